@@ -1,0 +1,67 @@
+import { toIso } from "../clock.ts";
+import { type NanoUsd, toUsd } from "../money.ts";
+import type { tables } from "../store/mod.ts";
+
+/** How a budget is held: `stop` after it is reached, `strict` never over it. */
+export type BudgetMode = "stop" | "strict";
+
+/** An agent as the runner needs it. */
+export interface AgentDefinition {
+  agentId: string;
+  /** `provider:model`, or a model name whose provider is clear. */
+  model: string;
+  systemPrompt: string;
+  /** The most that one run may cost, in nano-USD; null for no limit. */
+  costBudgetNanoUsd: NanoUsd | null;
+  budgetMode: BudgetMode;
+  /** Whether a budget is accepted although the model has no known price. */
+  allowUnpriced: boolean;
+  maxSteps: number;
+  maxOutputTokens: number | null;
+  tools: readonly string[];
+}
+
+/** What an agent has where its definition says nothing. */
+export const AGENT_DEFAULTS = {
+  systemPrompt: "",
+  costBudgetNanoUsd: null,
+  budgetMode: "stop",
+  allowUnpriced: false,
+  maxSteps: 20,
+  maxOutputTokens: null,
+  tools: [],
+} as const satisfies Partial<AgentDefinition>;
+
+/** An agent in wire form. */
+export interface Agent {
+  agent_id: string;
+  name: string;
+  model: string;
+  system_prompt: string;
+  cost_budget_usd: number | null;
+  budget_mode: BudgetMode;
+  allow_unpriced: boolean;
+  max_steps: number;
+  max_output_tokens: number | null;
+  tools: string[];
+  created_at: string;
+  updated_at: string;
+}
+
+/** The wire form of a row. */
+export function toAgent(row: typeof tables.agents.$inferSelect): Agent {
+  return {
+    agent_id: row.agentId,
+    name: row.agentId,
+    model: row.model,
+    system_prompt: row.systemPrompt,
+    cost_budget_usd: row.costBudgetNanoUsd === null ? null : toUsd(row.costBudgetNanoUsd),
+    budget_mode: row.budgetMode,
+    allow_unpriced: row.allowUnpriced,
+    max_steps: row.maxSteps,
+    max_output_tokens: row.maxOutputTokens,
+    tools: row.tools,
+    created_at: toIso(row.createdAt),
+    updated_at: toIso(row.updatedAt),
+  };
+}

@@ -1,0 +1,54 @@
+import type { Clock } from "../clock.ts";
+import { PurserError } from "../errors.ts";
+import { NAME_PATTERN } from "../ids.ts";
+import type { Query, Store } from "../store/mod.ts";
+import { type Agent, type AgentDefinition } from "./agent.ts";
+import { getAgent } from "./get_agent.ts";
+
+const UPSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
+  allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = excluded.system_prompt,
+  cost_budget_nano_usd = excluded.cost_budget_nano_usd, budget_mode = excluded.budget_mode,
+  allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
+  max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, updated_at = excluded.updated_at`;
+
+/** Keeps an agent's definition, replacing the one of that name. Tells whether the name was new. */
+export async function defineAgent(
+  ctx: { store: Store; query: Query; clock: Clock },
+  agent: AgentDefinition,
+): Promise<{ agent: Agent; isNew: boolean }> {
+  checkAgentName(agent.agentId);
+  const results = await ctx.store.write([
+    { sql: "SELECT 1 FROM agents WHERE agent_id = ?", args: [agent.agentId] },
+    {
+      sql: UPSERT,
+      args: [
+        agent.agentId,
+        agent.model,
+        agent.systemPrompt,
+        agent.costBudgetNanoUsd,
+        agent.budgetMode,
+        agent.allowUnpriced ? 1 : 0,
+        agent.maxSteps,
+        agent.maxOutputTokens,
+        JSON.stringify(agent.tools),
+        ctx.clock.now(),
+      ],
+    },
+  ]);
+  return { agent: await getAgent(ctx, agent.agentId), isNew: results[0]!.rows.length === 0 };
+}
+
+/** Throws `invalid` on a name that an agent may not have. `snapshot` is a path of the REST API. */
+export function checkAgentName(name: string): void {
+  if (name === "snapshot") {
+    throw new PurserError("invalid", "Cannot use snapshot as an agent's name: it is a path of the API");
+  }
+  if (!NAME_PATTERN.test(name)) {
+    throw new PurserError(
+      "invalid",
+      `Cannot use ${JSON.stringify(name)} as an agent's name: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    );
+  }
+}

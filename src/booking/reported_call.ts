@@ -1,0 +1,82 @@
+import { PurserError } from "../errors.ts";
+import type { ModelCall } from "../ledger/mod.ts";
+import { type NanoUsd, roundUsd } from "../money.ts";
+import { checkUsage, type Usage } from "../pricing/mod.ts";
+import type { BookingContext } from "./context.ts";
+
+/** How far ahead of this process's clock a reported call may be. */
+export const MAX_AHEAD_MS = 5 * 60_000;
+
+/** A call made elsewhere, as it is reported. */
+export interface ReportedCall {
+  callId: string;
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  step: number | null;
+  tools: readonly string[];
+  provider: string;
+  model: string;
+  usage: Usage;
+  /** Undefined: Purser prices it. */
+  costUsd?: number | null;
+  durationMs: number | null;
+}
+
+/**
+ * Brings a report to the ledger's form: checked, and priced where it has no cost of its own.
+ *
+ * @throws {PurserError} `invalid`, naming the element
+ */
+export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, index: number): ModelCall {
+  const where = `[${index}]`;
+  if (report.at > ctx.clock.now() + MAX_AHEAD_MS) {
+    throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
+  }
+  try {
+    checkUsage(report.usage);
+  } catch (error) {
+    throw invalid(where, (error as Error).message);
+  }
+  const { costUsd, ...call } = report;
+  const price = costUsd === undefined || costUsd === null
+    ? ctx.prices.price({ provider: call.provider, model: call.model, at: call.at, usage: call.usage })
+    : { costNanoUsd: reportedCost(costUsd, where), priceSource: "reported" };
+  return { ...call, ...price, isEstimated: false, fingerprint: fingerprintOf(report) };
+}
+
+function reportedCost(costUsd: number, where: string): NanoUsd {
+  const nano = roundUsd(costUsd, `${where}.cost_usd`);
+  if (nano < 0n) throw invalid(`${where}.cost_usd`, "it is negative");
+  return nano;
+}
+
+/** What a report says, as one text: two reports of one call are the same where this is. */
+function fingerprintOf(report: ReportedCall): string {
+  const { usage } = report;
+  return JSON.stringify([
+    report.at,
+    report.agentId,
+    report.sessionId,
+    report.runId,
+    report.step,
+    report.tools,
+    report.provider,
+    report.model,
+    usage.inputTokens,
+    usage.outputTokens,
+    usage.cacheReadTokens,
+    usage.cacheWriteTokens,
+    usage.cacheWrite1hTokens,
+    usage.reasoningTokens,
+    report.costUsd ?? null,
+    report.durationMs,
+  ]);
+}
+
+function invalid(path: string, problem: string): PurserError {
+  return new PurserError("invalid", `Cannot book the calls: ${path}: ${problem}`, {
+    details: { issues: [{ path, message: problem }] },
+  });
+}

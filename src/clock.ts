@@ -1,0 +1,63 @@
+/** Where the time comes from. The only place that reads the machine's clock; tests pass their own. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch, UTC. */
+  now(): number;
+  /** Milliseconds of a clock that never goes back, for durations; fractions allowed. */
+  monotonic(): number;
+  /** Resolves after that many milliseconds, or earlier, without an error, when the signal aborts. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (delayMs, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const done = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, delayMs);
+      signal?.addEventListener("abort", done, { once: true });
+    }),
+};
+
+/** A clock for tests: it stands still until `advance`, and `sleep` ends when it has been advanced far enough. */
+export function fixedClock(start: string | number): Clock & { advance(ms: number): void } {
+  let now = typeof start === "number" ? start : Date.parse(start);
+  const sleepers = new Set<{ until: number; wake: () => void }>();
+  return {
+    now: () => now,
+    monotonic: () => now,
+    sleep(delayMs, signal) {
+      return new Promise((resolve) => {
+        if (delayMs <= 0 || signal?.aborted) return resolve();
+        const sleeper = {
+          until: now + delayMs,
+          wake: () => {
+            sleepers.delete(sleeper);
+            resolve();
+          },
+        };
+        sleepers.add(sleeper);
+        signal?.addEventListener("abort", sleeper.wake, { once: true });
+      });
+    },
+    advance(ms) {
+      now += ms;
+      for (const sleeper of [...sleepers]) if (sleeper.until <= now) sleeper.wake();
+    },
+  };
+}
+
+/** The wire form of a time: ISO 8601, UTC, milliseconds and `Z`. */
+export function toIso(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** One hour and one UTC day in milliseconds. */
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 86_400_000;

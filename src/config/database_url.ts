@@ -1,0 +1,66 @@
+import { PurserError } from "../errors.ts";
+
+/** Where a database is: a file, in memory, or on a libSQL server. */
+export type DatabaseAddress =
+  | { kind: "file"; path: string }
+  | { kind: "memory" }
+  | { kind: "remote"; url: string };
+
+/**
+ * Reads the db setting: a path, `file:…`, `:memory:`, `libsql://…` or `http(s)://…`. Throws `invalid` on
+ * anything else, and on a URL that carries a secret, because URLs end up in logs.
+ */
+export function parseDatabaseUrl(text: string): DatabaseAddress {
+  if (text.trim() === "") throw refuse("it is empty; give a path, :memory: or libsql://…");
+  if (text === ":memory:" || text === "file::memory:") return { kind: "memory" };
+  // One letter before the colon is a Windows drive.
+  const scheme = /^([A-Za-z][A-Za-z0-9+.-]+):/.exec(text)?.[1]?.toLowerCase();
+  switch (scheme) {
+    case undefined:
+      return filePath(text);
+    case "file":
+      return filePath(decodeFileUrl(text));
+    case "libsql":
+    case "http":
+    case "https":
+      return { kind: "remote", url: checkRemote(text) };
+    case "ws":
+      throw refuse("WebSockets are not supported; use http:// or libsql:// with the same host");
+    case "wss":
+      throw refuse("WebSockets are not supported; use https:// or libsql:// with the same host");
+    default:
+      throw refuse(`${scheme}: is not supported; give a path, file:…, :memory:, libsql://… or https://…`);
+  }
+}
+
+function filePath(path: string): DatabaseAddress {
+  if (path.includes("\0")) throw refuse("the path holds a zero byte");
+  return { kind: "file", path };
+}
+
+function decodeFileUrl(text: string): string {
+  const rest = text.slice("file:".length);
+  if (/[?#]/.test(rest)) throw refuse("a file: URL takes no ? or #; write them as %3F and %23");
+  const path = rest.startsWith("//") ? rest.slice(2).replace(/^localhost(?=\/)/, "") : rest;
+  if (rest.startsWith("//") && !path.startsWith("/")) throw refuse("a file:// URL needs an absolute path");
+  if (path === "") throw refuse("file: names no path");
+  try {
+    // `/C:/data` is how a URL writes a Windows drive.
+    return decodeURIComponent(path).replace(/^\/(?=[A-Za-z]:[\\/])/, "");
+  } catch {
+    throw refuse("the path of the file: URL is not percent-encoded properly");
+  }
+}
+
+function checkRemote(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || url.host === "") throw refuse("it is not a URL with a host");
+  if (url.username !== "" || url.password !== "" || url.searchParams.has("authToken")) {
+    throw refuse("the URL holds a secret; take it out and set PURSER_DB_TOKEN");
+  }
+  return text;
+}
+
+function refuse(reason: string): PurserError {
+  return new PurserError("invalid", `Cannot use the database setting: ${reason}`);
+}

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { LOG_LEVELS } from "../log.ts";
+import { BUILT_IN_PROVIDERS } from "./built_in_providers.ts";
+
+/** At most six decimals: USD per million tokens is then a whole number of pico-USD per token. */
+const usdPerMillion = z.number().nonnegative().max(1_000_000).refine(
+  (value) => Number(value.toFixed(6)) === value,
+  "has more than six decimals",
+);
+
+/** A price of the config: what a model of a provider costs from a day on. In USD per million tokens. */
+export const PriceOverride = z.strictObject({
+  provider: z.string().min(1),
+  model: z.string().min(1),
+  input_usd_per_million: usdPerMillion,
+  output_usd_per_million: usdPerMillion,
+  cache_read_usd_per_million: usdPerMillion.optional(),
+  cache_write_usd_per_million: usdPerMillion.optional(),
+  cache_write_1h_usd_per_million: usdPerMillion.optional(),
+  from: z.iso.date().optional(),
+});
+export type PriceOverride = z.infer<typeof PriceOverride>;
+
+/** Two rows for one model and day: which of them counts would be a guess. */
+function refuseRepeatedPrices(prices: PriceOverride[], context: z.RefinementCtx): void {
+  const seen = new Set<string>();
+  prices.forEach(({ provider, model, from = "" }, index) => {
+    const key = JSON.stringify([provider, model, from]);
+    if (seen.has(key)) {
+      const message = "repeats provider, model and from of an earlier price";
+      context.addIssue({ code: "custom", path: [index], message });
+    }
+    seen.add(key);
+  });
+}
+
+const providerName = z.string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "takes letters, digits, _ and -, at most 64")
+  .refine(
+    (name) => !(BUILT_IN_PROVIDERS as readonly string[]).includes(name),
+    "is the name of a built-in provider; choose another one",
+  );
+
+function describeUrl(issue: { input?: unknown }): string | undefined {
+  return typeof issue.input === "string" ? "must be an http:// or https:// URL" : undefined;
+}
+
+const Provider = z.strictObject({
+  base_url: z.url({ protocol: /^https?$/, error: describeUrl }),
+  api_key: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+});
+
+/** `purser.json` as it is written. Every key is optional; an unknown one is refused. */
+export const ConfigFile = z.strictObject({
+  $schema: z.string(),
+  environment: z.string().min(1),
+  db: z.string().min(1),
+  db_token: z.string().min(1),
+  durability: z.enum(["full", "normal"]),
+  server: z.string().min(1),
+  api_key: z.string().min(1),
+  host: z.string().min(1),
+  port: z.int().min(0).max(65_535),
+  log_level: z.enum(LOG_LEVELS),
+  remote_timeout_ms: z.int().positive().max(600_000),
+  max_body_bytes: z.int().positive(),
+  providers: z.record(providerName, Provider),
+  prices: z.array(PriceOverride).superRefine(refuseRepeatedPrices),
+  tools: z.array(z.string().min(1)),
+}).partial();
+export type ConfigFile = z.infer<typeof ConfigFile>;
+
+/** The keys that an object at this path of the file may have, for a "did you mean". */
+export function keysKnownAt(path: readonly PropertyKey[]): string[] {
+  if (path.length === 0) return Object.keys(ConfigFile.shape);
+  if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
+  if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
+  return [];
+}

@@ -1,0 +1,134 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ToolSet } from "ai";
+import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
+import { createBus } from "./bus/mod.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Config, type Environment, parseDatabaseUrl } from "./config.ts";
+import { messageOf } from "./errors.ts";
+import { createIds, type Ids } from "./ids.ts";
+import { readRunCost } from "./ledger/mod.ts";
+import { type Log, silentLog } from "./log.ts";
+import { createPriceBook } from "./pricing/mod.ts";
+import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
+import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
+import { createQuery, openStore } from "./store/mod.ts";
+
+/** Everything one process works with, over one database. */
+export interface Core extends RunnerContext {
+  environment: string;
+  maxBodyBytes: number;
+  /** The names of the providers that the config adds. */
+  providers: Readonly<Record<string, unknown>>;
+  customModels: Readonly<Record<string, unknown>>;
+  /**
+   * Ends in order: runs in progress get `graceMs` to end by themselves, are then cancelled, and the database
+   * is closed once all they did is written.
+   */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** What a core is opened with. Whatever is missing comes from the machine. */
+export interface CoreOptions {
+  config:
+    & Pick<Config, "dbUrl" | "durability" | "remoteTimeoutMs" | "maxBodyBytes" | "environment">
+    & Partial<Pick<Config, "dbToken" | "providers" | "prices" | "tools">>;
+  /** Where keys and base URLs of the model providers come from. */
+  env?: Environment;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  fetch?: typeof globalThis.fetch;
+  /** Models of a library user by name; they come before all others. */
+  models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Tools of a library user by name. */
+  tools?: ToolSet;
+}
+
+/**
+ * Opens the database, recovers what a dead process left behind, and gathers models, tools and prices.
+ *
+ * @throws {StoreBusyError} another process owns the database file
+ */
+export async function openCore(options: CoreOptions): Promise<Core> {
+  const { config, clock = systemClock, log = silentLog, env = {} } = options;
+  const ids = options.ids ?? createIds(clock);
+  const store = await openStore({
+    location: parseDatabaseUrl(config.dbUrl),
+    authToken: config.dbToken,
+    durability: config.durability,
+    remoteTimeoutMs: config.remoteTimeoutMs,
+    clock,
+    ids,
+    fetch: options.fetch,
+  });
+  try {
+    const query = createQuery(store);
+    const newReservationId = () => ids.next("req");
+    const providers = config.providers ?? {};
+    const modules = config.tools?.length ? await loadToolModules(config.tools) : undefined;
+    const base: RunnerContext = {
+      store,
+      query,
+      clock,
+      ids,
+      log,
+      instanceId: ids.next("inst"),
+      bus: createBus(log),
+      gate: store.kind === "remote"
+        ? createDatabaseGate({ store, clock, newReservationId })
+        : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId }),
+      prices: await createPriceBook({ overrides: config.prices, log }),
+      models: createModelResolver({ providers, env, custom: options.models }),
+      toolbox: await createToolbox({ clock, modules, custom: options.tools }),
+      liveRuns: new Map(),
+    };
+    const stopped = new AbortController();
+    await recover(base);
+    if (store.kind === "remote") keepRecovering(base, stopped.signal);
+    return {
+      ...base,
+      environment: config.environment,
+      maxBodyBytes: config.maxBodyBytes,
+      providers,
+      customModels: options.models ?? {},
+      async close({ graceMs = 0 } = {}) {
+        stopped.abort();
+        await endLiveRuns(base, graceMs);
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function recover(ctx: RunnerContext): Promise<void> {
+  const interrupted = await recoverRuns(ctx);
+  if (interrupted.length > 0) ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
+}
+
+/** On a shared database any instance may die at any time, so the others look after its runs. */
+async function keepRecovering(ctx: RunnerContext, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await ctx.clock.sleep(RUN_LEASE_MS / 2, signal);
+    if (signal.aborted) return;
+    try {
+      await recover(ctx);
+    } catch (error) {
+      ctx.log.warn("Runs of dead instances could not be looked for", { reason: messageOf(error) });
+    }
+  }
+}
+
+async function endLiveRuns(ctx: RunnerContext, graceMs: number): Promise<void> {
+  const allEnded = () => Promise.all([...ctx.liveRuns.values()].map((run) => run.ended));
+  if (ctx.liveRuns.size === 0) return;
+  if (graceMs > 0) {
+    const over = new AbortController();
+    await Promise.race([allEnded(), ctx.clock.sleep(graceMs, over.signal)]);
+    over.abort();
+  }
+  for (const run of ctx.liveRuns.values()) run.cancel("the process is ending");
+  await allEnded();
+}

@@ -1,0 +1,56 @@
+/**
+ * Every error code that leaves Purser, with the HTTP status it maps to (RFC 9457 problem documents).
+ * The one table: REST, the CLI's exit codes and the typed client are derived from it.
+ */
+export const STATUS = {
+  invalid: 400,
+  unauthorized: 401,
+  budget_exceeded: 402,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  precondition_failed: 412,
+  too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_mismatch: 422,
+  rate_limited: 429,
+  internal: 500,
+  provider_error: 502,
+  unavailable: 503,
+} as const;
+
+/** One of the closed list of error codes. */
+export type ErrorCode = keyof typeof STATUS;
+
+/** Facts that go with an error, in wire form (`snake_case`, money in USD). */
+export type ErrorDetails = Record<string, unknown>;
+
+/** An error that Purser explains to its user: a code of the closed list, a sentence and its facts. */
+export class PurserError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails | undefined;
+  /** Members that the problem document carries beside the standard ones, such as `run_id`. */
+  extensions: ErrorDetails = {};
+
+  constructor(code: ErrorCode, message: string, options: { details?: ErrorDetails; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "PurserError";
+    this.code = code;
+    this.details = options.details;
+  }
+}
+
+/** Thrown before the next model call of a run whose budget does not allow it. Money is in USD. */
+export class BudgetExceededError extends PurserError {
+  declare details: { cost_usd_so_far: number; budget_usd: number } & ErrorDetails;
+
+  constructor(message: string, details: { cost_usd_so_far: number; budget_usd: number } & ErrorDetails) {
+    super("budget_exceeded", message, { details });
+    this.name = "BudgetExceededError";
+  }
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

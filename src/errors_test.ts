@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { BudgetExceededError, messageOf, PurserError, STATUS } from "./errors.ts";
+
+Deno.test("every code has the status of an HTTP error", () => {
+  for (const [code, status] of Object.entries(STATUS)) {
+    assert.match(code, /^[a-z]+(_[a-z]+)*$/);
+    assert.ok(status >= 400 && status < 600, code);
+  }
+  assert.equal(STATUS.budget_exceeded, 402);
+});
+
+Deno.test("a PurserError keeps its code, its facts and its cause", () => {
+  const cause = new Error("disk full");
+  const error = new PurserError("internal", "Cannot write", { details: { path: "x" }, cause });
+  assert.ok(error instanceof Error);
+  assert.equal(error.name, "PurserError");
+  assert.equal(error.code, "internal");
+  assert.deepEqual(error.details, { path: "x" });
+  assert.equal(error.cause, cause);
+});
+
+Deno.test("a PurserError without a cause has none, not an undefined one", () => {
+  assert.equal(Object.hasOwn(new PurserError("invalid", "Cannot read"), "cause"), false);
+});
+
+Deno.test("a BudgetExceededError says what was spent and what was allowed", () => {
+  const error = new BudgetExceededError("Cannot call", { cost_usd_so_far: 1.5, budget_usd: 1 });
+  assert.ok(error instanceof PurserError);
+  assert.equal(error.name, "BudgetExceededError");
+  assert.equal(error.code, "budget_exceeded");
+  assert.deepEqual(error.details, { cost_usd_so_far: 1.5, budget_usd: 1 });
+});
+
+Deno.test("messageOf() takes whatever was thrown", () => {
+  assert.equal(messageOf(new TypeError("no")), "no");
+  assert.equal(messageOf("no"), "no");
+  assert.equal(messageOf(undefined), "undefined");
+});

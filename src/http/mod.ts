@@ -1,0 +1,3 @@
+/** The HTTP API. */
+export { type App, createApp } from "./app.ts";
+export type { Problem } from "./problem.ts";

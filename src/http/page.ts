@@ -1,0 +1,24 @@
+import type { Context } from "hono";
+import { PurserError } from "../errors.ts";
+
+/** Reads a cursor. Throws `invalid` on anything that `linkNext` has not written. */
+export function readCursor<T>(cursor: string | undefined, check: (value: unknown) => value is T): T | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")));
+    if (check(value)) return value;
+  } catch {
+    // falls through to the error below
+  }
+  throw new PurserError("invalid", "Cannot read cursor: take it from the Link header of the page before", {
+    details: { issues: [{ path: "cursor", message: "is not a cursor of this list" }] },
+  });
+}
+
+/** Points to the next page in the `Link` header. */
+export function linkNext(c: Context, position: unknown): void {
+  const url = new URL(c.req.url);
+  const cursor = btoa(JSON.stringify(position)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  url.searchParams.set("cursor", cursor);
+  c.header("Link", `<${url.pathname}${url.search}>; rel="next"`);
+}

@@ -1,0 +1,88 @@
+import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
+import type { Core } from "../../core.ts";
+import { PurserError } from "../../errors.ts";
+import { listCosts } from "../../ledger/mod.ts";
+import { linkNext, readCursor } from "../page.ts";
+import { createRoute, json, jsonBody, pageQuery, problems, z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+import { BookedReport, type CostEventBody, CostEventsBody, CostRow, Grouping } from "../schemas.ts";
+
+const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) => Date.parse(text))
+  .openapi({ type: "string", format: "date-time" });
+
+const list = createRoute({
+  method: "get",
+  path: "/costs",
+  summary: "Spend, grouped",
+  description: "Agents and models come dearest first, the others latest first. Calls without a known price count " +
+    "as zero in `cost_usd` and are counted in `unpriced_calls`.",
+  tags: ["costs"],
+  request: {
+    query: z.object({
+      group_by: Grouping.default("agent"),
+      from: Time.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
+      to: Time.optional().openapi({ description: "Exclusive" }),
+      agent_id: z.string().optional(),
+      model: z.string().optional(),
+      ...pageQuery(100, 1000),
+    }),
+  },
+  responses: { 200: json(z.array(CostRow), "One row per group"), ...problems("invalid") },
+});
+
+const report = createRoute({
+  method: "post",
+  path: "/costs/events",
+  summary: "Book calls made elsewhere",
+  description: "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
+    "reported cost is taken, rounded half to even to nano-USD.",
+  tags: ["costs"],
+  request: { body: jsonBody(CostEventsBody) },
+  responses: {
+    201: json(BookedReport, "How many were booked, and how many had been before"),
+    ...problems("invalid", "conflict", "too_large", "unsupported_media_type"),
+  },
+});
+
+const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+export function costRoutes(core: Core) {
+  return createRouter()
+    .openapi(list, async (c) => {
+      const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");
+      if (from !== undefined && to !== undefined && from > to) {
+        throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
+      }
+      const offset = readCursor(cursor, isOffset) ?? 0;
+      const rows = await listCosts(core.store, { groupBy: group_by, from, to, agentId: agent_id, model, limit, offset });
+      if (rows.length === limit) linkNext(c, offset + limit);
+      return c.json(rows, 200);
+    })
+    .openapi(report, async (c) => {
+      return c.json(await bookReportedCalls(core, c.req.valid("json").map(toReport)), 201);
+    });
+}
+
+function toReport(body: z.infer<typeof CostEventBody>): ReportedCall {
+  return {
+    callId: body.call_id,
+    at: Date.parse(body.at),
+    agentId: body.agent_id,
+    sessionId: body.session_id ?? null,
+    runId: body.run_id ?? null,
+    step: body.step ?? null,
+    tools: body.tools ?? [],
+    provider: body.provider,
+    model: body.model,
+    usage: {
+      inputTokens: body.input_tokens,
+      outputTokens: body.output_tokens,
+      cacheReadTokens: body.cache_read_tokens ?? 0,
+      cacheWriteTokens: body.cache_write_tokens ?? 0,
+      cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
+      reasoningTokens: body.reasoning_tokens ?? 0,
+    },
+    costUsd: body.cost_usd,
+    durationMs: body.duration_ms ?? null,
+  };
+}

@@ -1,0 +1,82 @@
+import { streamSSE } from "hono/streaming";
+import type { Core } from "../../core.ts";
+import { PurserError } from "../../errors.ts";
+import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
+import { createRoute, problems, z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+
+const PAGE = 500;
+const HEARTBEAT_MS = 15_000;
+/** How long the log is not looked at where another instance may have written to it. */
+const POLL_MS = 500;
+
+const tail = createRoute({
+  method: "get",
+  path: "/events",
+  summary: "The event log of all sessions as server-sent events",
+  description: "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
+    "next event. The id of an event is its position in the log.",
+  tags: ["events"],
+  request: {
+    query: z.object({ after: z.coerce.number().int().nonnegative().optional() }),
+    headers: z.object({ "last-event-id": z.string().optional() }),
+  },
+  responses: {
+    200: { description: "The stream", content: { "text/event-stream": { schema: z.string() } } },
+    ...problems("invalid"),
+  },
+});
+
+export function eventRoutes(core: Core) {
+  return createRouter().openapi(tail, async (c) => {
+    let after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
+      await lastEventId(core);
+    const stopped = new AbortController();
+    return streamSSE(c, async (stream) => {
+      stream.onAbort(() => stopped.abort());
+      let wake = () => {};
+      const unsubscribe = core.bus.subscribe(() => wake());
+      try {
+        let lastSentAt = core.clock.now();
+        while (!stream.aborted && !stream.closed) {
+          const changed = new Promise<void>((resolve) => wake = resolve);
+          const events = await listAllEvents(core, { after, limit: PAGE });
+          for (const event of events) {
+            await stream.writeSSE({ id: String(event.event_id), event: event.type, data: JSON.stringify(event) });
+            after = event.event_id;
+          }
+          if (events.length > 0) lastSentAt = core.clock.now();
+          if (events.length === PAGE) continue;
+          if (core.clock.now() - lastSentAt >= HEARTBEAT_MS) {
+            await stream.write(": still here\n\n");
+            lastSentAt = core.clock.now();
+          }
+          await waitForMore(core, changed, stopped.signal);
+        }
+      } finally {
+        unsubscribe();
+      }
+    });
+  });
+}
+
+/** Until something is committed here, or, where others may write, for a moment. */
+async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const end = () => over.abort();
+  stopped.addEventListener("abort", end, { once: true });
+  try {
+    const delayMs = core.store.kind === "remote" ? POLL_MS : HEARTBEAT_MS;
+    await Promise.race([changed, core.clock.sleep(delayMs, over.signal)]);
+  } finally {
+    stopped.removeEventListener("abort", end);
+    over.abort();
+  }
+}
+
+function startOf(header: string | undefined, query: number | undefined): number | undefined {
+  if (header === undefined || header === "") return query;
+  const id = Number(header);
+  if (Number.isSafeInteger(id) && id >= 0) return id;
+  throw new PurserError("invalid", "Cannot resume: Last-Event-ID is not the id of an event");
+}

@@ -1,0 +1,31 @@
+import type { Core } from "../../core.ts";
+import { VERSION } from "../../version.ts";
+import { createRoute, json, problems } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+import { Health } from "../schemas.ts";
+
+const healthz = createRoute({
+  method: "get",
+  path: "/healthz",
+  summary: "Whether the process is alive",
+  tags: ["service"],
+  responses: { 200: json(Health, "It is"), ...problems() },
+});
+
+const readyz = createRoute({
+  method: "get",
+  path: "/readyz",
+  summary: "Whether it can work: the database answers",
+  tags: ["service"],
+  responses: { 200: json(Health, "It can"), ...problems() },
+});
+
+export function healthRoutes(core: Core) {
+  const health = { status: "ok" as const, version: VERSION, environment: core.environment };
+  return createRouter()
+    .openapi(healthz, (c) => c.json(health, 200))
+    .openapi(readyz, async (c) => {
+      await core.store.read({ sql: "SELECT 1" });
+      return c.json(health, 200);
+    });
+}

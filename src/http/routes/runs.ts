@@ -1,0 +1,90 @@
+import type { Context } from "hono";
+import { streamSSE } from "hono/streaming";
+import { getAgentDefinition } from "../../agents/mod.ts";
+import type { Core } from "../../core.ts";
+import { cancelRun, runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
+import { getRun } from "../../sessions/mod.ts";
+import { instanceOf, toProblem } from "../problem.ts";
+import { createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+import { Run, RunBody, RunResult } from "../schemas.ts";
+
+const run = createRoute({
+  method: "post",
+  path: "/agents/{agent_id}/runs",
+  summary: "Run an agent",
+  description: "Answers when the run has ended. With `Accept: text/event-stream` the answer is the stream of the " +
+    "run's events and texts, and ends with `result` or `error`. A client that goes away does not cancel the run.",
+  tags: ["runs"],
+  request: { params: z.object({ agent_id: z.string() }), body: jsonBody(RunBody) },
+  responses: {
+    200: {
+      description: "The run's result, also of a cancelled run",
+      content: { "application/json": { schema: RunResult }, "text/event-stream": { schema: z.string() } },
+    },
+    ...problems("invalid", "budget_exceeded", "not_found", "conflict", "unsupported_media_type", "provider_error"),
+  },
+});
+
+const runParams = z.object({ run_id: z.string() });
+
+const get = createRoute({
+  method: "get",
+  path: "/runs/{run_id}",
+  summary: "A run",
+  tags: ["runs"],
+  request: { params: runParams },
+  responses: { 200: json(Run, "The run"), ...problems("not_found") },
+});
+
+const cancel = createRoute({
+  method: "post",
+  path: "/runs/{run_id}/cancel",
+  summary: "Cancel a run",
+  tags: ["runs"],
+  request: { params: runParams },
+  responses: {
+    202: json(z.object({ run_id: z.string() }), "It will end as `cancelled`"),
+    ...problems("not_found", "conflict"),
+  },
+});
+
+export function runRoutes(core: Core) {
+  return createRouter()
+    .openapi(run, async (c) => {
+      const { agent_id } = c.req.valid("param");
+      const { input, session_id } = c.req.valid("json");
+      const agent = await getAgentDefinition(core, agent_id);
+      const runInput: RunInput = { agent, input, sessionId: session_id };
+      if (c.req.header("accept")?.includes("text/event-stream")) return streamRun(c, core, runInput) as never;
+      return c.json(await runAgent(core, runInput), 200);
+    })
+    .openapi(get, async (c) => c.json(await getRun(core, c.req.valid("param").run_id), 200))
+    .openapi(cancel, async (c) => {
+      const { run_id } = c.req.valid("param");
+      await cancelRun(core, run_id);
+      return c.json({ run_id }, 202);
+    });
+}
+
+/** A run as server-sent events. What a client that went away can't take is dropped; the run goes on. */
+function streamRun(c: Context, core: Core, input: RunInput): Response {
+  const requestId = core.ids.next("req");
+  const instance = instanceOf(c);
+  return streamSSE(c, async (stream) => {
+    const queue: Promise<unknown>[] = [];
+    const send = (event: string, body: unknown) => {
+      if (!stream.aborted && !stream.closed) {
+        queue.push(stream.writeSSE({ event, data: JSON.stringify(body) }).catch(() => {}));
+      }
+    };
+    const onPart = (part: RunPart) =>
+      part.type === "text" ? send("text", { text: part.text }) : send(part.event.type, part.event);
+    try {
+      send("result", await runAgent(core, { ...input, onPart }));
+    } catch (error) {
+      send("error", toProblem(error, instance, core.log, requestId));
+    }
+    await Promise.all(queue);
+  });
+}

@@ -1,0 +1,106 @@
+import type { Context } from "hono";
+import type { Core } from "../../core.ts";
+import { listCalls, sumSteps } from "../../ledger/mod.ts";
+import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
+import { linkNext, readCursor } from "../page.ts";
+import { createRoute, json, pageQuery, problems, z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+import { Session as SessionSchema, SessionCosts, SessionEvent } from "../schemas.ts";
+
+const params = z.object({ session_id: z.string() });
+const sessionPage = z.object(pageQuery(100, 1000));
+
+const list = createRoute({
+  method: "get",
+  path: "/sessions",
+  summary: "All sessions, latest first",
+  tags: ["sessions"],
+  request: { query: sessionPage },
+  responses: { 200: json(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+});
+
+const listOfAgent = createRoute({
+  method: "get",
+  path: "/agents/{agent_id}/sessions",
+  summary: "An agent's sessions, latest first",
+  tags: ["sessions"],
+  request: { params: z.object({ agent_id: z.string() }), query: sessionPage },
+  responses: { 200: json(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+});
+
+const get = createRoute({
+  method: "get",
+  path: "/sessions/{session_id}",
+  summary: "A session",
+  tags: ["sessions"],
+  request: { params },
+  responses: { 200: json(SessionSchema, "The session"), ...problems("not_found") },
+});
+
+const events = createRoute({
+  method: "get",
+  path: "/sessions/{session_id}/events",
+  summary: "A session's event log",
+  tags: ["sessions"],
+  request: {
+    params,
+    query: z.object({
+      after: z.coerce.number().int().nonnegative().default(0).openapi({ description: "The last seq already seen" }),
+      limit: z.coerce.number().int().min(1).max(1000).default(500),
+    }),
+  },
+  responses: { 200: json(z.array(SessionEvent), "Events in order"), ...problems("invalid", "not_found") },
+});
+
+const costs = createRoute({
+  method: "get",
+  path: "/sessions/{session_id}/costs",
+  summary: "What a session has cost, per model call and per step",
+  tags: ["costs"],
+  request: { params, query: z.object(pageQuery(1000, 1000)) },
+  responses: { 200: json(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
+});
+
+type SessionPosition = [updatedAt: number, sessionId: string];
+type CallPosition = [at: number, callId: string];
+const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
+  Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
+
+export function sessionRoutes(core: Core) {
+  const page = async (c: Context, query: z.infer<typeof sessionPage>, agentId?: string): Promise<Session[]> => {
+    const position = readCursor<SessionPosition>(query.cursor, isPosition);
+    const before = position && { updatedAt: position[0], sessionId: position[1] };
+    const sessions = await listSessions(core, { agentId, limit: query.limit, before });
+    const last = sessions.at(-1);
+    if (last && sessions.length === query.limit) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
+    return sessions;
+  };
+  return createRouter()
+    .openapi(list, async (c) => c.json(await page(c, c.req.valid("query")), 200))
+    .openapi(listOfAgent, async (c) => {
+      return c.json(await page(c, c.req.valid("query"), c.req.valid("param").agent_id), 200);
+    })
+    .openapi(get, async (c) => c.json(await getSession(core, c.req.valid("param").session_id), 200))
+    .openapi(events, async (c) => {
+      const { session_id: sessionId } = c.req.valid("param");
+      await getSession(core, sessionId);
+      return c.json(await listSessionEvents(core, { sessionId, ...c.req.valid("query") }), 200);
+    })
+    .openapi(costs, async (c) => {
+      const { session_id: sessionId } = c.req.valid("param");
+      const { limit, cursor } = c.req.valid("query");
+      const session = await getSession(core, sessionId);
+      const position = readCursor<CallPosition>(cursor, isPosition);
+      const calls = await listCalls(core.query, {
+        sessionId,
+        limit,
+        after: position && { at: position[0], callId: position[1] },
+      });
+      const last = calls.at(-1);
+      if (last && calls.length === limit) linkNext(c, [Date.parse(last.at), last.call_id]);
+      return c.json(
+        { session_id: sessionId, token_usage: session.token_usage, steps: sumSteps(calls), calls },
+        200,
+      );
+    });
+}

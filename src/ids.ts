@@ -1,0 +1,59 @@
+import type { Clock } from "./clock.ts";
+
+/** What an id names; it is the id's prefix. */
+export type IdKind = "run" | "ses" | "call" | "evt" | "msg" | "req" | "inst" | "rule" | "alert" | "dlv" | "key";
+
+/** Makes ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */
+export interface Ids {
+  next(kind: IdKind): string;
+}
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/**
+ * Ids of 48 bits of time and 80 random bits (the ULID layout). Within one millisecond the random part
+ * counts up, so ids of one process sort in the order they were made even when the clock steps back.
+ */
+export function createIds(clock: Pick<Clock, "now">, randomBytes = secureRandomBytes): Ids {
+  let lastTime = -1;
+  const random = new Uint8Array(16); // five bits each
+  return {
+    next(kind) {
+      const now = Math.max(clock.now(), lastTime);
+      if (now > lastTime) {
+        lastTime = now;
+        const bytes = randomBytes(16);
+        for (let i = 0; i < 16; i++) random[i] = bytes[i]! & 31;
+        random[0]! &= 15; // headroom: counting up never overflows within a millisecond
+      } else {
+        for (let i = 15; i >= 0; i--) {
+          if (random[i]! < 31) {
+            random[i]!++;
+            break;
+          }
+          random[i] = 0;
+        }
+      }
+      let time = "";
+      for (let rest = lastTime, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
+        time = ALPHABET[rest % 32] + time;
+      }
+      let body = "";
+      for (let i = 0; i < 16; i++) body += ALPHABET[random[i]!];
+      return `${kind}_${time}${body}`;
+    },
+  };
+}
+
+function secureRandomBytes(length: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(length));
+}
+
+/** Ids for tests: `run_0001`, `call_0002`, … */
+export function countingIds(): Ids {
+  let count = 0;
+  return { next: (kind) => `${kind}_${String(++count).padStart(4, "0")}` };
+}
+
+/** What an agent id or a session id may look like. */
+export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

@@ -1,0 +1,52 @@
+import { toIso } from "../clock.ts";
+import { toUsd } from "../money.ts";
+import type { ModelCall } from "./model_call.ts";
+
+/** A model call in wire form: the bus payload of `cost.recorded` and the rows of a session's costs. */
+export interface CostEvent {
+  call_id: string;
+  at: string;
+  agent_id: string;
+  session_id: string | null;
+  run_id: string | null;
+  step: number | null;
+  tools: string[];
+  provider: string;
+  model: string;
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  total_tokens: number;
+  cost_usd: number | null;
+  price_source: string;
+  duration_ms: number | null;
+  estimated: boolean;
+}
+
+/** The wire form of a call. */
+export function toCostEvent(call: ModelCall): CostEvent {
+  const { usage } = call;
+  return {
+    call_id: call.callId,
+    at: toIso(call.at),
+    agent_id: call.agentId,
+    session_id: call.sessionId,
+    run_id: call.runId,
+    step: call.step,
+    tools: [...call.tools],
+    provider: call.provider,
+    model: call.model,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_tokens: usage.cacheReadTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    cost_usd: call.costNanoUsd === null ? null : toUsd(call.costNanoUsd),
+    price_source: call.priceSource,
+    duration_ms: call.durationMs,
+    estimated: call.isEstimated,
+  };
+}

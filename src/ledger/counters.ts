@@ -1,0 +1,110 @@
+import type { NanoUsd } from "../money.ts";
+import { toUsd } from "../money.ts";
+import type { ModelCall } from "./model_call.ts";
+
+/** What every rollup counts. Totals are inclusive: input includes cache, output includes reasoning. */
+export interface Counters {
+  modelCalls: number;
+  unpricedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  reasoningTokens: number;
+  totalTokens: number;
+  costNanoUsd: NanoUsd;
+}
+
+/** The columns of the counters, in the order of every table that has them. */
+export const COUNTER_COLUMNS = [
+  "model_calls",
+  "unpriced_calls",
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "reasoning_tokens",
+  "total_tokens",
+  "cost_nano_usd",
+] as const;
+
+/** Counters of no call at all. */
+export function noCounters(): Counters {
+  return {
+    modelCalls: 0,
+    unpricedCalls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    totalTokens: 0,
+    costNanoUsd: 0n,
+  };
+}
+
+/** Adds one call. */
+export function addCall(counters: Counters, { usage, costNanoUsd }: ModelCall): void {
+  counters.modelCalls++;
+  if (costNanoUsd === null) counters.unpricedCalls++;
+  else counters.costNanoUsd += costNanoUsd;
+  counters.inputTokens += usage.inputTokens;
+  counters.outputTokens += usage.outputTokens;
+  counters.cacheReadTokens += usage.cacheReadTokens;
+  counters.cacheWriteTokens += usage.cacheWriteTokens;
+  counters.reasoningTokens += usage.reasoningTokens;
+  counters.totalTokens += usage.inputTokens + usage.outputTokens;
+}
+
+/** The values in the order of `COUNTER_COLUMNS`. */
+export function counterValues(counters: Counters): (number | bigint)[] {
+  return [
+    counters.modelCalls,
+    counters.unpricedCalls,
+    counters.inputTokens,
+    counters.outputTokens,
+    counters.cacheReadTokens,
+    counters.cacheWriteTokens,
+    counters.reasoningTokens,
+    counters.totalTokens,
+    counters.costNanoUsd,
+  ];
+}
+
+/** Tokens and cost of a run, a session or an agent's lifetime, in wire form. */
+export interface TokenUsage {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
+  /** 0 when no call was made; null when calls were made and none could be priced. */
+  cost_usd: number | null;
+  /** The model of the newest call. */
+  model: string | null;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  model_calls: number;
+  unpriced_calls: number;
+}
+
+/** USD of the priced calls; null where there are calls and none of them has a price. */
+export function costUsd(counters: Pick<Counters, "modelCalls" | "unpricedCalls" | "costNanoUsd">): number | null {
+  const nothingPriced = counters.modelCalls > 0 && counters.unpricedCalls === counters.modelCalls;
+  return nothingPriced ? null : toUsd(counters.costNanoUsd);
+}
+
+/** The wire form of counters. */
+export function toTokenUsage(counters: Counters, model: string | null): TokenUsage {
+  return {
+    input_tokens: counters.inputTokens,
+    output_tokens: counters.outputTokens,
+    total_tokens: counters.totalTokens,
+    cost_usd: costUsd(counters),
+    model,
+    cache_read_tokens: counters.cacheReadTokens,
+    cache_write_tokens: counters.cacheWriteTokens,
+    reasoning_tokens: counters.reasoningTokens,
+    model_calls: counters.modelCalls,
+    unpriced_calls: counters.unpricedCalls,
+  };
+}

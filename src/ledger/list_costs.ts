@@ -1,0 +1,224 @@
+import { DAY_MS, HOUR_MS, toIso } from "../clock.ts";
+import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
+import { COUNTER_COLUMNS, costUsd } from "./counters.ts";
+
+/** What spend can be grouped by. */
+export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** Which spend to sum. Times in milliseconds: `from` inclusive, `to` exclusive. */
+export interface CostFilter {
+  groupBy: Grouping;
+  from?: number;
+  to?: number;
+  agentId?: string;
+  model?: string;
+  limit: number;
+  offset: number;
+}
+
+/** A group's key and its counters, in wire form. */
+export interface CostRow {
+  agent_id?: string;
+  session_id?: string;
+  run_id?: string;
+  provider?: string;
+  model?: string;
+  hour?: string;
+  day?: string;
+  model_calls: number;
+  unpriced_calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  total_tokens: number;
+  cost_usd: number | null;
+}
+
+const SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
+const CALL_COUNTERS = `1 AS model_calls, cost_nano_usd IS NULL AS unpriced_calls, input_tokens, output_tokens,
+  cache_read_tokens, cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) AS cost_nano_usd`;
+
+/**
+ * Sums spend by agent, model, hour, day, session or run. Calls without a price count as zero and are
+ * counted apart. Agents and models come dearest first, the others latest first.
+ *
+ * Sums come from rollups: whole days, then whole hours, then the rows of the two broken hours at the ends.
+ */
+export async function listCosts(store: Store, filter: CostFilter): Promise<CostRow[]> {
+  const statement = isLedgerEntity(filter) ? entityStatement(filter) : rollupStatement(filter);
+  return toObjects<Record<string, SqlValue>>(await read(store, statement)).map(toCostRow);
+}
+
+function read(store: Store, statement: Statement): Promise<ResultSet> {
+  return store.read(statement);
+}
+
+function isLedgerEntity({ groupBy }: CostFilter): boolean {
+  return groupBy === "session" || groupBy === "run";
+}
+
+/** Sessions and runs, latest first: from their own rollup, or, with a time span, from the calls in it. */
+function entityStatement(filter: CostFilter): Statement {
+  const kind = filter.groupBy as "session" | "run";
+  const key = `${kind}_id`;
+  const args: SqlValue[] = [];
+  const where = conditions(filter, args, `${key} IS NOT NULL`);
+  const page = [filter.limit, filter.offset];
+  if (filter.from === undefined && filter.to === undefined) {
+    return {
+      sql: `SELECT ${key}, agent_id, model, ${COUNTER_COLUMNS.join(", ")} FROM spend_${kind}s
+WHERE ${where} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
+      args: [...args, ...page],
+    };
+  }
+  span(filter, args);
+  return {
+    sql: `SELECT ${key}, agent_id, max(model) AS model, ${SUMS}, min(at) AS first_at
+FROM (SELECT ${key}, agent_id, model, at, ${CALL_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
+GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
+    args: [...args, ...page],
+  };
+}
+
+/** Agents, models, hours and days, from rollups. */
+function rollupStatement(filter: CostFilter): Statement {
+  const { groupBy } = filter;
+  const [key, order] = {
+    agent: ["agent_id", "cost_nano_usd DESC, agent_id"],
+    model: ["provider, model", "cost_nano_usd DESC, provider, model"],
+    hour: ["hour", "hour DESC"],
+    day: ["day", "day DESC"],
+  }[groupBy as "agent" | "model" | "hour" | "day"]!;
+  const args: SqlValue[] = [];
+  const parts = sources(filter).map(({ select, from, to }) => {
+    const where = conditions(filter, args, select.where);
+    if (from !== undefined) args.push(from, to!);
+    return `SELECT ${select.key(groupBy)}, ${select.counters} FROM ${select.table} WHERE ${where}` +
+      (from === undefined ? "" : ` AND ${select.time} >= ? AND ${select.time} < ?`);
+  });
+  return {
+    sql: `SELECT ${key}, ${SUMS} FROM (${parts.join(" UNION ALL ")}) GROUP BY ${key} ORDER BY ${order} LIMIT ? OFFSET ?`,
+    args: [...args, filter.limit, filter.offset],
+  };
+}
+
+interface Source {
+  table: string;
+  time: string;
+  counters: string;
+  where: string;
+  key(groupBy: Grouping): string;
+}
+
+const COUNTERS = COUNTER_COLUMNS.join(", ");
+const keyOf = (time: Partial<Record<Grouping, string>>) => (groupBy: Grouping): string =>
+  groupBy === "agent" ? "agent_id" : groupBy === "model" ? "provider, model" : time[groupBy]!;
+
+const TOTALS: Source = { table: "spend_totals", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
+const DAYS: Source = { table: "spend_days", time: "day", counters: COUNTERS, where: "1", key: keyOf({ day: "day" }) };
+const HOURS: Source = {
+  table: "spend_hours",
+  time: "hour",
+  counters: COUNTERS,
+  where: "1",
+  key: keyOf({ hour: "hour", day: `hour - hour % ${DAY_MS} AS day` }),
+};
+const CALLS: Source = {
+  table: "calls",
+  time: "at",
+  counters: CALL_COUNTERS,
+  where: "1",
+  key: keyOf({ hour: `at - at % ${HOUR_MS} AS hour`, day: `at - at % ${DAY_MS} AS day` }),
+};
+
+/** Cuts a span of time into pieces that each have the coarsest rollup that fits them exactly. */
+function sources(filter: CostFilter): { select: Source; from?: number; to?: number }[] {
+  const { groupBy } = filter;
+  const isByTime = groupBy === "hour" || groupBy === "day";
+  if (filter.from === undefined && filter.to === undefined) {
+    return [{ select: groupBy === "hour" ? HOURS : groupBy === "day" ? DAYS : TOTALS }];
+  }
+  const from = Math.max(filter.from ?? 0, 0);
+  const to = Math.max(Math.min(filter.to ?? MAX_TIME, MAX_TIME), from);
+  const pieces: { select: Source; from: number; to: number }[] = [];
+  const cut = (select: Source, start: number, end: number) => {
+    if (start < end) pieces.push({ select, from: start, to: end });
+  };
+  const [hourStart, hourEnd] = whole(from, to, HOUR_MS);
+  if (hourStart >= hourEnd) {
+    cut(CALLS, from, to);
+  } else {
+    cut(CALLS, from, hourStart);
+    const [dayStart, dayEnd] = whole(hourStart, hourEnd, DAY_MS);
+    if (dayStart >= dayEnd || groupBy === "hour") {
+      cut(HOURS, hourStart, hourEnd);
+    } else {
+      cut(HOURS, hourStart, dayStart);
+      cut(DAYS, dayStart, dayEnd);
+      cut(HOURS, dayEnd, hourEnd);
+    }
+    cut(CALLS, hourEnd, to);
+  }
+  if (pieces.length === 0) pieces.push({ select: isByTime ? HOURS : DAYS, from: 0, to: 0 });
+  return pieces;
+}
+
+/** The last time that a date can have. */
+const MAX_TIME = 8_640_000_000_000_000;
+
+/** The largest part of a span that begins and ends on a boundary. */
+function whole(from: number, to: number, lengthMs: number): [number, number] {
+  return [Math.ceil(from / lengthMs) * lengthMs, Math.floor(to / lengthMs) * lengthMs];
+}
+
+function conditions(filter: CostFilter, args: SqlValue[], first: string): string {
+  const all = [first];
+  if (filter.agentId !== undefined) {
+    all.push("agent_id = ?");
+    args.push(filter.agentId);
+  }
+  if (filter.model !== undefined) {
+    all.push("model = ?");
+    args.push(filter.model);
+  }
+  return all.join(" AND ");
+}
+
+function span(filter: CostFilter, args: SqlValue[]): void {
+  args.push(filter.from ?? 0, filter.to ?? MAX_TIME);
+}
+
+function toCostRow(row: Record<string, SqlValue>): CostRow {
+  const number = (name: string) => Number(row[name] ?? 0);
+  const text = (name: string) => (row[name] === undefined ? {} : { [name]: row[name] });
+  const time = (name: "hour" | "day") => {
+    if (row[name] === undefined) return {};
+    const iso = toIso(Number(row[name]));
+    return { [name]: name === "day" ? iso.slice(0, 10) : iso };
+  };
+  return {
+    ...text("session_id"),
+    ...text("run_id"),
+    ...text("agent_id"),
+    ...text("provider"),
+    ...text("model"),
+    ...time("hour"),
+    ...time("day"),
+    model_calls: number("model_calls"),
+    unpriced_calls: number("unpriced_calls"),
+    input_tokens: number("input_tokens"),
+    output_tokens: number("output_tokens"),
+    cache_read_tokens: number("cache_read_tokens"),
+    cache_write_tokens: number("cache_write_tokens"),
+    reasoning_tokens: number("reasoning_tokens"),
+    total_tokens: number("total_tokens"),
+    cost_usd: costUsd({
+      modelCalls: number("model_calls"),
+      unpricedCalls: number("unpriced_calls"),
+      costNanoUsd: BigInt(row.cost_nano_usd as bigint ?? 0n),
+    }),
+  };
+}

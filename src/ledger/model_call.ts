@@ -1,0 +1,27 @@
+import type { NanoUsd } from "../money.ts";
+import type { Usage } from "../pricing/mod.ts";
+
+/** One call of a model, as the ledger keeps it. Times in milliseconds since the epoch. */
+export interface ModelCall {
+  callId: string;
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  /** The step of the run, from 1. */
+  step: number | null;
+  /** The names of the tools that the answer called. */
+  tools: readonly string[];
+  provider: string;
+  model: string;
+  usage: Usage;
+  /** Null, never 0, where no price is known. */
+  costNanoUsd: NanoUsd | null;
+  /** `config`, `genai-prices@…`, `demo`, `reported` or `none`. */
+  priceSource: string;
+  durationMs: number | null;
+  /** Whether the tokens are an estimate, because the provider's count never arrived. */
+  isEstimated: boolean;
+  /** What a reported call said, hashed, so that the same report is known again. */
+  fingerprint: string | null;
+}

@@ -1,0 +1,148 @@
+import { DAY_MS, HOUR_MS } from "../clock.ts";
+import type { SqlValue, Statement } from "../store/mod.ts";
+import { addCall, COUNTER_COLUMNS, type Counters, counterValues, noCounters } from "./counters.ts";
+import type { ModelCall } from "./model_call.ts";
+
+const CALL_COLUMNS = [
+  "call_id",
+  "at",
+  "agent_id",
+  "session_id",
+  "run_id",
+  "step",
+  "tools",
+  "provider",
+  "model",
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "cache_write_1h_tokens",
+  "reasoning_tokens",
+  "total_tokens",
+  "cost_nano_usd",
+  "price_source",
+  "duration_ms",
+  "estimated",
+  "fingerprint",
+];
+
+const INSERT_CALL = `INSERT INTO calls (${CALL_COLUMNS.join(", ")})
+VALUES (${CALL_COLUMNS.map(() => "?").join(", ")})`;
+
+// Column affinity turns the texts of numbers back into integers, exactly.
+const INSERT_CALLS = `INSERT INTO calls (${CALL_COLUMNS.join(", ")})
+SELECT ${CALL_COLUMNS.map((_, i) => `value ->> ${i}`).join(", ")} FROM json_each(?)`;
+
+const ADD_COUNTERS = COUNTER_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
+
+function upsert(table: string, key: string[], more: string[] = [], update: string[] = []): string {
+  const columns = [...key, ...more, ...COUNTER_COLUMNS];
+  return `INSERT INTO ${table} (${columns.join(", ")})
+VALUES (${columns.map(() => "?").join(", ")})
+ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${[...update, ADD_COUNTERS].join(", ")}`;
+}
+
+const LAST_CALL = [
+  "model = CASE WHEN excluded.last_at >= last_at THEN excluded.model ELSE model END",
+  "first_at = min(first_at, excluded.first_at)",
+  "last_at = max(last_at, excluded.last_at)",
+];
+const ADD_TO_RUN = upsert("spend_runs", ["run_id"], ["session_id", "agent_id", "model", "first_at", "last_at"], LAST_CALL);
+const ADD_TO_SESSION = upsert("spend_sessions", ["session_id"], ["agent_id", "model", "first_at", "last_at"], LAST_CALL);
+const ADD_TO_TOTAL = upsert("spend_totals", ["agent_id", "provider", "model"]);
+const ADD_TO_DAY = upsert("spend_days", ["day", "agent_id", "provider", "model"]);
+const ADD_TO_HOUR = upsert("spend_hours", ["hour", "agent_id", "provider", "model"]);
+
+/**
+ * The statements that book calls: their rows and every rollup they belong to. The number of statements
+ * depends on the rollups touched, not on the calls, and not on what the ledger holds.
+ *
+ * The unit fails with a `ConstraintError` when a call is in the ledger already.
+ */
+export function recordCalls(calls: readonly ModelCall[]): Statement[] {
+  return [insertCalls(calls), ...addToRollups(calls)];
+}
+
+function insertCalls(calls: readonly ModelCall[]): Statement {
+  if (calls.length === 1) return { sql: INSERT_CALL, args: toRow(calls[0]!) };
+  const rows = calls.map((call) => toRow(call).map((value) => typeof value === "bigint" ? String(value) : value));
+  return { sql: INSERT_CALLS, args: [JSON.stringify(rows)] };
+}
+
+function toRow(call: ModelCall): SqlValue[] {
+  const { usage } = call;
+  return [
+    call.callId,
+    call.at,
+    call.agentId,
+    call.sessionId,
+    call.runId,
+    call.step,
+    JSON.stringify(call.tools),
+    call.provider,
+    call.model,
+    usage.inputTokens,
+    usage.outputTokens,
+    usage.cacheReadTokens,
+    usage.cacheWriteTokens,
+    usage.cacheWrite1hTokens,
+    usage.reasoningTokens,
+    usage.inputTokens + usage.outputTokens,
+    call.costNanoUsd,
+    call.priceSource,
+    call.durationMs === null ? null : Math.round(call.durationMs),
+    call.isEstimated ? 1 : 0,
+    call.fingerprint,
+  ];
+}
+
+interface Rollup {
+  sql: string;
+  key: SqlValue[];
+  counters: Counters;
+  /** Present where the rollup remembers its first and last call. */
+  span?: { first: ModelCall; last: ModelCall };
+}
+
+function addToRollups(calls: readonly ModelCall[]): Statement[] {
+  const rollups = new Map<string, Rollup>();
+  const add = (call: ModelCall, sql: string, key: SqlValue[], hasSpan = false) => {
+    const id = calls.length === 1 ? sql : JSON.stringify([sql, ...key]);
+    let rollup = rollups.get(id);
+    if (!rollup) {
+      rollup = { sql, key, counters: noCounters() };
+      if (hasSpan) rollup.span = { first: call, last: call };
+      rollups.set(id, rollup);
+    }
+    addCall(rollup.counters, call);
+    if (rollup.span) {
+      if (call.at < rollup.span.first.at) rollup.span.first = call;
+      if (call.at >= rollup.span.last.at) rollup.span.last = call;
+    }
+  };
+  for (const call of calls) {
+    const { at, agentId, provider, model } = call;
+    if (call.runId !== null) add(call, ADD_TO_RUN, [call.runId], true);
+    if (call.sessionId !== null) add(call, ADD_TO_SESSION, [call.sessionId], true);
+    add(call, ADD_TO_TOTAL, [agentId, provider, model]);
+    add(call, ADD_TO_DAY, [startOf(at, DAY_MS), agentId, provider, model]);
+    add(call, ADD_TO_HOUR, [startOf(at, HOUR_MS), agentId, provider, model]);
+  }
+  return [...rollups.values()].map(toStatement);
+}
+
+function toStatement({ sql, key, counters, span }: Rollup): Statement {
+  const more: SqlValue[] = [];
+  if (span) {
+    const { first, last } = span;
+    if (sql === ADD_TO_RUN) more.push(last.sessionId);
+    more.push(last.agentId, last.model, first.at, last.at);
+  }
+  return { sql, args: [...key, ...more, ...counterValues(counters)] };
+}
+
+/** The start of the UTC hour or day that holds a time; days of the epoch are UTC days. */
+function startOf(at: number, lengthMs: number): number {
+  return Math.floor(at / lengthMs) * lengthMs;
+}

@@ -1,0 +1,31 @@
+/** Structured facts of a log line. Never put a secret or the text of a message here. */
+export type LogFields = Record<string, unknown>;
+
+/** How important a line is, least first. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** A structured log: a sentence and its facts. */
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+/** Writes one JSON object per line: `{"level":"warn","at":"…","message":"…",…}`. */
+export function createJsonLog(options: {
+  level: LogLevel;
+  now: () => number;
+  write: (line: string) => void;
+}): Log {
+  const threshold = LOG_LEVELS.indexOf(options.level);
+  const line = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
+    if (LOG_LEVELS.indexOf(level) < threshold) return;
+    options.write(JSON.stringify({ level, at: new Date(options.now()).toISOString(), message, ...fields }));
+  };
+  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** A log that keeps nothing: the default inside a library and in tests. */
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,0 +1,98 @@
+import { PurserError } from "./errors.ts";
+
+/**
+ * An amount of money as an integer number of nano-USD (1 USD = 1,000,000,000). The only form in which
+ * amounts are added, compared and stored; a 64-bit column holds 9.2 billion USD.
+ */
+export type NanoUsd = bigint;
+
+/** A price per token as an integer number of pico-USD: 1 USD per million tokens is 1,000,000. */
+export type PicoUsdPerToken = bigint;
+
+const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
+
+/** The largest amount that is accepted from outside: a billion USD. Keeps every sum inside 64 bits. */
+const MAX_NANO_USD = 10n ** 18n;
+
+/**
+ * Reads a decimal number as `mantissa * 10 ** -scale`. A JS number is taken by its shortest decimal form,
+ * which is what its author wrote.
+ */
+function parseDecimal(value: number | string, what: string): { mantissa: bigint; scale: number } {
+  const text = String(value).trim();
+  const match = DECIMAL.exec(text);
+  if (!match || (match[2] === "" && (match[3] ?? "") === "")) {
+    throw new PurserError("invalid", `Cannot read ${what}: ${text || "an empty text"} is not a number`);
+  }
+  const [, sign, whole = "", fraction = "", exponent = "0"] = match;
+  const power = Number(exponent);
+  if (Math.abs(power) > 400) throw new PurserError("invalid", `Cannot read ${what}: ${text} is out of range`);
+  let mantissa = BigInt(whole + fraction);
+  let scale = fraction.length - power;
+  if (scale < 0) {
+    mantissa *= 10n ** BigInt(-scale);
+    scale = 0;
+  }
+  return { mantissa: sign === "-" ? -mantissa : mantissa, scale };
+}
+
+/** Divides and rounds half to even, the rounding of every amount that has to lose digits. */
+export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
+  if (denominator < 0n) return divideHalfEven(-numerator, -denominator);
+  let quotient = numerator / denominator;
+  let remainder = numerator % denominator;
+  if (remainder < 0n) {
+    quotient -= 1n;
+    remainder += denominator;
+  }
+  const twice = remainder * 2n;
+  if (twice > denominator || (twice === denominator && (quotient & 1n) === 1n)) quotient += 1n;
+  return quotient;
+}
+
+function checkRange(nano: NanoUsd, what: string): NanoUsd {
+  if (nano > MAX_NANO_USD || nano < -MAX_NANO_USD) {
+    throw new PurserError("invalid", `Cannot read ${what}: it is over a billion USD`);
+  }
+  return nano;
+}
+
+/** Reads USD exactly. Throws `invalid` on more than nine decimals: a limit must not be rounded. */
+export function parseUsd(value: number | string, what = "an amount in USD"): NanoUsd {
+  const { mantissa, scale } = parseDecimal(value, what);
+  if (scale <= 9) return checkRange(mantissa * 10n ** BigInt(9 - scale), what);
+  const divisor = 10n ** BigInt(scale - 9);
+  if (mantissa % divisor !== 0n) {
+    throw new PurserError("invalid", `Cannot read ${what}: ${value} has more than nine decimals`);
+  }
+  return checkRange(mantissa / divisor, what);
+}
+
+/** Reads USD and rounds it half to even to nano-USD: for costs that others report. */
+export function roundUsd(value: number | string, what = "an amount in USD"): NanoUsd {
+  const { mantissa, scale } = parseDecimal(value, what);
+  if (scale <= 9) return checkRange(mantissa * 10n ** BigInt(9 - scale), what);
+  return checkRange(divideHalfEven(mantissa, 10n ** BigInt(scale - 9)), what);
+}
+
+/** Reads a price in USD per million tokens as pico-USD per token, rounded half to even. */
+export function parseUsdPerMillion(value: number | string, what = "a price"): PicoUsdPerToken {
+  const { mantissa, scale } = parseDecimal(value, what);
+  return scale <= 6 ? mantissa * 10n ** BigInt(6 - scale) : divideHalfEven(mantissa, 10n ** BigInt(scale - 6));
+}
+
+/** The exact decimal text of an amount in USD, without trailing zeros: `0.0001506`. */
+export function formatUsd(nano: NanoUsd): string {
+  const sign = nano < 0n ? "-" : "";
+  const digits = (nano < 0n ? -nano : nano).toString().padStart(10, "0");
+  const fraction = digits.slice(-9).replace(/0+$/, "");
+  return sign + digits.slice(0, -9) + (fraction ? "." + fraction : "");
+}
+
+/**
+ * An amount as the USD number of the wire: the double nearest to it, whose shortest text has at most nine
+ * decimals. One figure is exact to the nano-USD up to 4,194,304 USD; past that JSON numbers are coarser.
+ */
+export function toUsd(nano: NanoUsd): number {
+  return Number(formatUsd(nano));
+}

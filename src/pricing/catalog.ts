@@ -1,0 +1,111 @@
+import type { ModelInfo, ModelPrice, Provider } from "@pydantic/genai-prices";
+import { DAY_MS } from "../clock.ts";
+import type { Log } from "../log.ts";
+import { messageOf } from "../errors.ts";
+import { catalogRates } from "./catalog_rates.ts";
+import type { Rates } from "./rates.ts";
+
+/** The version of `@pydantic/genai-prices` that `deno.json` pins; a test compares the two. */
+export const CATALOG_VERSION = "0.1.8";
+
+/** What `price_source` says of prices from the catalog. */
+export const CATALOG_SOURCE = `genai-prices@${CATALOG_VERSION}`;
+
+/** Models come from outside, so the cache must not grow without end. */
+const MAX_CACHED = 20_000;
+
+/** Published prices by provider, model and time. */
+export interface Catalog {
+  /** Null where the catalog does not know the provider, the model or a token price for it. */
+  rates(provider: string, model: string, at: number): Rates | null;
+}
+
+type GenaiPrices = Pick<typeof import("@pydantic/genai-prices"), "findProvider" | "calcPrice">;
+
+/** Opens the catalog; this is what loads it (some 800 kB of source). */
+export async function openCatalog(log: Log): Promise<Catalog> {
+  return createCatalog(await import("@pydantic/genai-prices"), log);
+}
+
+/** A catalog over the given data; rates are cached per (provider, model, day, price of the hour). */
+export function createCatalog(genaiPrices: GenaiPrices, log: Log): Catalog {
+  const models = new Map<string, Map<string, CachedModel>>();
+  let cached = 0;
+
+  function load(provider: string, model: string, at: number): ModelAt | null {
+    // Only the exact id: the catalog's own search takes any name that contains "openai" for OpenAI.
+    const found: Provider | undefined = genaiPrices.findProvider({ providerId: provider });
+    if (!found || found.id !== provider) return null;
+    try {
+      const name = provider === "google" ? model.replace(/^models\//, "") : model;
+      const result = genaiPrices.calcPrice({}, name, { providerId: provider, timestamp: new Date(at) });
+      return result && { model: result.model, price: result.model_price };
+    } catch (error) {
+      log.warn("The price catalog has an entry that cannot be read", {
+        provider,
+        model,
+        error: messageOf(error),
+      });
+      return null;
+    }
+  }
+
+  return {
+    rates(provider, model, at) {
+      let byModel = models.get(provider);
+      let entry = byModel?.get(model);
+      const cachedRates = entry?.rates.get(slotOf(entry.cuts, at));
+      if (cachedRates !== undefined) return cachedRates;
+      if (cached >= MAX_CACHED) {
+        models.clear();
+        cached = 0;
+        byModel = entry = undefined;
+      }
+      const loaded = load(provider, model, at);
+      const rates = loaded && catalogRates(loaded.price, loaded.model.id, CATALOG_SOURCE);
+      entry ??= { cuts: loaded ? dailyCuts(loaded.model) : [], rates: new Map() };
+      entry.rates.set(slotOf(entry.cuts, at), rates);
+      cached++;
+      byModel ??= new Map();
+      models.set(provider, byModel.set(model, entry));
+      return rates;
+    },
+  };
+}
+
+interface ModelAt {
+  model: ModelInfo;
+  price: ModelPrice;
+}
+
+interface CachedModel {
+  /** The milliseconds of the UTC day at which a price of the hour begins or ends, rising. */
+  cuts: readonly number[];
+  /** By {@link slotOf}; null is known to be unpriced. */
+  rates: Map<number, Rates | null>;
+}
+
+/** A number for the day, and within it for the stretch between two cuts. */
+function slotOf(cuts: readonly number[], at: number): number {
+  const day = Math.floor(at / DAY_MS);
+  if (cuts.length === 0) return day;
+  const ofDay = at - day * DAY_MS;
+  let stretch = 0;
+  while (stretch < cuts.length && ofDay >= cuts[stretch]!) stretch++;
+  return day * (cuts.length + 1) + stretch;
+}
+
+/** The times of the UTC day at which a model's price changes (DeepSeek's off-peak hours). */
+function dailyCuts(model: ModelInfo): number[] {
+  if (!Array.isArray(model.prices)) return [];
+  const cuts = new Set<number>();
+  for (const { constraint } of model.prices) {
+    if (constraint?.type !== "time_of_date") continue;
+    for (const time of [constraint.start_time, constraint.end_time]) {
+      // "00:30:00Z" or "08:30:00+08:00"; an epoch date turns it into milliseconds of the UTC day.
+      const epochMs = Date.parse(`1970-01-02T${time}`);
+      cuts.add(((epochMs % DAY_MS) + DAY_MS) % DAY_MS);
+    }
+  }
+  return [...cuts].sort((a, b) => a - b);
+}

@@ -1,0 +1,10 @@
+/** Usage in one normal form; usage, model and time to cost. */
+export { CATALOG_SOURCE, CATALOG_VERSION } from "./catalog.ts";
+export { PriceOverride } from "./price_override.ts";
+export { createPriceBook, type Price, type PriceBook, type PriceQuery } from "./prices.ts";
+export type { Rates, RateTier } from "./rates.ts";
+export { type StreamUsage, trackStreamUsage } from "./stream_usage.ts";
+export { checkUsage, type Usage, usageOf } from "./usage.ts";
+export { usageFromAiSdk } from "./usage_from_ai_sdk.ts";
+export { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
+export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";

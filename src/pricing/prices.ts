@@ -1,0 +1,116 @@
+import { type Log, silentLog } from "../log.ts";
+import type { NanoUsd } from "../money.ts";
+import { type Catalog, openCatalog } from "./catalog.ts";
+import { DEMO_RATES } from "./demo_rates.ts";
+import { indexOverrides, type PriceOverride } from "./price_override.ts";
+import { priceUsage } from "./price_usage.ts";
+import type { Rates } from "./rates.ts";
+import { checkUsage, type Usage } from "./usage.ts";
+import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
+
+/** Which price is asked for. `provider` and `model` are Purser's names: `openai` and `gpt-4o-mini`. */
+export interface PriceQuery {
+  provider: string;
+  model: string;
+  /** When the call was made, in milliseconds since the epoch; prices change by date and some by the hour. */
+  at: number;
+}
+
+/** What a call costs and where its price comes from. */
+export interface Price {
+  /** Null, never 0, where no price is known. */
+  costNanoUsd: NanoUsd | null;
+  /** `config`, `genai-prices@<version>`, `demo` or `none`. */
+  priceSource: string;
+}
+
+/**
+ * All prices that Purser knows, in this order: the config's rows, the `demo` provider's, the catalog's. A
+ * provider that none of them knows by its exact name is unpriced, whatever its models are called.
+ *
+ * Service tiers: the catalog holds standard prices only. A call served at another tier (`flex`, `priority`,
+ * `batch`, …) takes the config row with that `service_tier`, else the standard price, with one warning.
+ */
+export interface PriceBook {
+  /** Prices a call. Throws `invalid` on a usage that can't be true. */
+  price(input: PriceQuery & { usage: Usage; serviceTier?: string }): Price;
+  /** The prices of a model, or null where none is known. */
+  rates(input: PriceQuery & { serviceTier?: string }): Rates | null;
+  /** The dearest price that a token of a call of at most `inputTokens` can have, at any service tier known. */
+  worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
+  /** An upper bound of what a call can cost, in nano-USD rounded up, or null where no price is known. */
+  worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
+}
+
+/** The tiers that are billed at the standard price, by the names the providers give them. */
+const STANDARD_TIERS = new Set(["default", "standard", "auto", "on_demand"]);
+
+/** Each distinct warning is given once; past this many, no more are given. */
+const MAX_WARNINGS = 1_000;
+
+const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none" });
+
+/**
+ * Opens the prices. Asynchronous because it loads the catalog, which no command that books nothing needs.
+ * `overrides` are checked rows of the config; throws `invalid` where two of them contradict each other.
+ */
+export async function createPriceBook(
+  options: { overrides?: readonly PriceOverride[]; log?: Log } = {},
+): Promise<PriceBook> {
+  const log = options.log ?? silentLog;
+  return createPriceBookOver(await openCatalog(log), options.overrides ?? [], log);
+}
+
+/** A price book over a given catalog. */
+export function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
+  const overrides = indexOverrides(rows);
+  const warned = new Set<string>();
+
+  function warnOnce(message: string, fields: Record<string, unknown>): void {
+    const key = JSON.stringify([message, fields]);
+    if (warned.has(key) || warned.size >= MAX_WARNINGS) return;
+    warned.add(key);
+    log.warn(message, fields);
+  }
+
+  function listed({ provider, model, at }: PriceQuery): Rates | null {
+    return provider === "demo" ? DEMO_RATES : catalog.rates(provider, model, at);
+  }
+
+  const book: PriceBook = {
+    rates(input) {
+      return overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
+    },
+    price(input) {
+      checkUsage(input.usage);
+      const rates = book.rates(input);
+      const costNanoUsd = rates && priceUsage(rates, input.usage);
+      const { provider, model, serviceTier } = input;
+      if (rates === null || costNanoUsd === null) {
+        warnOnce("No price is known for a model: its calls are booked without a cost", { provider, model });
+        return UNPRICED;
+      }
+      if (
+        serviceTier !== undefined && rates.source !== "config" &&
+        !STANDARD_TIERS.has(serviceTier.toLowerCase())
+      ) {
+        warnOnce("No price is known for a service tier: its calls are booked at the standard price", {
+          provider,
+          model,
+          serviceTier,
+        });
+      }
+      return { costNanoUsd, priceSource: rates.source };
+    },
+    worstCaseRates(input) {
+      const { anyTier, byTier } = overrides.findAll(input.provider, input.model, input.at);
+      const standard = anyTier ?? listed(input);
+      return standard && worstCaseRates([standard, ...byTier], input.inputTokens);
+    },
+    worstCase(input) {
+      const rates = book.worstCaseRates(input);
+      return rates && worstCaseCost(rates, input);
+    },
+  };
+  return book;
+}

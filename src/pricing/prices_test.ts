@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { silentLog } from "../log.ts";
+import { createPriceBook } from "./prices.ts";
+import { CATALOG_SOURCE } from "./catalog.ts";
+import { usageOf } from "./usage.ts";
+
+const at = Date.parse("2026-11-01T12:00:00.000Z");
+const usage = usageOf({ inputTokens: 1000, outputTokens: 100 });
+
+function recordingLog() {
+  const warnings: unknown[] = [];
+  return {
+    warnings,
+    log: { ...silentLog, warn: (_: string, fields?: unknown) => void warnings.push(fields) },
+  };
+}
+
+Deno.test("price() takes the catalog's price and says so", async () => {
+  const book = await createPriceBook();
+  assert.deepEqual(book.price({ provider: "openai", model: "gpt-4o-mini", at, usage }), {
+    costNanoUsd: 210_000n,
+    priceSource: CATALOG_SOURCE,
+  });
+});
+
+Deno.test("price() lets the config beat the catalog from its date on", async () => {
+  const book = await createPriceBook({
+    overrides: [{
+      provider: "openai",
+      model: "gpt-4o-mini",
+      input_usd_per_million: 1,
+      output_usd_per_million: 0,
+      from: "2026-11-01",
+    }],
+  });
+  const query = { provider: "openai", model: "gpt-4o-mini", usage };
+  assert.deepEqual(book.price({ ...query, at }), { costNanoUsd: 1_000_000n, priceSource: "config" });
+  assert.equal(book.price({ ...query, at: at - 86_400_000 }).priceSource, CATALOG_SOURCE);
+});
+
+Deno.test("price() knows the demo models", async () => {
+  const book = await createPriceBook();
+  const cached = usageOf({
+    inputTokens: 1000,
+    outputTokens: 100,
+    cacheReadTokens: 400,
+    cacheWriteTokens: 200,
+  });
+  // 400 x 1.00 + 400 x 0.10 + 200 x 1.25 + 100 x 4.00
+  assert.deepEqual(book.price({ provider: "demo", model: "echo", at, usage: cached }), {
+    costNanoUsd: 1_090_000n,
+    priceSource: "demo",
+  });
+});
+
+Deno.test("price() gives null, never 0, where no price is known, and warns once", async () => {
+  const { log, warnings } = recordingLog();
+  const book = await createPriceBook({ log });
+  for (const model of ["gpt-4o", "gpt-4o", "my-model"]) {
+    const price = book.price({ provider: "local", model, at, usage });
+    assert.deepEqual(price, { costNanoUsd: null, priceSource: "none" });
+  }
+  assert.deepEqual(warnings, [{ provider: "local", model: "gpt-4o" }, {
+    provider: "local",
+    model: "my-model",
+  }]);
+});
+
+Deno.test("price() gives 0 where the price is 0", async () => {
+  const row = { provider: "local", model: "m", input_usd_per_million: 0, output_usd_per_million: 0 };
+  const book = await createPriceBook({ overrides: [row] });
+  assert.deepEqual(book.price({ provider: "local", model: "m", at, usage }), {
+    costNanoUsd: 0n,
+    priceSource: "config",
+  });
+});
+
+Deno.test("price() prices an embedding, but not the output of an embedding model", async () => {
+  const book = await createPriceBook();
+  const query = { provider: "openai", model: "text-embedding-3-small", at };
+  assert.equal(book.price({ ...query, usage: usageOf({ inputTokens: 1000 }) }).costNanoUsd, 20_000n);
+  assert.equal(book.price({ ...query, usage }).costNanoUsd, null);
+  assert.equal(book.worstCase({ ...query, inputTokens: 1000, outputTokens: 0 }), 20_000n);
+  assert.equal(book.worstCase({ ...query, inputTokens: 1000, outputTokens: 1 }), null);
+});
+
+Deno.test("price() refuses a usage that cannot be true", async () => {
+  const book = await createPriceBook();
+  const wrong = usageOf({ inputTokens: 1, cacheReadTokens: 2 });
+  assert.throws(() => book.price({ provider: "openai", model: "gpt-4o", at, usage: wrong }), /Cannot take/);
+});
+
+Deno.test("price() books another service tier at the config's price for it, else at the standard price", async () => {
+  const { log, warnings } = recordingLog();
+  const flex = { service_tier: "flex", input_usd_per_million: 0.075, output_usd_per_million: 0.3 };
+  const book = await createPriceBook({
+    log,
+    overrides: [{ provider: "openai", model: "gpt-4o-mini", ...flex }],
+  });
+  const query = { provider: "openai", model: "gpt-4o-mini", at, usage };
+  assert.equal(book.price({ ...query, serviceTier: "flex" }).costNanoUsd, 105_000n);
+  assert.equal(book.price({ ...query, serviceTier: "default" }).costNanoUsd, 210_000n);
+  assert.deepEqual(warnings, []);
+  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 210_000n);
+  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 210_000n);
+  assert.deepEqual(warnings, [{ provider: "openai", model: "gpt-4o-mini", serviceTier: "priority" }]);
+});
+
+Deno.test("worstCase() counts the dearest service tier that the config knows", async () => {
+  const dear = { service_tier: "priority", input_usd_per_million: 100, output_usd_per_million: 1 };
+  const book = await createPriceBook({ overrides: [{ provider: "openai", model: "gpt-4o-mini", ...dear }] });
+  const query = { provider: "openai", model: "gpt-4o-mini", at, inputTokens: 10, outputTokens: 10 };
+  assert.equal(book.worstCase(query), 1_010_000n);
+});
+
+Deno.test("worstCase() is null where no price is known", async () => {
+  const book = await createPriceBook();
+  assert.equal(book.worstCase({ provider: "local", model: "m", at, inputTokens: 1, outputTokens: 1 }), null);
+});

@@ -1,0 +1,140 @@
+import { faultOfUsage, type Usage, usageOf } from "./usage.ts";
+
+/** The APIs whose own usage objects are understood. */
+export type UsageApi = "openai-chat" | "openai-responses" | "anthropic" | "google" | "openai-compatible";
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Brings a provider's own usage object to the normal form. Undefined where it is absent, says nothing or
+ * contradicts itself: unknown is not zero. A total that is absent beside the other one counts as 0.
+ *
+ * Shapes as published by the providers; see FACTS of the project's documentation for what each total holds.
+ */
+export function usageFromRaw(api: UsageApi, raw: unknown): Usage | undefined {
+  if (!isFields(raw)) return undefined;
+  const counts = READERS[api](raw);
+  if (counts === undefined) return undefined;
+  const usage = usageOf(counts);
+  return faultOfUsage(usage) ? undefined : usage;
+}
+
+const READERS = {
+  "openai-chat": readChat,
+  "openai-responses": readResponses,
+  "anthropic": readAnthropic,
+  "google": readGoogle,
+  "openai-compatible": readCompatible,
+} satisfies Record<UsageApi, (raw: Fields) => Partial<Usage> | undefined>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The number at a path; undefined where there is none. */
+function count(fields: Fields, ...path: string[]): number | undefined {
+  let value: unknown = fields;
+  for (const key of path) value = isFields(value) ? value[key] : undefined;
+  return typeof value === "number" ? value : undefined;
+}
+
+function readChat(raw: Fields): Partial<Usage> | undefined {
+  const inputTokens = count(raw, "prompt_tokens");
+  const outputTokens = count(raw, "completion_tokens");
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens: count(raw, "prompt_tokens_details", "cached_tokens"),
+    cacheWriteTokens: count(raw, "prompt_tokens_details", "cache_write_tokens"),
+    reasoningTokens: count(raw, "completion_tokens_details", "reasoning_tokens"),
+  };
+}
+
+function readResponses(raw: Fields): Partial<Usage> | undefined {
+  const inputTokens = count(raw, "input_tokens");
+  const outputTokens = count(raw, "output_tokens");
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens: count(raw, "input_tokens_details", "cached_tokens"),
+    cacheWriteTokens: count(raw, "input_tokens_details", "cache_write_tokens"),
+    reasoningTokens: count(raw, "output_tokens_details", "reasoning_tokens"),
+  };
+}
+
+/** Gemini counts thoughts apart from the candidates and tool-use prompts apart from the prompt. */
+function readGoogle(raw: Fields): Partial<Usage> | undefined {
+  const prompt = count(raw, "promptTokenCount");
+  const candidates = count(raw, "candidatesTokenCount");
+  const thoughts = count(raw, "thoughtsTokenCount");
+  if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
+  return {
+    inputTokens: (prompt ?? 0) + (count(raw, "toolUsePromptTokenCount") ?? 0),
+    outputTokens: (candidates ?? 0) + (thoughts ?? 0),
+    cacheReadTokens: count(raw, "cachedContentTokenCount"),
+    reasoningTokens: thoughts,
+  };
+}
+
+/**
+ * Servers that speak OpenAI's chat API name caches in their own ways (DeepSeek `prompt_cache_hit_tokens`,
+ * Moonshot `cached_tokens`), and some leave the reasoning out of `completion_tokens` (xAI; Gemini's and
+ * Vertex' compatible endpoints). Their `total_tokens` tells: what it has beyond the two is hidden output.
+ */
+function readCompatible(raw: Fields): Partial<Usage> | undefined {
+  const chat = readChat(raw);
+  if (chat === undefined) return undefined;
+  const { inputTokens = 0, outputTokens = 0 } = chat;
+  const reasoningTokens = chat.reasoningTokens ?? 0;
+  const hidden = Math.max(0, (count(raw, "total_tokens") ?? 0) - inputTokens - outputTokens);
+  const apart = hidden > 0 ? hidden : reasoningTokens > outputTokens ? reasoningTokens : 0;
+  return {
+    inputTokens,
+    outputTokens: outputTokens + apart,
+    cacheReadTokens: chat.cacheReadTokens ?? count(raw, "prompt_cache_hit_tokens") ??
+      count(raw, "cached_tokens"),
+    cacheWriteTokens: chat.cacheWriteTokens,
+    reasoningTokens: Math.max(reasoningTokens, apart),
+  };
+}
+
+/**
+ * Anthropic counts neither cache reads nor cache writes in `input_tokens`. With `iterations` (compaction)
+ * the totals leave out the compaction's own sampling, so the executor's iterations are added up; an
+ * advisor's are not, for they are another model's. An answer served by a fallback is already in the totals.
+ */
+function readAnthropic(raw: Fields): Partial<Usage> | undefined {
+  const totals = executorIterations(raw) ?? [raw];
+  const sum = (key: string): number | undefined => {
+    const counts = totals.flatMap((fields) => count(fields, key) ?? []);
+    return counts.length === 0 ? count(raw, key) : counts.reduce((a, b) => a + b, 0);
+  };
+  const input = sum("input_tokens");
+  const outputTokens = sum("output_tokens");
+  if (input === undefined && outputTokens === undefined) return undefined;
+  const cacheReadTokens = sum("cache_read_input_tokens") ?? 0;
+  const fiveMinutes = count(raw, "cache_creation", "ephemeral_5m_input_tokens") ?? 0;
+  const oneHour = count(raw, "cache_creation", "ephemeral_1h_input_tokens") ?? 0;
+  const cacheWriteTokens = sum("cache_creation_input_tokens") ?? fiveMinutes + oneHour;
+  return {
+    inputTokens: (input ?? 0) + cacheReadTokens + cacheWriteTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    // Writes that the breakdown doesn't name (it may be older than the total in a stream) are taken for the
+    // only lifetime it does name.
+    cacheWrite1hTokens: oneHour > 0 && fiveMinutes === 0
+      ? cacheWriteTokens
+      : Math.min(oneHour, cacheWriteTokens),
+    reasoningTokens: count(raw, "output_tokens_details", "thinking_tokens"),
+  };
+}
+
+function executorIterations(raw: Fields): Fields[] | undefined {
+  const iterations = Array.isArray(raw.iterations) ? raw.iterations.filter(isFields) : [];
+  if (iterations.some(({ type }) => type === "fallback_message")) return undefined;
+  const executor = iterations.filter(({ type }) => type === "compaction" || type === "message");
+  return executor.length === 0 ? undefined : executor;
+}

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { priceUsage } from "./price_usage.ts";
+import { tierFor } from "./rates.ts";
+import { anyRates, anyUsage } from "./_arbitraries.ts";
+import { outputTokensThatFit, worstCaseCost, worstCaseRates } from "./worst_case.ts";
+
+Deno.test("no usage within the bounds costs more than the worst case", () => {
+  fc.assert(
+    fc.property(
+      anyRates,
+      anyUsage,
+      fc.nat(500_000),
+      fc.nat(10_000),
+      (rates, usage, moreInput, moreOutput) => {
+        const bounds = {
+          inputTokens: usage.inputTokens + moreInput,
+          outputTokens: usage.outputTokens + moreOutput,
+        };
+        const worst = worstCaseCost(worstCaseRates([rates], bounds.inputTokens)!, bounds)!;
+        assert.ok(priceUsage(rates, usage)! <= worst);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+Deno.test("the worst case leaves out the tiers that the input can't reach", () => {
+  const tier = { input: 1n, output: 1n, reasoning: 1n, cacheRead: 1n, cacheWrite: 1n, cacheWrite1h: 1n };
+  const rates = {
+    source: "x",
+    tiers: [{ ...tier, aboveInputTokens: -1 }, { ...tier, aboveInputTokens: 100, input: 9n, output: 9n }],
+  };
+  assert.deepEqual(worstCaseRates([rates], 100), { input: 1n, output: 1n });
+  assert.deepEqual(worstCaseRates([rates], 101), { input: 9n, output: 9n });
+  assert.equal(tierFor(rates, 101).input, 9n);
+});
+
+Deno.test("outputTokensThatFit() gives the most tokens whose worst case stays within the budget", () => {
+  const anyRate = fc.bigInt(0n, 10n ** 8n);
+  fc.assert(
+    fc.property(
+      anyRate,
+      anyRate,
+      fc.nat(1_000_000),
+      fc.bigInt(0n, 10n ** 12n),
+      (input, output, tokens, budget) => {
+        const rates = { input, output };
+        const fit = outputTokensThatFit(rates, { inputTokens: tokens, budgetNanoUsd: budget });
+        const costOf = (outputTokens: number) => worstCaseCost(rates, { inputTokens: tokens, outputTokens })!;
+        if (fit > 0) assert.ok(costOf(fit) <= budget);
+        if (fit < Number.MAX_SAFE_INTEGER) assert.ok(costOf(fit + 1) > budget);
+      },
+    ),
+  );
+});
+
+Deno.test("outputTokensThatFit() gives 0 where the input is too dear or the output has no price", () => {
+  const room = { inputTokens: 10, budgetNanoUsd: 9n };
+  assert.equal(outputTokensThatFit({ input: 1000n, output: 0n }, room), 0);
+  assert.equal(outputTokensThatFit({ input: 0n, output: null }, room), 0);
+  assert.equal(outputTokensThatFit({ input: 0n, output: 0n }, room), Number.MAX_SAFE_INTEGER);
+});

@@ -1,0 +1,17 @@
+import type { BookingContext } from "../booking/mod.ts";
+import type { ModelResolver } from "./models.ts";
+import type { Toolbox } from "./tools.ts";
+
+/** What running agents needs of the process. */
+export interface RunnerContext extends BookingContext {
+  models: ModelResolver;
+  toolbox: Toolbox;
+  /** The runs of this process, by id. */
+  liveRuns: Map<string, LiveRun>;
+}
+
+/** A run in this process. */
+export interface LiveRun {
+  cancel(reason: string): void;
+  ended: Promise<void>;
+}

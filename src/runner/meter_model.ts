@@ -1,0 +1,226 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+import type { BookingContext } from "../booking/mod.ts";
+import { type Budget, budgetExceeded, type Grant } from "../budget/mod.ts";
+import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
+import { trackStreamUsage, type Usage, usageFromAiSdk, usageOf } from "../pricing/mod.ts";
+import { addStreamPart, type Answer, answerOf, emptyAnswer, textOf } from "./answer.ts";
+import { callBounds } from "./call_bounds.ts";
+import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
+
+/** Whose calls a metered model makes, and what becomes of them. */
+export interface Metering {
+  /** The names under which calls are priced and booked. */
+  provider: string;
+  modelId: string;
+  agentId: string;
+  sessionId: string | null;
+  runId: string;
+  budget: Budget | null;
+  /** Books a call that was made; resolves when it is durable. */
+  book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
+  /** A call failed without having cost anything that is known. */
+  failed?(error: unknown, startedAt: number): void;
+  /** What the run's previous call cost, as the guess at its next. */
+  lastCostNanoUsd?(): bigint | null;
+  /** A strict call was reported to have used more than its bound. */
+  overshot?(call: ModelCall, reservedNanoUsd: bigint): void;
+  /** The number of the next step that is booked. */
+  nextStep(): number;
+}
+
+/**
+ * Wraps a model so that every call passes the budget before it is made and is in the ledger before its
+ * answer goes on. Each retry of the AI SDK is a call of its own here.
+ */
+export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering: Metering): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider: model.provider,
+    modelId: model.modelId,
+    get supportedUrls() {
+      return model.supportedUrls;
+    },
+    async doGenerate(options) {
+      const call = await admit(ctx, model, metering, options);
+      let result: LanguageModelV4GenerateResult;
+      try {
+        result = await model.doGenerate(call.options);
+      } catch (error) {
+        await call.fail(error);
+        throw error;
+      }
+      await call.book(answerOf(result.content, result.finishReason), {
+        counted: usageFromAiSdk(model.provider, result.usage),
+        serviceTier: serviceTierOf(result.providerMetadata) ?? serviceTierOf({ body: result.response?.body }),
+      });
+      return result;
+    },
+    async doStream(options) {
+      const call = await admit(ctx, model, metering, options);
+      let result: LanguageModelV4StreamResult;
+      try {
+        // Raw chunks carry counts that the SDK would only give at the end of a stream that may never come.
+        result = await model.doStream({ ...call.options, includeRawChunks: true });
+      } catch (error) {
+        await call.fail(error);
+        throw error;
+      }
+      return { ...result, stream: meterStream(result.stream, call, model.provider, options.includeRawChunks === true) };
+    },
+  };
+}
+
+/** One call that the budget has let through. */
+interface AdmittedCall {
+  options: LanguageModelV4CallOptions;
+  fail(error: unknown): Promise<void>;
+  book(answer: Answer, report: UsageReport): Promise<void>;
+}
+
+/** What a provider has said of a call's usage. */
+interface UsageReport {
+  /** Its last word. */
+  counted: Usage | undefined;
+  /** What had come before a stream broke. */
+  partial?: Usage;
+  serviceTier?: string;
+}
+
+async function admit(
+  ctx: BookingContext,
+  model: LanguageModelV4,
+  metering: Metering,
+  options: LanguageModelV4CallOptions,
+): Promise<AdmittedCall> {
+  const { provider, modelId, runId, budget } = metering;
+  let grant: Grant | undefined;
+  if (budget) {
+    const query = { provider, model: modelId, at: ctx.clock.now() };
+    const call = callBounds(ctx.prices, query, budget, options, metering.lastCostNanoUsd?.() ?? null);
+    const admission = await ctx.gate.admit({ runId, budget, call, signal: options.abortSignal });
+    if (!admission.go) {
+      const because = "unboundedBecause" in call.inputTokens ? call.inputTokens.unboundedBecause : undefined;
+      throw budgetExceeded(runId, budget, { ...admission, because });
+    }
+    grant = admission.grant;
+    if (grant.outputLimit !== undefined) options = { ...options, maxOutputTokens: grant.outputLimit };
+  }
+  const at = ctx.clock.now();
+  const startedAt = ctx.clock.monotonic();
+  return {
+    options,
+    async fail(error) {
+      if (grant) await ctx.gate.release(grant, false);
+      metering.failed?.(error, at);
+    },
+    async book(answer, { counted, partial, serviceTier }) {
+      const usage = counted ?? guess(options, answer, partial);
+      const price = ctx.prices.price({ provider, model: modelId, at, usage, serviceTier });
+      const call: ModelCall = {
+        callId: ctx.ids.next("call"),
+        at,
+        agentId: metering.agentId,
+        sessionId: metering.sessionId,
+        runId,
+        step: metering.nextStep(),
+        tools: answer.tool_calls.map((toolCall) => toolCall.tool_name),
+        provider,
+        model: modelId,
+        usage,
+        ...price,
+        durationMs: ctx.clock.monotonic() - startedAt,
+        isEstimated: counted === undefined,
+        fingerprint: null,
+      };
+      if (grant && budget?.mode === "strict" && (call.costNanoUsd ?? 0n) > grant.reservedNanoUsd) {
+        metering.overshot?.(call, grant.reservedNanoUsd);
+      }
+      try {
+        await metering.book(call, answer, grant);
+      } catch (error) {
+        if (grant) await ctx.gate.release(grant, false).catch(() => {});
+        // The money is spent: what the ledger could not take has to be findable somewhere.
+        ctx.log.error("A model call was made and could not be booked", { cost_event: toCostEvent(call) });
+        throw error;
+      }
+    },
+  };
+}
+
+/** What is known of a call whose count never arrived, the rest guessed from its text. */
+function guess(options: LanguageModelV4CallOptions, answer: Answer, known: Usage | undefined): Usage {
+  const outputTokens = Math.max(known?.outputTokens ?? 0, estimateOutputTokens(textOf(answer)));
+  if (known && known.inputTokens > 0) return { ...known, outputTokens };
+  return usageOf({ inputTokens: estimateInputTokens(options), outputTokens });
+}
+
+/** Passes a stream on; books before its `finish` goes on, or, where it breaks or is left, what is known. */
+function meterStream(
+  source: ReadableStream<LanguageModelV4StreamPart>,
+  call: AdmittedCall,
+  provider: string,
+  wantsRawChunks: boolean,
+): ReadableStream<LanguageModelV4StreamPart> {
+  const reader = source.getReader();
+  const answer = emptyAnswer();
+  const seen = trackStreamUsage(provider);
+  let isBooked = false;
+  const book = async (usage?: LanguageModelV4Usage, metadata?: Metadata) => {
+    if (isBooked) return;
+    isBooked = true;
+    const counted = (usage && usageFromAiSdk(provider, usage)) ?? (seen.isFinal() ? seen.usage() : undefined);
+    await call.book(answer, {
+      counted,
+      partial: seen.usage(),
+      serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
+    });
+  };
+  return new ReadableStream<LanguageModelV4StreamPart>({
+    async pull(controller) {
+      for (;;) {
+        let next: ReadableStreamReadResult<LanguageModelV4StreamPart>;
+        try {
+          next = await reader.read();
+        } catch (error) {
+          await book();
+          throw error;
+        }
+        if (next.done) {
+          await book();
+          controller.close();
+          return;
+        }
+        const part = next.value;
+        addStreamPart(answer, part);
+        if (part.type === "raw") seen.take(part.rawValue);
+        if (part.type === "finish") await book(part.usage, part.providerMetadata);
+        if (part.type === "raw" && !wantsRawChunks) continue;
+        controller.enqueue(part);
+        return;
+      }
+    },
+    async cancel(reason) {
+      await book();
+      await reader.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+}
+
+type Metadata = Record<string, unknown>;
+
+/** The service tier that a provider says it has served, wherever in its metadata it says so. */
+function serviceTierOf(metadata: Metadata | undefined): string | undefined {
+  for (const part of Object.values(metadata ?? {})) {
+    const { serviceTier, service_tier } = (part ?? {}) as Metadata;
+    const tier = serviceTier ?? service_tier;
+    if (typeof tier === "string") return tier;
+  }
+  return undefined;
+}

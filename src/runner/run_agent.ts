@@ -1,0 +1,240 @@
+import type { ModelMessage } from "ai";
+import type { AgentDefinition } from "../agents/mod.ts";
+import type { Budget } from "../budget/mod.ts";
+import { toIso } from "../clock.ts";
+import { BudgetExceededError, messageOf, PurserError } from "../errors.ts";
+import { NAME_PATTERN } from "../ids.ts";
+import { readRunUsage } from "../ledger/mod.ts";
+import { formatUsd } from "../money.ts";
+import { listMessages, type RunEnd, startRun } from "../sessions/mod.ts";
+import type { RunnerContext } from "./context.ts";
+import { explainModelError } from "./explain_model_error.ts";
+import { keepLease } from "./keep_lease.ts";
+import { meterModel } from "./meter_model.ts";
+import type { ResolvedModel } from "./models.ts";
+import { RunLog } from "./run_log.ts";
+import { runLoop } from "./run_loop.ts";
+import type { RunPart, RunResult } from "./run_result.ts";
+
+/** What to run. */
+export interface RunInput {
+  agent: AgentDefinition;
+  input: string;
+  /** Goes on from an existing session, or gives a new one its id. */
+  sessionId?: string;
+  /** Cancels the run; what was booked stays booked. */
+  signal?: AbortSignal;
+  /** Hears the answer as it comes and every event after its commit. */
+  onPart?: (part: RunPart) => void;
+}
+
+/**
+ * Runs an agent on an input until its answer, its budget, its `max_steps` or a cancel.
+ *
+ * @throws {BudgetExceededError} the budget does not allow the next model call
+ * @throws {PurserError} `conflict` when the session is busy or another agent's, `provider_error` when the
+ * model failed, `invalid` when the agent can't be run as it is defined; those that ended a run carry
+ * `run_id` and `session_id`
+ */
+export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
+  const { agent } = run;
+  const resolved = await ctx.models.resolve(agent.model);
+  const tools = ctx.toolbox.pick(agent.tools);
+  const budget = checkBudget(ctx, agent, resolved);
+  const sessionId = checkSessionId(run.sessionId) ?? ctx.ids.next("ses");
+  const place = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };
+  const input = run.input.toWellFormed();
+
+  const startedAt = ctx.clock.now();
+  const unsubscribe = listen(ctx, place.runId, run.onPart);
+  const live = enterLiveRun(ctx, place.runId, run.signal);
+  try {
+    await begin(ctx, agent, place, input);
+    const log = new RunLog(ctx, place, live.heed);
+    const stopLease = keepLease(ctx, place, live.heed);
+    let end: RunEnd;
+    let failure: PurserError | undefined;
+    try {
+      const model = meterRun(ctx, resolved, log, budget);
+      const messages = await readModelMessages(ctx, sessionId);
+      const onText = run.onPart && ((text: string) => run.onPart!({ type: "text", text }));
+      const outcome = await runLoop({ agent, model, tools, messages, signal: live.signal, log, onText });
+      const reason = outcome.finishReason === "tool-calls" ? "max_steps" : outcome.finishReason;
+      log.add("run.completed", { output: outcome.text, finish_reason: reason, steps: log.steps });
+      end = endOf(ctx, "completed", log, outcome.text, null);
+    } catch (error) {
+      ({ end, failure } = endAfter(ctx, error, live, log));
+    } finally {
+      stopLease();
+    }
+    await log.end(end);
+    if (failure) {
+      failure.extensions = { run_id: place.runId, session_id: sessionId };
+      throw failure;
+    }
+    return {
+      run_id: place.runId,
+      agent_id: agent.agentId,
+      session_id: sessionId,
+      status: end.status,
+      output: end.output,
+      steps: end.steps,
+      token_usage: await readRunUsage(ctx.query, place.runId),
+      started_at: toIso(startedAt),
+      ended_at: toIso(end.endedAt),
+    };
+  } finally {
+    unsubscribe();
+    live.leave();
+  }
+}
+
+function checkSessionId(sessionId: string | undefined): string | undefined {
+  if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return sessionId;
+  throw new PurserError(
+    "invalid",
+    `Cannot use ${JSON.stringify(sessionId)} as a session's id: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+  );
+}
+
+/** A budget over a model without a price would never be reached; that needs the agent's explicit word. */
+function checkBudget(ctx: RunnerContext, agent: AgentDefinition, { provider, modelId }: ResolvedModel): Budget | null {
+  if (agent.costBudgetNanoUsd === null) return null;
+  const rates = ctx.prices.rates({ provider, model: modelId, at: ctx.clock.now() });
+  if (rates === null && !agent.allowUnpriced) {
+    throw new PurserError(
+      "invalid",
+      `Cannot run ${agent.agentId} with a budget of $${formatUsd(agent.costBudgetNanoUsd)}: no price is known for ` +
+        `${provider}:${modelId}; add one to "prices" in the config, or set allow_unpriced`,
+    );
+  }
+  return { limitNanoUsd: agent.costBudgetNanoUsd, mode: agent.budgetMode };
+}
+
+interface Place {
+  sessionId: string;
+  runId: string;
+  agentId: string;
+}
+
+async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, input: string): Promise<void> {
+  const { eventCount } = await startRun(ctx, {
+    ...place,
+    model: agent.model,
+    costBudgetNanoUsd: agent.costBudgetNanoUsd,
+    budgetMode: agent.budgetMode,
+    input: {
+      id: ctx.ids.next("msg"),
+      createdAt: ctx.clock.now(),
+      message: { role: "user", content: input },
+    },
+    inputText: input,
+  });
+  const at = toIso(ctx.clock.now());
+  const event = { at, agent_id: place.agentId, session_id: place.sessionId };
+  if (eventCount === 2) ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
+  ctx.bus.publish({
+    ...event,
+    type: "run.started",
+    run_id: place.runId,
+    seq: eventCount,
+    payload: { model: agent.model, input },
+  });
+}
+
+function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budget: Budget | null) {
+  let hasOvershot = false;
+  const effective = () => (budget && hasOvershot ? { ...budget, limitNanoUsd: 0n } : budget);
+  return meterModel(ctx, resolved.model, {
+    provider: resolved.provider,
+    modelId: resolved.modelId,
+    ...log.place,
+    get budget() {
+      return effective();
+    },
+    nextStep: () => log.steps + 1,
+    lastCostNanoUsd: () => log.lastCostNanoUsd,
+    book: (call, answer, grant) => log.book(call, answer, grant),
+    failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: messageOf(error) }, at),
+    overshot: (call, reservedNanoUsd) => {
+      hasOvershot = true;
+      const payload = {
+        call_id: call.callId,
+        bound_usd: formatUsd(reservedNanoUsd),
+        cost_usd: formatUsd(call.costNanoUsd ?? 0n),
+      };
+      log.add("budget.overshot", payload);
+      ctx.log.warn("A provider reported more than a strict call was bounded to", payload);
+    },
+  });
+}
+
+async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise<ModelMessage[]> {
+  const messages = await listMessages(ctx, sessionId);
+  return messages.map(({ id: _id, created_at: _createdAt, ...message }) => message as unknown as ModelMessage);
+}
+
+function endOf(
+  ctx: RunnerContext,
+  status: RunEnd["status"],
+  log: RunLog,
+  output: string | null,
+  error: Record<string, unknown> | null,
+): RunEnd {
+  return { status, output, error, steps: log.steps, endedAt: ctx.clock.now() };
+}
+
+/** Sorts out why a run ended without an answer, and logs it. */
+function endAfter(
+  ctx: RunnerContext,
+  error: unknown,
+  live: { signal: AbortSignal },
+  log: RunLog,
+): { end: RunEnd; failure?: PurserError } {
+  const failure = explainModelError(error);
+  if (failure instanceof BudgetExceededError) {
+    log.add("budget.exceeded", { message: failure.message, ...failure.details });
+    return { end: endOf(ctx, "budget_exceeded", log, null, problemOf(failure)), failure };
+  }
+  if (live.signal.aborted) {
+    log.add("run.cancelled", { reason: messageOf(live.signal.reason) });
+    return { end: endOf(ctx, "cancelled", log, null, null) };
+  }
+  log.add("run.failed", { ...problemOf(failure) });
+  return { end: endOf(ctx, "failed", log, null, problemOf(failure)), failure };
+}
+
+function problemOf(error: PurserError): Record<string, unknown> {
+  return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
+}
+
+/** Passes a run's events on to its listener. */
+function listen(ctx: RunnerContext, runId: string, onPart: RunInput["onPart"]): () => void {
+  if (!onPart) return () => {};
+  return ctx.bus.subscribe(({ type, seq, at, run_id, payload }) => {
+    if (run_id === runId) onPart({ type: "event", event: { type, seq, at, payload } });
+  });
+}
+
+/** Makes a run known to this process, so that it can be cancelled and waited for. */
+function enterLiveRun(ctx: RunnerContext, runId: string, signal: AbortSignal | undefined) {
+  const controller = new AbortController();
+  const ended = Promise.withResolvers<void>();
+  const cancel = (reason: string) => controller.abort(new DOMException(reason, "AbortError"));
+  const onAbort = () => cancel("cancelled by its caller");
+  ctx.liveRuns.set(runId, { cancel, ended: ended.promise });
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  return {
+    signal: controller.signal,
+    heed(state: { holdsSession: boolean; isCancelRequested: boolean }) {
+      if (!state.holdsSession) cancel("the session was taken from it");
+      else if (state.isCancelRequested) cancel("cancelled on request");
+    },
+    leave() {
+      signal?.removeEventListener("abort", onAbort);
+      ctx.liveRuns.delete(runId);
+      ended.resolve();
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { and, asc, eq, gt, type SQL } from "drizzle-orm";
+import { toIso } from "../clock.ts";
+import { toCostEvent, toModelCall } from "../ledger/mod.ts";
+import { tables } from "../store/mod.ts";
+import type { SessionContext } from "./context.ts";
+import type { SessionEvent, SessionEventType } from "./session_event.ts";
+
+const { calls, events } = tables;
+
+/** A part of one session's log, by seq. */
+export function listSessionEvents(
+  ctx: Pick<SessionContext, "query">,
+  input: { sessionId: string; after: number; limit: number },
+): Promise<SessionEvent[]> {
+  const where = and(eq(events.sessionId, input.sessionId), gt(events.seq, input.after))!;
+  return selectEvents(ctx, where, events.seq, input.limit);
+}
+
+/** A part of the log of all sessions, by its global position. */
+export function listAllEvents(
+  ctx: Pick<SessionContext, "query">,
+  input: { after: number; limit: number },
+): Promise<SessionEvent[]> {
+  return selectEvents(ctx, gt(events.eventId, input.after), events.eventId, input.limit);
+}
+
+async function selectEvents(
+  ctx: Pick<SessionContext, "query">,
+  where: SQL,
+  order: typeof events.seq | typeof events.eventId,
+  limit: number,
+): Promise<SessionEvent[]> {
+  const rows = await ctx.query.select({ event: events, call: calls }).from(events)
+    .leftJoin(calls, and(eq(events.type, "cost.recorded"), eq(calls.callId, events.callId)))
+    .where(where).orderBy(asc(order)).limit(limit);
+  return rows.map(({ event, call }) => ({
+    event_id: event.eventId,
+    seq: event.seq,
+    type: event.type as SessionEventType,
+    at: toIso(event.at),
+    agent_id: event.agentId,
+    session_id: event.sessionId,
+    run_id: event.runId,
+    call_id: event.callId,
+    payload: call ? { ...toCostEvent(toModelCall(call)) } : event.payload ?? {},
+  }));
+}
+
+/** The position of the newest event in the log of all sessions; 0 where there is none. */
+export async function lastEventId(ctx: Pick<SessionContext, "store">): Promise<number> {
+  const { rows } = await ctx.store.read({ sql: "SELECT max(event_id) FROM events" });
+  return Number(rows[0]?.[0] ?? 0);
+}

@@ -1,0 +1,121 @@
+import { and, asc, desc, eq, lt, or } from "drizzle-orm";
+import { toIso } from "../clock.ts";
+import { PurserError } from "../errors.ts";
+import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
+import { toUsd } from "../money.ts";
+import { type AgentStatus, tables } from "../store/mod.ts";
+import type { SessionContext } from "./context.ts";
+import type { SessionMessage } from "./session_message.ts";
+
+const { messages, runs, sessions } = tables;
+
+/** A session in wire form. */
+export interface Session {
+  session_id: string;
+  agent_id: string;
+  status: AgentStatus;
+  message_count: number;
+  event_log_count: number;
+  token_usage: TokenUsage;
+  tags: Record<string, string>;
+  restored_from?: Record<string, unknown>;
+  active_run_id: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** A run in wire form. */
+export interface Run {
+  run_id: string;
+  agent_id: string;
+  session_id: string;
+  model: string;
+  status: AgentStatus;
+  output: string | null;
+  error: Record<string, unknown> | null;
+  steps: number;
+  cost_budget_usd: number | null;
+  budget_mode: "stop" | "strict";
+  token_usage: TokenUsage;
+  started_at: string;
+  ended_at: string | null;
+}
+
+type ReadContext = Pick<SessionContext, "query">;
+
+/** Sessions, latest first. `before` is the last row of the page before. */
+export async function listSessions(
+  ctx: ReadContext,
+  input: { agentId?: string; limit: number; before?: { updatedAt: number; sessionId: string } },
+): Promise<Session[]> {
+  const { agentId, before } = input;
+  const rows = await ctx.query.select().from(sessions).where(and(
+    agentId === undefined ? undefined : eq(sessions.agentId, agentId),
+    before && or(
+      lt(sessions.updatedAt, before.updatedAt),
+      and(eq(sessions.updatedAt, before.updatedAt), lt(sessions.sessionId, before.sessionId)),
+    ),
+  )).orderBy(desc(sessions.updatedAt), desc(sessions.sessionId)).limit(input.limit);
+  const usage = await readSessionUsage(ctx.query, rows.map((row) => row.sessionId));
+  return rows.map((row) => toSession(row, usage.get(row.sessionId)!));
+}
+
+/** One session. Throws `not_found`. */
+export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
+  const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
+  if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
+  return toSession(row, (await readSessionUsage(ctx.query, [sessionId])).get(sessionId)!);
+}
+
+/** One run. Throws `not_found`. */
+export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
+  const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
+  if (!row) throw new PurserError("not_found", `Cannot find run ${runId}`);
+  const usage = await readRunUsage(ctx.query, runId);
+  return {
+    run_id: row.runId,
+    agent_id: row.agentId,
+    session_id: row.sessionId,
+    model: row.model,
+    status: row.status,
+    output: row.output,
+    error: row.error,
+    steps: row.endedAt === null ? usage.model_calls : row.steps,
+    cost_budget_usd: row.costBudgetNanoUsd === null ? null : toUsd(row.costBudgetNanoUsd),
+    budget_mode: row.budgetMode,
+    token_usage: usage,
+    started_at: toIso(row.startedAt),
+    ended_at: row.endedAt === null ? null : toIso(row.endedAt),
+  };
+}
+
+/** The messages of a session in order. */
+export async function listMessages(ctx: ReadContext, sessionId: string): Promise<SessionMessage[]> {
+  const rows = await ctx.query.select({
+    id: messages.messageId,
+    createdAt: messages.createdAt,
+    content: messages.content,
+  }).from(messages).innerJoin(
+    sessions,
+    and(eq(sessions.sessionId, messages.sessionId), eq(sessions.generation, messages.generation)),
+  ).where(eq(messages.sessionId, sessionId)).orderBy(asc(messages.position));
+  return rows.map(({ id, createdAt, content }) =>
+    ({ id, created_at: toIso(createdAt), ...content }) as SessionMessage
+  );
+}
+
+function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Session {
+  return {
+    session_id: row.sessionId,
+    agent_id: row.agentId,
+    status: row.status,
+    message_count: row.messageCount,
+    event_log_count: row.eventCount,
+    token_usage: usage,
+    tags: row.tags,
+    ...(row.restoredFrom && { restored_from: row.restoredFrom }),
+    active_run_id: row.activeRunId,
+    created_at: toIso(row.createdAt),
+    updated_at: toIso(row.updatedAt),
+  };
+}

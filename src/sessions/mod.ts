@@ -1,0 +1,12 @@
+/** Sessions, their runs and messages, and the append-only event log. */
+export { appendEvents, encodeEvents, type EventPlace } from "./append_events.ts";
+export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
+export type { NewEvent, SessionEvent, SessionEventType } from "./session_event.ts";
+export type { NewMessage, SessionMessage } from "./session_message.ts";
+export { type NewRun, startRun } from "./start_run.ts";
+export { keepProgress, type Progress, readRunState, renewLease, type RunState } from "./run_progress.ts";
+export { endRun, type RunEnd } from "./end_run.ts";
+export { recoverRuns } from "./recover_runs.ts";
+export { requestCancel } from "./cancel_run.ts";
+export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
+export { getRun, getSession, listMessages, listSessions, type Run, type Session } from "./list_sessions.ts";

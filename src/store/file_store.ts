@@ -1,0 +1,239 @@
+import Database from "libsql";
+import { setImmediate } from "node:timers";
+import type { Durability } from "../config.ts";
+import { messageOf, PurserError } from "../errors.ts";
+import {
+  ConstraintError,
+  type ResultSet,
+  type SqlValue,
+  type Statement,
+  type Store,
+  toBindable,
+} from "./store.ts";
+import { type WriteUnit, WriteQueue } from "./write_queue.ts";
+
+
+
+
+/** The database file is owned by another process (SQLITE_BUSY). */
+export class StoreBusyError extends Error {
+  override name = "StoreBusyError";
+}
+
+/** What this file uses of the native driver's statement; its own types are those of another package. */
+interface NativeStatement {
+  reader: boolean;
+  raw(toggle: boolean): NativeStatement;
+  run(args: SqlValue[]): unknown;
+  all(args: SqlValue[]): SqlValue[][];
+  columns(): { name: string }[];
+}
+
+/** What this file uses of the native driver's connection. */
+export interface NativeConnection {
+  readonly inTransaction: boolean;
+  prepare(sql: string): unknown;
+  exec(sql: string): unknown;
+  defaultSafeIntegers(toggle: boolean): unknown;
+  close(): unknown;
+}
+
+interface Prepared {
+  statement: NativeStatement;
+  columns: string[];
+  reader: boolean;
+}
+
+const MAX_PREPARED = 200;
+const MAX_BUSY_RETRIES = 3;
+
+/** Opens the native driver without waiting for locks: a wait would stop the event loop. */
+export function connectNatively(path: string): NativeConnection {
+  return new Database(path, { timeout: 0 }) as unknown as NativeConnection;
+}
+
+function runPragma(connection: NativeConnection, text: string): void {
+  (connection.prepare(`PRAGMA ${text}`) as NativeStatement).all([]);
+}
+
+/**
+ * A database in a local file (or in memory): one connection, WAL, exclusive to this process, statements
+ * prepared once. Everything is synchronous inside, so a unit never sees another's half.
+ */
+export class FileStore implements Store {
+  readonly kind: "file" | "memory";
+  #connection: NativeConnection;
+  #prepared = new Map<string, Prepared>();
+  #queue: WriteQueue;
+  #isClosed = false;
+
+  private constructor(
+    private readonly path: string,
+    private readonly durability: Durability,
+    private readonly connect: (path: string) => NativeConnection,
+  ) {
+    this.kind = path === ":memory:" ? "memory" : "file";
+    this.#connection = this.#open();
+    this.#queue = new WriteQueue((units) => this.#commit(units), (task) => setImmediate(task));
+  }
+
+  /** @throws {StoreBusyError} another process owns the file */
+  static open(options: {
+    path: string;
+    durability: Durability;
+    connect?: (path: string) => NativeConnection;
+  }): FileStore {
+    return new FileStore(options.path, options.durability, options.connect ?? connectNatively);
+  }
+
+  read(statement: Statement): Promise<ResultSet> {
+    return this.#attempt(() => this.#execute(statement));
+  }
+
+  readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#attempt(() => statements.map((statement) => this.#execute(statement)));
+  }
+
+  write(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#queue.push(statements);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    this.#release();
+  }
+
+  #open(): NativeConnection {
+    let connection: NativeConnection | undefined;
+    try {
+      connection = this.connect(this.path);
+      connection.defaultSafeIntegers(true);
+      const pragma = (text: string) => runPragma(connection!, text);
+      if (this.kind === "file") {
+        pragma("locking_mode = EXCLUSIVE");
+        pragma("journal_mode = WAL");
+      }
+      pragma(`synchronous = ${this.durability === "full" ? "FULL" : "NORMAL"}`);
+      pragma("temp_store = MEMORY");
+      pragma("cache_size = -65536");
+      // Takes the lock now: a second process has to find out here, not in the middle of its work.
+      connection.exec("BEGIN IMMEDIATE");
+      connection.exec("COMMIT");
+      return connection;
+    } catch (error) {
+      connection?.close();
+      throw this.#explain(error);
+    }
+  }
+
+  /**
+   * Leaves WAL before closing: the driver keeps a closed connection alive until its statements are
+   * collected, and one in WAL would keep the file locked for as long.
+   */
+  #release(): void {
+    try {
+      if (this.kind === "file") {
+        runPragma(this.#connection, "journal_mode = DELETE");
+        runPragma(this.#connection, "locking_mode = NORMAL");
+        (this.#connection.prepare("SELECT 1 FROM sqlite_schema LIMIT 1") as NativeStatement).all([]);
+      }
+    } finally {
+      this.#prepared.clear();
+      this.#connection.close();
+    }
+  }
+
+  #commit(units: readonly WriteUnit[]): ResultSet[][] {
+    for (let attempt = 0;; attempt++) {
+      try {
+        this.#connection.exec("BEGIN IMMEDIATE");
+        const results = units.map((unit) => unit.map((statement) => this.#execute(statement)));
+        this.#connection.exec("COMMIT");
+        return results;
+      } catch (error) {
+        const explained = this.#explain(error);
+        if (explained instanceof StoreBusyError && attempt < MAX_BUSY_RETRIES) {
+          this.#reopen();
+          continue;
+        }
+        try {
+          if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
+        } catch {
+          this.#reopen(); // a connection that can't roll back is not to be trusted again
+        }
+        throw explained;
+      }
+    }
+  }
+
+  /** After SQLITE_BUSY a connection of this driver fails for good: "SQL statements in progress". */
+  #reopen(): void {
+    this.#prepared.clear();
+    try {
+      this.#connection.close();
+    } finally {
+      this.#connection = this.#open();
+    }
+  }
+
+  // deno-lint-ignore require-await -- turns what is thrown into a rejection
+  async #attempt<T>(task: () => T): Promise<T> {
+    if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
+    for (let attempt = 0;; attempt++) {
+      try {
+        return task();
+      } catch (error) {
+        const explained = this.#explain(error);
+        if (!(explained instanceof StoreBusyError) || attempt >= MAX_BUSY_RETRIES) throw explained;
+        this.#reopen();
+      }
+    }
+  }
+
+  #execute({ sql, args = [] }: Statement): ResultSet {
+    const prepared = this.#prepare(sql);
+    const values = args.map(toBindable);
+    if (prepared.reader) return { columns: prepared.columns, rows: prepared.statement.all(values) };
+    prepared.statement.run(values);
+    return { columns: [], rows: [] };
+  }
+
+  #prepare(sql: string): Prepared {
+    let prepared = this.#prepared.get(sql);
+    if (!prepared) {
+      const statement = this.#connection.prepare(sql) as NativeStatement;
+      const reader = statement.reader;
+      if (reader) statement.raw(true);
+      prepared = { statement, reader, columns: reader ? statement.columns().map((c) => c.name) : [] };
+      if (this.#prepared.size >= MAX_PREPARED) {
+        this.#prepared.delete(this.#prepared.keys().next().value!);
+      }
+    } else {
+      this.#prepared.delete(sql); // moved to the end: the map's order is the order of last use
+    }
+    this.#prepared.set(sql, prepared);
+    return prepared;
+  }
+
+  #explain(error: unknown): Error {
+    const code = String((error as { code?: unknown })?.code ?? "");
+    const where = this.kind === "memory" ? "the database in memory" : `database ${this.path}`;
+    if (error instanceof PurserError) return error;
+    if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) {
+      return new StoreBusyError(`Cannot open ${where}: another process owns it`, { cause: error });
+    }
+    if (code.startsWith("SQLITE_CONSTRAINT")) return new ConstraintError(messageOf(error), { cause: error });
+    if (code === "SQLITE_FULL") {
+      return new PurserError("unavailable", `Cannot write to ${where}: the disk is full`, { cause: error });
+    }
+    if (code === "SQLITE_NOTADB" || code.startsWith("SQLITE_CORRUPT")) {
+      return new PurserError("internal", `Cannot use ${where}: it is damaged or no database`, { cause: error });
+    }
+    if (code.startsWith("SQLITE_CANTOPEN") || code.startsWith("SQLITE_READONLY")) {
+      return new PurserError("unavailable", `Cannot open ${where}: ${messageOf(error)}`, { cause: error });
+    }
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}

@@ -1,0 +1,83 @@
+import type { Clock } from "../clock.ts";
+import { PurserError } from "../errors.ts";
+import { ConstraintError, type Store, toObjects } from "./store.ts";
+import { type Migration, migrations as embedded } from "./migrations/mod.ts";
+
+const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
+  version INTEGER PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL,
+  checksum TEXT NOT NULL,
+  applied_at INTEGER NOT NULL
+)`;
+
+interface Applied {
+  version: bigint;
+  name: string;
+  checksum: string;
+}
+
+/**
+ * Brings a database to this program's schema, each step in one commit together with its row in
+ * `purser_migrations`; of several instances that start at once, one applies each step.
+ *
+ * @throws {PurserError} `conflict` when the database is newer than this program, or a step that was applied
+ * is not the one this program knows
+ */
+export async function migrate(
+  store: Store,
+  clock: Pick<Clock, "now">,
+  migrations: readonly Migration[] = embedded,
+): Promise<void> {
+  for (let attempt = 0;; attempt++) {
+    const applied = await readApplied(store);
+    await check(applied, migrations);
+    const next = migrations.find((migration) => !applied.some((row) => Number(row.version) === migration.version));
+    if (!next) return;
+    const { version, name } = next;
+    const claim = {
+      sql: "INSERT INTO purser_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
+      args: [version, name, await checksumOf(next), clock.now()],
+    };
+    try {
+      // The claim comes first: it fails where another instance has applied this step meanwhile.
+      await store.write([claim, ...next.statements.map((sql) => ({ sql }))]);
+    } catch (error) {
+      if (!(error instanceof ConstraintError) || attempt > migrations.length) throw error;
+    }
+  }
+}
+
+async function readApplied(store: Store): Promise<Applied[]> {
+  const exists = await store.read({
+    sql: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'purser_migrations'",
+  });
+  if (exists.rows.length === 0) await store.write([{ sql: CREATE_HISTORY }]);
+  return toObjects<Applied>(
+    await store.read({ sql: "SELECT version, name, checksum FROM purser_migrations ORDER BY version" }),
+  );
+}
+
+async function check(applied: readonly Applied[], migrations: readonly Migration[]): Promise<void> {
+  const newest = migrations.at(-1)?.version ?? 0;
+  for (const row of applied) {
+    const known = migrations.find((migration) => migration.version === Number(row.version));
+    if (!known) {
+      throw new PurserError(
+        "conflict",
+        `Cannot open the database: its schema is version ${row.version} and this program knows up to ${newest}; upgrade Purser`,
+      );
+    }
+    if (row.checksum !== await checksumOf(known)) {
+      throw new PurserError(
+        "conflict",
+        `Cannot open the database: its migration ${row.version} (${row.name}) is not the one this program knows`,
+      );
+    }
+  }
+}
+
+/** SHA-256 over the step's statements, in hex. */
+async function checksumOf(migration: Migration): Promise<string> {
+  const bytes = new TextEncoder().encode(migration.statements.join(";\n"));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+}

@@ -1,0 +1,13 @@
+import { statements as ledger } from "./m0001_ledger.ts";
+
+/** One step of the schema. A released step is never edited: its checksum is kept in every database. */
+export interface Migration {
+  version: number;
+  name: string;
+  statements: readonly string[];
+}
+
+/** Every step, in order. Plain modules, so that they are inside a compiled binary and at the edge. */
+export const migrations: readonly Migration[] = [
+  { version: 1, name: "ledger", statements: ledger },
+];

@@ -1,0 +1,175 @@
+import { type Client, createClient, type InStatement, LibsqlError } from "@libsql/client/web";
+import type { Clock } from "../clock.ts";
+import { messageOf, PurserError } from "../errors.ts";
+import {
+  ConstraintError,
+  type ResultSet,
+  type SqlValue,
+  type Statement,
+  type Store,
+  toBindable,
+} from "./store.ts";
+import { type WriteUnit, WriteQueue } from "./write_queue.ts";
+
+/** What a remote store needs: where it is, and everything it must not take from the machine itself. */
+export interface RemoteOptions {
+  /** `libsql://`, `https://` or `http://`. */
+  url: string;
+  authToken?: string;
+  /** The longest that one read or one commit may take in all, retries included. */
+  timeoutMs: number;
+  clock: Clock;
+  fetch?: typeof globalThis.fetch;
+  newToken: () => string;
+}
+
+const FIRST_RETRY_MS = 25;
+const LONGEST_RETRY_MS = 1_000;
+const KEEP_TOKENS_MS = 3_600_000;
+const COMMITS_BETWEEN_SWEEPS = 1_000;
+
+/** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
+export class RemoteStore implements Store {
+  readonly kind = "remote";
+  #client: Client;
+  #queue: WriteQueue;
+  #options: RemoteOptions;
+  #commits = 0;
+
+  constructor(options: RemoteOptions) {
+    this.#options = options;
+    const send = options.fetch ?? globalThis.fetch;
+    this.#client = createClient({
+      url: options.url,
+      authToken: options.authToken,
+      intMode: "bigint",
+      // The client has no timeout of its own: a server that hangs would hold every caller for ever.
+      fetch: (request: Request) => send(request, { signal: AbortSignal.timeout(options.timeoutMs) }),
+    });
+    this.#queue = new WriteQueue((units) => this.#commit(units), (task) => queueMicrotask(task));
+  }
+
+  async read(statement: Statement): Promise<ResultSet> {
+    return (await this.readAll([statement]))[0]!;
+  }
+
+  readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#untilDeadline("read", async () => {
+      const results = await this.#client.batch(statements.map(toInStatement), "read");
+      return results.map(toResultSet);
+    });
+  }
+
+  write(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#queue.push(statements);
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    this.#client.close();
+  }
+
+  /**
+   * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
+   * token with a unique key: the second try of one that happened fails on it, and counts as done.
+   */
+  #commit(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
+    const token = this.#options.newToken();
+    const now = this.#options.clock.now();
+    const prefix: Statement[] = [{ sql: "INSERT INTO write_tokens (token, at) VALUES (?, ?)", args: [token, now] }];
+    if (this.#commits++ % COMMITS_BETWEEN_SWEEPS === 0) {
+      prefix.push({ sql: "DELETE FROM write_tokens WHERE at < ?", args: [now - KEEP_TOKENS_MS] });
+    }
+    const statements = [...prefix, ...units.flat()].map(toInStatement);
+    let tries = 0;
+    return this.#untilDeadline("write", async () => {
+      try {
+        tries++;
+        const results = (await this.#client.batch(statements, "write")).map(toResultSet);
+        return split(results.slice(prefix.length), units);
+      } catch (error) {
+        if (tries === 1 || !isTokenTaken(error)) throw error;
+        return await this.#readBack(units);
+      }
+    });
+  }
+
+  /** The results of a commit whose answer was lost: its SELECTs, run once more. */
+  async #readBack(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
+    const results: ResultSet[] = [];
+    for (const statement of units.flat()) {
+      const isQuery = /^\s*SELECT\b/i.test(statement.sql);
+      results.push(
+        isQuery ? toResultSet(await this.#client.execute(toInStatement(statement))) : { columns: [], rows: [] },
+      );
+    }
+    return split(results, units);
+  }
+
+  async #untilDeadline<T>(action: "read" | "write", attempt: () => Promise<T>): Promise<T> {
+    const { clock, timeoutMs } = this.#options;
+    const deadline = clock.monotonic() + timeoutMs;
+    for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (isConstraint(error)) throw new ConstraintError(messageOf(error), { cause: error });
+        if (!isPassing(error)) throw error;
+        if (clock.monotonic() + delayMs >= deadline) {
+          throw new PurserError(
+            "unavailable",
+            `Cannot ${action} the database at ${hostOf(this.#options.url)}: ${messageOf(error)}`,
+            { cause: error },
+          );
+        }
+        await clock.sleep(delayMs);
+      }
+    }
+  }
+}
+
+/** Only the host: a URL may carry a token. */
+function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? "an unreadable address";
+}
+
+function sqliteCode(error: unknown): string {
+  return error instanceof LibsqlError ? error.code : "";
+}
+
+function isConstraint(error: unknown): boolean {
+  return sqliteCode(error).startsWith("SQLITE_CONSTRAINT") || /constraint failed|append-only/i.test(messageOf(error));
+}
+
+function isTokenTaken(error: unknown): boolean {
+  return isConstraint(error) && messageOf(error).includes("write_tokens.token");
+}
+
+/** Whether another try can help: anything but an answer in which SQLite itself said no. */
+function isPassing(error: unknown): boolean {
+  const code = sqliteCode(error);
+  if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) return true;
+  return !code.startsWith("SQLITE_") && !/^SQL(ite)? (error|input error)/i.test(messageOf(error));
+}
+
+function toInStatement({ sql, args = [] }: Statement): InStatement {
+  return { sql, args: args.map(toBindable) };
+}
+
+function toResultSet(result: { columns: string[]; rows: ArrayLike<unknown>[] }): ResultSet {
+  return {
+    columns: result.columns,
+    rows: result.rows.map((row) =>
+      Array.from({ length: result.columns.length }, (_, i) => toSqlValue((row as unknown[])[i]))
+    ),
+  };
+}
+
+function toSqlValue(value: unknown): SqlValue {
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : value as SqlValue;
+}
+
+function split(results: ResultSet[], units: readonly WriteUnit[]): ResultSet[][] {
+  let start = 0;
+  return units.map((unit) => results.slice(start, start += unit.length));
+}

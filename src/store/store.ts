@@ -1,0 +1,61 @@
+/** A value that goes into or comes out of SQL. Integers come out as bigint from every driver. */
+export type SqlValue = null | string | number | bigint | Uint8Array;
+
+/** One SQL statement with its positional values. */
+export interface Statement {
+  sql: string;
+  args?: readonly SqlValue[];
+}
+
+/** What one statement gave: rows as arrays in column order. */
+export interface ResultSet {
+  columns: string[];
+  rows: SqlValue[][];
+}
+
+/**
+ * The port to a database. Two drivers implement it: a local file (or memory) with one connection, and a
+ * remote libSQL server. One suite runs over both.
+ */
+export interface Store {
+  readonly kind: "file" | "memory" | "remote";
+  /** Runs one query on the primary, outside any transaction. */
+  read(statement: Statement): Promise<ResultSet>;
+  /** Runs several queries over one consistent view. */
+  readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
+  /**
+   * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
+   * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.
+   *
+   * After a connection to a remote server broke, the unit is committed at most once; results of SELECT
+   * statements are then those of the moment after, so take facts from SELECTs, never from RETURNING.
+   *
+   * @throws {ConstraintError} a constraint refused the unit; nothing of it is written
+   * @throws {PurserError} `unavailable` when the database can't be reached in time
+   */
+  write(statements: readonly Statement[]): Promise<ResultSet[]>;
+  close(): Promise<void>;
+}
+
+/** A constraint (a key that exists, a trigger that refuses) turned a write unit down. */
+export class ConstraintError extends Error {
+  override name = "ConstraintError";
+}
+
+/** The rows of a result as objects. */
+export function toObjects<T = Record<string, SqlValue>>(result: ResultSet): T[] {
+  const { columns, rows } = result;
+  return rows.map((row) => {
+    const object: Record<string, SqlValue> = {};
+    for (let i = 0; i < columns.length; i++) object[columns[i]!] = row[i]!;
+    return object as T;
+  });
+}
+
+/**
+ * JS numbers bind as REAL in both drivers; whole ones are bound as INTEGER here, so that an expression
+ * over them stays exact.
+ */
+export function toBindable(value: SqlValue): SqlValue {
+  return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
+}

@@ -1,0 +1,197 @@
+import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+/** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
+const int = customType<{ data: number; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: Number,
+  toDriver: BigInt,
+});
+
+/** An INTEGER amount in nano-USD. */
+const nanoUsd = customType<{ data: bigint; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: BigInt,
+});
+
+const flag = customType<{ data: boolean; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: (value) => Number(value) !== 0,
+  toDriver: (value) => (value ? 1n : 0n),
+});
+
+/** The columns that every rollup counts with. */
+const counters = () => ({
+  modelCalls: int("model_calls").notNull(),
+  unpricedCalls: int("unpriced_calls").notNull(),
+  inputTokens: int("input_tokens").notNull(),
+  outputTokens: int("output_tokens").notNull(),
+  cacheReadTokens: int("cache_read_tokens").notNull(),
+  cacheWriteTokens: int("cache_write_tokens").notNull(),
+  reasoningTokens: int("reasoning_tokens").notNull(),
+  totalTokens: int("total_tokens").notNull(),
+  costNanoUsd: nanoUsd("cost_nano_usd").notNull(),
+});
+
+export const agents = sqliteTable("agents", {
+  agentId: text("agent_id").primaryKey(),
+  model: text("model").notNull(),
+  systemPrompt: text("system_prompt").notNull(),
+  costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
+  budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
+  allowUnpriced: flag("allow_unpriced").notNull(),
+  maxSteps: int("max_steps").notNull(),
+  maxOutputTokens: int("max_output_tokens"),
+  tools: text("tools", { mode: "json" }).$type<string[]>().notNull(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+});
+
+/** The status of an agent's session and of a run. */
+export type AgentStatus =
+  | "idle"
+  | "running"
+  | "completed"
+  | "failed"
+  | "budget_exceeded"
+  | "cancelled"
+  | "interrupted";
+
+export const sessions = sqliteTable("sessions", {
+  sessionId: text("session_id").primaryKey(),
+  agentId: text("agent_id").notNull(),
+  status: text("status").$type<AgentStatus>().notNull(),
+  generation: int("generation").notNull(),
+  messageCount: int("message_count").notNull(),
+  eventCount: int("event_count").notNull(),
+  activeRunId: text("active_run_id"),
+  tags: text("tags", { mode: "json" }).$type<Record<string, string>>().notNull(),
+  restoredFrom: text("restored_from", { mode: "json" }).$type<Record<string, unknown>>(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+});
+
+export const runs = sqliteTable("runs", {
+  runId: text("run_id").primaryKey(),
+  sessionId: text("session_id").notNull(),
+  agentId: text("agent_id").notNull(),
+  model: text("model").notNull(),
+  status: text("status").$type<AgentStatus>().notNull(),
+  costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
+  budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
+  steps: int("steps").notNull(),
+  output: text("output"),
+  error: text("error", { mode: "json" }).$type<Record<string, unknown>>(),
+  cancelRequested: flag("cancel_requested").notNull(),
+  instanceId: text("instance_id").notNull(),
+  leaseUntil: int("lease_until").notNull(),
+  startedAt: int("started_at").notNull(),
+  endedAt: int("ended_at"),
+});
+
+export const messages = sqliteTable("messages", {
+  sessionId: text("session_id").notNull(),
+  generation: int("generation").notNull(),
+  position: int("position").notNull(),
+  messageId: text("message_id").notNull(),
+  runId: text("run_id"),
+  createdAt: int("created_at").notNull(),
+  content: text("content", { mode: "json" }).$type<Record<string, unknown>>().notNull(),
+});
+
+export const calls = sqliteTable("calls", {
+  callId: text("call_id").primaryKey(),
+  at: int("at").notNull(),
+  agentId: text("agent_id").notNull(),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  step: int("step"),
+  tools: text("tools", { mode: "json" }).$type<string[]>().notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  inputTokens: int("input_tokens").notNull(),
+  outputTokens: int("output_tokens").notNull(),
+  cacheReadTokens: int("cache_read_tokens").notNull(),
+  cacheWriteTokens: int("cache_write_tokens").notNull(),
+  cacheWrite1hTokens: int("cache_write_1h_tokens").notNull(),
+  reasoningTokens: int("reasoning_tokens").notNull(),
+  totalTokens: int("total_tokens").notNull(),
+  costNanoUsd: nanoUsd("cost_nano_usd"),
+  priceSource: text("price_source").notNull(),
+  durationMs: int("duration_ms"),
+  estimated: flag("estimated").notNull(),
+  fingerprint: text("fingerprint"),
+});
+
+const rollupKey = () => ({
+  agentId: text("agent_id").notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+});
+
+export const spendRuns = sqliteTable("spend_runs", {
+  runId: text("run_id").primaryKey(),
+  sessionId: text("session_id"),
+  agentId: text("agent_id").notNull(),
+  model: text("model").notNull(),
+  firstAt: int("first_at").notNull(),
+  lastAt: int("last_at").notNull(),
+  ...counters(),
+});
+
+export const spendSessions = sqliteTable("spend_sessions", {
+  sessionId: text("session_id").primaryKey(),
+  agentId: text("agent_id").notNull(),
+  model: text("model").notNull(),
+  firstAt: int("first_at").notNull(),
+  lastAt: int("last_at").notNull(),
+  ...counters(),
+});
+
+export const spendTotals = sqliteTable("spend_totals", { ...rollupKey(), ...counters() });
+
+export const spendDays = sqliteTable("spend_days", {
+  day: int("day").notNull(),
+  ...rollupKey(),
+  ...counters(),
+});
+
+export const spendHours = sqliteTable("spend_hours", {
+  hour: int("hour").notNull(),
+  ...rollupKey(),
+  ...counters(),
+});
+
+export const events = sqliteTable("events", {
+  eventId: int("event_id").primaryKey(),
+  sessionId: text("session_id"),
+  seq: int("seq"),
+  runId: text("run_id"),
+  agentId: text("agent_id").notNull(),
+  type: text("type").notNull(),
+  at: int("at").notNull(),
+  callId: text("call_id"),
+  payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
+});
+
+export const reservations = sqliteTable("reservations", {
+  reservationId: text("reservation_id").primaryKey(),
+  runId: text("run_id").notNull(),
+  amountNanoUsd: nanoUsd("amount_nano_usd").notNull(),
+  expiresAt: int("expires_at").notNull(),
+});
+
+/** Every table, for the test that compares them with the migrated database. */
+export const tables = {
+  agents,
+  sessions,
+  runs,
+  messages,
+  calls,
+  spendRuns,
+  spendSessions,
+  spendTotals,
+  spendDays,
+  spendHours,
+  events,
+  reservations,
+};

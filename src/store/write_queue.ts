@@ -1,0 +1,85 @@
+import type { ResultSet, Statement } from "./store.ts";
+
+/** What one caller wants committed as a whole. */
+export type WriteUnit = readonly Statement[];
+
+interface Waiting {
+  unit: WriteUnit;
+  resolve(results: ResultSet[]): void;
+  reject(error: unknown): void;
+}
+
+/** More statements than this do not share a transaction: a batch must not hold the database for long. */
+const MAX_STATEMENTS_PER_COMMIT = 4_000;
+
+/**
+ * The one way to write. While a commit is under way, units that arrive wait and go into the next one
+ * together (group commit).
+ */
+export class WriteQueue {
+  #waiting: Waiting[] = [];
+  #isRunning = false;
+  #closed: Error | undefined;
+  #idle: (() => void)[] = [];
+
+  constructor(
+    /** Commits all units in one transaction and returns the results of each, or throws and commits none. */
+    private readonly commit: (units: readonly WriteUnit[]) => ResultSet[][] | Promise<ResultSet[][]>,
+    /** Runs a task after the work that is ready now, so that callers of this turn share a commit. */
+    private readonly defer: (task: () => void) => void,
+  ) {}
+
+  /** Resolves with the unit's results after they are committed. */
+  push(unit: WriteUnit): Promise<ResultSet[]> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ unit, resolve, reject });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      this.defer(() => void this.#run());
+    });
+  }
+
+  /** Refuses new units with `reason` and resolves once what waits has been written. */
+  async close(reason: Error): Promise<void> {
+    this.#closed ??= reason;
+    if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const group = this.#takeGroup();
+      try {
+        const results = await this.commit(group.map((waiting) => waiting.unit));
+        group.forEach((waiting, index) => waiting.resolve(results[index]!));
+      } catch (error) {
+        if (group.length === 1) group[0]!.reject(error);
+        else await this.#commitOneByOne(group);
+      }
+    }
+    this.#isRunning = false;
+    for (const wake of this.#idle.splice(0)) wake();
+  }
+
+  /** One bad unit must not take its neighbours down with it. */
+  async #commitOneByOne(group: readonly Waiting[]): Promise<void> {
+    for (const waiting of group) {
+      try {
+        waiting.resolve((await this.commit([waiting.unit]))[0]!);
+      } catch (error) {
+        waiting.reject(error);
+      }
+    }
+  }
+
+  #takeGroup(): Waiting[] {
+    let statements = 0;
+    let count = 0;
+    for (const waiting of this.#waiting) {
+      statements += waiting.unit.length;
+      if (count > 0 && statements > MAX_STATEMENTS_PER_COMMIT) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+}

@@ -1,0 +1,80 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { WireAnswer } from "../fixtures/providers/mod.ts";
+import type { ProviderRequest } from "./fake_provider.ts";
+import { errorBody } from "./provider_errors.ts";
+
+/** What the fake provider does with one request. `after` delays it until a promise settles. */
+export type Reply =
+  & { after?: Promise<unknown> }
+  & (
+    /** A good answer, streamed where the request asks for it. */
+    | { answer: WireAnswer }
+    /** An HTTP error with the body that the provider would send. */
+    | { status: number; message?: string; headers?: Record<string, string> }
+    /** Any text with status 200: not JSON, or JSON of another shape. */
+    | { text: string; contentType?: string }
+    /** A stream of only these frames, all of them sent; then the socket is closed. */
+    | { brokenAfter: readonly string[] }
+    /** A stream whose promises hold back what comes after them; it ends properly. */
+    | { paced: readonly (string | Promise<unknown>)[] }
+    /** No answer at all until the client goes away or the fake provider is closed. */
+    | { hang: true }
+  );
+
+/** Carries out a reply. Stops without an error when the client goes away. */
+export async function sendReply(
+  request: ProviderRequest,
+  reply: Reply,
+  response: ServerResponse,
+): Promise<void> {
+  const gone = untilAborted(request.signal);
+  if (reply.after) await Promise.race([reply.after, gone]);
+  if ("hang" in reply) return await gone;
+  if ("answer" in reply && !request.isStreamed) return sendJson(response, 200, reply.answer.body);
+  if ("answer" in reply) return await sendFrames(response, reply.answer.frames, gone);
+  if ("paced" in reply) return await sendFrames(response, reply.paced, gone);
+  if ("brokenAfter" in reply) {
+    await sendFrames(response, reply.brokenAfter, gone, false);
+    response.destroy();
+    return;
+  }
+  if ("text" in reply) {
+    response.writeHead(200, { "content-type": reply.contentType ?? "application/json" }).end(reply.text);
+    return;
+  }
+  sendJson(response, reply.status, errorBody(request.api, reply.status, reply.message), reply.headers);
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers?: Record<string, string>,
+): void {
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+}
+
+/** Writes each frame as a chunk of its own and waits until the socket has taken it. */
+async function sendFrames(
+  response: ServerResponse,
+  frames: readonly (string | Promise<unknown>)[],
+  gone: Promise<void>,
+  shouldEnd = true,
+): Promise<void> {
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+  response.flushHeaders();
+  for (const frame of frames) {
+    if (response.destroyed) return;
+    const sent = typeof frame === "string"
+      ? new Promise<void>((resolve) => response.write(frame, () => resolve()))
+      : frame;
+    await Promise.race([sent, gone]);
+  }
+  if (shouldEnd) response.end();
+}
+
+/** Resolves when the signal aborts. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
+}
