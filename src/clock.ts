@@ -8,6 +8,9 @@ export interface Clock {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The longest that a timer of the platform can wait: 2^31 - 1 ms, 24.8 days. */
+const MAX_TIMER_MS = 2_147_483_647;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -20,7 +23,8 @@ export const systemClock: Clock = {
         signal?.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(done, delayMs);
+      // A longer timer would overflow and fire at once; who sleeps that long looks again anyway.
+      const timer = setTimeout(done, Math.min(delayMs, MAX_TIMER_MS));
       signal?.addEventListener("abort", done, { once: true });
     }),
 };

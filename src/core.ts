@@ -20,10 +20,12 @@ export interface Core extends RunnerContext {
   /** The names of the providers that the config adds. */
   providers: Readonly<Record<string, unknown>>;
   customModels: Readonly<Record<string, unknown>>;
-  /**
-   * Ends in order: runs in progress get `graceMs` to end by themselves, are then cancelled, and the database
-   * is closed once all they did is written.
-   */
+  /** Aborts when the core is about to close: answers without an end of their own end then. */
+  stopping: AbortSignal;
+  stop(): void;
+  /** Resolves when no run is in progress. With `graceMs`, those that take longer are cancelled. */
+  endRuns(options?: { graceMs?: number }): Promise<void>;
+  /** Ends in order: stops, ends the runs, and closes the database once all they did is written. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -82,18 +84,22 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
     };
-    const stopped = new AbortController();
+    const stopping = new AbortController();
     await recover(base);
-    if (store.kind === "remote") keepRecovering(base, stopped.signal);
+    if (store.kind === "remote") keepRecovering(base, stopping.signal);
+    const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {
       ...base,
       environment: config.environment,
       maxBodyBytes: config.maxBodyBytes,
       providers,
       customModels: options.models ?? {},
-      async close({ graceMs = 0 } = {}) {
-        stopped.abort();
-        await endLiveRuns(base, graceMs);
+      stopping: stopping.signal,
+      stop: () => stopping.abort(),
+      endRuns,
+      async close(options) {
+        stopping.abort();
+        await endRuns(options);
         await store.close();
       },
     };
@@ -105,7 +111,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 
 async function recover(ctx: RunnerContext): Promise<void> {
   const interrupted = await recoverRuns(ctx);
-  if (interrupted.length > 0) ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
+  if (interrupted.length > 0) {
+    ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
+  }
 }
 
 /** On a shared database any instance may die at any time, so the others look after its runs. */
@@ -121,14 +129,13 @@ async function keepRecovering(ctx: RunnerContext, signal: AbortSignal): Promise<
   }
 }
 
-async function endLiveRuns(ctx: RunnerContext, graceMs: number): Promise<void> {
+async function endLiveRuns(ctx: RunnerContext, graceMs: number | undefined): Promise<void> {
   const allEnded = () => Promise.all([...ctx.liveRuns.values()].map((run) => run.ended));
-  if (ctx.liveRuns.size === 0) return;
-  if (graceMs > 0) {
+  if (graceMs !== undefined && ctx.liveRuns.size > 0) {
     const over = new AbortController();
     await Promise.race([allEnded(), ctx.clock.sleep(graceMs, over.signal)]);
     over.abort();
+    for (const run of ctx.liveRuns.values()) run.cancel("the process is ending");
   }
-  for (const run of ctx.liveRuns.values()) run.cancel("the process is ending");
   await allEnded();
 }

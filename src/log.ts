@@ -1,3 +1,5 @@
+import { systemClock, toIso } from "./clock.ts";
+
 /** Structured facts of a log line. Never put a secret or the text of a message here. */
 export type LogFields = Record<string, unknown>;
 
@@ -16,13 +18,14 @@ export interface Log {
 /** Writes one JSON object per line: `{"level":"warn","at":"…","message":"…",…}`. */
 export function createJsonLog(options: {
   level: LogLevel;
-  now: () => number;
+  now?: () => number;
   write: (line: string) => void;
 }): Log {
+  const { now = systemClock.now } = options;
   const threshold = LOG_LEVELS.indexOf(options.level);
   const line = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
     if (LOG_LEVELS.indexOf(level) < threshold) return;
-    options.write(JSON.stringify({ level, at: new Date(options.now()).toISOString(), message, ...fields }));
+    options.write(JSON.stringify({ level, at: toIso(now()), message, ...fields }));
   };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }

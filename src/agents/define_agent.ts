@@ -48,7 +48,9 @@ export function checkAgentName(name: string): void {
   if (!NAME_PATTERN.test(name)) {
     throw new PurserError(
       "invalid",
-      `Cannot use ${JSON.stringify(name)} as an agent's name: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+      `Cannot use ${
+        JSON.stringify(name)
+      } as an agent's name: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
     );
   }
 }

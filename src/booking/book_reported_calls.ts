@@ -27,7 +27,9 @@ export async function bookReportedCalls(
   ctx: BookingContext,
   reports: readonly ReportedCall[],
 ): Promise<BookedReport> {
-  const { calls, repeated } = withoutRepeats(reports.map((report, index) => toReportedModelCall(ctx, report, index)));
+  const { calls, repeated } = withoutRepeats(
+    reports.map((report, index) => toReportedModelCall(ctx, report, index)),
+  );
   for (let attempt = 0;; attempt++) {
     const known = await findKnown(ctx, calls);
     const fresh = calls.filter((call) => !isKnown(call, known));
@@ -60,8 +62,14 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
-async function findKnown(ctx: BookingContext, calls: readonly ModelCall[]): Promise<Map<string, string | null>> {
-  const result = await ctx.store.read({ sql: FIND, args: [JSON.stringify(calls.map((call) => call.callId))] });
+async function findKnown(
+  ctx: BookingContext,
+  calls: readonly ModelCall[],
+): Promise<Map<string, string | null>> {
+  const result = await ctx.store.read({
+    sql: FIND,
+    args: [JSON.stringify(calls.map((call) => call.callId))],
+  });
   const rows = toObjects<{ call_id: string; fingerprint: string | null }>(result);
   return new Map(rows.map((row) => [row.call_id, row.fingerprint]));
 }

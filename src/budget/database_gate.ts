@@ -1,6 +1,12 @@
 import type { Clock } from "../clock.ts";
 import type { Store } from "../store/mod.ts";
-import { type Admission, type BudgetGate, type CallRequest, firstInteger, type Grant } from "./budget_gate.ts";
+import {
+  type Admission,
+  type BudgetGate,
+  type CallRequest,
+  firstInteger,
+  type Grant,
+} from "./budget_gate.ts";
 import { decideCall } from "./decide_call.ts";
 
 /** A reservation that nobody gave back, because its instance died outside a run, counts no longer than this. */
@@ -9,7 +15,8 @@ export const RESERVATION_MS = 15 * 60_000;
 const POLL_MS = 50;
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 const SETTLED = "SELECT coalesce((SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?1), 0)";
-const RESERVED = `SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations WHERE run_id = ?1 AND expires_at > ${NOW}`;
+const RESERVED =
+  `SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations WHERE run_id = ?1 AND expires_at > ${NOW}`;
 const RESERVE = `INSERT INTO reservations (reservation_id, run_id, amount_nano_usd, expires_at)
 SELECT ?2, ?1, ?3, ${NOW} + ${RESERVATION_MS}
 WHERE (${SETTLED}) + (${RESERVED}) <= ?4`;

@@ -1,6 +1,10 @@
-import type { Config } from "../config.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { type Config, type Environment, parseDatabaseUrl } from "../config.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { ApiClient } from "./api_client.ts";
+import { type ApiClient, createApiClient } from "./api_client.ts";
+import type { OwnedDatabase, OwnOptions } from "./own_database.ts";
+import { type Owner, readOwner } from "./owner_file.ts";
 
 /** A way to the API that has to be closed. */
 export interface Connection {
@@ -9,14 +13,160 @@ export interface Connection {
   send(request: Request): Promise<Response>;
   /** Who answers: this process over its own database, the owner of a local file, or a remote server. */
   kind: "local" | "owner" | "remote";
-  /** What the table or a message may call it: a path or a host. */
+  /** What a message may call it: a path or a host. */
   where: string;
   close(): Promise<void>;
 }
 
-/** Finds the way to the API: `--server`, or the local database, itself or through the process that owns it. */
-export function connect(
-  _options: { config: Config; env: Record<string, string | undefined>; log: Log; say: (line: string) => void },
-): Promise<Connection> {
-  throw new Error("under construction");
+/** What connecting needs. */
+export interface ConnectOptions {
+  config: Config;
+  env: Environment;
+  log: Log;
+  /** Tells the person at the terminal something, on stderr. */
+  say: (line: string) => void;
+  clock?: Clock;
+  /** How long the owner of a file may neither answer nor end. */
+  patienceMs?: number;
+}
+
+const PATIENCE_MS = 10_000;
+const FIRST_DELAY_MS = 10;
+const LONGEST_DELAY_MS = 250;
+const OWNER_ANSWERS_MS = 2_000;
+
+/** The base URL of requests whose host does not matter. */
+const NOWHERE = "http://purser.invalid";
+
+/**
+ * Finds the way to the API: the server of `--server`; a remote database or one in memory, opened here; or a
+ * local file, opened here or reached through the process that owns it.
+ *
+ * @throws {PurserError} `unavailable` when the file's owner neither answers nor ends
+ */
+export async function connect(options: ConnectOptions): Promise<Connection> {
+  const { config } = options;
+  if (config.server !== undefined) return toServer(config.server, config.apiKey);
+  const address = parseDatabaseUrl(config.dbUrl);
+  if (address.kind !== "file") {
+    return toOwned(await own(options), address.kind === "memory" ? "memory" : new URL(address.url).host);
+  }
+  return await toFile(options, address.path);
+}
+
+function toServer(server: string, apiKey: string | undefined): Connection {
+  const where = new URL(server).host;
+  const send = async (request: Request) => {
+    try {
+      return await fetch(redirectTo(request, server, apiKey));
+    } catch (error) {
+      if ((error as Error)?.name === "AbortError") throw error;
+      throw new PurserError("unavailable", `Cannot reach the server at ${where}: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
+  };
+  return connection("remote", where, send, () => Promise.resolve());
+}
+
+function toOwned(owned: OwnedDatabase, where: string): Connection {
+  return connection("local", where, async (request) => await owned.app.fetch(request), () => owned.close());
+}
+
+function connection(
+  kind: Connection["kind"],
+  where: string,
+  send: (request: Request) => Promise<Response>,
+  close: () => Promise<void>,
+): Connection {
+  return { kind, where, send, close, api: createApiClient({ baseUrl: NOWHERE, send }) };
+}
+
+/** Late: a command that goes through an owner or a server needs neither the drivers nor the app. */
+async function own(options: OwnOptions): Promise<OwnedDatabase> {
+  const { ownDatabase } = await import("./own_database.ts");
+  return await ownDatabase(options);
+}
+
+/** Opens the file, or finds its owner; while neither works, waits and tries again. */
+async function toFile(options: ConnectOptions, path: string): Promise<Connection> {
+  const { clock = systemClock, patienceMs = PATIENCE_MS } = options;
+  const deadline = clock.monotonic() + patienceMs;
+  for (let delayMs = FIRST_DELAY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
+    const owner = await readOwner(path);
+    if (owner && await isAnswering(owner)) return toOwner(options, path, owner);
+    try {
+      return toOwned(await own(options), path);
+    } catch (error) {
+      if ((error as Error)?.name !== "StoreBusyError") throw error;
+      if (clock.monotonic() >= deadline) throw stuck(path, await readOwner(path), patienceMs);
+      await clock.sleep(delayMs);
+    }
+  }
+}
+
+function stuck(path: string, owner: Owner | undefined, patienceMs: number): PurserError {
+  const who = owner ? `process ${owner.pid}` : "another process";
+  return new PurserError(
+    "unavailable",
+    `Cannot open database ${path}: ${who} owns it and has not answered for ${
+      patienceMs / 1000
+    } s; end it, or use another --db`,
+  );
+}
+
+/** Whether the owner's file tells of a process that lives: a killed one leaves its file behind. */
+async function isAnswering(owner: Owner): Promise<boolean> {
+  try {
+    const response = await fetch(`${owner.url}/healthz`, {
+      headers: { authorization: `Bearer ${owner.token}` },
+      signal: AbortSignal.timeout(OWNER_ANSWERS_MS),
+    });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Goes through the owner; when it has ended, finds the next one or becomes it. */
+function toOwner(options: ConnectOptions, path: string, owner: Owner): Connection {
+  let next: Promise<Connection> | undefined;
+  const send = async (request: Request): Promise<Response> => {
+    if (next) return (await next).send(request);
+    const spare = request.clone();
+    try {
+      return await fetch(redirectTo(request, owner.url, owner.token));
+    } catch (error) {
+      if (request.signal.aborted) throw error;
+      if (!wasNeverSent(error) && request.method !== "GET") {
+        throw new PurserError(
+          "unavailable",
+          `Cannot tell how it ended: process ${owner.pid}, which owned database ${path}, ended meanwhile; ` +
+            "what it had booked is kept, see purser sessions list",
+          { cause: error },
+        );
+      }
+      next ??= toFile(options, path);
+      return (await next).send(spare);
+    }
+  };
+  return connection("owner", path, send, async () => await (await next)?.close());
+}
+
+/** Whether a request failed before it reached anybody, so that it may be sent again. */
+function wasNeverSent(error: unknown): boolean {
+  return /\(Connect\)|connection refused/i.test(reasonOf(error));
+}
+
+function reasonOf(error: unknown): string {
+  const cause = (error as { cause?: unknown })?.cause;
+  return messageOf(error) + (cause === undefined ? "" : `: ${messageOf(cause)}`);
+}
+
+function redirectTo(request: Request, base: string, key: string | undefined): Request {
+  const { pathname, search } = new URL(request.url);
+  const redirected = new Request(base.replace(/\/$/, "") + pathname + search, request);
+  if (key !== undefined) redirected.headers.set("authorization", `Bearer ${key}`);
+  return redirected;
 }

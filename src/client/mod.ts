@@ -1,3 +1,4 @@
 /** The typed client: in-process or remote. */
-export { type ApiClient, createApiClient, problemError, ProblemError, type Send } from "./api_client.ts";
-export { type Connection, connect } from "./connect.ts";
+export { type ApiClient, createApiClient, ProblemError, problemError, type Send } from "./api_client.ts";
+export { connect, type Connection, type ConnectOptions } from "./connect.ts";
+export { ownDatabase, type OwnedDatabase, type OwnOptions } from "./own_database.ts";

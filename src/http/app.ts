@@ -19,7 +19,10 @@ export function createApp(core: Core) {
   const app = createRouter();
   app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req"))));
   app.notFound((c) => {
-    const error = new PurserError("not_found", `Cannot find ${c.req.method} ${c.req.path}: see /docs for what there is`);
+    const error = new PurserError(
+      "not_found",
+      `Cannot find ${c.req.method} ${c.req.path}: see /docs for what there is`,
+    );
     return problemResponse(toProblem(error, instanceOf(c), core.log, ""));
   });
   app.use(bodyLimit({
@@ -44,7 +47,8 @@ export function createApp(core: Core) {
       info: {
         title: "Purser",
         version: VERSION,
-        description: "Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
+        description:
+          "Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
         license: { name: "MIT", url: "https://opensource.org/license/mit" },
       },
       servers: [{ url: "/" }],

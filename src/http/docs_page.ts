@@ -18,22 +18,36 @@ export function docsPage(
   },
 ) {
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
-    Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({ path, method, operation }))
+    Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
+      path,
+      method,
+      operation,
+    }))
   );
   const byTag = Map.groupBy(operations, ({ operation }) => operation.tags?.[0] ?? "other");
-  return html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${document.info.title} API</title><style>${raw(STYLE)}</style></head><body>
-<header><h1>${document.info.title} <small>${document.info.version}</small></h1>
-<p>${document.info.description ?? ""}</p><p><a href="/openapi.json">openapi.json</a></p></header>
-${[...byTag].map(([tag, group]) => html`<section><h2>${tag}</h2>${group.map(operationPart)}</section>`)}
-<section><h2>Schemas</h2>${
-    Object.entries(document.components?.schemas ?? {}).map(([name, schema]) =>
-      html`<details id="${name}"><summary><code>${name}</code></summary><pre>${
-        JSON.stringify(schema, null, 2)
-      }</pre></details>`
-    )
-  }</section></body></html>`;
+  return html`
+    <!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>${document.info.title} API</title>
+        <style>${raw(STYLE)}</style>
+      </head>
+      <body>
+    <header><h1>${document.info.title} <small>${document.info.version}</small></h1>
+    <p>${document.info.description ?? ""}</p><p><a href="/openapi.json">openapi.json</a></p></header>
+    ${[...byTag].map(([tag, group]) => html`<section><h2>${tag}</h2>${group.map(operationPart)}</section>`)}
+    <section><h2>Schemas</h2>${Object.entries(document.components?.schemas ?? {}).map(([name, schema]) =>
+      html`
+        <details id="${name}">
+          <summary><code>${name}</code></summary>
+          <pre>${JSON.stringify(schema, null, 2)}</pre>
+        </details>
+      `
+    )}</section></body>
+    </html>
+  `;
 }
 
 function operationPart({ path, method, operation }: { path: string; method: string; operation: Operation }) {
@@ -44,9 +58,13 @@ ${
     operation.parameters?.length
       ? html`<table>${
         operation.parameters.map((p) =>
-          html`<tr><td><code>${p.name}</code></td><td>${p.in}${p.required ? ", required" : ""}</td><td>${
-            p.description ?? ""
-          }</td></tr>`
+          html`
+            <tr>
+              <td><code>${p.name}</code></td>
+              <td>${p.in}${p.required ? ", required" : ""}</td>
+              <td>${p.description ?? ""}</td>
+            </tr>
+          `
         )
       }</table>`
       : ""
@@ -54,15 +72,21 @@ ${
 ${operation.requestBody ? html`<p>Body: ${schemaLink(operation.requestBody.content)}</p>` : ""}
 <table>${
     Object.entries(operation.responses ?? {}).map(([status, response]) =>
-      html`<tr><td><code>${status}</code></td><td>${response.description ?? ""}</td><td>${
-        schemaLink(response.content)
-      }</td></tr>`
+      html`
+        <tr>
+          <td><code>${status}</code></td>
+          <td>${response.description ?? ""}</td>
+          <td>${schemaLink(response.content)}</td>
+        </tr>
+      `
     )
   }</table></details>`;
 }
 
 function schemaLink(content: Record<string, { schema?: unknown }> | undefined) {
-  const first = Object.values(content ?? {})[0]?.schema as { $ref?: string; items?: { $ref?: string } } | undefined;
+  const first = Object.values(content ?? {})[0]?.schema as
+    | { $ref?: string; items?: { $ref?: string } }
+    | undefined;
   const name = (first?.$ref ?? first?.items?.$ref)?.split("/").at(-1);
   if (!name) return "";
   return html`<a href="#${name}"><code>${name}${first?.items ? "[]" : ""}</code></a>`;

@@ -2,7 +2,10 @@ import type { Context } from "hono";
 import { PurserError } from "../errors.ts";
 
 /** Reads a cursor. Throws `invalid` on anything that `linkNext` has not written. */
-export function readCursor<T>(cursor: string | undefined, check: (value: unknown) => value is T): T | undefined {
+export function readCursor<T>(
+  cursor: string | undefined,
+  check: (value: unknown) => value is T,
+): T | undefined {
   if (cursor === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")));

@@ -51,7 +51,11 @@ export function toProblem(error: unknown, instance: string, log: Log, requestId:
       ...extensions,
     };
   }
-  log.error("A request failed", { request_id: requestId, reason: messageOf(error), stack: (error as Error)?.stack });
+  log.error("A request failed", {
+    request_id: requestId,
+    reason: messageOf(error),
+    stack: (error as Error)?.stack,
+  });
   return {
     type: "about:blank",
     title: TITLES.internal,

@@ -17,7 +17,15 @@ export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   }
 }).openapi({ type: "number", minimum: 0, example: 0.25, description: "USD, at most nine decimals" });
 
-const Status = z.enum(["idle", "running", "completed", "failed", "budget_exceeded", "cancelled", "interrupted"]);
+const Status = z.enum([
+  "idle",
+  "running",
+  "completed",
+  "failed",
+  "budget_exceeded",
+  "cancelled",
+  "interrupted",
+]);
 const Time = z.string().openapi({ format: "date-time", example: "2026-11-21T09:30:00.000Z" });
 const Count = z.number().int().nonnegative();
 const Usd = z.number().openapi({ description: "USD, at most nine decimals" });
@@ -188,7 +196,9 @@ export const CostEventBody = z.strictObject({
 
 export const CostEventsBody = z.array(CostEventBody).max(1000).openapi("CostEventsBody");
 
-export const BookedReport = z.object({ booked: Count, duplicates: Count, unpriced: Count }).openapi("BookedReport");
+export const BookedReport = z.object({ booked: Count, duplicates: Count, unpriced: Count }).openapi(
+  "BookedReport",
+);
 
 export const CostRow = z.object({
   agent_id: z.string().optional(),
@@ -221,4 +231,5 @@ export const Problem = z.object({
   details: z.record(z.string(), z.unknown()).optional(),
 }).openapi("Problem");
 
-export const Health = z.object({ status: z.literal("ok"), version: z.string(), environment: z.string() }).openapi("Health");
+export const Health = z.object({ status: z.literal("ok"), version: z.string(), environment: z.string() })
+  .openapi("Health");

@@ -88,7 +88,9 @@ export interface TokenUsage {
 }
 
 /** USD of the priced calls; null where there are calls and none of them has a price. */
-export function costUsd(counters: Pick<Counters, "modelCalls" | "unpricedCalls" | "costNanoUsd">): number | null {
+export function costUsd(
+  counters: Pick<Counters, "modelCalls" | "unpricedCalls" | "costNanoUsd">,
+): number | null {
   const nothingPriced = counters.modelCalls > 0 && counters.unpricedCalls === counters.modelCalls;
   return nothingPriced ? null : toUsd(counters.costNanoUsd);
 }

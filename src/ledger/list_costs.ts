@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, toIso } from "../clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
-import { COUNTER_COLUMNS, costUsd } from "./counters.ts";
+import { costUsd, COUNTER_COLUMNS } from "./counters.ts";
 
 /** What spend can be grouped by. */
 export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
@@ -100,7 +100,9 @@ function rollupStatement(filter: CostFilter): Statement {
       (from === undefined ? "" : ` AND ${select.time} >= ? AND ${select.time} < ?`);
   });
   return {
-    sql: `SELECT ${key}, ${SUMS} FROM (${parts.join(" UNION ALL ")}) GROUP BY ${key} ORDER BY ${order} LIMIT ? OFFSET ?`,
+    sql: `SELECT ${key}, ${SUMS} FROM (${
+      parts.join(" UNION ALL ")
+    }) GROUP BY ${key} ORDER BY ${order} LIMIT ? OFFSET ?`,
     args: [...args, filter.limit, filter.offset],
   };
 }
@@ -118,7 +120,13 @@ const keyOf = (time: Partial<Record<Grouping, string>>) => (groupBy: Grouping): 
   groupBy === "agent" ? "agent_id" : groupBy === "model" ? "provider, model" : time[groupBy]!;
 
 const TOTALS: Source = { table: "spend_totals", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
-const DAYS: Source = { table: "spend_days", time: "day", counters: COUNTERS, where: "1", key: keyOf({ day: "day" }) };
+const DAYS: Source = {
+  table: "spend_days",
+  time: "day",
+  counters: COUNTERS,
+  where: "1",
+  key: keyOf({ day: "day" }),
+};
 const HOURS: Source = {
   table: "spend_hours",
   time: "hour",

@@ -1,7 +1,7 @@
 /** The ledger: record calls, sum spend, list costs. */
 export type { ModelCall } from "./model_call.ts";
 export { type CostEvent, toCostEvent } from "./cost_event.ts";
-export { type Counters, costUsd, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
+export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
 export { recordCalls } from "./record_calls.ts";
 export { toModelCall } from "./stored_call.ts";
 export { readAgentUsage, readRunCost, readRunUsage, readSessionUsage } from "./read_usage.ts";

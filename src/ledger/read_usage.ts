@@ -1,7 +1,7 @@
 import { desc, eq, inArray, sql } from "drizzle-orm";
 import type { NanoUsd } from "../money.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
-import { type Counters, noCounters, toTokenUsage, type TokenUsage } from "./counters.ts";
+import { type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
 
 const { spendRuns, spendSessions, spendTotals } = tables;
 
@@ -13,15 +13,23 @@ export async function readRunUsage(query: Query, runId: string): Promise<TokenUs
 
 /** What a run has cost so far, in nano-USD: what budgets are held against. On the hot path, so no builder. */
 export async function readRunCost(store: Pick<Store, "read">, runId: string): Promise<NanoUsd> {
-  const { rows } = await store.read({ sql: "SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?", args: [runId] });
+  const { rows } = await store.read({
+    sql: "SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?",
+    args: [runId],
+  });
   return rows[0]?.[0] as bigint | undefined ?? 0n;
 }
 
 /** What sessions have used and cost, by id; a session without a call has an entry too. */
-export async function readSessionUsage(query: Query, sessionIds: readonly string[]): Promise<Map<string, TokenUsage>> {
+export async function readSessionUsage(
+  query: Query,
+  sessionIds: readonly string[],
+): Promise<Map<string, TokenUsage>> {
   const usage = new Map(sessionIds.map((id) => [id, toTokenUsage(noCounters(), null)]));
   if (sessionIds.length === 0) return usage;
-  const rows = await query.select().from(spendSessions).where(inArray(spendSessions.sessionId, [...sessionIds]));
+  const rows = await query.select().from(spendSessions).where(
+    inArray(spendSessions.sessionId, [...sessionIds]),
+  );
   for (const row of rows) usage.set(row.sessionId, toTokenUsage(row, row.model));
   return usage;
 }

@@ -48,8 +48,19 @@ const LAST_CALL = [
   "first_at = min(first_at, excluded.first_at)",
   "last_at = max(last_at, excluded.last_at)",
 ];
-const ADD_TO_RUN = upsert("spend_runs", ["run_id"], ["session_id", "agent_id", "model", "first_at", "last_at"], LAST_CALL);
-const ADD_TO_SESSION = upsert("spend_sessions", ["session_id"], ["agent_id", "model", "first_at", "last_at"], LAST_CALL);
+const ADD_TO_RUN = upsert("spend_runs", ["run_id"], [
+  "session_id",
+  "agent_id",
+  "model",
+  "first_at",
+  "last_at",
+], LAST_CALL);
+const ADD_TO_SESSION = upsert(
+  "spend_sessions",
+  ["session_id"],
+  ["agent_id", "model", "first_at", "last_at"],
+  LAST_CALL,
+);
 const ADD_TO_TOTAL = upsert("spend_totals", ["agent_id", "provider", "model"]);
 const ADD_TO_DAY = upsert("spend_days", ["day", "agent_id", "provider", "model"]);
 const ADD_TO_HOUR = upsert("spend_hours", ["hour", "agent_id", "provider", "model"]);
@@ -66,7 +77,9 @@ export function recordCalls(calls: readonly ModelCall[]): Statement[] {
 
 function insertCalls(calls: readonly ModelCall[]): Statement {
   if (calls.length === 1) return { sql: INSERT_CALL, args: toRow(calls[0]!) };
-  const rows = calls.map((call) => toRow(call).map((value) => typeof value === "bigint" ? String(value) : value));
+  const rows = calls.map((call) =>
+    toRow(call).map((value) => typeof value === "bigint" ? String(value) : value)
+  );
   return { sql: INSERT_CALLS, args: [JSON.stringify(rows)] };
 }
 

@@ -13,7 +13,10 @@ export interface Answer {
 }
 
 /** The answer of a call that was not streamed. */
-export function answerOf(content: readonly LanguageModelV4Content[], reason: LanguageModelV4FinishReason): Answer {
+export function answerOf(
+  content: readonly LanguageModelV4Content[],
+  reason: LanguageModelV4FinishReason,
+): Answer {
   const answer = emptyAnswer();
   for (const part of content) {
     if (part.type === "text") answer.text += part.text;
@@ -48,7 +51,11 @@ export function addStreamPart(answer: Answer, part: LanguageModelV4StreamPart): 
 }
 
 function addToolCall(answer: Answer, call: { toolCallId: string; toolName: string; input: string }): void {
-  answer.tool_calls.push({ tool_call_id: call.toolCallId, tool_name: call.toolName, input: parse(call.input) });
+  answer.tool_calls.push({
+    tool_call_id: call.toolCallId,
+    tool_name: call.toolName,
+    input: parse(call.input),
+  });
 }
 
 /** A model may write arguments that are no JSON; the log keeps them as they came. */
@@ -62,5 +69,6 @@ function parse(input: string): unknown {
 
 /** All text of an answer, for guessing its tokens. */
 export function textOf(answer: Answer): string {
-  return answer.text + answer.reasoning + answer.tool_calls.map((call) => JSON.stringify(call.input)).join("");
+  return answer.text + answer.reasoning +
+    answer.tool_calls.map((call) => JSON.stringify(call.input)).join("");
 }

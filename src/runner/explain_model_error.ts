@@ -24,7 +24,11 @@ export function explainModelError(error: unknown): PurserError {
 /** The error, those it was retried after, newest first, and their causes. */
 function* chainOf(error: unknown): Generator<unknown> {
   yield error;
-  const { lastError, errors, cause } = (error ?? {}) as { lastError?: unknown; errors?: unknown[]; cause?: unknown };
+  const { lastError, errors, cause } = (error ?? {}) as {
+    lastError?: unknown;
+    errors?: unknown[];
+    cause?: unknown;
+  };
   if (lastError !== undefined) yield* chainOf(lastError);
   if (Array.isArray(errors)) yield* [...errors].reverse();
   if (cause !== undefined && cause !== error) yield* chainOf(cause);

@@ -25,12 +25,16 @@ export interface MeterContext {
 export function meter(ctx: BookingContext, model: LanguageModelV4, context: MeterContext): LanguageModelV4 {
   const provider = context.provider ?? model.provider.split(".")[0]!;
   const runId = context.runId ?? ctx.ids.next("run");
-  const limitNanoUsd = context.costBudgetUsd === undefined ? null : parseUsd(context.costBudgetUsd, "costBudgetUsd");
+  const limitNanoUsd = context.costBudgetUsd === undefined
+    ? null
+    : parseUsd(context.costBudgetUsd, "costBudgetUsd");
   const query = { provider, model: model.modelId, at: ctx.clock.now() };
   if (limitNanoUsd !== null && !context.allowUnpriced && ctx.prices.rates(query) === null) {
     throw new PurserError(
       "invalid",
-      `Cannot meter ${provider}:${model.modelId} with a budget of $${formatUsd(limitNanoUsd)}: no price is known for it`,
+      `Cannot meter ${provider}:${model.modelId} with a budget of $${
+        formatUsd(limitNanoUsd)
+      }: no price is known for it`,
     );
   }
   let steps = 0;

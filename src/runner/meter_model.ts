@@ -48,7 +48,7 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       return model.supportedUrls;
     },
     async doGenerate(options) {
-      const call = await admit(ctx, model, metering, options);
+      const call = await admit(ctx, metering, options);
       let result: LanguageModelV4GenerateResult;
       try {
         result = await model.doGenerate(call.options);
@@ -63,7 +63,7 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       return result;
     },
     async doStream(options) {
-      const call = await admit(ctx, model, metering, options);
+      const call = await admit(ctx, metering, options);
       let result: LanguageModelV4StreamResult;
       try {
         // Raw chunks carry counts that the SDK would only give at the end of a stream that may never come.
@@ -72,7 +72,10 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
         await call.fail(error);
         throw error;
       }
-      return { ...result, stream: meterStream(result.stream, call, model.provider, options.includeRawChunks === true) };
+      return {
+        ...result,
+        stream: meterStream(result.stream, call, model.provider, options.includeRawChunks === true),
+      };
     },
   };
 }
@@ -95,7 +98,6 @@ interface UsageReport {
 
 async function admit(
   ctx: BookingContext,
-  model: LanguageModelV4,
   metering: Metering,
   options: LanguageModelV4CallOptions,
 ): Promise<AdmittedCall> {

@@ -4,7 +4,9 @@ import { encodeBase64 } from "hono/utils/encode";
  * A message as plain JSON, as the session keeps it: bytes become base64, URLs text, and text is made
  * well-formed, since JSON that travels must not hold lone surrogates.
  */
-export function toPlainMessage(message: { role: string; content: unknown }): { role: string; content: unknown } {
+export function toPlainMessage(
+  message: { role: string; content: unknown },
+): { role: string; content: unknown } {
   const text = JSON.stringify(message, replaceBytes);
   // JSON.stringify escapes lone surrogates, and only those.
   return LONE_SURROGATE.test(text) ? JSON.parse(text, makeWellFormed) : JSON.parse(text);

@@ -93,18 +93,26 @@ function checkSessionId(sessionId: string | undefined): string | undefined {
   if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return sessionId;
   throw new PurserError(
     "invalid",
-    `Cannot use ${JSON.stringify(sessionId)} as a session's id: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    `Cannot use ${
+      JSON.stringify(sessionId)
+    } as a session's id: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
   );
 }
 
 /** A budget over a model without a price would never be reached; that needs the agent's explicit word. */
-function checkBudget(ctx: RunnerContext, agent: AgentDefinition, { provider, modelId }: ResolvedModel): Budget | null {
+function checkBudget(
+  ctx: RunnerContext,
+  agent: AgentDefinition,
+  { provider, modelId }: ResolvedModel,
+): Budget | null {
   if (agent.costBudgetNanoUsd === null) return null;
   const rates = ctx.prices.rates({ provider, model: modelId, at: ctx.clock.now() });
   if (rates === null && !agent.allowUnpriced) {
     throw new PurserError(
       "invalid",
-      `Cannot run ${agent.agentId} with a budget of $${formatUsd(agent.costBudgetNanoUsd)}: no price is known for ` +
+      `Cannot run ${agent.agentId} with a budget of $${
+        formatUsd(agent.costBudgetNanoUsd)
+      }: no price is known for ` +
         `${provider}:${modelId}; add one to "prices" in the config, or set allow_unpriced`,
     );
   }
@@ -132,7 +140,9 @@ async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, i
   });
   const at = toIso(ctx.clock.now());
   const event = { at, agent_id: place.agentId, session_id: place.sessionId };
-  if (eventCount === 2) ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
+  if (eventCount === 2) {
+    ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
+  }
   ctx.bus.publish({
     ...event,
     type: "run.started",
@@ -171,7 +181,9 @@ function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budg
 
 async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise<ModelMessage[]> {
   const messages = await listMessages(ctx, sessionId);
-  return messages.map(({ id: _id, created_at: _createdAt, ...message }) => message as unknown as ModelMessage);
+  return messages.map(({ id: _id, created_at: _createdAt, ...message }) =>
+    message as unknown as ModelMessage
+  );
 }
 
 function endOf(

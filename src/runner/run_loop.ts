@@ -39,7 +39,9 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
     abortSignal: input.signal,
     maxRetries: MAX_RETRIES,
     stopWhen: isStepCount(agent.maxSteps),
-    onToolExecutionStart: ({ toolCall }: { toolCall: { toolCallId: string; toolName: string; input: unknown } }) =>
+    onToolExecutionStart: (
+      { toolCall }: { toolCall: { toolCallId: string; toolName: string; input: unknown } },
+    ) =>
       log.add("tool.called", {
         tool_call_id: toolCall.toolCallId,
         tool_name: toolCall.toolName,

@@ -1,4 +1,3 @@
-
 import type { TokenUsage } from "../ledger/mod.ts";
 import type { AgentStatus } from "../store/mod.ts";
 
@@ -19,5 +18,7 @@ export interface RunResult {
 /** What a listener hears of a run while it goes on: the text as it comes, and every committed event. */
 export type RunPart =
   | { type: "text"; text: string }
-  | { type: "event"; event: { type: string; seq: number | null; at: string; payload: Record<string, unknown> } };
-
+  | {
+    type: "event";
+    event: { type: string; seq: number | null; at: string; payload: Record<string, unknown> };
+  };

@@ -34,7 +34,10 @@ WHERE status = 'running' AND lease_until <= ${deadSince}`,
   const payload = JSON.stringify({ reason: "the process that ran it ended" });
   for (const { run_id, session_id, now: deadline } of dead) {
     const condition: SqlValue[] = [session_id, run_id, deadline];
-    const statement = (sql: string, ...more: SqlValue[]): Statement => ({ sql, args: [...condition, ...more] });
+    const statement = (sql: string, ...more: SqlValue[]): Statement => ({
+      sql,
+      args: [...condition, ...more],
+    });
     await ctx.store.write([
       statement(LOG, now, payload),
       statement(COUNT),

@@ -58,7 +58,9 @@ export function keepProgress(
 
 /** Reads the result of the last statement of `keepProgress`. */
 export function readRunState(result: ResultSet, runId: string): RunState {
-  const row = toObjects<{ event_count: bigint; active_run_id: string | null; cancel_requested: bigint; settled: bigint }>(result)[0];
+  const row = toObjects<
+    { event_count: bigint; active_run_id: string | null; cancel_requested: bigint; settled: bigint }
+  >(result)[0];
   return {
     eventCount: Number(row?.event_count ?? 0n),
     holdsSession: row?.active_run_id === runId,

@@ -16,5 +16,7 @@ export interface NewMessage {
 
 /** Messages as a JSON array of `[id, created_at, content]`, the content as text so that it stays as it is. */
 export function encodeMessages(messages: readonly NewMessage[]): string {
-  return JSON.stringify(messages.map(({ id, createdAt, message }) => [id, createdAt, JSON.stringify(message)]));
+  return JSON.stringify(
+    messages.map(({ id, createdAt, message }) => [id, createdAt, JSON.stringify(message)]),
+  );
 }

@@ -35,7 +35,8 @@ const INSERT_RUN = `INSERT INTO runs (session_id, run_id, agent_id, model, statu
   budget_mode, instance_id, started_at, lease_until)
 SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${LEASE_NOW.replace("?", "?10")} WHERE ${IS_CLAIMED}`;
 
-const INSERT_MESSAGES = `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content)
+const INSERT_MESSAGES =
+  `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content)
 SELECT s.session_id, s.generation, s.message_count + m.key, m.value ->> 0, ?2, m.value ->> 1, m.value ->> 2
 FROM sessions s, json_each(?3) m WHERE s.session_id = ?1 AND s.active_run_id = ?2`;
 
@@ -88,7 +89,8 @@ export async function startRun(ctx: SessionContext, run: NewRun): Promise<{ even
     { sql: COUNT, args: [sessionId, runId, 1, 1] },
     { sql: READ_CLAIM, args: [sessionId] },
   ]);
-  const claim = toObjects<{ agent_id: string; active_run_id: string | null; event_count: bigint }>(results.at(-1)!)[0];
+  const claim =
+    toObjects<{ agent_id: string; active_run_id: string | null; event_count: bigint }>(results.at(-1)!)[0];
   if (claim?.active_run_id === runId) return { eventCount: Number(claim.event_count) };
   throw refusal(run, claim);
 }
@@ -98,7 +100,10 @@ function whileHeld(statement: Statement): Statement {
   return { ...statement, sql: `${statement.sql} AND s.active_run_id = ?2` };
 }
 
-function refusal(run: NewRun, claim: { agent_id: string; active_run_id: string | null } | undefined): PurserError {
+function refusal(
+  run: NewRun,
+  claim: { agent_id: string; active_run_id: string | null } | undefined,
+): PurserError {
   if (claim && claim.agent_id !== run.agentId) {
     return new PurserError(
       "conflict",

@@ -9,6 +9,8 @@ export async function prepareDatabaseFile(path: string): Promise<void> {
     file.close();
   } catch (error) {
     if (error instanceof Deno.errors.AlreadyExists) return;
-    throw new PurserError("unavailable", `Cannot open database ${path}: ${messageOf(error)}`, { cause: error });
+    throw new PurserError("unavailable", `Cannot open database ${path}: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -10,10 +10,7 @@ import {
   type Store,
   toBindable,
 } from "./store.ts";
-import { type WriteUnit, WriteQueue } from "./write_queue.ts";
-
-
-
+import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** The database file is owned by another process (SQLITE_BUSY). */
 export class StoreBusyError extends Error {
@@ -229,7 +226,9 @@ export class FileStore implements Store {
       return new PurserError("unavailable", `Cannot write to ${where}: the disk is full`, { cause: error });
     }
     if (code === "SQLITE_NOTADB" || code.startsWith("SQLITE_CORRUPT")) {
-      return new PurserError("internal", `Cannot use ${where}: it is damaged or no database`, { cause: error });
+      return new PurserError("internal", `Cannot use ${where}: it is damaged or no database`, {
+        cause: error,
+      });
     }
     if (code.startsWith("SQLITE_CANTOPEN") || code.startsWith("SQLITE_READONLY")) {
       return new PurserError("unavailable", `Cannot open ${where}: ${messageOf(error)}`, { cause: error });

@@ -31,7 +31,9 @@ export async function migrate(
   for (let attempt = 0;; attempt++) {
     const applied = await readApplied(store);
     await check(applied, migrations);
-    const next = migrations.find((migration) => !applied.some((row) => Number(row.version) === migration.version));
+    const next = migrations.find((migration) =>
+      !applied.some((row) => Number(row.version) === migration.version)
+    );
     if (!next) return;
     const { version, name } = next;
     const claim = {

@@ -9,7 +9,7 @@ import {
   type Store,
   toBindable,
 } from "./store.ts";
-import { type WriteUnit, WriteQueue } from "./write_queue.ts";
+import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** What a remote store needs: where it is, and everything it must not take from the machine itself. */
 export interface RemoteOptions {
@@ -76,7 +76,10 @@ export class RemoteStore implements Store {
   #commit(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
     const token = this.#options.newToken();
     const now = this.#options.clock.now();
-    const prefix: Statement[] = [{ sql: "INSERT INTO write_tokens (token, at) VALUES (?, ?)", args: [token, now] }];
+    const prefix: Statement[] = [{
+      sql: "INSERT INTO write_tokens (token, at) VALUES (?, ?)",
+      args: [token, now],
+    }];
     if (this.#commits++ % COMMITS_BETWEEN_SWEEPS === 0) {
       prefix.push({ sql: "DELETE FROM write_tokens WHERE at < ?", args: [now - KEEP_TOKENS_MS] });
     }
@@ -100,7 +103,9 @@ export class RemoteStore implements Store {
     for (const statement of units.flat()) {
       const isQuery = /^\s*SELECT\b/i.test(statement.sql);
       results.push(
-        isQuery ? toResultSet(await this.#client.execute(toInStatement(statement))) : { columns: [], rows: [] },
+        isQuery
+          ? toResultSet(await this.#client.execute(toInStatement(statement)))
+          : { columns: [], rows: [] },
       );
     }
     return split(results, units);
@@ -138,7 +143,8 @@ function sqliteCode(error: unknown): string {
 }
 
 function isConstraint(error: unknown): boolean {
-  return sqliteCode(error).startsWith("SQLITE_CONSTRAINT") || /constraint failed|append-only/i.test(messageOf(error));
+  return sqliteCode(error).startsWith("SQLITE_CONSTRAINT") ||
+    /constraint failed|append-only/i.test(messageOf(error));
 }
 
 function isTokenTaken(error: unknown): boolean {

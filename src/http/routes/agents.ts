@@ -1,17 +1,7 @@
-import {
-  AGENT_DEFAULTS,
-  type AgentDefinition,
-  checkAgentName,
-  defineAgent,
-  getAgent,
-  listAgents,
-  removeAgent,
-} from "../../agents/mod.ts";
+import { defineAgent, getAgent, listAgents, removeAgent } from "../../agents/mod.ts";
 import type { Core } from "../../core.ts";
-import { PurserError } from "../../errors.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
-import { parseUsd } from "../../money.ts";
-import { checkModelName } from "../../runner/mod.ts";
+import { toAgentDefinition } from "../agent_definition.ts";
 import { createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../schemas.ts";
@@ -61,7 +51,7 @@ export function agentRoutes(core: Core) {
   return createRouter()
     .openapi(put, async (c) => {
       const { agent_id } = c.req.valid("param");
-      const definition = toDefinition(core, agent_id, c.req.valid("json"));
+      const definition = toAgentDefinition(core, agent_id, c.req.valid("json"));
       const { agent, isNew } = await defineAgent(core, definition);
       return isNew ? c.json(agent, 201) : c.json(agent, 200);
     })
@@ -75,27 +65,4 @@ export function agentRoutes(core: Core) {
       await removeAgent(core, c.req.valid("param").agent_id);
       return c.body(null, 204);
     });
-}
-
-function toDefinition(core: Core, agentId: string, body: z.infer<typeof AgentBody>): AgentDefinition {
-  checkAgentName(agentId);
-  if (body.name !== undefined && body.name !== agentId) {
-    throw new PurserError("invalid", `Cannot define agent ${agentId}: name is ${JSON.stringify(body.name)}; leave it out or make them equal`, {
-      details: { issues: [{ path: "name", message: "differs from the id in the path" }] },
-    });
-  }
-  checkModelName(body.model, core.providers, core.customModels);
-  core.toolbox.pick(body.tools ?? []);
-  const budget = body.cost_budget_usd;
-  return {
-    agentId,
-    model: body.model,
-    systemPrompt: (body.system_prompt ?? AGENT_DEFAULTS.systemPrompt).toWellFormed(),
-    costBudgetNanoUsd: budget === undefined || budget === null ? null : parseUsd(budget, "cost_budget_usd"),
-    budgetMode: body.budget_mode ?? AGENT_DEFAULTS.budgetMode,
-    allowUnpriced: body.allow_unpriced ?? AGENT_DEFAULTS.allowUnpriced,
-    maxSteps: body.max_steps ?? AGENT_DEFAULTS.maxSteps,
-    maxOutputTokens: body.max_output_tokens ?? AGENT_DEFAULTS.maxOutputTokens,
-    tools: body.tools ?? AGENT_DEFAULTS.tools,
-  };
 }

@@ -14,7 +14,8 @@ const list = createRoute({
   method: "get",
   path: "/costs",
   summary: "Spend, grouped",
-  description: "Agents and models come dearest first, the others latest first. Calls without a known price count " +
+  description:
+    "Agents and models come dearest first, the others latest first. Calls without a known price count " +
     "as zero in `cost_usd` and are counted in `unpriced_calls`.",
   tags: ["costs"],
   request: {
@@ -34,7 +35,8 @@ const report = createRoute({
   method: "post",
   path: "/costs/events",
   summary: "Book calls made elsewhere",
-  description: "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
+  description:
+    "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
     "reported cost is taken, rounded half to even to nano-USD.",
   tags: ["costs"],
   request: { body: jsonBody(CostEventsBody) },
@@ -54,7 +56,15 @@ export function costRoutes(core: Core) {
         throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
       }
       const offset = readCursor(cursor, isOffset) ?? 0;
-      const rows = await listCosts(core.store, { groupBy: group_by, from, to, agentId: agent_id, model, limit, offset });
+      const rows = await listCosts(core.store, {
+        groupBy: group_by,
+        from,
+        to,
+        agentId: agent_id,
+        model,
+        limit,
+        offset,
+      });
       if (rows.length === limit) linkNext(c, offset + limit);
       return c.json(rows, 200);
     })

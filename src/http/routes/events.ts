@@ -14,7 +14,8 @@ const tail = createRoute({
   method: "get",
   path: "/events",
   summary: "The event log of all sessions as server-sent events",
-  description: "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
+  description:
+    "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
     "next event. The id of an event is its position in the log.",
   tags: ["events"],
   request: {
@@ -31,18 +32,23 @@ export function eventRoutes(core: Core) {
   return createRouter().openapi(tail, async (c) => {
     let after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
-    const stopped = new AbortController();
+    const gone = new AbortController();
+    const stopped = AbortSignal.any([gone.signal, core.stopping]);
     return streamSSE(c, async (stream) => {
-      stream.onAbort(() => stopped.abort());
+      stream.onAbort(() => gone.abort());
       let wake = () => {};
       const unsubscribe = core.bus.subscribe(() => wake());
       try {
         let lastSentAt = core.clock.now();
-        while (!stream.aborted && !stream.closed) {
+        while (!stopped.aborted && !stream.closed) {
           const changed = new Promise<void>((resolve) => wake = resolve);
           const events = await listAllEvents(core, { after, limit: PAGE });
           for (const event of events) {
-            await stream.writeSSE({ id: String(event.event_id), event: event.type, data: JSON.stringify(event) });
+            await stream.writeSSE({
+              id: String(event.event_id),
+              event: event.type,
+              data: JSON.stringify(event),
+            });
             after = event.event_id;
           }
           if (events.length > 0) lastSentAt = core.clock.now();
@@ -51,7 +57,7 @@ export function eventRoutes(core: Core) {
             await stream.write(": still here\n\n");
             lastSentAt = core.clock.now();
           }
-          await waitForMore(core, changed, stopped.signal);
+          await waitForMore(core, changed, stopped);
         }
       } finally {
         unsubscribe();

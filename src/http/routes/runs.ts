@@ -13,7 +13,8 @@ const run = createRoute({
   method: "post",
   path: "/agents/{agent_id}/runs",
   summary: "Run an agent",
-  description: "Answers when the run has ended. With `Accept: text/event-stream` the answer is the stream of the " +
+  description:
+    "Answers when the run has ended. With `Accept: text/event-stream` the answer is the stream of the " +
     "run's events and texts, and ends with `result` or `error`. A client that goes away does not cancel the run.",
   tags: ["runs"],
   request: { params: z.object({ agent_id: z.string() }), body: jsonBody(RunBody) },
@@ -22,7 +23,14 @@ const run = createRoute({
       description: "The run's result, also of a cancelled run",
       content: { "application/json": { schema: RunResult }, "text/event-stream": { schema: z.string() } },
     },
-    ...problems("invalid", "budget_exceeded", "not_found", "conflict", "unsupported_media_type", "provider_error"),
+    ...problems(
+      "invalid",
+      "budget_exceeded",
+      "not_found",
+      "conflict",
+      "unsupported_media_type",
+      "provider_error",
+    ),
   },
 });
 

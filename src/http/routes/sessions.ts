@@ -45,7 +45,9 @@ const events = createRoute({
   request: {
     params,
     query: z.object({
-      after: z.coerce.number().int().nonnegative().default(0).openapi({ description: "The last seq already seen" }),
+      after: z.coerce.number().int().nonnegative().default(0).openapi({
+        description: "The last seq already seen",
+      }),
       limit: z.coerce.number().int().min(1).max(1000).default(500),
     }),
   },
@@ -67,7 +69,11 @@ const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
   Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
 
 export function sessionRoutes(core: Core) {
-  const page = async (c: Context, query: z.infer<typeof sessionPage>, agentId?: string): Promise<Session[]> => {
+  const page = async (
+    c: Context,
+    query: z.infer<typeof sessionPage>,
+    agentId?: string,
+  ): Promise<Session[]> => {
     const position = readCursor<SessionPosition>(query.cursor, isPosition);
     const before = position && { updatedAt: position[0], sessionId: position[1] };
     const sessions = await listSessions(core, { agentId, limit: query.limit, before });

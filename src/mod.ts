@@ -1,0 +1,20 @@
+/**
+ * Purser as a library: run agents, book every model call, stop at the budget.
+ *
+ * ```ts
+ * const purser = await openPurser({ db: ":memory:" });
+ * const result = await purser.runAgent({ name: "echo", model: "demo:echo" }, "Hello");
+ * console.log(result.output, result.token_usage.cost_usd);
+ * await purser.close();
+ * ```
+ *
+ * @module
+ */
+export { openPurser, type Purser, type PurserOptions } from "./open_purser.ts";
+export type { AgentInput, RunOptions } from "./open_purser.ts";
+export { BudgetExceededError, type ErrorCode, PurserError } from "./errors.ts";
+export type { Bus, BusEvent } from "./bus/mod.ts";
+export type { CostEvent, TokenUsage } from "./ledger/mod.ts";
+export type { MeterContext, RunPart, RunResult } from "./runner/mod.ts";
+export type { Agent, BudgetMode } from "./agents/mod.ts";
+export type { PriceOverride } from "./config.ts";

@@ -1,0 +1,108 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ToolSet } from "ai";
+import { type Agent, type BudgetMode, defineAgent } from "./agents/mod.ts";
+import type { Bus } from "./bus/mod.ts";
+import type { Clock } from "./clock.ts";
+import { type Durability, type PriceOverride, type ProviderSettings, readEnvironment } from "./config.ts";
+import { openCore } from "./core.ts";
+import { type App, createApp, readAgentDefinition } from "./http/mod.ts";
+import type { Ids } from "./ids.ts";
+import type { Log } from "./log.ts";
+import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
+
+/** Settings of `openPurser`. */
+export interface PurserOptions {
+  /** A path, `:memory:`, `libsql://…` or `https://…`; the library has no default place. */
+  db: string;
+  dbToken?: string;
+  durability?: Durability;
+  /** The name of this environment; default `local`. */
+  environment?: string;
+  /** Models by name, `provider:model` or bare; they come before the built-in providers. */
+  models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Tools by name; agents name those they use. */
+  tools?: ToolSet;
+  /** OpenAI-compatible servers by name. */
+  providers?: Record<string, ProviderSettings>;
+  /** Prices that come before the catalog's. */
+  prices?: PriceOverride[];
+  /** Where model keys come from; default: the process's environment. */
+  env?: Readonly<Record<string, string | undefined>>;
+  log?: Log;
+  clock?: Clock;
+  ids?: Ids;
+}
+
+/** An agent as a library user writes it; fields are those of the API. */
+export interface AgentInput {
+  name: string;
+  model: string;
+  system_prompt?: string;
+  /** USD, at most nine decimals. */
+  cost_budget_usd?: number | null;
+  budget_mode?: BudgetMode;
+  allow_unpriced?: boolean;
+  max_steps?: number;
+  max_output_tokens?: number | null;
+  tools?: string[];
+}
+
+/** Options of one run. */
+export interface RunOptions {
+  sessionId?: string;
+  signal?: AbortSignal;
+  /** Hears the answer as it comes and every event after its commit. */
+  onPart?: (part: RunPart) => void;
+}
+
+/** An open Purser. */
+export interface Purser {
+  /**
+   * Runs an agent on an input.
+   *
+   * @throws {BudgetExceededError} with `details.cost_usd_so_far` and `details.budget_usd`
+   * @throws {PurserError} see its `code`
+   */
+  runAgent(agent: AgentInput, input: string, options?: RunOptions): Promise<RunResult>;
+  /** Keeps an agent's definition, for the API and the CLI. */
+  defineAgent(agent: AgentInput): Promise<Agent>;
+  /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
+  meter(model: LanguageModelV4, context: MeterContext): LanguageModelV4;
+  /** The HTTP API as a Hono app. It asks for no key: put it behind your own door. */
+  app: App;
+  bus: Bus;
+  /** Waits for runs in progress, at most `graceMs` where given, and closes the database. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/**
+ * Opens Purser over a database.
+ *
+ * @throws {PurserError} `invalid` settings; `unavailable` or `conflict` when the database can't be used
+ */
+export async function openPurser(options: PurserOptions): Promise<Purser> {
+  const core = await openCore({
+    ...options,
+    env: options.env ?? readEnvironment(),
+    config: {
+      dbUrl: options.db,
+      dbToken: options.dbToken,
+      durability: options.durability ?? "full",
+      environment: options.environment ?? "local",
+      remoteTimeoutMs: 10_000,
+      maxBodyBytes: 8 * 1024 * 1024,
+      providers: options.providers,
+      prices: options.prices,
+    },
+  });
+  const define = (agent: AgentInput) => readAgentDefinition(core, agent);
+  return {
+    runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>
+      await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
+    defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
+    meter: (model, context) => meter(core, model, context),
+    app: createApp(core),
+    bus: core.bus,
+    close: (closing) => core.close(closing),
+  };
+}
