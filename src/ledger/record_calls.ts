@@ -43,9 +43,9 @@ VALUES (${columns.map(() => "?").join(", ")})
 ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${[...update, ADD_COUNTERS].join(", ")}`;
 }
 
+// `first_at` stays that of the first booking: it is what lists are ordered by, and an index on it.
 const LAST_CALL = [
   "model = CASE WHEN excluded.last_at >= last_at THEN excluded.model ELSE model END",
-  "first_at = min(first_at, excluded.first_at)",
   "last_at = max(last_at, excluded.last_at)",
 ];
 const ADD_TO_RUN = upsert("spend_runs", ["run_id"], [

@@ -145,7 +145,7 @@ export const statements: readonly string[] = [
 ) WITHOUT ROWID`,
 
   `CREATE TABLE events (
-  event_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  event_id INTEGER PRIMARY KEY,
   session_id TEXT,
   seq INTEGER,
   run_id TEXT,

@@ -1,0 +1,31 @@
+import type { Connection } from "../client/mod.ts";
+import type { Clock } from "../clock.ts";
+import type { Config, Environment } from "../config.ts";
+import type { Log } from "../log.ts";
+import type { Options } from "./options.ts";
+import type { Style } from "./style.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Everything a command works with. */
+export interface CommandContext {
+  /** The arguments after the command's own words. */
+  args: readonly string[];
+  options: Options;
+  isJson: boolean;
+  terminal: Terminal;
+  /** Colours for standard output. */
+  style: Style;
+  clock: Clock;
+  env: Environment;
+  config: Config;
+  log: Log;
+  /** Writes a result, and the end of its line, to standard output. */
+  print(text: string): void;
+  /** Tells a person something beside the result, on standard error. */
+  say(line: string): void;
+  /** The way to the API, opened at the first call and closed after the command. */
+  connect(): Promise<Connection>;
+}
+
+/** A command's body. Without a number it is done. */
+export type Command = (ctx: CommandContext) => Promise<number | void>;

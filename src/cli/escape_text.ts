@@ -1,0 +1,24 @@
+/**
+ * Controls (C0, DEL, C1), line separators, and the marks that turn the direction of text: each can make a
+ * terminal show something that isn't there.
+ */
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+
+const SHORT: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** A text of others on one line: what a terminal would obey is written out, as `\x1b`. */
+export function escapeText(text: string): string {
+  return text.replace(UNSAFE, escapeCharacter);
+}
+
+/** The same for a text of several lines: line ends and tabs stay. */
+export function escapeLines(text: string): string {
+  return text.replaceAll("\r\n", "\n")
+    .replace(UNSAFE, (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)));
+}
+
+function escapeCharacter(character: string): string {
+  const code = character.charCodeAt(0);
+  return SHORT[character] ??
+    (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,80 @@
+import { escapeText } from "./escape_text.ts";
+import type { Paint, Style } from "./style.ts";
+import { cutText, textWidth } from "./text_width.ts";
+
+/** A column of a table. */
+export interface Column<Row> {
+  title: string;
+  /** The cell's text. What a terminal would obey in it is escaped. */
+  cell: (row: Row) => string;
+  align?: "right";
+  paint?: (row: Row, style: Style) => Paint | undefined;
+  /** A column that may go where there is no room; the highest goes first. */
+  drop?: number;
+  /** How narrow the column may get by cutting its texts. */
+  cutTo?: number;
+  /** A column that takes the room that is left, within limits; its cell is drawn to that width. */
+  stretch?: { min: number; max: number; draw: (row: Row, width: number) => string };
+}
+
+const GAP = "  ";
+
+/** Rows under a header, aligned. `columns` undefined: as wide as it gets, nothing is cut or left out. */
+export function renderTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { columns: width, style, hasUnicode = true }: { columns: number | undefined; style: Style; hasUnicode?: boolean },
+): string {
+  const laid = layOut(rows, columns, width ?? Infinity);
+  const ellipsis = hasUnicode ? "…" : "~";
+  const line = (texts: string[], paints: (Paint | undefined)[]) =>
+    laid.map(({ column, width }, index) => {
+      const text = cutText(texts[index]!, width, ellipsis);
+      const space = " ".repeat(width - textWidth(text));
+      const painted = paints[index]?.(text) ?? text;
+      if (column.align === "right") return space + painted;
+      return index === laid.length - 1 ? painted : painted + space;
+    }).join(GAP).trimEnd();
+  return [
+    line(laid.map(({ column }) => column.title), laid.map(() => style.dim)),
+    ...rows.map((row, index) =>
+      line(
+        laid.map(({ column, width, cells }) => column.stretch ? column.stretch.draw(row, width) : cells[index]!),
+        laid.map(({ column }) => column.paint?.(row, style)),
+      )
+    ),
+  ].join("\n");
+}
+
+interface LaidColumn<Row> {
+  column: Column<Row>;
+  cells: string[];
+  width: number;
+}
+
+function layOut<Row>(rows: readonly Row[], columns: readonly Column<Row>[], total: number): LaidColumn<Row>[] {
+  let laid: LaidColumn<Row>[] = columns.map((column) => {
+    const cells = column.stretch ? [] : rows.map((row) => escapeText(column.cell(row)));
+    const natural = Math.max(textWidth(column.title), column.stretch?.min ?? 0, ...cells.map(textWidth));
+    return { column, cells, width: natural };
+  });
+  const excess = () => laid.reduce((sum, { width }) => sum + width, GAP.length * (laid.length - 1)) - total;
+  while (excess() > 0) {
+    const going = laid.filter(({ column }) => column.drop !== undefined)
+      .sort((a, b) => b.column.drop! - a.column.drop!)[0];
+    if (!going) break;
+    laid = laid.filter((each) => each !== going);
+  }
+  while (excess() > 0) {
+    // The widest gives first, so that several columns end up about equally narrow.
+    const widest = laid.filter(({ column, width }) => column.cutTo !== undefined && width > column.cutTo)
+      .sort((a, b) => b.width - a.width)[0];
+    if (!widest) break;
+    widest.width--;
+  }
+  for (const each of laid) {
+    const { stretch } = each.column;
+    if (stretch) each.width = Math.max(each.width, Math.min(stretch.max, each.width - excess()));
+  }
+  return laid;
+}

@@ -1,0 +1,41 @@
+const ASCII = /^[\x20-\x7e]*$/;
+
+/** Wide by Unicode's East Asian Width: CJK, kana, Hangul, full-width forms, and their neighbours. */
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18aff}\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u;
+const EMOJI = /^\p{Emoji_Presentation}|\ufe0f/u;
+const INVISIBLE = /^[\p{Mark}\u200b-\u200d\u2060]+$/u;
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** How many columns of a terminal a text takes, which is not how many characters it has. */
+export function textWidth(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const grapheme of graphemes(text)) width += graphemeWidth(grapheme);
+  return width;
+}
+
+/** Cuts a text to a width; what is cut off is told by an ellipsis. */
+export function cutText(text: string, width: number, ellipsis = "…"): string {
+  if (textWidth(text) <= width) return text;
+  const room = width - ellipsis.length;
+  let kept = "";
+  let used = 0;
+  for (const grapheme of graphemes(text)) {
+    used += graphemeWidth(grapheme);
+    if (used > room) break;
+    kept += grapheme;
+  }
+  return width < ellipsis.length ? "" : kept + ellipsis;
+}
+
+function* graphemes(text: string): Generator<string> {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  for (const { segment } of segmenter.segment(text)) yield segment;
+}
+
+function graphemeWidth(grapheme: string): number {
+  if (INVISIBLE.test(grapheme)) return 0;
+  return WIDE.test(grapheme) || EMOJI.test(grapheme) ? 2 : 1;
+}

