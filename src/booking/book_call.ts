@@ -2,7 +2,6 @@ import type { Grant } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
 import { type ModelCall, recordCalls, toCostEvent } from "../ledger/mod.ts";
 import {
-  appendEvents,
   type EventPlace,
   keepProgress,
   type NewEvent,
@@ -10,7 +9,7 @@ import {
   readRunState,
   type RunState,
 } from "../sessions/mod.ts";
-import type { ResultSet, Statement } from "../store/mod.ts";
+import type { Statement } from "../store/mod.ts";
 import type { BookingContext } from "./context.ts";
 
 /** A call of a run that Purser keeps: booked together with what happened in the run since the last commit. */
@@ -41,61 +40,65 @@ export async function bookCall(ctx: BookingContext, booking: RunBooking): Promis
   return state;
 }
 
-/** Books a call outside a run that Purser keeps: metered by `meter`, in a session it may not know. */
-export async function bookLooseCall(ctx: BookingContext, call: ModelCall, grant?: Grant): Promise<void> {
+/**
+ * Books calls outside a run that Purser keeps, in sessions it may not know: metered by `meter`, or reported.
+ *
+ * @throws {ConstraintError} one of them is in the ledger already; none is booked
+ */
+export async function bookLooseCalls(
+  ctx: BookingContext,
+  calls: readonly ModelCall[],
+  grant?: Grant,
+): Promise<void> {
   const results = await ctx.store.write([
-    ...recordCalls([call]),
+    ...recordCalls(calls),
     ...(grant ? ctx.gate.bookingStatements(grant) : []),
-    ...logCalls([call]),
-    readSettled([call]),
+    ...logCalls(calls),
+    readSettled(calls),
   ]);
-  settle(ctx, results.at(-1)!);
+  for (const [runId, cost] of results.at(-1)!.rows) ctx.gate.settle(runId as string, cost as bigint);
   if (grant) await ctx.gate.release(grant, true);
-  publishCost(ctx, call, null);
+  for (const call of calls) publishCost(ctx, call, null);
 }
 
 /** The event that tells of a booked call; its payload is the ledger's row. */
-export function costRecorded(call: ModelCall): NewEvent {
+function costRecorded(call: ModelCall): NewEvent {
   return { type: "cost.recorded", at: call.at, callId: call.callId };
 }
 
 // A call whose session is not known here is logged outside any session.
-const LOG_LOOSE = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id)
-SELECT NULL, NULL, c.run_id, c.agent_id, 'cost.recorded', c.at, c.call_id
-FROM json_each(?) j CROSS JOIN calls c ON c.call_id = j.value
-WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = c.session_id)`;
+const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id)
+SELECT s.session_id,
+  CASE WHEN s.session_id IS NOT NULL THEN s.event_count + row_number() OVER (PARTITION BY s.session_id ORDER BY j.key) END,
+  c.run_id, c.agent_id, 'cost.recorded', c.at, c.call_id
+FROM json_each(?) j CROSS JOIN calls c ON c.call_id = j.value LEFT JOIN sessions s ON s.session_id = c.session_id
+ORDER BY j.key`;
 
-/** The statements that put calls from elsewhere into the event log. */
-export function logCalls(calls: readonly ModelCall[]): Statement[] {
-  const bySession = Map.groupBy(
-    calls.filter((call) => call.sessionId !== null),
-    (call) => JSON.stringify([call.sessionId, call.runId, call.agentId]),
-  );
-  return [
-    ...[...bySession.values()].flatMap((group) => {
-      const { sessionId, runId, agentId } = group[0]!;
-      return appendEvents({ sessionId: sessionId!, runId, agentId }, group.map(costRecorded));
-    }),
-    { sql: LOG_LOOSE, args: [JSON.stringify(calls.map((call) => call.callId))] },
-  ];
+const COUNT = `UPDATE sessions SET event_count = event_count + (j.value ->> 1)
+FROM json_each(?) j WHERE sessions.session_id = j.value ->> 0`;
+
+/** The statements that put calls from elsewhere, booked in the same unit, into the event log. */
+function logCalls(calls: readonly ModelCall[]): Statement[] {
+  const perSession = new Map<string, number>();
+  for (const { sessionId } of calls) {
+    if (sessionId !== null) perSession.set(sessionId, (perSession.get(sessionId) ?? 0) + 1);
+  }
+  const log = { sql: LOG, args: [JSON.stringify(calls.map((call) => call.callId))] };
+  return perSession.size === 0 ? [log] : [log, { sql: COUNT, args: [JSON.stringify([...perSession])] }];
 }
 
 const READ_SETTLED = `SELECT run_id, cost_nano_usd FROM spend_runs
 WHERE run_id IN (SELECT value FROM json_each(?))`;
 
-/** Reads what the runs of these calls have cost, for `settle`. */
-export function readSettled(calls: readonly ModelCall[]): Statement {
+/** Reads what the runs of these calls have cost by now: what the budgets of live runs must know. */
+function readSettled(calls: readonly ModelCall[]): Statement {
   const runIds = new Set(calls.flatMap((call) => call.runId ?? []));
   return { sql: READ_SETTLED, args: [JSON.stringify([...runIds])] };
 }
 
-/** Tells the budgets of live runs what their calls have cost by now. */
-export function settle(ctx: BookingContext, settled: ResultSet): void {
-  for (const [runId, cost] of settled.rows) ctx.gate.settle(runId as string, cost as bigint);
-}
-
 /** Publishes `cost.recorded`. */
-export function publishCost(ctx: BookingContext, call: ModelCall, seq: number | null): void {
+function publishCost(ctx: BookingContext, call: ModelCall, seq: number | null): void {
+  if (!ctx.bus.isHeard) return;
   ctx.bus.publish({
     type: "cost.recorded",
     at: toIso(call.at),

@@ -1,9 +1,12 @@
+import { inArray, sql } from "drizzle-orm";
 import { PurserError } from "../errors.ts";
-import { type ModelCall, recordCalls } from "../ledger/mod.ts";
-import { ConstraintError, toObjects } from "../store/mod.ts";
-import { logCalls, publishCost, readSettled, settle } from "./book_call.ts";
+import { type ModelCall, toModelCall } from "../ledger/mod.ts";
+import { ConstraintError, tables } from "../store/mod.ts";
+import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
-import { type ReportedCall, toReportedModelCall } from "./reported_call.ts";
+import { isSameReport, type ReportedCall, toReportedModelCall } from "./reported_call.ts";
+
+const { calls: ledger } = tables;
 
 /** What became of a report. */
 export interface BookedReport {
@@ -15,7 +18,6 @@ export interface BookedReport {
   unpriced: number;
 }
 
-const FIND = "SELECT call_id, fingerprint FROM calls WHERE call_id IN (SELECT value FROM json_each(?))";
 const MAX_RACES = 5;
 
 /**
@@ -35,14 +37,12 @@ export async function bookReportedCalls(
     const fresh = calls.filter((call) => !isKnown(call, known));
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
     try {
-      const results = await ctx.store.write([...recordCalls(fresh), ...logCalls(fresh), readSettled(fresh)]);
-      settle(ctx, results.at(-1)!);
+      await bookLooseCalls(ctx, fresh);
     } catch (error) {
       // Somebody booked one of them since we looked: look again.
       if (error instanceof ConstraintError && attempt < MAX_RACES) continue;
       throw error;
     }
-    for (const call of fresh) publishCost(ctx, call, null);
     return {
       booked: fresh.length,
       duplicates: calls.length - fresh.length + repeated,
@@ -56,28 +56,23 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   const byId = new Map<string, ModelCall>();
   for (const call of calls) {
     const first = byId.get(call.callId);
-    if (first && first.fingerprint !== call.fingerprint) throw conflict(call.callId, "this request");
+    if (first && !isSameReport(first, call)) throw conflict(call.callId, "this request");
     byId.set(call.callId, first ?? call);
   }
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
-async function findKnown(
-  ctx: BookingContext,
-  calls: readonly ModelCall[],
-): Promise<Map<string, string | null>> {
-  const result = await ctx.store.read({
-    sql: FIND,
-    args: [JSON.stringify(calls.map((call) => call.callId))],
-  });
-  const rows = toObjects<{ call_id: string; fingerprint: string | null }>(result);
-  return new Map(rows.map((row) => [row.call_id, row.fingerprint]));
+async function findKnown(ctx: BookingContext, calls: readonly ModelCall[]): Promise<Map<string, ModelCall>> {
+  const ids = JSON.stringify(calls.map((call) => call.callId));
+  const rows = await ctx.query.select().from(ledger)
+    .where(inArray(ledger.callId, sql`(SELECT value FROM json_each(${ids}))`));
+  return new Map(rows.map((row) => [row.callId, toModelCall(row)]));
 }
 
-function isKnown(call: ModelCall, known: ReadonlyMap<string, string | null>): boolean {
-  const fingerprint = known.get(call.callId);
-  if (fingerprint === undefined) return false;
-  if (fingerprint === call.fingerprint) return true;
+function isKnown(call: ModelCall, known: ReadonlyMap<string, ModelCall>): boolean {
+  const booked = known.get(call.callId);
+  if (booked === undefined) return false;
+  if (isSameReport(booked, call)) return true;
   throw conflict(call.callId, "the ledger");
 }
 

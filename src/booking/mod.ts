@@ -1,5 +1,5 @@
 /** The one write of a model call: ledger, totals and events. */
 export type { BookingContext } from "./context.ts";
-export { bookCall, bookLooseCall, publishEvents, type RunBooking } from "./book_call.ts";
+export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
 export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
 export { MAX_AHEAD_MS, type ReportedCall } from "./reported_call.ts";

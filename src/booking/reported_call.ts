@@ -7,6 +7,9 @@ import type { BookingContext } from "./context.ts";
 /** How far ahead of this process's clock a reported call may be. */
 export const MAX_AHEAD_MS = 5 * 60_000;
 
+/** The price source of a call whose cost was reported with it. */
+const REPORTED = "reported";
+
 /** A call made elsewhere, as it is reported. */
 export interface ReportedCall {
   callId: string;
@@ -42,8 +45,8 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
   const { costUsd, ...call } = report;
   const price = costUsd === undefined || costUsd === null
     ? ctx.prices.price({ provider: call.provider, model: call.model, at: call.at, usage: call.usage })
-    : { costNanoUsd: reportedCost(costUsd, where), priceSource: "reported" };
-  return { ...call, ...price, isEstimated: false, fingerprint: fingerprintOf(report) };
+    : { costNanoUsd: reportedCost(costUsd, where), priceSource: REPORTED };
+  return { ...call, ...price, isEstimated: false };
 }
 
 function reportedCost(costUsd: number, where: string): NanoUsd {
@@ -52,26 +55,33 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
   return nano;
 }
 
-/** What a report says, as one text: two reports of one call are the same where this is. */
-function fingerprintOf(report: ReportedCall): string {
-  const { usage } = report;
+/**
+ * Whether two calls of one id come from the same report. A price is not part of a report without a cost, so
+ * that one that comes again after prices have changed is still the same.
+ */
+export function isSameReport(a: ModelCall, b: ModelCall): boolean {
+  return contentOf(a) === contentOf(b);
+}
+
+function contentOf(call: ModelCall): string {
+  const { usage, priceSource, costNanoUsd, ...rest } = call;
   return JSON.stringify([
-    report.at,
-    report.agentId,
-    report.sessionId,
-    report.runId,
-    report.step,
-    report.tools,
-    report.provider,
-    report.model,
+    rest.at,
+    rest.agentId,
+    rest.sessionId,
+    rest.runId,
+    rest.step,
+    rest.tools,
+    rest.provider,
+    rest.model,
     usage.inputTokens,
     usage.outputTokens,
     usage.cacheReadTokens,
     usage.cacheWriteTokens,
     usage.cacheWrite1hTokens,
     usage.reasoningTokens,
-    report.costUsd ?? null,
-    report.durationMs,
+    priceSource === REPORTED ? String(costNanoUsd) : null,
+    rest.durationMs === null ? null : Math.round(rest.durationMs),
   ]);
 }
 

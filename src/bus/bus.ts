@@ -17,6 +17,8 @@ export interface BusEvent<Payload = Record<string, unknown>> {
 export interface Bus {
   /** Calls every subscriber in turn; one that throws does not keep it from the others. */
   publish(event: BusEvent): void;
+  /** Whether anybody listens; who publishes much asks first. */
+  readonly isHeard: boolean;
   /** Returns the function that ends the subscription. */
   subscribe(subscriber: (event: BusEvent) => void): () => void;
 }
@@ -33,6 +35,9 @@ export function createBus(log: Log): Bus {
           log.error("A subscriber of the bus failed", { type: event.type, reason: messageOf(error) });
         }
       }
+    },
+    get isHeard() {
+      return subscribers.size > 0;
     },
     subscribe(subscriber) {
       subscribers.add(subscriber);

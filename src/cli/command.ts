@@ -23,6 +23,8 @@ export interface CommandContext {
   print(text: string): void;
   /** Tells a person something beside the result, on standard error. */
   say(line: string): void;
+  /** The same, for what a person should look into. */
+  warn(line: string): void;
   /** The way to the API, opened at the first call and closed after the command. */
   connect(): Promise<Connection>;
 }

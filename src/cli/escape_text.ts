@@ -2,7 +2,7 @@
  * Controls (C0, DEL, C1), line separators, and the marks that turn the direction of text: each can make a
  * terminal show something that isn't there.
  */
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+const UNSAFE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 
 const SHORT: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
@@ -14,7 +14,10 @@ export function escapeText(text: string): string {
 /** The same for a text of several lines: line ends and tabs stay. */
 export function escapeLines(text: string): string {
   return text.replaceAll("\r\n", "\n")
-    .replace(UNSAFE, (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)));
+    .replace(
+      UNSAFE,
+      (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)),
+    );
 }
 
 function escapeCharacter(character: string): string {

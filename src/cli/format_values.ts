@@ -25,7 +25,11 @@ export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
   const rounded = amounts.map((amount) => round(amount, most));
   const used = Math.max(2, ...rounded.map((amount) => formatUsd(amount).split(".")[1]?.length ?? 0));
   return rounded.map((amount, index) =>
-    amount === 0n && amounts[index] !== 0n ? `<$${"0.".padEnd(most + 1, "0")}1` : `$${fix(amount, used)}`
+    amounts[index] === 0n
+      ? "$0"
+      : amount === 0n
+      ? `<$${"0.".padEnd(most + 1, "0")}1`
+      : `$${fix(amount, used)}`
   );
 }
 
@@ -41,11 +45,11 @@ function fix(amount: NanoUsd, decimals: number): string {
   return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${fraction.padEnd(decimals, "0")}`;
 }
 
-/** `82%`; a part of nothing is nothing. */
+/** `82%`; nothing for no part. */
 export function formatShare(part: NanoUsd, whole: NanoUsd): string {
-  if (whole === 0n) return "";
+  if (part === 0n || whole === 0n) return "";
   const percent = Number(part * 1000n / whole) / 10;
-  if (part > 0n && percent < 1) return "<1%";
+  if (percent < 1) return "<1%";
   return `${Math.round(percent)}%`;
 }
 

@@ -17,7 +17,9 @@ export function parseSince(text: string, now: number): string | undefined {
     const time = Date.parse(text.replace(" ", "T") + (hasZone ? "" : "Z"));
     if (!Number.isNaN(time) && isRealDay(text.slice(0, 10))) return toIso(time);
   }
-  throw new Error(`${text || "an empty text"} is no time; write 24h, 7d, 30m, 2026-11-21 or 2026-11-21T09:30Z`);
+  throw new Error(
+    `${text || "an empty text"} is no time; write 24h, 7d, 30m, 2026-11-21 or 2026-11-21T09:30Z`,
+  );
 }
 
 /** JavaScript takes February 30th for March 2nd. */

@@ -8,8 +8,13 @@ export interface Column<Row> {
   /** The cell's text. What a terminal would obey in it is escaped. */
   cell: (row: Row) => string;
   align?: "right";
+  /** How wide the column is at least where there is room, so that tables below each other line up. */
+  atLeast?: number;
   paint?: (row: Row, style: Style) => Paint | undefined;
-  /** A column that may go where there is no room; the highest goes first. */
+  /**
+   * A column that may go where there is no room; the highest goes first, those with 0 only where cutting
+   * texts is not enough.
+   */
   drop?: number;
   /** How narrow the column may get by cutting its texts. */
   cutTo?: number;
@@ -23,7 +28,11 @@ const GAP = "  ";
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  { columns: width, style, hasUnicode = true }: { columns: number | undefined; style: Style; hasUnicode?: boolean },
+  { columns: width, style, hasUnicode = true }: {
+    columns: number | undefined;
+    style: Style;
+    hasUnicode?: boolean;
+  },
 ): string {
   const laid = layOut(rows, columns, width ?? Infinity);
   const ellipsis = hasUnicode ? "…" : "~";
@@ -39,7 +48,9 @@ export function renderTable<Row>(
     line(laid.map(({ column }) => column.title), laid.map(() => style.dim)),
     ...rows.map((row, index) =>
       line(
-        laid.map(({ column, width, cells }) => column.stretch ? column.stretch.draw(row, width) : cells[index]!),
+        laid.map(({ column, width, cells }) =>
+          column.stretch ? column.stretch.draw(row, width) : cells[index]!
+        ),
         laid.map(({ column }) => column.paint?.(row, style)),
       )
     ),
@@ -52,19 +63,35 @@ interface LaidColumn<Row> {
   width: number;
 }
 
-function layOut<Row>(rows: readonly Row[], columns: readonly Column<Row>[], total: number): LaidColumn<Row>[] {
+function layOut<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  total: number,
+): LaidColumn<Row>[] {
   let laid: LaidColumn<Row>[] = columns.map((column) => {
     const cells = column.stretch ? [] : rows.map((row) => escapeText(column.cell(row)));
-    const natural = Math.max(textWidth(column.title), column.stretch?.min ?? 0, ...cells.map(textWidth));
+    const natural = Math.max(
+      textWidth(column.title),
+      column.atLeast ?? 0,
+      column.stretch?.min ?? 0,
+      ...cells.map(textWidth),
+    );
     return { column, cells, width: natural };
   });
-  const excess = () => laid.reduce((sum, { width }) => sum + width, GAP.length * (laid.length - 1)) - total;
-  while (excess() > 0) {
-    const going = laid.filter(({ column }) => column.drop !== undefined)
-      .sort((a, b) => b.column.drop! - a.column.drop!)[0];
-    if (!going) break;
-    laid = laid.filter((each) => each !== going);
-  }
+  const gaps = () => GAP.length * (laid.length - 1);
+  const excess = () => laid.reduce((sum, { width }) => sum + width, gaps()) - total;
+  const excessWhenCut = () =>
+    laid.reduce((sum, { column, width }) => sum + Math.min(width, column.cutTo ?? width), gaps()) - total;
+  const dropWhile = (hasNoRoom: () => boolean, least: number) => {
+    while (hasNoRoom()) {
+      const going = laid.filter(({ column }) => (column.drop ?? -1) >= least)
+        .sort((a, b) => b.column.drop! - a.column.drop!)[0];
+      if (!going) return;
+      laid = laid.filter((each) => each !== going);
+    }
+  };
+  dropWhile(() => excess() > 0, 1);
+  dropWhile(() => excessWhenCut() > 0, 0);
   while (excess() > 0) {
     // The widest gives first, so that several columns end up about equally narrow.
     const widest = laid.filter(({ column, width }) => column.cutTo !== undefined && width > column.cutTo)

@@ -93,11 +93,16 @@ function rollupStatement(filter: CostFilter): Statement {
     day: ["day", "day DESC"],
   }[groupBy as "agent" | "model" | "hour" | "day"]!;
   const args: SqlValue[] = [];
-  const parts = sources(filter).map(({ select, from, to }) => {
+  const pieces = sources(filter);
+  const parts = pieces.map(({ select, from, to }) => {
     const where = conditions(filter, args, select.where);
     if (from !== undefined) args.push(from, to!);
-    return `SELECT ${select.key(groupBy)}, ${select.counters} FROM ${select.table} WHERE ${where}` +
+    const rows = `SELECT ${select.key(groupBy)}, ${select.counters} FROM ${select.table} WHERE ${where}` +
       (from === undefined ? "" : ` AND ${select.time} >= ? AND ${select.time} < ?`);
+    if (pieces.length === 1 || (groupBy !== "hour" && groupBy !== "day")) return rows;
+    // Latest first, no piece can add more groups than the page needs; read this way, it stops early.
+    args.push(filter.limit + filter.offset);
+    return `SELECT * FROM (SELECT ${key}, ${SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${order} LIMIT ?)`;
   });
   return {
     sql: `SELECT ${key}, ${SUMS} FROM (${

@@ -22,6 +22,4 @@ export interface ModelCall {
   durationMs: number | null;
   /** Whether the tokens are an estimate, because the provider's count never arrived. */
   isEstimated: boolean;
-  /** What a reported call said, hashed, so that the same report is known again. */
-  fingerprint: string | null;
 }

@@ -24,15 +24,17 @@ const CALL_COLUMNS = [
   "price_source",
   "duration_ms",
   "estimated",
-  "fingerprint",
 ];
 
-const INSERT_CALL = `INSERT INTO calls (${CALL_COLUMNS.join(", ")})
-VALUES (${CALL_COLUMNS.map(() => "?").join(", ")})`;
+const CALL_VALUES = `(${CALL_COLUMNS.map(() => "?").join(", ")})`;
 
-// Column affinity turns the texts of numbers back into integers, exactly.
-const INSERT_CALLS = `INSERT INTO calls (${CALL_COLUMNS.join(", ")})
-SELECT ${CALL_COLUMNS.map((_, i) => `value ->> ${i}`).join(", ")} FROM json_each(?)`;
+/** An insert of that many calls. Binding values is about twice as fast as reading them from one JSON text. */
+const insertOf = (calls: number) =>
+  `INSERT INTO calls (${CALL_COLUMNS.join(", ")}) VALUES ${Array(calls).fill(CALL_VALUES).join(", ")}`;
+
+const CALLS_PER_INSERT = 25;
+const INSERT_MANY = insertOf(CALLS_PER_INSERT);
+const INSERT_ONE = insertOf(1);
 
 const ADD_COUNTERS = COUNTER_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
 
@@ -66,21 +68,23 @@ const ADD_TO_DAY = upsert("spend_days", ["day", "agent_id", "provider", "model"]
 const ADD_TO_HOUR = upsert("spend_hours", ["hour", "agent_id", "provider", "model"]);
 
 /**
- * The statements that book calls: their rows and every rollup they belong to. The number of statements
- * depends on the rollups touched, not on the calls, and not on what the ledger holds.
+ * The statements that book calls: their rows and every rollup they belong to. What it
+ * costs depends on the calls and the rollups they touch, not on what the ledger holds.
  *
  * The unit fails with a `ConstraintError` when a call is in the ledger already.
  */
 export function recordCalls(calls: readonly ModelCall[]): Statement[] {
-  return [insertCalls(calls), ...addToRollups(calls)];
+  return [...insertCalls(calls), ...addToRollups(calls)];
 }
 
-function insertCalls(calls: readonly ModelCall[]): Statement {
-  if (calls.length === 1) return { sql: INSERT_CALL, args: toRow(calls[0]!) };
-  const rows = calls.map((call) =>
-    toRow(call).map((value) => typeof value === "bigint" ? String(value) : value)
-  );
-  return { sql: INSERT_CALLS, args: [JSON.stringify(rows)] };
+function insertCalls(calls: readonly ModelCall[]): Statement[] {
+  const statements: Statement[] = [];
+  let start = 0;
+  for (; start + CALLS_PER_INSERT <= calls.length; start += CALLS_PER_INSERT) {
+    statements.push({ sql: INSERT_MANY, args: calls.slice(start, start + CALLS_PER_INSERT).flatMap(toRow) });
+  }
+  for (const call of calls.slice(start)) statements.push({ sql: INSERT_ONE, args: toRow(call) });
+  return statements;
 }
 
 function toRow(call: ModelCall): SqlValue[] {
@@ -106,7 +110,6 @@ function toRow(call: ModelCall): SqlValue[] {
     call.priceSource,
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated ? 1 : 0,
-    call.fingerprint,
   ];
 }
 
@@ -120,8 +123,8 @@ interface Rollup {
 
 function addToRollups(calls: readonly ModelCall[]): Statement[] {
   const rollups = new Map<string, Rollup>();
-  const add = (call: ModelCall, sql: string, key: SqlValue[], hasSpan = false) => {
-    const id = calls.length === 1 ? sql : JSON.stringify([sql, ...key]);
+  const add = (call: ModelCall, sql: string, kind: string, key: SqlValue[], hasSpan = false) => {
+    const id = kind + key.join("\0");
     let rollup = rollups.get(id);
     if (!rollup) {
       rollup = { sql, key, counters: noCounters() };
@@ -136,11 +139,11 @@ function addToRollups(calls: readonly ModelCall[]): Statement[] {
   };
   for (const call of calls) {
     const { at, agentId, provider, model } = call;
-    if (call.runId !== null) add(call, ADD_TO_RUN, [call.runId], true);
-    if (call.sessionId !== null) add(call, ADD_TO_SESSION, [call.sessionId], true);
-    add(call, ADD_TO_TOTAL, [agentId, provider, model]);
-    add(call, ADD_TO_DAY, [startOf(at, DAY_MS), agentId, provider, model]);
-    add(call, ADD_TO_HOUR, [startOf(at, HOUR_MS), agentId, provider, model]);
+    if (call.runId !== null) add(call, ADD_TO_RUN, "run:", [call.runId], true);
+    if (call.sessionId !== null) add(call, ADD_TO_SESSION, "session:", [call.sessionId], true);
+    add(call, ADD_TO_TOTAL, "total:", [agentId, provider, model]);
+    add(call, ADD_TO_DAY, "day:", [startOf(at, DAY_MS), agentId, provider, model]);
+    add(call, ADD_TO_HOUR, "hour:", [startOf(at, HOUR_MS), agentId, provider, model]);
   }
   return [...rollups.values()].map(toStatement);
 }

@@ -25,6 +25,5 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     priceSource: row.priceSource,
     durationMs: row.durationMs,
     isEstimated: row.estimated,
-    fingerprint: row.fingerprint,
   };
 }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type BookingContext, bookLooseCall } from "../booking/mod.ts";
+import { type BookingContext, bookLooseCalls } from "../booking/mod.ts";
 import type { BudgetMode } from "../agents/mod.ts";
 import { PurserError } from "../errors.ts";
 import { formatUsd, parseUsd } from "../money.ts";
@@ -49,7 +49,7 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     nextStep: () => ++steps,
     lastCostNanoUsd: () => lastCostNanoUsd,
     async book(call, _answer, grant) {
-      await bookLooseCall(ctx, call, grant);
+      await bookLooseCalls(ctx, [call], grant);
       lastCostNanoUsd = call.costNanoUsd;
     },
   });

@@ -1,6 +1,7 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
@@ -56,8 +57,14 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
         await call.fail(error);
         throw error;
       }
+      const counted = usageFromAiSdk(model.provider, result.usage);
+      if (counted === undefined && isUnfinished(result.finishReason) && result.content.length === 0) {
+        const error = new Error("what it answered is no answer of a model");
+        await call.fail(error);
+        throw error;
+      }
       await call.book(answerOf(result.content, result.finishReason), {
-        counted: usageFromAiSdk(model.provider, result.usage),
+        counted,
         serviceTier: serviceTierOf(result.providerMetadata) ?? serviceTierOf({ body: result.response?.body }),
       });
       return result;
@@ -139,7 +146,6 @@ async function admit(
         ...price,
         durationMs: ctx.clock.monotonic() - startedAt,
         isEstimated: counted === undefined,
-        fingerprint: null,
       };
       if (grant && budget?.mode === "strict" && (call.costNanoUsd ?? 0n) > grant.reservedNanoUsd) {
         metering.overshot?.(call, grant.reservedNanoUsd);
@@ -163,6 +169,11 @@ function guess(options: LanguageModelV4CallOptions, answer: Answer, known: Usage
   return usageOf({ inputTokens: estimateInputTokens(options), outputTokens });
 }
 
+/** Whether the provider never said that, and why, its answer had ended: it broke off, or was none. */
+function isUnfinished(reason: LanguageModelV4FinishReason): boolean {
+  return reason.unified === "other" && reason.raw === undefined;
+}
+
 /** Passes a stream on; books before its `finish` goes on, or, where it breaks or is left, what is known. */
 function meterStream(
   source: ReadableStream<LanguageModelV4StreamPart>,
@@ -174,6 +185,10 @@ function meterStream(
   const answer = emptyAnswer();
   const seen = trackStreamUsage(provider);
   let isBooked = false;
+  /** Whether anything of an answer has come. */
+  let hasStarted = false;
+  /** Whether the provider said in the stream that it failed; the SDK passes that on by itself. */
+  let hasFailed = false;
   const book = async (usage?: LanguageModelV4Usage, metadata?: Metadata) => {
     if (isBooked) return;
     isBooked = true;
@@ -183,6 +198,19 @@ function meterStream(
       partial: seen.usage(),
       serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
     });
+  };
+  const end = async ({ usage, finishReason, providerMetadata }: FinishPart) => {
+    // A connection may close cleanly in the middle of an answer: then there is no last word of any kind.
+    const isBroken = isUnfinished(finishReason) && !hasFailed && !seen.isFinal() &&
+      usageFromAiSdk(provider, usage) === undefined;
+    if (isBroken && !hasStarted) {
+      isBooked = true;
+      const error = new Error("what it answered is no answer of a model");
+      await call.fail(error);
+      throw error;
+    }
+    await book(usage, providerMetadata);
+    if (isBroken) throw new Error("its answer broke off");
   };
   return new ReadableStream<LanguageModelV4StreamPart>({
     async pull(controller) {
@@ -201,8 +229,14 @@ function meterStream(
         }
         const part = next.value;
         addStreamPart(answer, part);
-        if (part.type === "raw") seen.take(part.rawValue);
-        if (part.type === "finish") await book(part.usage, part.providerMetadata);
+        if (part.type === "error") hasFailed = true;
+        else if (part.type === "raw") {
+          hasStarted ||= part.rawValue !== undefined;
+          seen.take(part.rawValue);
+        } else if (part.type.endsWith("-delta") || part.type === "tool-call") hasStarted = true;
+        if (part.type === "finish") {
+          await end(part);
+        }
         if (part.type === "raw" && !wantsRawChunks) continue;
         controller.enqueue(part);
         return;
@@ -216,6 +250,7 @@ function meterStream(
 }
 
 type Metadata = Record<string, unknown>;
+type FinishPart = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 /** The service tier that a provider says it has served, wherever in its metadata it says so. */
 function serviceTierOf(metadata: Metadata | undefined): string | undefined {

@@ -59,7 +59,8 @@ function runPragma(connection: NativeConnection, text: string): void {
  */
 export class FileStore implements Store {
   readonly kind: "file" | "memory";
-  #connection: NativeConnection;
+  /** Undefined after it was thrown away, until it is needed again. */
+  #connection: NativeConnection | undefined;
   #prepared = new Map<string, Prepared>();
   #queue: WriteQueue;
   #isClosed = false;
@@ -122,59 +123,73 @@ export class FileStore implements Store {
       connection.exec("COMMIT");
       return connection;
     } catch (error) {
-      connection?.close();
+      if (connection) this.#shut(connection);
       throw this.#explain(error);
     }
+  }
+
+  #live(): NativeConnection {
+    return this.#connection ??= this.#open();
+  }
+
+  #release(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#prepared.clear();
+    if (connection) this.#shut(connection);
   }
 
   /**
    * Leaves WAL before closing: the driver keeps a closed connection alive until its statements are
    * collected, and one in WAL would keep the file locked for as long.
    */
-  #release(): void {
+  #shut(connection: NativeConnection): void {
     try {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
       if (this.kind === "file") {
-        runPragma(this.#connection, "journal_mode = DELETE");
-        runPragma(this.#connection, "locking_mode = NORMAL");
-        (this.#connection.prepare("SELECT 1 FROM sqlite_schema LIMIT 1") as NativeStatement).all([]);
+        runPragma(connection, "journal_mode = DELETE");
+        runPragma(connection, "locking_mode = NORMAL");
+        (connection.prepare("SELECT 1 FROM sqlite_schema LIMIT 1") as NativeStatement).all([]);
       }
+    } catch {
+      // All that was committed is in the log beside the file; the next owner takes it from there.
     } finally {
-      this.#prepared.clear();
-      this.#connection.close();
+      connection.close();
     }
   }
 
   #commit(units: readonly WriteUnit[]): ResultSet[][] {
     for (let attempt = 0;; attempt++) {
       try {
-        this.#connection.exec("BEGIN IMMEDIATE");
+        const connection = this.#live();
+        connection.exec("BEGIN IMMEDIATE");
         const results = units.map((unit) => unit.map((statement) => this.#execute(statement)));
-        this.#connection.exec("COMMIT");
+        connection.exec("COMMIT");
         return results;
       } catch (error) {
         const explained = this.#explain(error);
-        if (explained instanceof StoreBusyError && attempt < MAX_BUSY_RETRIES) {
-          this.#reopen();
-          continue;
+        if (this.#isWorn(explained)) {
+          this.#release();
+          if (attempt < MAX_BUSY_RETRIES) continue;
         }
-        try {
-          if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
-        } catch {
-          this.#reopen(); // a connection that can't roll back is not to be trusted again
-        }
+        this.#rollBack();
         throw explained;
       }
     }
   }
 
-  /** After SQLITE_BUSY a connection of this driver fails for good: "SQL statements in progress". */
-  #reopen(): void {
-    this.#prepared.clear();
+  #rollBack(): void {
     try {
-      this.#connection.close();
-    } finally {
-      this.#connection = this.#open();
+      if (this.#connection?.inTransaction) this.#connection.exec("ROLLBACK");
+    } catch {
+      // A connection that can't roll back is not to be trusted again. In memory it is all there is.
+      if (this.kind === "file") this.#release();
     }
+  }
+
+  /** After SQLITE_BUSY a connection of this driver fails for good: "SQL statements in progress". */
+  #isWorn(error: Error): boolean {
+    return this.kind === "file" && error instanceof StoreBusyError;
   }
 
   // deno-lint-ignore require-await -- turns what is thrown into a rejection
@@ -185,8 +200,9 @@ export class FileStore implements Store {
         return task();
       } catch (error) {
         const explained = this.#explain(error);
-        if (!(explained instanceof StoreBusyError) || attempt >= MAX_BUSY_RETRIES) throw explained;
-        this.#reopen();
+        if (!this.#isWorn(explained)) throw explained;
+        this.#release(); // the next use opens a new one, if it can be opened by then
+        if (attempt >= MAX_BUSY_RETRIES) throw explained;
       }
     }
   }
@@ -202,7 +218,7 @@ export class FileStore implements Store {
   #prepare(sql: string): Prepared {
     let prepared = this.#prepared.get(sql);
     if (!prepared) {
-      const statement = this.#connection.prepare(sql) as NativeStatement;
+      const statement = this.#live().prepare(sql) as NativeStatement;
       const reader = statement.reader;
       if (reader) statement.raw(true);
       prepared = { statement, reader, columns: reader ? statement.columns().map((c) => c.name) : [] };
@@ -232,7 +248,8 @@ export class FileStore implements Store {
         cause: error,
       });
     }
-    if (code.startsWith("SQLITE_CANTOPEN") || code.startsWith("SQLITE_READONLY")) {
+    const isNotOpened = code.startsWith("SQLITE_CANTOPEN") || code.startsWith("SQLITE_READONLY");
+    if (isNotOpened || messageOf(error).startsWith("ConnectionFailed")) {
       return new PurserError("unavailable", `Cannot open ${where}: ${messageOf(error)}`, { cause: error });
     }
     return error instanceof Error ? error : new Error(String(error));

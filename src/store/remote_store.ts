@@ -28,6 +28,15 @@ const LONGEST_RETRY_MS = 1_000;
 const KEEP_TOKENS_MS = 3_600_000;
 const COMMITS_BETWEEN_SWEEPS = 1_000;
 
+const CREATE_TOKENS = `CREATE TABLE IF NOT EXISTS write_tokens (
+  token TEXT PRIMARY KEY NOT NULL,
+  at INTEGER NOT NULL
+) WITHOUT ROWID`;
+// The server's clock, so that instances whose clocks differ don't sweep each other's tokens.
+const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+const KEEP_TOKEN = `INSERT INTO write_tokens (token, at) VALUES (?, ${NOW})`;
+const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS_MS}`;
+
 /** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
 export class RemoteStore implements Store {
   readonly kind = "remote";
@@ -35,6 +44,8 @@ export class RemoteStore implements Store {
   #queue: WriteQueue;
   #options: RemoteOptions;
   #commits = 0;
+  #hasTokens = false;
+  #isClosed = false;
 
   constructor(options: RemoteOptions) {
     this.#options = options;
@@ -53,8 +64,9 @@ export class RemoteStore implements Store {
     return (await this.readAll([statement]))[0]!;
   }
 
-  readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
-    return this.#untilDeadline("read", async () => {
+  async readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
+    if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
+    return await this.#untilDeadline("read", async () => {
       const results = await this.#client.batch(statements.map(toInStatement), "read");
       return results.map(toResultSet);
     });
@@ -65,6 +77,7 @@ export class RemoteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
     this.#client.close();
   }
@@ -74,21 +87,17 @@ export class RemoteStore implements Store {
    * token with a unique key: the second try of one that happened fails on it, and counts as done.
    */
   #commit(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
-    const token = this.#options.newToken();
-    const now = this.#options.clock.now();
-    const prefix: Statement[] = [{
-      sql: "INSERT INTO write_tokens (token, at) VALUES (?, ?)",
-      args: [token, now],
-    }];
-    if (this.#commits++ % COMMITS_BETWEEN_SWEEPS === 0) {
-      prefix.push({ sql: "DELETE FROM write_tokens WHERE at < ?", args: [now - KEEP_TOKENS_MS] });
-    }
+    const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [this.#options.newToken()] }];
+    // Not a migration: the commit that applies the first one needs it already.
+    if (!this.#hasTokens) prefix.unshift({ sql: CREATE_TOKENS });
+    if (this.#commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
     const statements = [...prefix, ...units.flat()].map(toInStatement);
     let tries = 0;
     return this.#untilDeadline("write", async () => {
       try {
         tries++;
         const results = (await this.#client.batch(statements, "write")).map(toResultSet);
+        this.#hasTokens = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
         if (tries === 1 || !isTokenTaken(error)) throw error;
@@ -116,20 +125,36 @@ export class RemoteStore implements Store {
     const deadline = clock.monotonic() + timeoutMs;
     for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       try {
-        return await attempt();
+        return await within(deadline - clock.monotonic(), attempt());
       } catch (error) {
         if (isConstraint(error)) throw new ConstraintError(messageOf(error), { cause: error });
-        if (!isPassing(error)) throw error;
-        if (clock.monotonic() + delayMs >= deadline) {
+        const isPassing = canPass(error);
+        if (!isPassing && !isRefusedAtTheDoor(error)) throw error;
+        if (!isPassing || clock.monotonic() + delayMs >= deadline) {
           throw new PurserError(
             "unavailable",
-            `Cannot ${action} the database at ${hostOf(this.#options.url)}: ${messageOf(error)}`,
+            `Cannot ${action} the database at ${hostOf(this.#options.url)}: ${explain(error)}`,
             { cause: error },
           );
         }
         await clock.sleep(delayMs);
       }
     }
+  }
+}
+
+/** A retry that begins late must not be waited for past the deadline. */
+async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new DOMException("it did not answer in time", "TimeoutError")),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([attempt, late.promise]);
+  } finally {
+    clearTimeout(timer);
+    attempt.catch(() => {}); // of one that was given up nobody hears
   }
 }
 
@@ -151,11 +176,33 @@ function isTokenTaken(error: unknown): boolean {
   return isConstraint(error) && messageOf(error).includes("write_tokens.token");
 }
 
-/** Whether another try can help: anything but an answer in which SQLite itself said no. */
-function isPassing(error: unknown): boolean {
+/** Codes with which the server says that the statement or its values are wrong. */
+const WRONG_STATEMENT = /^(SQL|ARGS?_|RESPONSE_TOO_LARGE)/;
+
+/** Whether another try can help: what SQLite or the server itself has refused, it will refuse again. */
+function canPass(error: unknown): boolean {
   const code = sqliteCode(error);
   if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) return true;
-  return !code.startsWith("SQLITE_") && !/^SQL(ite)? (error|input error)/i.test(messageOf(error));
+  const status = httpStatus(error);
+  if (status !== undefined) return status >= 500 || status === 408 || status === 429;
+  return !WRONG_STATEMENT.test(code) && !(error instanceof RangeError);
+}
+
+/** Whether the server did not even look at the statement: a wrong token, or no database there. */
+function isRefusedAtTheDoor(error: unknown): boolean {
+  const status = httpStatus(error);
+  return status !== undefined && status >= 400 && status < 500;
+}
+
+function explain(error: unknown): string {
+  const status = httpStatus(error);
+  if (status === 401 || status === 403) return "it refused the token; check PURSER_DB_TOKEN";
+  return messageOf(error);
+}
+
+function httpStatus(error: unknown): number | undefined {
+  const { cause } = error as { cause?: { status?: unknown } };
+  return typeof cause?.status === "number" ? cause.status : undefined;
 }
 
 function toInStatement({ sql, args = [] }: Statement): InStatement {

@@ -119,7 +119,6 @@ export const calls = sqliteTable("calls", {
   priceSource: text("price_source").notNull(),
   durationMs: int("duration_ms"),
   estimated: flag("estimated").notNull(),
-  fingerprint: text("fingerprint"),
 });
 
 const rollupKey = () => ({

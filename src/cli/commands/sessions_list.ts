@@ -1,0 +1,45 @@
+import type { CommandContext } from "../command.ts";
+import { checkId, idInPath } from "../command_id.ts";
+import { formatCost, formatCount, formatTime } from "../format_values.ts";
+import { paintStatus } from "../paint_status.ts";
+import { hasMore, printAnswer } from "../print_answer.ts";
+import { renderTable } from "../render_table.ts";
+
+const DEFAULT_LIMIT = 20;
+
+/** `purser sessions list [--agent NAME] [--limit N]` */
+export async function sessionsList(ctx: CommandContext): Promise<void> {
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? DEFAULT_LIMIT;
+  const agent = ctx.options.read("agent", checkId);
+  const { api } = await ctx.connect();
+  const query = { limit: String(limit) };
+  const answer = agent === undefined
+    ? await api.sessions.$get({ query })
+    : await api.agents[":agent_id"].sessions.$get({ param: { agent_id: idInPath(agent) }, query });
+  await printAnswer(ctx, answer, (sessions) => {
+    if (sessions.length === 0) {
+      return agent === undefined ? "No sessions yet" : `No sessions of agent ${agent}`;
+    }
+    return renderTable(sessions, [
+      { title: "SESSION", cell: (session) => session.session_id },
+      { title: "AGENT", cell: (session) => session.agent_id, cutTo: 6 },
+      { title: "STATUS", cell: (session) => session.status, paint: paintStatus, cutTo: 9 },
+      { title: "MESSAGES", align: "right", cell: (session) => formatCount(session.message_count), drop: 4 },
+      {
+        title: "CALLS",
+        align: "right",
+        cell: (session) => formatCount(session.token_usage.model_calls),
+        drop: 2,
+      },
+      {
+        title: "TOKENS",
+        align: "right",
+        cell: (session) => formatCount(session.token_usage.total_tokens),
+        drop: 3,
+      },
+      { title: "COST", align: "right", cell: (session) => formatCost(session.token_usage.cost_usd) },
+      { title: "UPDATED (UTC)", cell: (session) => formatTime(session.updated_at).slice(0, 16), drop: 0 },
+    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+  });
+  if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more; --limit shows up to 1000`);
+}

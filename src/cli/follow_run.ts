@@ -1,0 +1,69 @@
+import { type Connection, problemError } from "../client/mod.ts";
+import { PurserError } from "../errors.ts";
+import { idInPath } from "./command_id.ts";
+import { readEvents } from "./read_events.ts";
+
+/** What is to be run. */
+export interface RunRequest {
+  agentId: string;
+  input: string;
+  sessionId: string;
+}
+
+/** What a run gave: the fields that commands look at, and the API's text of all of it. */
+export interface FollowedResult {
+  status: string;
+  output: string | null;
+  steps: number;
+  session_id: string;
+  token_usage: {
+    input_tokens: number;
+    output_tokens: number;
+    cost_usd: number | null;
+    unpriced_calls: number;
+  };
+  text: string;
+}
+
+/** Hears an event of a run: its type, and its data as the API sent them. */
+export type Hear = (type: string, data: Record<string, unknown>) => void;
+
+/** Starts a run, tells of each of its events, and gives its result. Throws the problem that ended it. */
+export async function followRun(
+  connection: Connection,
+  run: RunRequest,
+  hear: Hear,
+): Promise<FollowedResult> {
+  const response = await connection.send(
+    new Request(`http://purser.invalid/agents/${idInPath(run.agentId)}/runs`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "text/event-stream" },
+      body: JSON.stringify({ input: run.input, session_id: run.sessionId }),
+    }),
+  );
+  if (!response.ok || !response.body) throw await refusalOf(response);
+  for await (const { event, data } of readEvents(response.body)) {
+    const body = JSON.parse(data);
+    if (event === "result") return { ...body, text: data };
+    if (event === "error") throw problemError(body) ?? lost(run);
+    hear(event, body);
+  }
+  throw lost(run);
+}
+
+async function refusalOf(response: Response): Promise<PurserError> {
+  const problem = problemError(await response.json().catch(() => undefined));
+  return problem ?? new PurserError(
+    "unavailable",
+    `Cannot run the agent: the server answered ${response.status} with something that is not Purser's`,
+  );
+}
+
+function lost({ sessionId }: RunRequest): PurserError {
+  const error = new PurserError(
+    "unavailable",
+    "Cannot follow the run: the answer broke off; the run may go on",
+  );
+  error.extensions = { session_id: sessionId };
+  return error;
+}

@@ -1,0 +1,55 @@
+import type { Clock } from "../clock.ts";
+import { EXIT, exitCodeOf } from "./exit_code.ts";
+import { parseCommandLine } from "./parse_command_line.ts";
+import { renderHelp } from "./render_help.ts";
+import { reportError } from "./report_error.ts";
+import { createStyle } from "./style.ts";
+import type { Output, Terminal } from "./terminal.ts";
+import type { Connect } from "./run_command.ts";
+
+/** What a command line runs with. */
+export interface MainOptions {
+  terminal: Terminal;
+  env: Readonly<Record<string, string | undefined>>;
+  /** How commands reach the API; tests bring their own. */
+  connect?: Connect;
+  clock?: Clock;
+}
+
+/** Runs one command line and gives the process's exit code. Never throws. */
+export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
+  const { terminal: { stdout, stderr } } = options;
+  try {
+    const line = parseCommandLine(argv);
+    switch (line.kind) {
+      case "version": {
+        const { VERSION } = await import("../version.ts");
+        stdout.write(`purser ${VERSION}\n`);
+        return EXIT.done;
+      }
+      case "help":
+        stdout.write(helpFor(line.topic, stdout));
+        return EXIT.done;
+      case "incomplete":
+        stderr.write(helpFor(line.topic, stderr));
+        return EXIT.badUsage;
+      case "command": {
+        const { runCommand } = await import("./run_command.ts");
+        return await runCommand(line, options);
+      }
+    }
+  } catch (error) {
+    // Whoever read the output has seen enough.
+    if (error instanceof Deno.errors.BrokenPipe) return EXIT.done;
+    try {
+      reportError(error, stderr, argv.includes("--json"));
+    } catch {
+      // Nobody reads standard error either.
+    }
+    return exitCodeOf(error);
+  }
+}
+
+function helpFor(topic: string, output: Output): string {
+  return renderHelp(topic, { columns: output.columns, style: createStyle(output.hasColour) }) + "\n";
+}

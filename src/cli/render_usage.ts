@@ -1,0 +1,32 @@
+import { countOf, formatCost, formatCount } from "./format_values.ts";
+
+/** The counters that agents, sessions and runs carry. */
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number | null;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  model_calls: number;
+  unpriced_calls: number;
+}
+
+/** Usage as rows of names and values. */
+export function usageFields(usage: Usage): Record<string, string> {
+  const input = [
+    usage.cache_read_tokens > 0 ? `${formatCount(usage.cache_read_tokens)} read from cache` : "",
+    usage.cache_write_tokens > 0 ? `${formatCount(usage.cache_write_tokens)} written to it` : "",
+  ].filter(Boolean).join(", ");
+  const output = usage.reasoning_tokens > 0 ? `${formatCount(usage.reasoning_tokens)} for reasoning` : "";
+  const unpriced = usage.unpriced_calls > 0 && usage.cost_usd !== null
+    ? `${countOf(usage.unpriced_calls, "call")} without a known price`
+    : "";
+  const withNote = (text: string, note: string) => (note ? `${text} (${note})` : text);
+  return {
+    "Model calls": formatCount(usage.model_calls),
+    "Tokens": `${withNote(`${formatCount(usage.input_tokens)} in`, input)}, ` +
+      withNote(`${formatCount(usage.output_tokens)} out`, output),
+    "Cost": withNote(formatCost(usage.cost_usd), unpriced),
+  };
+}

@@ -1,0 +1,45 @@
+import { messageOf, PurserError, STATUS } from "../errors.ts";
+import { escapeLines } from "./escape_text.ts";
+import { createStyle } from "./style.ts";
+import type { Output } from "./terminal.ts";
+import { UsageError } from "./usage_error.ts";
+
+/** Tells of an error on standard error: one sentence and what to do next, or the problem object. */
+export function reportError(error: unknown, stderr: Output, isJson: boolean): void {
+  if (isJson) return stderr.write(JSON.stringify(problemOf(error)) + "\n");
+  const style = createStyle(stderr.hasColour);
+  const sentence = error instanceof PurserError ? error.message : `Internal error: ${messageOf(error)}`;
+  stderr.write(`${style.red("error:")} ${escapeLines(sentence)}\n`);
+  const hint = hintFor(error);
+  if (hint) stderr.write(style.dim(escapeLines(hint)) + "\n");
+}
+
+function hintFor(error: unknown): string | undefined {
+  if (error instanceof UsageError) {
+    return error.command === undefined
+      ? undefined
+      : `See purser ${error.command ? `${error.command} ` : ""}--help`;
+  }
+  const { session_id } = problemOf(error);
+  if (typeof session_id !== "string") return undefined;
+  return `All that happened up to there is kept in session ${session_id}: purser sessions show ${session_id}`;
+}
+
+/** The problem document: the API's own where it came from there, else one of the same form. */
+function problemOf(error: unknown): Record<string, unknown> {
+  if (!(error instanceof PurserError)) {
+    const detail = `Internal error: ${messageOf(error)}`;
+    return {
+      type: "about:blank",
+      title: "Internal error",
+      status: STATUS.internal,
+      detail,
+      code: "internal",
+    };
+  }
+  if ("problem" in error) return error.problem as Record<string, unknown>;
+  const { code, message, details, extensions } = error;
+  const title = error instanceof UsageError ? "Bad usage" : "Error";
+  const problem = { type: "about:blank", title, status: STATUS[code], detail: message, code };
+  return { ...problem, ...(details && { details }), ...extensions };
+}

@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import type { Clock } from "../../src/clock.ts";
+import { createIds } from "../../src/ids.ts";
+import { connectNatively, FileStore, type NativeConnection } from "../../src/store/file_store.ts";
+import { prepareDatabaseFile } from "../../src/store/database_file.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import type { Store } from "../../src/store/mod.ts";
+import { RemoteStore } from "../../src/store/remote_store.ts";
+import { eagerClock } from "./eager_clock.ts";
+import { skipSqld, type Sqld, startSqld } from "./sqld.ts";
+
+/** How a test opens a database. */
+export interface OpenOptions {
+  /** False leaves the schema as it is. */
+  isMigrated?: boolean;
+  clock?: Clock;
+  timeoutMs?: number;
+  /** Hears of every commit that reaches the database. */
+  onCommit?: () => void;
+}
+
+/** An empty database of one kind; opened again, one that is kept has what was written before. */
+export interface TestDatabase extends AsyncDisposable {
+  open(options?: OpenOptions): Promise<Store>;
+}
+
+/** One of the places that a database can be in. */
+export interface DatabaseKind {
+  name: "file" | "memory" | "sqld";
+  /** Why its tests are skipped, if they are. */
+  ignore: boolean;
+  create(): Promise<TestDatabase>;
+}
+
+/**
+ * The three kinds of database. Registers hooks that run one libSQL server for the whole test file, so it is
+ * called once, at the top of that file.
+ */
+export function databaseKinds(): DatabaseKind[] {
+  let sqld: Sqld | undefined;
+  if (!skipSqld) {
+    Deno.test.beforeAll(async () => void (sqld = await startSqld()));
+    Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
+  }
+  return [
+    { name: "file", ignore: false, create: createFile },
+    { name: "memory", ignore: false, create: () => Promise.resolve(createMemory()) },
+    { name: "sqld", ignore: skipSqld, create: () => createRemote(sqld!) },
+  ];
+}
+
+async function createFile(): Promise<TestDatabase> {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const path = join(directory, "purser.db");
+  const stores: Store[] = [];
+  return {
+    async open(options = {}) {
+      await prepareDatabaseFile(path);
+      const connect = (where: string) => countCommits(connectNatively(where), options.onCommit);
+      return await prepare(FileStore.open({ path, durability: "normal", connect }), stores, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await closeAll(stores);
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+function createMemory(): TestDatabase {
+  const stores: Store[] = [];
+  return {
+    open(options = {}) {
+      const connect = (where: string) => countCommits(connectNatively(where), options.onCommit);
+      return prepare(FileStore.open({ path: ":memory:", durability: "normal", connect }), stores, options);
+    },
+    [Symbol.asyncDispose]: () => closeAll(stores),
+  };
+}
+
+async function createRemote(sqld: Sqld): Promise<TestDatabase> {
+  const { url, fetch } = await sqld.createDatabase();
+  const stores: Store[] = [];
+  return {
+    open(options = {}) {
+      const counting: typeof globalThis.fetch = async (input, init) => {
+        const request = input as Request;
+        const body = await request.text();
+        if (body.includes('"COMMIT"') && body.includes("BEGIN IMMEDIATE")) options.onCommit?.();
+        return await fetch(
+          new Request(request.url, { method: "POST", headers: request.headers, body }),
+          init,
+        );
+      };
+      const clock = options.clock ?? eagerClock();
+      const ids = createIds(clock);
+      const store = new RemoteStore({
+        url,
+        timeoutMs: options.timeoutMs ?? 10_000,
+        clock,
+        newToken: () => ids.next("req"),
+        fetch: counting,
+      });
+      return prepare(store, stores, options);
+    },
+    [Symbol.asyncDispose]: () => closeAll(stores),
+  };
+}
+
+async function prepare(store: Store, stores: Store[], options: OpenOptions): Promise<Store> {
+  stores.push(store);
+  if (options.isMigrated !== false) await migrate(store, options.clock ?? eagerClock());
+  return store;
+}
+
+async function closeAll(stores: readonly Store[]): Promise<void> {
+  for (const store of stores) await store.close();
+}
+
+function countCommits(connection: NativeConnection, onCommit: (() => void) | undefined): NativeConnection {
+  if (!onCommit) return connection;
+  return {
+    get inTransaction() {
+      return connection.inTransaction;
+    },
+    prepare: (sql) => connection.prepare(sql),
+    exec(sql) {
+      const result = connection.exec(sql);
+      if (sql === "COMMIT") onCommit();
+      return result;
+    },
+    defaultSafeIntegers: (toggle) => connection.defaultSafeIntegers(toggle),
+    close: () => connection.close(),
+  };
+}

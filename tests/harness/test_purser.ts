@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import type { AgentDefinition } from "../../src/agents/mod.ts";
+import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
+import type { BusEvent } from "../../src/bus/mod.ts";
+import { fixedClock } from "../../src/clock.ts";
+import { type Core, type CoreOptions, openCore } from "../../src/core.ts";
+import { type App, createApp } from "../../src/http/mod.ts";
+import { countingIds } from "../../src/ids.ts";
+import type { Log, LogFields } from "../../src/log.ts";
+import { runAgent, type RunInput } from "../../src/runner/mod.ts";
+import { listMessages, listSessionEvents, type SessionEvent } from "../../src/sessions/mod.ts";
+import { FIXTURE_AT, LOCAL_PRICE } from "../fixtures/providers/mod.ts";
+import type { FakeProvider } from "./fake_provider.ts";
+import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
+
+/** A line that was logged. */
+export interface LogLine {
+  level: string;
+  message: string;
+  fields: LogFields;
+}
+
+/** An answer of the API, its body parsed. */
+export interface ApiAnswer {
+  status: number;
+  headers: Headers;
+  // deno-lint-ignore no-explicit-any -- the body of any route, for a test to look into
+  body: any;
+}
+
+/** A whole Purser in memory, at a time that stands still. `await using` closes it. */
+export interface TestPurser extends AsyncDisposable {
+  core: Core;
+  app: App;
+  clock: ReturnType<typeof fixedClock>;
+  logs: LogLine[];
+  /** Everything the bus has published. */
+  published: BusEvent[];
+  /** Sends a request to the app; the answer is checked against the OpenAPI document. */
+  fetch(method: string, path: string, init?: { body?: unknown; headers?: HeadersInit }): Promise<Response>;
+  /** The same, its body read. */
+  api(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: HeadersInit,
+  ): Promise<ApiAnswer>;
+  /** Runs an agent that need not be defined; what is not given has its default. */
+  run(agent: Partial<AgentDefinition>, input: string, more?: Omit<RunInput, "agent" | "input">): RunPromise;
+  events(sessionId: string): Promise<SessionEvent[]>;
+  messages(sessionId: string): Promise<Record<string, unknown>[]>;
+}
+
+type RunPromise = ReturnType<typeof runAgent>;
+
+/** Options of a test's Purser; `fake` is the model API that every provider's base URL points at. */
+export type TestOptions = Partial<Omit<CoreOptions, "config">> & {
+  fake?: FakeProvider;
+  config?: Partial<CoreOptions["config"]>;
+};
+
+export async function openTestPurser(options: TestOptions = {}): Promise<TestPurser> {
+  const { fake, config, ...rest } = options;
+  const clock = fixedClock(FIXTURE_AT);
+  const logs: LogLine[] = [];
+  const core = await openCore({
+    clock,
+    ids: countingIds(),
+    log: keepingLog(logs),
+    env: fake && fakeEnvironment(fake),
+    ...rest,
+    config: {
+      dbUrl: ":memory:",
+      durability: "full",
+      remoteTimeoutMs: 10_000,
+      maxBodyBytes: 8 * 1024 * 1024,
+      environment: "test",
+      prices: [LOCAL_PRICE],
+      providers: fake && { local: { baseUrl: fake.baseUrls.compatible }, openrouter: { baseUrl: fake.baseUrls.compatible } },
+      ...config,
+    },
+  });
+  const app = createApp(core);
+  const published: BusEvent[] = [];
+  core.bus.subscribe((event) => published.push(event));
+  let check: ResponseCheck | undefined;
+
+  const send: TestPurser["fetch"] = async (method, path, { body, headers } = {}) => {
+    check ??= createResponseCheck(await (await app.request("/openapi.json")).json());
+    const isRaw = body === undefined || typeof body === "string" || body instanceof Uint8Array;
+    const response = await app.request(path, {
+      method,
+      headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers as object },
+      ...(body !== undefined && { body: isRaw ? body as BodyInit : JSON.stringify(body) }),
+    });
+    await check(method, path, response);
+    return response;
+  };
+
+  return {
+    core,
+    app,
+    clock,
+    logs,
+    published,
+    fetch: send,
+    async api(method, path, body, headers) {
+      const response = await send(method, path, { body, headers });
+      const text = await response.text();
+      const isJson = response.headers.get("content-type")?.includes("json");
+      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+    },
+    run: (agent, input, more) =>
+      runAgent(core, {
+        agent: { ...AGENT_DEFAULTS, agentId: "tester", model: "demo:echo", ...agent },
+        input,
+        ...more,
+      }),
+    events: (sessionId) => listSessionEvents(core, { sessionId, after: 0, limit: 10_000 }),
+    messages: async (sessionId) =>
+      (await listMessages(core, sessionId)).map(({ id: _id, created_at: _at, ...message }) => message),
+    [Symbol.asyncDispose]: () => core.close(),
+  };
+}
+
+/** The environment that points every built-in provider at the fake one. */
+export function fakeEnvironment(fake: FakeProvider): Record<string, string> {
+  return {
+    OPENAI_API_KEY: "not-a-key",
+    OPENAI_BASE_URL: fake.baseUrls.openai,
+    ANTHROPIC_API_KEY: "not-a-key",
+    ANTHROPIC_BASE_URL: fake.baseUrls.anthropic,
+    GOOGLE_GENERATIVE_AI_API_KEY: "not-a-key",
+    GOOGLE_GENERATIVE_AI_BASE_URL: fake.baseUrls.google,
+  };
+}
+
+function keepingLog(logs: LogLine[]): Log {
+  const line = (level: string) => (message: string, fields: LogFields = {}) =>
+    void logs.push({ level, message, fields });
+  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** What a promise was rejected with; fails where it was not. */
+// deno-lint-ignore no-explicit-any -- a test looks into whatever was thrown
+export async function rejection(promise: Promise<unknown>): Promise<any> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  assert.fail("nothing was thrown");
+}
