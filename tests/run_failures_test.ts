@@ -108,6 +108,7 @@ for (const [name, model] of Object.entries(MODELS)) {
         const error = await rejection(purser.run({ model }, "Hello", { sessionId: "s1", ...more }));
         assert.equal(error.code, "provider_error", `${text}: ${error.stack}`);
         assert.equal(error.extensions.session_id, "s1");
+        assert.deepEqual(await calls(purser), [], text);
         const { body } = await purser.api("GET", "/sessions/s1");
         assert.equal(body.status, "failed");
         assert.equal(body.active_run_id, null);
@@ -164,6 +165,22 @@ for (const [name, model] of Object.entries(MODELS)) {
     if (outcome instanceof Error) assert.equal((outcome as { code?: string }).code, "provider_error");
     const [call] = await calls(purser);
     assert.deepEqual([call!.input, call!.output, call!.estimated], [1000, 7, false]);
+  });
+}
+
+for (const [name, model] of Object.entries(MODELS)) {
+  Deno.test(`a stream of ${name} that is closed in the middle is not taken for a whole answer`, async () => {
+    await using fake = await startFakeProvider((request) => {
+      const { frames } = answerTo(request, { text: "Half an answer of some length" }).answer;
+      return { paced: frames.slice(0, beforeUsage(request)) };
+    });
+    await using purser = await openTestPurser({ fake });
+    const error = await rejection(purser.run({ model }, "Hi", { sessionId: "s1", onPart() {} }));
+    assert.equal(error.code, "provider_error");
+    assert.match(error.message, /broke off|without a finish reason/);
+    const [call] = await calls(purser);
+    assert.equal(call!.estimated, true);
+    assert.deepEqual((await purser.messages("s1")).map(({ role }) => role), ["user"]);
   });
 }
 

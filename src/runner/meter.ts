@@ -2,8 +2,10 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../booking/mod.ts";
 import type { BudgetMode } from "../agents/mod.ts";
 import { PurserError } from "../errors.ts";
+import { NAME_PATTERN } from "../ids.ts";
 import { formatUsd, parseUsd } from "../money.ts";
 import { meterModel } from "./meter_model.ts";
+import { warnOfOvershoot } from "./overshoot.ts";
 
 /** Whose the calls of a metered model are, and what they may cost. */
 export interface MeterContext {
@@ -23,6 +25,7 @@ export interface MeterContext {
  * Calls reject with `BudgetExceededError` before the model is called.
  */
 export function meter(ctx: BookingContext, model: LanguageModelV4, context: MeterContext): LanguageModelV4 {
+  checkContext(model, context);
   const provider = context.provider ?? model.provider.split(".")[0]!;
   const runId = context.runId ?? ctx.ids.next("run");
   const limitNanoUsd = context.costBudgetUsd === undefined
@@ -39,13 +42,21 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
   }
   let steps = 0;
   let lastCostNanoUsd: bigint | null = null;
+  let hasOvershot = false;
   return meterModel(ctx, model, {
     provider,
     modelId: model.modelId,
     agentId: context.agentId,
     sessionId: context.sessionId ?? null,
     runId,
-    budget: limitNanoUsd === null ? null : { limitNanoUsd, mode: context.budgetMode ?? "stop" },
+    get budget() {
+      if (limitNanoUsd === null) return null;
+      return { limitNanoUsd: hasOvershot ? 0n : limitNanoUsd, mode: context.budgetMode ?? "stop" };
+    },
+    overshot(call, reservedNanoUsd) {
+      hasOvershot = true;
+      warnOfOvershoot(ctx, call, reservedNanoUsd);
+    },
     nextStep: () => ++steps,
     lastCostNanoUsd: () => lastCostNanoUsd,
     async book(call, _answer, grant) {
@@ -53,4 +64,27 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
       lastCostNanoUsd = call.costNanoUsd;
     },
   });
+}
+
+function checkContext(
+  model: LanguageModelV4,
+  { agentId, sessionId, runId, costBudgetUsd }: MeterContext,
+): void {
+  if (model.specificationVersion !== "v4") {
+    throw new PurserError(
+      "invalid",
+      `Cannot meter the model ${model.modelId}: it is not one of the AI SDK 7 (specification v4)`,
+    );
+  }
+  for (const [field, id] of Object.entries({ agentId, sessionId, runId })) {
+    if (id !== undefined && !NAME_PATTERN.test(id)) {
+      throw new PurserError(
+        "invalid",
+        `Cannot meter: ${field} must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+      );
+    }
+  }
+  if (costBudgetUsd !== undefined && costBudgetUsd < 0) {
+    throw new PurserError("invalid", "Cannot meter: costBudgetUsd is negative");
+  }
 }

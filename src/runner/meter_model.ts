@@ -3,17 +3,17 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
   LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
-  LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { BookingContext } from "../booking/mod.ts";
 import { type Budget, budgetExceeded, type Grant } from "../budget/mod.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
-import { trackStreamUsage, type Usage, usageFromAiSdk, usageOf } from "../pricing/mod.ts";
-import { addStreamPart, type Answer, answerOf, emptyAnswer, textOf } from "./answer.ts";
+import { type Usage, usageFromAiSdk, usageOf } from "../pricing/mod.ts";
+import { type Answer, answerOf, textOf } from "./answer.ts";
 import { callBounds } from "./call_bounds.ts";
 import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
+import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
 
 /** Whose calls a metered model makes, and what becomes of them. */
 export interface Metering {
@@ -58,8 +58,8 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
         throw error;
       }
       const counted = usageFromAiSdk(model.provider, result.usage);
-      if (counted === undefined && isUnfinished(result.finishReason) && result.content.length === 0) {
-        const error = new Error("what it answered is no answer of a model");
+      if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
+        const error = new Error(NO_ANSWER);
         await call.fail(error);
         throw error;
       }
@@ -88,14 +88,14 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
 }
 
 /** One call that the budget has let through. */
-interface AdmittedCall {
+export interface AdmittedCall {
   options: LanguageModelV4CallOptions;
   fail(error: unknown): Promise<void>;
   book(answer: Answer, report: UsageReport): Promise<void>;
 }
 
 /** What a provider has said of a call's usage. */
-interface UsageReport {
+export interface UsageReport {
   /** Its last word. */
   counted: Usage | undefined;
   /** What had come before a stream broke. */
@@ -109,6 +109,7 @@ async function admit(
   options: LanguageModelV4CallOptions,
 ): Promise<AdmittedCall> {
   const { provider, modelId, runId, budget } = metering;
+  options.abortSignal?.throwIfAborted();
   let grant: Grant | undefined;
   if (budget) {
     const query = { provider, model: modelId, at: ctx.clock.now() };
@@ -155,8 +156,12 @@ async function admit(
       } catch (error) {
         if (grant) await ctx.gate.release(grant, false).catch(() => {});
         // The money is spent: what the ledger could not take has to be findable somewhere.
-        ctx.log.error("A model call was made and could not be booked", { cost_event: toCostEvent(call) });
-        throw error;
+        ctx.log.error("A model call was made and could not be booked", {
+          cost_event: toCostEvent(call),
+          reason: messageOf(error),
+        });
+        if (error instanceof PurserError) throw error;
+        throw new PurserError("internal", "Cannot book a model call that was made", { cause: error });
       }
     },
   };
@@ -169,95 +174,7 @@ function guess(options: LanguageModelV4CallOptions, answer: Answer, known: Usage
   return usageOf({ inputTokens: estimateInputTokens(options), outputTokens });
 }
 
-/** Whether the provider never said that, and why, its answer had ended: it broke off, or was none. */
-function isUnfinished(reason: LanguageModelV4FinishReason): boolean {
-  return reason.unified === "other" && reason.raw === undefined;
-}
-
-/** Passes a stream on; books before its `finish` goes on, or, where it breaks or is left, what is known. */
-function meterStream(
-  source: ReadableStream<LanguageModelV4StreamPart>,
-  call: AdmittedCall,
-  provider: string,
-  wantsRawChunks: boolean,
-): ReadableStream<LanguageModelV4StreamPart> {
-  const reader = source.getReader();
-  const answer = emptyAnswer();
-  const seen = trackStreamUsage(provider);
-  let isBooked = false;
-  /** Whether anything of an answer has come. */
-  let hasStarted = false;
-  /** Whether the provider said in the stream that it failed; the SDK passes that on by itself. */
-  let hasFailed = false;
-  const book = async (usage?: LanguageModelV4Usage, metadata?: Metadata) => {
-    if (isBooked) return;
-    isBooked = true;
-    const counted = (usage && usageFromAiSdk(provider, usage)) ?? (seen.isFinal() ? seen.usage() : undefined);
-    await call.book(answer, {
-      counted,
-      partial: seen.usage(),
-      serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
-    });
-  };
-  const end = async ({ usage, finishReason, providerMetadata }: FinishPart) => {
-    // A connection may close cleanly in the middle of an answer: then there is no last word of any kind.
-    const isBroken = isUnfinished(finishReason) && !hasFailed && !seen.isFinal() &&
-      usageFromAiSdk(provider, usage) === undefined;
-    if (isBroken && !hasStarted) {
-      isBooked = true;
-      const error = new Error("what it answered is no answer of a model");
-      await call.fail(error);
-      throw error;
-    }
-    await book(usage, providerMetadata);
-    if (isBroken) throw new Error("its answer broke off");
-  };
-  return new ReadableStream<LanguageModelV4StreamPart>({
-    async pull(controller) {
-      for (;;) {
-        let next: ReadableStreamReadResult<LanguageModelV4StreamPart>;
-        try {
-          next = await reader.read();
-        } catch (error) {
-          await book();
-          throw error;
-        }
-        if (next.done) {
-          await book();
-          controller.close();
-          return;
-        }
-        const part = next.value;
-        addStreamPart(answer, part);
-        if (part.type === "error") hasFailed = true;
-        else if (part.type === "raw") {
-          hasStarted ||= part.rawValue !== undefined;
-          seen.take(part.rawValue);
-        } else if (part.type.endsWith("-delta") || part.type === "tool-call") hasStarted = true;
-        if (part.type === "finish") {
-          await end(part);
-        }
-        if (part.type === "raw" && !wantsRawChunks) continue;
-        controller.enqueue(part);
-        return;
-      }
-    },
-    async cancel(reason) {
-      await book();
-      await reader.cancel(reason);
-    },
-  }, { highWaterMark: 0 });
-}
-
-type Metadata = Record<string, unknown>;
-type FinishPart = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
-
-/** The service tier that a provider says it has served, wherever in its metadata it says so. */
-function serviceTierOf(metadata: Metadata | undefined): string | undefined {
-  for (const part of Object.values(metadata ?? {})) {
-    const { serviceTier, service_tier } = (part ?? {}) as Metadata;
-    const tier = serviceTier ?? service_tier;
-    if (typeof tier === "string") return tier;
-  }
-  return undefined;
+/** Whether the provider never said that its answer had ended: it broke off, or was none. */
+function isUnfinished({ unified, raw }: LanguageModelV4FinishReason): boolean {
+  return unified === "interrupted" || (unified === "other" && raw === undefined);
 }

@@ -12,6 +12,7 @@ import { explainModelError } from "./explain_model_error.ts";
 import { keepLease } from "./keep_lease.ts";
 import { meterModel } from "./meter_model.ts";
 import type { ResolvedModel } from "./models.ts";
+import { warnOfOvershoot } from "./overshoot.ts";
 import { RunLog } from "./run_log.ts";
 import { runLoop } from "./run_loop.ts";
 import type { RunPart, RunResult } from "./run_result.ts";
@@ -38,6 +39,7 @@ export interface RunInput {
  */
 export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
   const { agent } = run;
+  const onPart = run.onPart && tellSafely(ctx, run.onPart);
   const resolved = await ctx.models.resolve(agent.model);
   const tools = ctx.toolbox.pick(agent.tools);
   const budget = checkBudget(ctx, agent, resolved);
@@ -46,7 +48,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
   const input = run.input.toWellFormed();
 
   const startedAt = ctx.clock.now();
-  const unsubscribe = listen(ctx, place.runId, run.onPart);
+  const unsubscribe = listen(ctx, place.runId, onPart);
   const live = enterLiveRun(ctx, place.runId, run.signal);
   try {
     await begin(ctx, agent, place, input);
@@ -57,7 +59,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
     try {
       const model = meterRun(ctx, resolved, log, budget);
       const messages = await readModelMessages(ctx, sessionId);
-      const onText = run.onPart && ((text: string) => run.onPart!({ type: "text", text }));
+      const onText = onPart && ((text: string) => onPart({ type: "text", text }));
       const outcome = await runLoop({ agent, model, tools, messages, signal: live.signal, log, onText });
       const reason = outcome.finishReason === "tool-calls" ? "max_steps" : outcome.finishReason;
       log.add("run.completed", { output: outcome.text, finish_reason: reason, steps: log.steps });
@@ -126,13 +128,14 @@ interface Place {
 }
 
 async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, input: string): Promise<void> {
+  const messageId = ctx.ids.next("msg");
   const { eventCount } = await startRun(ctx, {
     ...place,
     model: agent.model,
     costBudgetNanoUsd: agent.costBudgetNanoUsd,
     budgetMode: agent.budgetMode,
     input: {
-      id: ctx.ids.next("msg"),
+      id: messageId,
       createdAt: ctx.clock.now(),
       message: { role: "user", content: input },
     },
@@ -148,7 +151,7 @@ async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, i
     type: "run.started",
     run_id: place.runId,
     seq: eventCount,
-    payload: { model: agent.model, input },
+    payload: { model: agent.model, input, message_id: messageId },
   });
 }
 
@@ -168,13 +171,7 @@ function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budg
     failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: messageOf(error) }, at),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
-      const payload = {
-        call_id: call.callId,
-        bound_usd: formatUsd(reservedNanoUsd),
-        cost_usd: formatUsd(call.costNanoUsd ?? 0n),
-      };
-      log.add("budget.overshot", payload);
-      ctx.log.warn("A provider reported more than a strict call was bounded to", payload);
+      log.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));
     },
   });
 }
@@ -218,6 +215,17 @@ function endAfter(
 
 function problemOf(error: PurserError): Record<string, unknown> {
   return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
+}
+
+/** A listener's own fault is not the run's. */
+function tellSafely(ctx: RunnerContext, onPart: (part: RunPart) => void): (part: RunPart) => void {
+  return (part) => {
+    try {
+      onPart(part);
+    } catch (error) {
+      ctx.log.error("A listener of a run failed", { reason: messageOf(error) });
+    }
+  };
 }
 
 /** Passes a run's events on to its listener. */

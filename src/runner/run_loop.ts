@@ -1,8 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import { toPlainValue } from "./plain_message.ts";
+import { leaveOnAbort } from "./leave_on_abort.ts";
 import type { RunLog } from "./run_log.ts";
 
 /** What the loop of a run gave. */
@@ -32,7 +33,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { agent, log, onText } = input;
   const settings = {
     model: input.model,
-    tools: input.tools,
+    tools: leaveOnAbort(input.tools),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),
@@ -47,7 +48,8 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
         tool_name: toolCall.toolName,
         input: toPlainValue(toolCall.input),
       }),
-    onToolExecutionEnd: ({ toolCall, toolOutput, toolExecutionMs }: ToolEnd) =>
+    onToolExecutionEnd: ({ toolCall, toolOutput, toolExecutionMs }: ToolEnd) => {
+      returned.add(toolCall.toolCallId);
       log.add("tool.returned", {
         tool_call_id: toolCall.toolCallId,
         tool_name: toolCall.toolName,
@@ -55,13 +57,21 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
           ? { output: toPlainValue(toolOutput.output) }
           : { error: messageOf(toolOutput.error) }),
         duration_ms: Math.round(toolExecutionMs),
-      }),
-    onStepEnd: (step: { response: { messages: { role: string; content: unknown }[] } }) =>
-      log.addMessages(step.response.messages),
+      });
+    },
+    onStepEnd: (step: StepEnd) => {
+      // The SDK answers a call of an unknown tool, or with wrong input, by itself; that came back too.
+      for (const { type, toolCallId, toolName, error } of step.content) {
+        if (type !== "tool-error" || returned.has(toolCallId!)) continue;
+        log.add("tool.returned", { tool_call_id: toolCallId, tool_name: toolName, error: messageOf(error) });
+      }
+      log.addMessages(step.response.messages);
+    },
   };
+  const returned = new Set<string>();
   if (!onText) {
     const result = await generateText(settings);
-    return { text: result.text, finishReason: result.finishReason };
+    return outcomeOf(result.text, result.finishReason);
   }
   let failure: { error: unknown } | undefined;
   const result = streamText({ ...settings, onError: ({ error }) => void (failure ??= { error }) });
@@ -71,7 +81,18 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   }
   if (failure) throw failure.error;
   input.signal.throwIfAborted();
-  return { text: await result.text, finishReason: await result.finishReason };
+  return outcomeOf(await result.text, await result.finishReason);
+}
+
+/** A model may answer properly that it has failed. */
+function outcomeOf(text: string, finishReason: string): LoopOutcome {
+  if (finishReason !== "error") return { text, finishReason };
+  throw new PurserError("provider_error", "Cannot get an answer from the model: it ended with an error");
+}
+
+interface StepEnd {
+  content: readonly { type: string; toolCallId?: string; toolName?: string; error?: unknown }[];
+  response: { messages: { role: string; content: unknown }[] };
 }
 
 interface ToolEnd {

@@ -76,7 +76,8 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
       maxBodyBytes: 8 * 1024 * 1024,
       environment: "test",
       prices: [LOCAL_PRICE],
-      providers: fake && { local: { baseUrl: fake.baseUrls.compatible }, openrouter: { baseUrl: fake.baseUrls.compatible } },
+      providers: fake &&
+        { local: { baseUrl: fake.baseUrls.compatible }, openrouter: { baseUrl: fake.baseUrls.compatible } },
       ...config,
     },
   });

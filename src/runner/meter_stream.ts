@@ -1,0 +1,104 @@
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider";
+import { trackStreamUsage, usageFromAiSdk } from "../pricing/mod.ts";
+import { addStreamPart, emptyAnswer } from "./answer.ts";
+import type { AdmittedCall } from "./meter_model.ts";
+
+type Part = LanguageModelV4StreamPart;
+type Metadata = Record<string, unknown>;
+
+/** What is said of an answer with status 200 that holds nothing a model could have written. */
+export const NO_ANSWER = "what came is not the answer of a model";
+
+/** Passes a stream on; books before its `finish` goes on, or, where it breaks or is left, what is known. */
+export function meterStream(
+  source: ReadableStream<Part>,
+  call: AdmittedCall,
+  provider: string,
+  wantsRawChunks: boolean,
+): ReadableStream<Part> {
+  const reader = source.getReader();
+  const answer = emptyAnswer();
+  const seen = trackStreamUsage(provider);
+  let isSettled = false;
+  /** Whether anything of an answer has come. */
+  let hasStarted = false;
+  /** Whether the provider said in the stream that it failed; the AI SDK tells that on by itself. */
+  let hasFailed = false;
+
+  async function book(usage?: LanguageModelV4Usage, metadata?: Metadata): Promise<void> {
+    if (isSettled) return;
+    isSettled = true;
+    const counted = (usage && usageFromAiSdk(provider, usage)) ?? (seen.isFinal() ? seen.usage() : undefined);
+    await call.book(answer, {
+      counted,
+      partial: seen.usage(),
+      serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
+    });
+  }
+
+  async function refuse(): Promise<void> {
+    if (isSettled) return;
+    isSettled = true;
+    const error = new Error(NO_ANSWER);
+    await call.fail(error);
+    if (!hasFailed) throw error;
+  }
+
+  /** A connection may close cleanly in the middle of an answer, which then must not pass for a whole one. */
+  async function breakOff(): Promise<void> {
+    if (!hasStarted && seen.usage() === undefined) return await refuse();
+    await book();
+    if (!seen.isFinal() && !hasFailed) throw new Error("its answer broke off");
+  }
+
+  function note(part: Part): void {
+    addStreamPart(answer, part);
+    if (part.type === "raw") seen.take(part.rawValue);
+    if (part.type === "error") hasFailed = true;
+    hasStarted ||= part.type.endsWith("-delta") || part.type === "tool-call" ||
+      (part.type === "raw" && part.rawValue !== undefined);
+  }
+
+  return new ReadableStream<Part>({
+    async pull(controller) {
+      for (;;) {
+        let next: ReadableStreamReadResult<Part>;
+        try {
+          next = await reader.read();
+        } catch (error) {
+          await book();
+          throw error;
+        }
+        if (next.done) {
+          if (!isSettled) await breakOff();
+          controller.close();
+          return;
+        }
+        const part = next.value;
+        note(part);
+        if (part.type === "finish") {
+          const { unified } = part.finishReason;
+          if (unified === "interrupted" || (unified === "error" && !hasStarted)) await breakOff();
+          else await book(part.usage, part.providerMetadata);
+        }
+        if (part.type === "raw" && !wantsRawChunks) continue;
+        controller.enqueue(part);
+        return;
+      }
+    },
+    async cancel(reason) {
+      await book();
+      await reader.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+}
+
+/** The service tier that a provider says it has served, wherever in its metadata it says so. */
+export function serviceTierOf(metadata: Metadata | undefined): string | undefined {
+  for (const part of Object.values(metadata ?? {})) {
+    const { serviceTier, service_tier } = (part ?? {}) as Metadata;
+    const tier = serviceTier ?? service_tier;
+    if (typeof tier === "string") return tier;
+  }
+  return undefined;
+}

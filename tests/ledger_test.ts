@@ -1,0 +1,398 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { DAY_MS, HOUR_MS, toIso } from "../src/clock.ts";
+import {
+  type CostFilter,
+  type CostRow,
+  costUsd,
+  type Grouping,
+  GROUPINGS,
+  listCalls,
+  listCosts,
+  type ModelCall,
+  readAgentUsage,
+  readRunCost,
+  readRunUsage,
+  readSessionUsage,
+  recordCalls,
+  sumSteps,
+  toCostEvent,
+} from "../src/ledger/mod.ts";
+import { usageOf } from "../src/pricing/mod.ts";
+import { ConstraintError, createQuery, type Store } from "../src/store/mod.ts";
+import { databaseKinds } from "./harness/databases.ts";
+import { anyCalls, anyTime, modelCall } from "./harness/model_calls.ts";
+
+const COUNTED = [
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "reasoning_tokens",
+];
+
+/** What some calls add up to, in wire form, by plain addition. */
+function add(calls: readonly ModelCall[]) {
+  const events = calls.map(toCostEvent);
+  const sum = (field: string) =>
+    events.reduce((total, event) => total + (event as unknown as Record<string, number>)[field]!, 0);
+  const priced = calls.filter((call) => call.costNanoUsd !== null);
+  const nano = priced.reduce((total, call) => total + call.costNanoUsd!, 0n);
+  return {
+    nano,
+    wire: {
+      model_calls: calls.length,
+      unpriced_calls: calls.length - priced.length,
+      ...Object.fromEntries(COUNTED.map((field) => [field, sum(field)])),
+      total_tokens: sum("input_tokens") + sum("output_tokens"),
+      cost_usd: costUsd({
+        modelCalls: calls.length,
+        unpricedCalls: calls.length - priced.length,
+        costNanoUsd: nano,
+      }),
+    },
+  };
+}
+
+const floor = (time: number, length: number) => Math.floor(time / length) * length;
+
+const KEYS: Record<Grouping, (call: ModelCall) => Partial<CostRow> | null> = {
+  agent: (call) => ({ agent_id: call.agentId }),
+  model: (call) => ({ provider: call.provider, model: call.model }),
+  hour: (call) => ({ hour: toIso(floor(call.at, HOUR_MS)) }),
+  day: (call) => ({ day: toIso(call.at).slice(0, 10) }),
+  session: (call) => call.sessionId === null ? null : { session_id: call.sessionId },
+  run: (call) => call.runId === null ? null : { run_id: call.runId },
+};
+
+function keep(calls: readonly ModelCall[], filter: Omit<CostFilter, "limit" | "offset">): ModelCall[] {
+  return calls.filter((call) =>
+    call.at >= (filter.from ?? -Infinity) && call.at < (filter.to ?? Infinity) &&
+    (filter.agentId === undefined || call.agentId === filter.agentId) &&
+    (filter.model === undefined || call.model === filter.model)
+  );
+}
+
+/** The rows that `listCosts` has to give, by plain addition over the calls. */
+function group(calls: readonly ModelCall[], filter: Omit<CostFilter, "limit" | "offset">) {
+  const groups = new Map<string, { key: Partial<CostRow>; calls: ModelCall[] }>();
+  for (const call of keep(calls, filter)) {
+    const key = KEYS[filter.groupBy](call);
+    if (key === null) continue;
+    const id = JSON.stringify(key);
+    if (!groups.has(id)) groups.set(id, { key, calls: [] });
+    groups.get(id)!.calls.push(call);
+  }
+  const byText = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0;
+  const first = (members: ModelCall[]) => Math.min(...members.map((call) => call.at));
+  return [...groups.values()].sort((a, b) => {
+    if (filter.groupBy === "agent" || filter.groupBy === "model") {
+      const [x, y] = [add(a.calls).nano, add(b.calls).nano];
+      const keys = (key: Partial<CostRow>) => [key.agent_id ?? key.provider!, key.model ?? ""] as const;
+      return x === y
+        ? byText(keys(a.key)[0], keys(b.key)[0]) || byText(keys(a.key)[1], keys(b.key)[1])
+        : x > y
+        ? -1
+        : 1;
+    }
+    const later = filter.groupBy === "hour" || filter.groupBy === "day" ? 0 : first(b.calls) - first(a.calls);
+    return later || byText(Object.values(b.key)[0] as string, Object.values(a.key)[0] as string);
+  });
+}
+
+async function record(store: Store, batches: readonly (readonly ModelCall[])[]): Promise<void> {
+  await Promise.all(
+    batches.filter((batch) => batch.length > 0).map((batch) => store.write(recordCalls(batch))),
+  );
+}
+
+/** Cuts calls into batches of the given sizes. */
+function cut(calls: readonly ModelCall[], sizes: readonly number[]): ModelCall[][] {
+  const batches: ModelCall[][] = [];
+  let start = 0;
+  for (let i = 0; start < calls.length; i++) {
+    const size = sizes[i % sizes.length]!;
+    batches.push(calls.slice(start, start + size));
+    start += size;
+  }
+  return batches;
+}
+
+const anySizes = fc.array(fc.constantFrom(1, 1, 2, 5, 25, 26, 40), { minLength: 1, maxLength: 6 });
+const anyFilter = fc.record({
+  groupBy: fc.constantFrom(...GROUPINGS),
+  from: fc.option(anyTime, { nil: undefined }),
+  to: fc.option(anyTime, { nil: undefined }),
+  agentId: fc.option(fc.constantFrom("ann", "bob", "nobody"), { nil: undefined }),
+  model: fc.option(fc.constantFrom("small", 'it\'s a "model" 🚢'), { nil: undefined }),
+});
+
+for (const kind of databaseKinds()) {
+  const { name, ignore } = kind;
+  const numRuns = name === "memory" ? 60 : 12;
+
+  function test(sentence: string, body: (store: Store) => Promise<void>): void {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        await body(await database.open());
+      },
+    });
+  }
+
+  /** A property over a database that is new each time. */
+  function property<T extends unknown[]>(
+    sentence: string,
+    arbitraries: { [K in keyof T]: fc.Arbitrary<T[K]> },
+    body: (store: Store, ...values: T) => Promise<void>,
+  ): void {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      fn: () =>
+        fc.assert(
+          fc.asyncProperty(fc.tuple(...arbitraries) as unknown as fc.Arbitrary<T>, async (values) => {
+            await using database = await kind.create();
+            await body(await database.open(), ...values);
+          }),
+          { numRuns },
+        ),
+    });
+  }
+
+  property<[ModelCall[], number[]]>(
+    "the totals of runs, sessions and agents are the sums of their calls, however these were booked",
+    [anyCalls, anySizes],
+    async (store, calls, sizes) => {
+      await record(store, cut(calls, sizes));
+      const query = createQuery(store);
+      const strip = ({ model: _model, ...usage }: { model: string | null }) => usage;
+      for (const runId of ["run_1", "run_4", "run_none"]) {
+        const own = calls.filter((call) => call.runId === runId);
+        assert.deepEqual(strip(await readRunUsage(query, runId)), add(own).wire);
+        assert.equal(await readRunCost(store, runId), add(own).nano);
+      }
+      const usages = await readSessionUsage(query, ["ses_1", "ses_3", "ses_none"]);
+      assert.deepEqual([...usages.keys()], ["ses_1", "ses_3", "ses_none"]);
+      for (const [sessionId, usage] of usages) {
+        assert.deepEqual(strip(usage), add(calls.filter((call) => call.sessionId === sessionId)).wire);
+      }
+      for (const agentId of ["ann", "nobody"]) {
+        const own = calls.filter((call) => call.agentId === agentId);
+        assert.deepEqual(strip(await readAgentUsage(query, agentId)), add(own).wire);
+      }
+    },
+  );
+
+  property<[ModelCall[], number[]]>(
+    "every rollup is to the nano-USD the sum of the ledger's rows",
+    [anyCalls, anySizes],
+    async (store, calls, sizes) => {
+      await record(store, cut(calls, sizes));
+      const total = add(calls).nano;
+      for (const table of ["calls", "spend_totals", "spend_days", "spend_hours"]) {
+        const { rows } = await store.read({ sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM ${table}` });
+        assert.equal(rows[0]![0], total, table);
+      }
+      const wrong = await store.read({
+        sql:
+          `SELECT count(*) FROM calls WHERE typeof(at) <> 'integer' OR typeof(cost_nano_usd) NOT IN ('integer', 'null')
+          OR typeof(input_tokens) <> 'integer' OR typeof(estimated) <> 'integer'`,
+      });
+      assert.equal(wrong.rows[0]![0], 0n);
+    },
+  );
+
+  property<[ModelCall[], number[], CostFilter[]]>(
+    "listCosts adds up any span, agent and model in any grouping",
+    [anyCalls, anySizes, fc.array(anyFilter as fc.Arbitrary<CostFilter>, { minLength: 8, maxLength: 8 })],
+    async (store, calls, sizes, filters) => {
+      await record(store, cut(calls, sizes));
+      for (const filter of filters) {
+        const expected = group(calls, filter);
+        const rows = await listCosts(store, { ...filter, limit: 1_000, offset: 0 });
+        const isEntity = filter.groupBy === "session" || filter.groupBy === "run";
+        const seen = rows.map((row) => {
+          if (!isEntity) return row;
+          const { agent_id: _agent, model: _model, ...rest } = row;
+          return rest;
+        });
+        assert.deepEqual(
+          seen,
+          expected.map(({ key, calls }) => ({ ...key, ...add(calls).wire })),
+          JSON.stringify(filter),
+        );
+        if (isEntity) {
+          rows.forEach((row, index) => {
+            const members = expected[index]!.calls;
+            const last = Math.max(...members.map((call) => call.at));
+            const first = Math.min(...members.map((call) => call.at));
+            const models = members.filter((call) => call.at === last).map((call) => call.model);
+            const agents = members.filter((call) => call.at === first).map((call) => call.agentId);
+            assert.ok(models.includes(row.model!), `${row.model} is the model of the newest call`);
+            assert.ok(agents.includes(row.agent_id!), `${row.agent_id} is the agent of the first call`);
+          });
+        }
+        const paged: CostRow[] = [];
+        for (let offset = 0;; offset += 2) {
+          const page = await listCosts(store, { ...filter, limit: 2, offset });
+          paged.push(...page);
+          if (page.length < 2) break;
+        }
+        assert.deepEqual(paged, rows);
+      }
+    },
+  );
+
+  test("a call that is booked twice is refused whole, and counts once", async (store) => {
+    const [a, b, c] = ["a", "b", "c"].map((callId) =>
+      modelCall({ callId, runId: "run_1", sessionId: "ses_1" })
+    );
+    await store.write(recordCalls([a!]));
+    for (const batch of [[a!], [b!, a!], [b!, c!, b!]]) {
+      await assert.rejects(store.write(recordCalls(batch)), ConstraintError);
+    }
+    assert.equal(await readRunCost(store, "run_1"), 1_000n);
+    const [row] = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
+    assert.equal(row!.model_calls, 1);
+  });
+
+  test("a cost of nothing is 0, an unknown one null, and both together a number", async (store) => {
+    const costs = async (groupBy: Grouping) =>
+      (await listCosts(store, { groupBy, limit: 10, offset: 0 })).map((
+        row,
+      ) => [row.model_calls, row.unpriced_calls, row.cost_usd]);
+    assert.deepEqual(await costs("agent"), []);
+    await store.write(recordCalls([modelCall({ callId: "a", costNanoUsd: null, runId: "r" })]));
+    assert.deepEqual(await costs("agent"), [[1, 1, null]]);
+    assert.equal((await readRunUsage(createQuery(store), "r")).cost_usd, null);
+    assert.equal((await readRunUsage(createQuery(store), "none")).cost_usd, 0);
+    await store.write(recordCalls([modelCall({ callId: "b", costNanoUsd: 0n })]));
+    assert.deepEqual(await costs("agent"), [[2, 1, 0]]);
+    await store.write(recordCalls([modelCall({ callId: "c", costNanoUsd: 1n })]));
+    assert.deepEqual(await costs("day"), [[3, 1, 0.000000001]]);
+  });
+
+  test("a late call counts in the hour and the day in which it was made", async (store) => {
+    const at = (text: string) => Date.parse(text);
+    await store.write(
+      recordCalls([modelCall({ callId: "now", at: at("2028-03-01T00:00:00.000Z"), sessionId: "s" })]),
+    );
+    await store.write(recordCalls([
+      modelCall({ callId: "late", at: at("2028-02-29T23:59:59.999Z"), sessionId: "s", model: "old" }),
+    ]));
+    const rows = async (groupBy: Grouping) => await listCosts(store, { groupBy, limit: 10, offset: 0 });
+    assert.deepEqual((await rows("day")).map((row) => row.day), ["2028-03-01", "2028-02-29"]);
+    assert.deepEqual((await rows("hour")).map((row) => row.hour), [
+      "2028-03-01T00:00:00.000Z",
+      "2028-02-29T23:00:00.000Z",
+    ]);
+    // The newest call's model, not that of the call that was booked last.
+    assert.equal((await rows("session"))[0]!.model, "echo");
+  });
+
+  test("a call comes back from the ledger as it went in", async (store) => {
+    const calls = [
+      modelCall({
+        callId: "a",
+        sessionId: "ses_1",
+        runId: "run_1",
+        step: 3,
+        tools: ["calculator", "it's"],
+        usage: usageOf({
+          inputTokens: 9,
+          cacheReadTokens: 3,
+          cacheWriteTokens: 2,
+          cacheWrite1hTokens: 1,
+          outputTokens: 4,
+          reasoningTokens: 1,
+        }),
+        costNanoUsd: 2n ** 53n + 1n,
+        isEstimated: true,
+        durationMs: 1.6,
+      }),
+      modelCall({
+        callId: "b",
+        sessionId: "ses_1",
+        costNanoUsd: null,
+        priceSource: "none",
+        durationMs: null,
+      }),
+    ];
+    await store.write(recordCalls(calls));
+    const query = createQuery(store);
+    const expected = calls.map(toCostEvent).map((event) => ({
+      ...event,
+      duration_ms: event.duration_ms && Math.round(event.duration_ms),
+    }));
+    assert.deepEqual(await listCalls(query, { sessionId: "ses_1", limit: 10 }), expected);
+    assert.deepEqual(
+      await listCalls(query, { sessionId: "ses_1", limit: 10, after: { at: calls[0]!.at, callId: "a" } }),
+      expected.slice(1),
+    );
+  });
+
+  property<[ModelCall[]]>(
+    "a session's calls are listed in the order of their time, in pages",
+    [anyCalls],
+    async (store, calls) => {
+      await record(store, [calls]);
+      const query = createQuery(store);
+      const expected = calls.filter((call) => call.sessionId === "ses_1")
+        .sort((a, b) => a.at - b.at || (a.callId < b.callId ? -1 : 1)).map(toCostEvent);
+      const listed = [];
+      let after: { at: number; callId: string } | undefined;
+      for (;;) {
+        const page = await listCalls(query, { sessionId: "ses_1", limit: 3, after });
+        listed.push(...page);
+        if (page.length < 3) break;
+        after = { at: Date.parse(page.at(-1)!.at), callId: page.at(-1)!.call_id };
+      }
+      assert.deepEqual(listed, expected);
+    },
+  );
+
+  test("a thousand calls in one batch are a thousand rows", async (store) => {
+    const calls = Array.from(
+      { length: 1_000 },
+      (_, i) => modelCall({ callId: `call_${i}`, costNanoUsd: BigInt(i) }),
+    );
+    await store.write(recordCalls(calls));
+    const { rows } = await store.read({ sql: "SELECT count(*), sum(cost_nano_usd) FROM calls" });
+    assert.deepEqual(rows[0], [1_000n, 499_500n]);
+    assert.equal((await listCosts(store, { groupBy: "agent", limit: 1, offset: 0 }))[0]!.cost_usd, 0.0004995);
+  });
+}
+
+Deno.test("sumSteps adds up the calls of each step, to the nano-USD", () => {
+  fc.assert(fc.property(anyCalls, (calls) => {
+    const steps = sumSteps(calls.map(toCostEvent));
+    const own = (step: typeof steps[number]) =>
+      calls.filter((call) => call.step !== null && call.runId === step.run_id && call.step === step.step);
+    assert.equal(steps.reduce((sum, step) => sum + step.model_calls, 0), calls.length);
+    for (const step of steps) {
+      if (step.step === null) continue;
+      const { wire } = add(own(step));
+      assert.deepEqual(
+        [
+          step.model_calls,
+          step.unpriced_calls,
+          step.input_tokens,
+          step.output_tokens,
+          step.total_tokens,
+          step.cost_usd,
+        ],
+        [
+          wire.model_calls,
+          wire.unpriced_calls,
+          wire["input_tokens" as never],
+          wire["output_tokens" as never],
+          wire.total_tokens,
+          wire.cost_usd,
+        ],
+      );
+    }
+  }));
+});
