@@ -25,9 +25,9 @@ const code = await purser('run looper "Go on and on" --session second');
 tell(`(exit code ${code})`);
 
 title("What it has cost");
-await purser("cost");
+await purser("cost --by agent");
 
-tell(`\nLook further: deno run -A cli.ts sessions list --db ${db}`);
+tell(`\nLook further: deno run -A cli.ts cost --db ${db}`);
 Deno.exit(terminal.interrupted.aborted ? 130 : 0);
 
 /** Shows a command line and runs it, as the shell would. */

@@ -207,7 +207,7 @@ for (const kind of databaseKinds()) {
 
   property<[ModelCall[], number[], CostFilter[]]>(
     "listCosts adds up any span, agent and model in any grouping",
-    [anyCalls, anySizes, fc.array(anyFilter as fc.Arbitrary<CostFilter>, { minLength: 8, maxLength: 8 })],
+    [anyCalls, anySizes, fc.array(anyFilter as fc.Arbitrary<CostFilter>, { minLength: 20, maxLength: 20 })],
     async (store, calls, sizes, filters) => {
       await record(store, cut(calls, sizes));
       for (const filter of filters) {
@@ -367,7 +367,11 @@ for (const kind of databaseKinds()) {
 }
 
 Deno.test("sumSteps adds up the calls of each step, to the nano-USD", () => {
-  fc.assert(fc.property(anyCalls, (calls) => {
+  // Up to 4 million USD, where a number of the wire is still exact.
+  const capped = anyCalls.map((calls) =>
+    calls.map((call) => ({ ...call, costNanoUsd: call.costNanoUsd && call.costNanoUsd % 10n ** 14n }))
+  );
+  fc.assert(fc.property(capped, (calls) => {
     const steps = sumSteps(calls.map(toCostEvent));
     const own = (step: typeof steps[number]) =>
       calls.filter((call) => call.step !== null && call.runId === step.run_id && call.step === step.step);

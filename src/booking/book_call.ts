@@ -27,15 +27,16 @@ export interface RunBooking {
 export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<RunState> {
   const { place, call, grant } = booking;
   const events = [...booking.progress.events, costRecorded(call)];
-  const statements = [
-    ...recordCalls([call]),
-    ...(grant ? ctx.gate.bookingStatements(grant) : []),
+  const record = recordCalls([call]);
+  const reservation = grant ? ctx.gate.bookingStatements(grant) : [];
+  const results = await ctx.store.write([
+    ...record,
+    ...reservation,
     ...keepProgress(ctx, place, { events, messages: booking.progress.messages }),
-  ];
-  const results = await ctx.store.write(statements);
+  ]);
   const state = readRunState(results.at(-1)!, place.runId);
   ctx.gate.settle(place.runId, state.settledNanoUsd);
-  if (grant) await ctx.gate.release(grant, true);
+  if (grant) ctx.gate.booked(grant, results.slice(record.length, record.length + reservation.length));
   publish(ctx, place, events, state.eventCount, call);
   return state;
 }
@@ -50,14 +51,16 @@ export async function bookLooseCalls(
   calls: readonly ModelCall[],
   grant?: Grant,
 ): Promise<void> {
+  const record = recordCalls(calls);
+  const reservation = grant ? ctx.gate.bookingStatements(grant) : [];
   const results = await ctx.store.write([
-    ...recordCalls(calls),
-    ...(grant ? ctx.gate.bookingStatements(grant) : []),
+    ...record,
+    ...reservation,
     ...logCalls(calls),
     readSettled(calls),
   ]);
   for (const [runId, cost] of results.at(-1)!.rows) ctx.gate.settle(runId as string, cost as bigint);
-  if (grant) await ctx.gate.release(grant, true);
+  if (grant) ctx.gate.booked(grant, results.slice(record.length, record.length + reservation.length));
   for (const call of calls) publishCost(ctx, call, null);
 }
 

@@ -9,6 +9,11 @@ export interface CallRequest {
   call: CallBounds;
   /** Ends the waiting. */
   signal?: AbortSignal;
+  /**
+   * Whether the same caller will probably ask again once the call is booked, and will `leave` in the end: then
+   * a gate in a shared database may reserve for the next call in the commit that books this one.
+   */
+  hasNext?: boolean;
 }
 
 /** The leave to make one call. Its reservation is held until the call is booked or released. */
@@ -18,6 +23,8 @@ export interface Grant {
   reservedNanoUsd: NanoUsd;
   /** Set in `strict` mode: the call may not ask for more output tokens. */
   outputLimit?: number;
+  /** Set where the commit that books the call may reserve for the next one. */
+  next?: { reservationId: string; limitNanoUsd: NanoUsd };
 }
 
 /** What the gate says to a request. */
@@ -32,10 +39,14 @@ export type Admission =
 export interface BudgetGate {
   /** Waits for room and reserves it, or refuses. Rejects with the signal's reason when that aborts. */
   admit(request: CallRequest): Promise<Admission>;
-  /** What to add to the unit that books the call, so that its reservation goes with that commit. */
+  /** What to add, after the call itself, to the unit that books it, so that its reservation goes with that commit. */
   bookingStatements(grant: Grant): Statement[];
-  /** Frees the reservation of a call that was booked, or that never cost anything. */
-  release(grant: Grant, isBooked: boolean): Promise<void>;
+  /** Hears what those statements gave, after the commit. */
+  booked(grant: Grant, results: readonly ResultSet[]): void;
+  /** Frees the reservation of a call that was not booked, for it never cost anything that is known. */
+  release(grant: Grant): Promise<void>;
+  /** What to add to the unit that ends a run, so that nothing stays reserved for a call that never comes. */
+  leave(runId: string): Statement[];
   /**
    * Calls of the run were committed, by whomever: what all its calls have cost now. A total, not a
    * difference, so that hearing of a commit twice changes nothing.

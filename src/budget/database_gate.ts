@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { Store } from "../store/mod.ts";
+import type { Statement, Store } from "../store/mod.ts";
 import {
   type Admission,
   type BudgetGate,
@@ -7,7 +7,7 @@ import {
   firstInteger,
   type Grant,
 } from "./budget_gate.ts";
-import { decideCall } from "./decide_call.ts";
+import { type Budget, type CallDecision, decideCall } from "./decide_call.ts";
 
 /** A reservation that nobody gave back, because its instance died outside a run, counts no longer than this. */
 export const RESERVATION_MS = 15 * 60_000;
@@ -24,53 +24,109 @@ const IS_RESERVED = "SELECT count(*) FROM reservations WHERE reservation_id = ?"
 const FREE = "DELETE FROM reservations WHERE reservation_id = ?";
 
 /**
- * Reservations in the database, for instances that share one. The decision is made on what was read; the
- * write holds only where it is still right, else it is made again on what the write saw.
+ * Reservations in the database, for instances that share one. What a call may reserve follows from its own
+ * bounds, so it is written at once, on the condition that it fits; only where it does not is the decision made
+ * on what the write saw. In the loop of a run, the commit that books a call reserves for the next.
  */
 export function createDatabaseGate(options: {
   store: Store;
   clock: Clock;
   newReservationId: () => string;
 }): BudgetGate {
-  const { store, clock } = options;
+  const { store, clock, newReservationId } = options;
+  /** Reserved by the booking of the call before, by run. */
+  const ahead = new Map<string, Grant[]>();
+
+  async function reserve(request: CallRequest, decision: CallDecision & { go: true }) {
+    const { runId, budget } = request;
+    const grant: Grant = {
+      reservationId: newReservationId(),
+      runId,
+      reservedNanoUsd: decision.reserveNanoUsd,
+      outputLimit: decision.outputLimit,
+      ...(request.hasNext && budget.mode === "stop" && {
+        next: { reservationId: newReservationId(), limitNanoUsd: budget.limitNanoUsd },
+      }),
+    };
+    const [, settled, reserved, isReserved] = await store.write([
+      reserveStatement(grant, budget),
+      { sql: SETTLED, args: [runId] },
+      { sql: RESERVED, args: [runId] },
+      { sql: IS_RESERVED, args: [grant.reservationId] },
+    ]);
+    return {
+      grant: firstInteger(isReserved) === 1n ? grant : undefined,
+      settledNanoUsd: firstInteger(settled),
+      reservedNanoUsd: firstInteger(reserved),
+    };
+  }
+
   return {
-    async admit({ runId, budget, call, signal }: CallRequest): Promise<Admission> {
-      let state = await store.readAll([{ sql: SETTLED, args: [runId] }, { sql: RESERVED, args: [runId] }]);
+    async admit(request: CallRequest): Promise<Admission> {
+      const { runId, budget, call, signal } = request;
+      signal?.throwIfAborted();
+      const early = request.hasNext ? ahead.get(runId)?.pop() : undefined;
+      if (early) return { go: true, grant: early };
+      let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n };
       for (;;) {
         signal?.throwIfAborted();
-        const settledNanoUsd = firstInteger(state[0]);
-        const reservedNanoUsd = firstInteger(state[1]);
-        const decision = decideCall({ budget, settledNanoUsd, reservedNanoUsd, call });
-        if (!decision.go && !decision.wait) return { go: false, reason: decision.reason, settledNanoUsd };
-        if (!decision.go) {
-          await clock.sleep(POLL_MS, signal);
-          signal?.throwIfAborted();
-          state = await store.readAll([{ sql: SETTLED, args: [runId] }, { sql: RESERVED, args: [runId] }]);
+        const decision = decideCall({ budget, ...state, call });
+        if (decision.go) {
+          const { grant, ...seen } = await reserve(request, decision);
+          if (grant) return { go: true, grant };
+          state = seen;
           continue;
         }
-        const reservationId = options.newReservationId();
-        const amount = decision.reserveNanoUsd;
-        // The decision once more, as a condition of the write: others may have reserved since the read.
-        const ceiling = budget.limitNanoUsd - (budget.mode === "strict" ? amount : 1n);
-        const results = await store.write([
-          { sql: RESERVE, args: [runId, reservationId, amount, ceiling] },
+        if (!decision.wait) {
+          const settled = firstInteger(await store.read({ sql: SETTLED, args: [runId] }));
+          return { go: false, reason: decision.reason, settledNanoUsd: settled };
+        }
+        await clock.sleep(POLL_MS, signal);
+        signal?.throwIfAborted();
+        const [settled, reserved] = await store.readAll([
           { sql: SETTLED, args: [runId] },
           { sql: RESERVED, args: [runId] },
-          { sql: IS_RESERVED, args: [reservationId] },
         ]);
-        if (firstInteger(results[3]) === 1n) {
-          return {
-            go: true,
-            grant: { reservationId, runId, reservedNanoUsd: amount, outputLimit: decision.outputLimit },
-          };
-        }
-        state = results.slice(1, 3);
+        state = { settledNanoUsd: firstInteger(settled), reservedNanoUsd: firstInteger(reserved) };
       }
     },
-    bookingStatements: (grant: Grant) => [{ sql: FREE, args: [grant.reservationId] }],
-    async release(grant: Grant, isBooked: boolean): Promise<void> {
-      if (!isBooked) await store.write([{ sql: FREE, args: [grant.reservationId] }]);
+    bookingStatements(grant) {
+      const free = { sql: FREE, args: [grant.reservationId] };
+      const { next } = grant;
+      if (!next) return [free];
+      const budget = { limitNanoUsd: next.limitNanoUsd, mode: "stop" } as const;
+      return [
+        free,
+        reserveStatement({ ...grant, reservationId: next.reservationId }, budget),
+        { sql: IS_RESERVED, args: [next.reservationId] },
+      ];
+    },
+    booked(grant, results) {
+      const { next } = grant;
+      if (!next || firstInteger(results[2]) !== 1n) return;
+      const reserved = {
+        ...grant,
+        reservationId: next.reservationId,
+        next: { ...next, reservationId: newReservationId() },
+      };
+      const waiting = ahead.get(grant.runId);
+      if (waiting) waiting.push(reserved);
+      else ahead.set(grant.runId, [reserved]);
+    },
+    async release(grant) {
+      await store.write([{ sql: FREE, args: [grant.reservationId] }]);
+    },
+    leave(runId) {
+      const waiting = ahead.get(runId) ?? [];
+      ahead.delete(runId);
+      return waiting.map((grant) => ({ sql: FREE, args: [grant.reservationId] }));
     },
     settle() {},
   };
+}
+
+/** The decision once more, as a condition of the write: others may have reserved since. */
+function reserveStatement(grant: Grant, budget: Budget): Statement {
+  const ceiling = budget.limitNanoUsd - (budget.mode === "strict" ? grant.reservedNanoUsd : 1n);
+  return { sql: RESERVE, args: [grant.runId, grant.reservationId, grant.reservedNanoUsd, ceiling] };
 }

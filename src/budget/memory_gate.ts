@@ -46,6 +46,13 @@ export function createMemoryGate(options: {
     for (const resume of [...run.waiting]) resume();
   }
 
+  function free(grant: Grant): void {
+    const run = open.get(grant.runId);
+    if (!run?.reserved.delete(grant.reservationId)) return;
+    wake(run);
+    if (run.users === 0 && run.reserved.size === 0) forget(grant.runId);
+  }
+
   return {
     async admit(request: CallRequest): Promise<Admission> {
       const { runId, budget, call, signal } = request;
@@ -82,14 +89,12 @@ export function createMemoryGate(options: {
       }
     },
     bookingStatements: () => [],
-    release(grant: Grant): Promise<void> {
-      const run = open.get(grant.runId);
-      if (run?.reserved.delete(grant.reservationId)) {
-        wake(run);
-        if (run.users === 0 && run.reserved.size === 0) forget(grant.runId);
-      }
+    booked: free,
+    release(grant) {
+      free(grant);
       return Promise.resolve();
     },
+    leave: () => [],
     settle(runId, settledNanoUsd) {
       const run = open.get(runId);
       if (!run) return;

@@ -60,27 +60,36 @@ function isLedgerEntity({ groupBy }: CostFilter): boolean {
   return groupBy === "session" || groupBy === "run";
 }
 
-/** Sessions and runs, latest first: from their own rollup, or, with a time span, from the calls in it. */
+/**
+ * Sessions and runs, latest first: from their own rollup, or, where only a part of a session or run may be
+ * asked for, from the calls. The agent is that of the first call, the model that of the newest.
+ */
 function entityStatement(filter: CostFilter): Statement {
   const kind = filter.groupBy as "session" | "run";
   const key = `${kind}_id`;
-  const args: SqlValue[] = [];
-  const where = conditions(filter, args, `${key} IS NOT NULL`);
   const page = [filter.limit, filter.offset];
-  if (filter.from === undefined && filter.to === undefined) {
+  const isWhole = [filter.from, filter.to, filter.agentId, filter.model].every((part) => part === undefined);
+  if (isWhole) {
     return {
       sql: `SELECT ${key}, agent_id, model, ${COUNTER_COLUMNS.join(", ")} FROM spend_${kind}s
-WHERE ${where} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
-      args: [...args, ...page],
+ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
+      args: page,
     };
   }
+  const args: SqlValue[] = [];
+  const where = conditions(filter, args, `${key} IS NOT NULL`);
   span(filter, args);
   return {
-    sql: `SELECT ${key}, agent_id, max(model) AS model, ${SUMS}, min(at) AS first_at
+    sql: `SELECT ${key}, ${textAt("min", "agent_id")}, ${textAt("max", "model")}, ${SUMS}, min(at) AS first_at
 FROM (SELECT ${key}, agent_id, model, at, ${CALL_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
 GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
     args: [...args, ...page],
   };
+}
+
+/** A text of the row with the first or last time of a group: both are compared as one text of fixed width. */
+function textAt(which: "min" | "max", column: string): string {
+  return `substr(${which}(printf('%016d', at) || ${column}), 17) AS ${column}`;
 }
 
 /** Agents, models, hours and days, from rollups. */

@@ -24,6 +24,8 @@ export interface Metering {
   sessionId: string | null;
   runId: string;
   budget: Budget | null;
+  /** Whether the calls are those of one loop, which tells the gate when it ends. */
+  isLoop?: boolean;
   /** Books a call that was made; resolves when it is durable. */
   book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
   /** A call failed without having cost anything that is known. */
@@ -114,7 +116,13 @@ async function admit(
   if (budget) {
     const query = { provider, model: modelId, at: ctx.clock.now() };
     const call = callBounds(ctx.prices, query, budget, options, metering.lastCostNanoUsd?.() ?? null);
-    const admission = await ctx.gate.admit({ runId, budget, call, signal: options.abortSignal });
+    const admission = await ctx.gate.admit({
+      runId,
+      budget,
+      call,
+      signal: options.abortSignal,
+      hasNext: metering.isLoop,
+    });
     if (!admission.go) {
       const because = "unboundedBecause" in call.inputTokens ? call.inputTokens.unboundedBecause : undefined;
       throw budgetExceeded(runId, budget, { ...admission, because });
@@ -127,7 +135,7 @@ async function admit(
   return {
     options,
     async fail(error) {
-      if (grant) await ctx.gate.release(grant, false);
+      if (grant) await ctx.gate.release(grant);
       metering.failed?.(error, at);
     },
     async book(answer, { counted, partial, serviceTier }) {
@@ -154,7 +162,7 @@ async function admit(
       try {
         await metering.book(call, answer, grant);
       } catch (error) {
-        if (grant) await ctx.gate.release(grant, false).catch(() => {});
+        if (grant) await ctx.gate.release(grant).catch(() => {});
         // The money is spent: what the ledger could not take has to be findable somewhere.
         ctx.log.error("A model call was made and could not be booked", {
           cost_event: toCostEvent(call),

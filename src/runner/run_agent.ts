@@ -162,6 +162,7 @@ function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budg
     provider: resolved.provider,
     modelId: resolved.modelId,
     ...log.place,
+    isLoop: true,
     get budget() {
       return effective();
     },

@@ -61,7 +61,7 @@ export class RunLog {
   /** Ends the run with what is left. */
   async end(end: RunEnd): Promise<void> {
     const progress = this.#take();
-    const state = await endRun(this.ctx, this.place, end, progress);
+    const state = await endRun(this.ctx, this.place, end, progress, this.ctx.gate.leave(this.place.runId));
     publishEvents(this.ctx, this.place, progress.events, state.eventCount);
   }
 

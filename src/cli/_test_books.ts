@@ -1,0 +1,71 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { type Connection, createApiClient } from "../client/mod.ts";
+import { fixedClock } from "../clock.ts";
+import { openCore } from "../core.ts";
+import { createApp } from "../http/mod.ts";
+import { countingIds } from "../ids.ts";
+import { memoryTerminal } from "./_memory_terminal.ts";
+import { main } from "./main.ts";
+import { splitLine } from "./_split_line.ts";
+
+/** What one command line did. */
+export interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Books in memory that command lines are run against, in this process; time stands still. */
+export async function openTestBooks(options: { models?: Record<string, LanguageModelV4> } = {}) {
+  const clock = fixedClock("2026-11-21T09:30:00.000Z");
+  const core = await openCore({
+    config: {
+      dbUrl: ":memory:",
+      durability: "normal",
+      remoteTimeoutMs: 1_000,
+      maxBodyBytes: 1_000_000,
+      environment: "test",
+    },
+    clock,
+    ids: countingIds(),
+    models: options.models,
+  });
+  const app = createApp(core);
+  const send = async (request: Request) => await app.fetch(request);
+  let open = 0;
+  const connect = (): Promise<Connection> => {
+    open++;
+    return Promise.resolve({
+      api: createApiClient({ baseUrl: "http://purser.invalid", send }),
+      send,
+      kind: "local",
+      where: "memory",
+      close: () => Promise.resolve(void open--),
+    });
+  };
+  /** Runs `purser` with a line as a shell would read it. */
+  const purser = async (
+    line: string,
+    { terminal = memoryTerminal(), env = {} }: {
+      terminal?: ReturnType<typeof memoryTerminal>;
+      env?: Record<string, string>;
+    } = {},
+  ): Promise<Outcome> => {
+    const code = await main(splitLine(line), {
+      terminal,
+      env: { PURSER_DB: ":memory:", ...env },
+      connect,
+      clock,
+    });
+    return { code, out: terminal.out, err: terminal.err };
+  };
+  return {
+    core,
+    clock,
+    purser,
+    get openConnections() {
+      return open;
+    },
+    [Symbol.asyncDispose]: () => core.close({ graceMs: 0 }),
+  };
+}

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { problemError } from "../client/mod.ts";
+import { PurserError } from "../errors.ts";
+import { memoryTerminal } from "./_memory_terminal.ts";
+import { reportError } from "./report_error.ts";
+import { UsageError } from "./usage_error.ts";
+
+function report(error: unknown, isJson = false): string {
+  const terminal = memoryTerminal();
+  reportError(error, terminal.stderr, isJson);
+  return terminal.err;
+}
+
+const PROBLEM = {
+  type: "about:blank",
+  title: "BudgetExceededError",
+  status: 402,
+  detail: "Cannot make the next model call of run run_1: it has cost $2 and its budget is $1",
+  instance: "/agents/a/runs",
+  code: "budget_exceeded",
+  details: { cost_usd_so_far: 2, budget_usd: 1 },
+  run_id: "run_1",
+  session_id: "ses_1",
+};
+
+Deno.test("reportError() writes one sentence, and where to look", () => {
+  assert.equal(report(new PurserError("not_found", "Cannot find agent x")), "error: Cannot find agent x\n");
+  assert.equal(
+    report(new UsageError("Cannot use it", "cost")),
+    "error: Cannot use it\nSee purser cost --help\n",
+  );
+  assert.equal(report(new UsageError("Cannot use it", "")), "error: Cannot use it\nSee purser --help\n");
+  assert.equal(
+    report(problemError(PROBLEM)),
+    `error: ${PROBLEM.detail}\nAll that happened up to there is kept in session ses_1: purser sessions show ses_1\n`,
+  );
+  assert.equal(
+    report(new TypeError("x is\x1b[31m undefined")),
+    "error: Internal error: x is\\x1b[31m undefined\n",
+  );
+});
+
+Deno.test("reportError() writes the problem object for --json, the API's own unchanged", () => {
+  assert.deepEqual(JSON.parse(report(problemError(PROBLEM), true)), PROBLEM);
+  assert.deepEqual(JSON.parse(report(new UsageError("Cannot use it", "cost"), true)), {
+    type: "about:blank",
+    title: "Bad usage",
+    status: 400,
+    detail: "Cannot use it",
+    code: "invalid",
+  });
+  assert.equal(JSON.parse(report(new TypeError("bug"), true)).code, "internal");
+});
