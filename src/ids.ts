@@ -1,7 +1,18 @@
 import type { Clock } from "./clock.ts";
 
 /** What an id names; it is the id's prefix. */
-export type IdKind = "run" | "ses" | "call" | "evt" | "msg" | "req" | "inst" | "rule" | "alert" | "dlv" | "key";
+export type IdKind =
+  | "run"
+  | "ses"
+  | "call"
+  | "evt"
+  | "msg"
+  | "req"
+  | "inst"
+  | "rule"
+  | "alert"
+  | "dlv"
+  | "key";
 
 /** Makes ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */
 export interface Ids {

@@ -78,7 +78,9 @@ export function roundUsd(value: number | string, what = "an amount in USD"): Nan
 /** Reads a price in USD per million tokens as pico-USD per token, rounded half to even. */
 export function parseUsdPerMillion(value: number | string, what = "a price"): PicoUsdPerToken {
   const { mantissa, scale } = parseDecimal(value, what);
-  return scale <= 6 ? mantissa * 10n ** BigInt(6 - scale) : divideHalfEven(mantissa, 10n ** BigInt(scale - 6));
+  return scale <= 6
+    ? mantissa * 10n ** BigInt(6 - scale)
+    : divideHalfEven(mantissa, 10n ** BigInt(scale - 6));
 }
 
 /** The exact decimal text of an amount in USD, without trailing zeros: `0.0001506`. */

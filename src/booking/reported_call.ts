@@ -34,6 +34,12 @@ export interface ReportedCall {
  */
 export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, index: number): ModelCall {
   const where = `[${index}]`;
+  for (const [field, text] of textsOf(report)) {
+    if (!text.isWellFormed() || text.includes("\0")) {
+      throw invalid(`${where}.${field}`, "it holds a character that a database can't keep");
+    }
+  }
+  if (report.at < 0) throw invalid(`${where}.at`, "it is before 1970");
   if (report.at > ctx.clock.now() + MAX_AHEAD_MS) {
     throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
   }
@@ -47,6 +53,18 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     ? ctx.prices.price({ provider: call.provider, model: call.model, at: call.at, usage: call.usage })
     : { costNanoUsd: reportedCost(costUsd, where), priceSource: REPORTED };
   return { ...call, ...price, isEstimated: false };
+}
+
+function textsOf(report: ReportedCall): [field: string, text: string][] {
+  return [
+    ["call_id", report.callId],
+    ["agent_id", report.agentId],
+    ["session_id", report.sessionId ?? ""],
+    ["run_id", report.runId ?? ""],
+    ["provider", report.provider],
+    ["model", report.model],
+    ...report.tools.map((tool, index): [string, string] => [`tools.${index}`, tool]),
+  ];
 }
 
 function reportedCost(costUsd: number, where: string): NanoUsd {

@@ -55,7 +55,7 @@ export function createRunPrinter(
     end(result) {
       if (isJson) return stdout.write(result.text + "\n");
       breakLine();
-      if (!isLive && result.output !== null) stdout.write(result.output.replace(/\n?$/, "\n"));
+      if (!isLive && result.output) stdout.write(result.output.replace(/\n?$/, "\n"));
       else if (isLive && !hasShown && result.output) stdout.write(escapeLines(result.output) + "\n");
       if (result.status !== "completed") {
         warn(`The run was ${result.status}`);

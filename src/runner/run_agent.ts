@@ -6,7 +6,7 @@ import { BudgetExceededError, messageOf, PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../money.ts";
-import { listMessages, type RunEnd, startRun } from "../sessions/mod.ts";
+import { listMessages, newMessage, type RunEnd, startRun } from "../sessions/mod.ts";
 import type { RunnerContext } from "./context.ts";
 import { explainModelError } from "./explain_model_error.ts";
 import { keepLease } from "./keep_lease.ts";
@@ -128,17 +128,13 @@ interface Place {
 }
 
 async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, input: string): Promise<void> {
-  const messageId = ctx.ids.next("msg");
+  const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
   const { eventCount } = await startRun(ctx, {
     ...place,
     model: agent.model,
     costBudgetNanoUsd: agent.costBudgetNanoUsd,
     budgetMode: agent.budgetMode,
-    input: {
-      id: messageId,
-      createdAt: ctx.clock.now(),
-      message: { role: "user", content: input },
-    },
+    input: message,
     inputText: input,
   });
   const at = toIso(ctx.clock.now());
@@ -151,7 +147,7 @@ async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, i
     type: "run.started",
     run_id: place.runId,
     seq: eventCount,
-    payload: { model: agent.model, input, message_id: messageId },
+    payload: { model: agent.model, input, message_id: message.id },
   });
 }
 

@@ -2,10 +2,16 @@ import { bookCall, publishEvents } from "../booking/mod.ts";
 import type { Grant } from "../budget/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { toUsd } from "../money.ts";
-import { endRun, type EventPlace, type NewEvent, type NewMessage, type RunEnd } from "../sessions/mod.ts";
+import {
+  endRun,
+  type EventPlace,
+  type NewEvent,
+  type NewMessage,
+  newMessage,
+  type RunEnd,
+} from "../sessions/mod.ts";
 import type { Answer } from "./answer.ts";
 import type { RunnerContext } from "./context.ts";
-import { toPlainMessage, toPlainValue } from "./plain_message.ts";
 
 /**
  * What happens in one run, gathered until the next booking takes it along: tool events and messages cost
@@ -37,9 +43,7 @@ export class RunLog {
   /** Keeps the messages of a complete step: an answer together with the results of its tools. */
   addMessages(messages: readonly { role: string; content: unknown }[]): void {
     const createdAt = this.ctx.clock.now();
-    for (const message of messages) {
-      this.#messages.push({ id: this.ctx.ids.next("msg"), createdAt, message: toPlainMessage(message) });
-    }
+    for (const message of messages) this.#messages.push(newMessage(this.ctx.ids, createdAt, message));
   }
 
   /** Books a call together with all that was gathered. */
@@ -85,7 +89,7 @@ function calledPayload(call: ModelCall, answer: Answer): Record<string, unknown>
     call_id: call.callId,
     provider: call.provider,
     model: call.model,
-    ...toPlainValue(answer) as Record<string, unknown>,
+    ...answer,
     input_tokens: usage.inputTokens,
     output_tokens: usage.outputTokens,
     cost_usd: call.costNanoUsd === null ? null : toUsd(call.costNanoUsd),

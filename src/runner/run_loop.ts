@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import { toPlainValue } from "./plain_message.ts";
+import { toPlainValue } from "../json.ts";
 import { leaveOnAbort } from "./leave_on_abort.ts";
 import type { RunLog } from "./run_log.ts";
 
@@ -65,7 +65,8 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
         if (type !== "tool-error" || returned.has(toolCallId!)) continue;
         log.add("tool.returned", { tool_call_id: toolCallId, tool_name: toolName, error: messageOf(error) });
       }
-      log.addMessages(step.response.messages);
+      // What a failed answer had begun is in the log; the session's messages stay such that a model can go on.
+      if (step.finishReason !== "error") log.addMessages(step.response.messages);
     },
   };
   const returned = new Set<string>();
@@ -91,6 +92,7 @@ function outcomeOf(text: string, finishReason: string): LoopOutcome {
 }
 
 interface StepEnd {
+  finishReason: string;
   content: readonly { type: string; toolCallId?: string; toolName?: string; error?: unknown }[];
   response: { messages: { role: string; content: unknown }[] };
 }

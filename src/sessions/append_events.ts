@@ -1,3 +1,4 @@
+import { toPlainJsonText } from "../json.ts";
 import type { Statement } from "../store/mod.ts";
 import type { NewEvent } from "./session_event.ts";
 
@@ -32,7 +33,7 @@ export function encodeEvents(events: readonly NewEvent[]): string {
       type,
       at,
       callId ?? null,
-      payload === undefined ? null : JSON.stringify(payload),
+      payload === undefined ? null : toPlainJsonText(payload),
     ]),
   );
 }

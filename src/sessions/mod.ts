@@ -2,7 +2,7 @@
 export { appendEvents, encodeEvents, type EventPlace } from "./append_events.ts";
 export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 export type { NewEvent, SessionEvent, SessionEventType } from "./session_event.ts";
-export type { NewMessage, SessionMessage } from "./session_message.ts";
+export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { type NewRun, startRun } from "./start_run.ts";
 export { keepProgress, type Progress, readRunState, renewLease, type RunState } from "./run_progress.ts";
 export { endRun, type RunEnd } from "./end_run.ts";

@@ -2,6 +2,7 @@ import type { Connection } from "../../client/mod.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../clock.ts";
 import type { CommandContext } from "../command.ts";
 import { type CostRow, type Grouping, GROUPINGS, readAllCosts, type Spend, sumRows } from "../cost_rows.ts";
+import { escapeText } from "../escape_text.ts";
 import { parseSince } from "../parse_since.ts";
 import { hasMore, printAnswer } from "../print_answer.ts";
 import { type CostLayout, nameOf, renderCosts, renderPeriods, unpricedWarning } from "../render_costs.ts";
@@ -69,7 +70,10 @@ async function printOverview(
 
   const since = (start: number): Spend => sumRows(days.filter((row) => Date.parse(row.day!) >= start));
   const names = [...agents.map((row) => nameOf(row, "agent")), ...models.map((row) => nameOf(row, "model"))];
-  const layout = { ...layoutOf(ctx), nameWidth: Math.min(30, Math.max(14, ...names.map(textWidth))) };
+  const layout = {
+    ...layoutOf(ctx),
+    nameWidth: Math.min(30, Math.max(14, ...names.map((name) => textWidth(escapeText(name))))),
+  };
   const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
   const parts = [renderPeriods([
     { name: "Today", spend: since(today) },

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import fc from "fast-check";
+import { toJsonText, toPlainJsonText, toPlainValue } from "./json.ts";
+
+Deno.test("toJsonText() replaces lone surrogates and keeps all other text", () => {
+  assert.equal(toJsonText({ a: ["x\ud83dy"], "k\udc00": "🙂" }), '{"a":["x\ufffdy"],"k\ufffd":"🙂"}');
+  assert.equal(toPlainJsonText("\ud800"), '"\ufffd"');
+  assert.equal(toPlainJsonText("a literal \\ud800"), '"a literal \\\\ud800"');
+});
+
+Deno.test("toJsonText() writes bytes as base64, in a Buffer too, and big integers as digits", () => {
+  assert.equal(toJsonText({ bytes: new Uint8Array([1, 2, 3]) }), '{"bytes":"AQID"}');
+  assert.equal(toJsonText([Buffer.from("hi"), 12345678901234567890n]), '["aGk=","12345678901234567890"]');
+});
+
+Deno.test("toPlainValue() turns what has no JSON form into text", () => {
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  assert.equal(toPlainValue(cycle), "[object Object]");
+  assert.equal(toPlainValue(undefined), null);
+  assert.equal(toPlainValue(() => 1), null);
+});
+
+Deno.test("toPlainJsonText() reads back as the value for any plain JSON", () => {
+  fc.assert(fc.property(fc.jsonValue(), (value) => {
+    const isWellFormed = JSON.stringify(value).isWellFormed() && !/\\ud[89a-f]/i.test(JSON.stringify(value));
+    fc.pre(isWellFormed);
+    assert.deepEqual(JSON.parse(toPlainJsonText(value)), JSON.parse(JSON.stringify(value)));
+  }));
+});

@@ -1,0 +1,447 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { bookCall, bookReportedCalls, MAX_AHEAD_MS, type ReportedCall } from "../src/booking/mod.ts";
+import { PurserError } from "../src/errors.ts";
+import { listCalls, listCosts, readRunCost, readRunUsage } from "../src/ledger/mod.ts";
+import { usageOf } from "../src/pricing/mod.ts";
+import {
+  getSession,
+  listAllEvents,
+  listMessages,
+  listSessionEvents,
+  newMessage,
+} from "../src/sessions/mod.ts";
+import type { Store } from "../src/store/mod.ts";
+import { beginRun, createBooking, dump, type TestBooking } from "./harness/booking.ts";
+import { databaseKinds } from "./harness/databases.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
+import { modelCall } from "./harness/model_calls.ts";
+
+const NOW = Date.parse("2026-11-21T09:30:00.000Z");
+
+function report(callId: string, fields: Partial<ReportedCall> = {}): ReportedCall {
+  return {
+    callId,
+    at: NOW,
+    agentId: "agent",
+    sessionId: null,
+    runId: null,
+    step: null,
+    tools: [],
+    provider: "local",
+    model: "priced",
+    usage: usageOf({ inputTokens: 10, outputTokens: 2 }),
+    durationMs: null,
+    ...fields,
+  };
+}
+
+const hasCode = (code: string, pattern = /./) => (error: unknown) =>
+  error instanceof PurserError && error.code === code && pattern.test(error.message);
+
+/** Every session's log counts from 1 without a gap, as its row says, and every booked call is told of once. */
+async function checkLog({ store }: { store: Store }): Promise<void> {
+  const gaps = await store.read({
+    sql: `SELECT s.session_id, s.event_count, count(e.seq), coalesce(max(e.seq), 0) FROM sessions s
+      LEFT JOIN events e ON e.session_id = s.session_id GROUP BY s.session_id
+      HAVING s.event_count <> count(e.seq) OR s.event_count <> coalesce(max(e.seq), 0)`,
+  });
+  assert.deepEqual(gaps.rows, []);
+  const untold = await store.read({
+    sql:
+      `SELECT c.call_id FROM calls c LEFT JOIN events e ON e.call_id = c.call_id AND e.type = 'cost.recorded'
+      GROUP BY c.call_id HAVING count(e.event_id) <> 1`,
+  });
+  assert.deepEqual(untold.rows, []);
+  const orphans = await store.read({
+    sql:
+      "SELECT call_id FROM events WHERE type = 'cost.recorded' AND call_id NOT IN (SELECT call_id FROM calls)",
+  });
+  assert.deepEqual(orphans.rows, []);
+}
+
+for (const kind of databaseKinds()) {
+  const { name, ignore } = kind;
+
+  function test(sentence: string, body: (ctx: TestBooking) => Promise<void>): void {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        const clock = eagerClock(NOW);
+        const ctx = await createBooking(await database.open({ clock }), { clock });
+        await body(ctx);
+        await checkLog(ctx);
+      },
+    });
+  }
+
+  test("a report is booked once, however often it comes", async (ctx) => {
+    const reports = [report("a"), report("b", { costUsd: 0.5 }), report("c", { model: "unknown" })];
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 3, duplicates: 0, unpriced: 1 });
+    const before = await dump(ctx.store);
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 3, unpriced: 0 });
+    assert.deepEqual(await bookReportedCalls(ctx, reports.slice(1)), {
+      booked: 0,
+      duplicates: 2,
+      unpriced: 0,
+    });
+    assert.deepEqual(await dump(ctx.store), before);
+    assert.deepEqual(await bookReportedCalls(ctx, [...reports, report("d")]), {
+      booked: 1,
+      duplicates: 3,
+      unpriced: 0,
+    });
+    assert.equal(ctx.published.filter((event) => event.type === "cost.recorded").length, 4);
+  });
+
+  test("an empty report books nothing", async (ctx) => {
+    const before = await dump(ctx.store);
+    assert.deepEqual(await bookReportedCalls(ctx, []), { booked: 0, duplicates: 0, unpriced: 0 });
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("a known call with other content is a conflict, and nothing of its report is written", async (ctx) => {
+    const known = report("known", {
+      sessionId: "ses",
+      runId: "run",
+      step: 1,
+      tools: ["t"],
+      durationMs: 5,
+      costUsd: 1,
+    });
+    await bookReportedCalls(ctx, [known]);
+    const before = await dump(ctx.store);
+    const others: Partial<ReportedCall>[] = [
+      { at: NOW - 1 },
+      { agentId: "other" },
+      { sessionId: null },
+      { sessionId: "other" },
+      { runId: null },
+      { step: 2 },
+      { step: null },
+      { tools: [] },
+      { tools: ["t", "t"] },
+      { provider: "openai" },
+      { model: "other" },
+      { usage: usageOf({ inputTokens: 11, outputTokens: 2 }) },
+      { usage: usageOf({ inputTokens: 10, outputTokens: 3 }) },
+      { usage: usageOf({ inputTokens: 10, outputTokens: 2, cacheReadTokens: 1 }) },
+      { usage: usageOf({ inputTokens: 10, outputTokens: 2, cacheWriteTokens: 1 }) },
+      { usage: usageOf({ inputTokens: 10, outputTokens: 2, reasoningTokens: 1 }) },
+      { costUsd: 1.000000001 },
+      { costUsd: undefined },
+      { durationMs: 6 },
+      { durationMs: null },
+    ];
+    for (const other of others) {
+      await assert.rejects(
+        bookReportedCalls(ctx, [report("new_1"), { ...known, ...other }, report("new_2")]),
+        hasCode("conflict", /Cannot book call known/),
+        JSON.stringify(other),
+      );
+    }
+    assert.deepEqual(await dump(ctx.store), before);
+    assert.equal(ctx.published.length, 1);
+  });
+
+  test("a call twice in one report counts once, and with two contents is a conflict", async (ctx) => {
+    assert.deepEqual(await bookReportedCalls(ctx, [report("a"), report("b"), report("a")]), {
+      booked: 2,
+      duplicates: 1,
+      unpriced: 0,
+    });
+    const before = await dump(ctx.store);
+    await assert.rejects(
+      bookReportedCalls(ctx, [report("c"), report("d"), report("c", { step: 1 })]),
+      hasCode("conflict", /call c: it is in this request/),
+    );
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("a thousand calls go in by one report", async (ctx) => {
+    await beginRun(ctx, { sessionId: "ses_known" });
+    const reports = Array.from({ length: 1_000 }, (_, i) =>
+      report(`call_${i}`, {
+        at: NOW - i * 60_000,
+        agentId: `agent_${i % 7}`,
+        sessionId: [null, "ses_known", "ses_unknown"][i % 3],
+        runId: i % 2 ? `run_${i % 11}` : null,
+        costUsd: i / 1_000,
+      }));
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 1_000, duplicates: 0, unpriced: 0 });
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 1_000, unpriced: 0 });
+    const { rows } = await ctx.store.read({ sql: "SELECT count(*), sum(cost_nano_usd) FROM calls" });
+    assert.deepEqual(rows[0], [1_000n, 499_500_000_000n]);
+    assert.equal((await getSession(ctx, "ses_known")).event_log_count, 2 + 333);
+  });
+
+  test("reports that come at the same time book each call once", async (ctx) => {
+    const reports = Array.from({ length: 20 }, (_, i) => report(`call_${i}`, { costUsd: 1, runId: "run" }));
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => bookReportedCalls(ctx, i % 2 ? reports : reports.slice(5))),
+    );
+    assert.equal(outcomes.reduce((sum, outcome) => sum + outcome.booked, 0), 20);
+    assert.equal(await readRunCost(ctx.store, "run"), 20_000_000_000n);
+    assert.equal(ctx.published.length, 20);
+  });
+
+  test("of two reports at once with different contents, one is booked and the other a conflict", async (ctx) => {
+    const outcomes = await Promise.allSettled([
+      bookReportedCalls(ctx, [report("x", { step: 1 }), report("a")]),
+      bookReportedCalls(ctx, [report("x", { step: 2 }), report("b")]),
+    ]);
+    assert.deepEqual(outcomes.map((outcome) => outcome.status).sort(), ["fulfilled", "rejected"]);
+    const refused = outcomes.find((outcome) => outcome.status === "rejected") as PromiseRejectedResult;
+    assert.ok(hasCode("conflict")(refused.reason));
+    const { rows } = await ctx.store.read({ sql: "SELECT count(*) FROM calls" });
+    assert.deepEqual(rows[0], [2n]);
+  });
+
+  test("a call of the future is refused, and with it its whole report", async (ctx) => {
+    const before = await dump(ctx.store);
+    await assert.rejects(
+      bookReportedCalls(ctx, [report("a"), report("b", { at: NOW + MAX_AHEAD_MS + 1 })]),
+      hasCode("invalid", /\[1\]\.at/),
+    );
+    assert.deepEqual(await dump(ctx.store), before);
+    await bookReportedCalls(ctx, [report("b", { at: NOW + MAX_AHEAD_MS })]);
+  });
+
+  test("what can't be true or kept is refused, naming it, and nothing is written", async (ctx) => {
+    const before = await dump(ctx.store);
+    const wrong: [RegExp, Partial<ReportedCall>][] = [
+      [/\[1\]\.at/, { at: -1 }],
+      [/\[1\]/, { usage: usageOf({ inputTokens: 1, cacheReadTokens: 2 }) }],
+      [/\[1\]/, { usage: usageOf({ inputTokens: -1 }) }],
+      [/\[1\]/, { usage: usageOf({ outputTokens: 1.5 }) }],
+      [/\[1\]\.cost_usd/, { costUsd: -0.1 }],
+      [/\[1\]\.cost_usd/, { costUsd: NaN }],
+      [/\[1\]\.cost_usd/, { costUsd: Infinity }],
+      [/\[1\]\.cost_usd/, { costUsd: 1e30 }],
+      [/\[1\]\.call_id/, { callId: "a\0b" }],
+      [/\[1\]\.call_id/, { callId: "\ud800" }],
+      [/\[1\]\.provider/, { provider: "a\0" }],
+      [/\[1\]\.model/, { model: "\udfff" }],
+      [/\[1\]\.tools\.1/, { tools: ["good", "\0"] }],
+    ];
+    for (const [pattern, fields] of wrong) {
+      await assert.rejects(
+        bookReportedCalls(ctx, [report("good"), report("bad", fields)]),
+        hasCode("invalid", pattern),
+        JSON.stringify(fields),
+      );
+    }
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("a reported cost is taken, rounded half to even; without one the call is priced", async (ctx) => {
+    const costs: [number | null | undefined, bigint | null, string][] = [
+      [0.0000000005, 0n, "reported"],
+      [0.0000000015, 2n, "reported"],
+      [0.0000000025, 2n, "reported"],
+      [0.00000000250001, 3n, "reported"],
+      [0.1 + 0.2, 300_000_000n, "reported"],
+      [0, 0n, "reported"],
+      [1e-12, 0n, "reported"],
+      [1e9, 10n ** 18n, "reported"],
+      [undefined, 18_000n, "config"],
+      [null, 18_000n, "config"],
+    ];
+    await bookReportedCalls(ctx, costs.map(([costUsd], i) => report(`call_${i}`, { costUsd })));
+    const { rows } = await ctx.store.read({
+      sql: "SELECT cost_nano_usd, price_source FROM calls ORDER BY cast(substr(call_id, 6) AS INTEGER)",
+    });
+    assert.deepEqual(rows, costs.map(([, nano, source]) => [nano, source]));
+  });
+
+  test("a reported call of a live run settles into the run's budget", async (ctx) => {
+    const place = await beginRun(ctx);
+    const budget = { limitNanoUsd: 1_000_000n, mode: "stop" as const };
+    const call = { inputTokens: { max: 1 }, outputTokens: 1, rates: null, estimateNanoUsd: 1_000n };
+    const first = await ctx.gate.admit({ runId: place.runId, budget, call });
+    assert.ok(first.go); // the run is known to the gate from here on
+    await bookReportedCalls(ctx, [
+      report("a", { runId: place.runId, sessionId: place.sessionId, costUsd: 0.001 }),
+    ]);
+    const second = await ctx.gate.admit({ runId: place.runId, budget, call });
+    assert.deepEqual(second, { go: false, reason: "spent", settledNanoUsd: 1_000_000n });
+    await ctx.gate.release(first.grant);
+    assert.equal((await readRunUsage(ctx.query, place.runId)).cost_usd, 0.001);
+  });
+
+  test("calls of a known session are in its log, others outside of any, and all in the ledger", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses_known" });
+    await bookReportedCalls(ctx, [
+      report("a", { sessionId: "ses_known", runId: place.runId }),
+      report("b", { sessionId: "ses_unknown" }),
+      report("c", { sessionId: "ses_known", runId: "run_elsewhere", agentId: "helper" }),
+      report("d"),
+      report("e", { sessionId: "ses_known", runId: place.runId }),
+    ]);
+    const log = await listSessionEvents(ctx, { sessionId: "ses_known", after: 0, limit: 100 });
+    assert.deepEqual(log.map((event) => event.seq), [1, 2, 3, 4, 5]);
+    assert.deepEqual(log.slice(2).map((event) => event.call_id).sort(), ["a", "c", "e"]);
+    for (const event of log.slice(2)) {
+      assert.equal(event.payload.call_id, event.call_id);
+      assert.equal(event.payload.cost_usd, 0.000018);
+      assert.equal(event.agent_id, event.payload.agent_id);
+      assert.equal(event.run_id, event.payload.run_id);
+    }
+    const all = await listAllEvents(ctx, { after: 0, limit: 100 });
+    const outside = all.filter((event) => event.session_id === null);
+    assert.deepEqual(outside.map((event) => [event.call_id, event.seq]).sort(), [["b", null], ["d", null]]);
+    assert.equal(outside.find((event) => event.call_id === "b")!.payload.session_id, "ses_unknown");
+    assert.equal((await listCalls(ctx.query, { sessionId: "ses_unknown", limit: 10 })).length, 1);
+    assert.equal((await listCosts(ctx.store, { groupBy: "session", limit: 10, offset: 0 })).length, 2);
+  });
+
+  test("bookCall books a run's call with its events and messages, and publishes them after the commit", async (ctx) => {
+    const place = await beginRun(ctx);
+    const at = ctx.clock.now();
+    const state = await bookCall(ctx, {
+      place,
+      call: modelCall({ callId: "a", ...place, at, costNanoUsd: 7n }),
+      progress: {
+        events: [{ type: "tool.called", at, payload: { tool_name: "t\0" } }, {
+          type: "model.called",
+          at,
+        }],
+        messages: [newMessage(ctx.ids, at, { role: "assistant", content: "zero \0 and 🚢" })],
+      },
+    });
+    assert.deepEqual(state, {
+      eventCount: 5,
+      holdsSession: true,
+      isCancelRequested: false,
+      settledNanoUsd: 7n,
+    });
+    assert.deepEqual(
+      ctx.published.map((event) => [event.type, event.seq]),
+      [["tool.called", 3], ["model.called", 4], ["cost.recorded", 5]],
+    );
+    const log = await listSessionEvents(ctx, { sessionId: place.sessionId, after: 2, limit: 10 });
+    assert.deepEqual(
+      log.map(({ type, seq, payload }) => ({ type, seq, payload })),
+      ctx.published.map((event) => ({
+        type: event.type,
+        seq: event.seq,
+        payload: event.payload,
+      })),
+    );
+    assert.equal((await getSession(ctx, place.sessionId)).message_count, 2);
+    assert.equal((await listMessages(ctx, place.sessionId))[1]!.content, "zero \0 and 🚢");
+  });
+
+  test("calls of one session that are booked at once have a log without gaps", async (ctx) => {
+    const place = await beginRun(ctx);
+    const at = ctx.clock.now();
+    const states = await Promise.all(Array.from({ length: 50 }, (_, i) =>
+      bookCall(ctx, {
+        place,
+        call: modelCall({ callId: `call_${i}`, ...place, at }),
+        progress: { events: [{ type: "model.called", at, payload: { i } }], messages: [] },
+      })));
+    assert.deepEqual(states.map((state) => state.eventCount), states.map((_, i) => 4 + 2 * i));
+    assert.equal(states.at(-1)!.settledNanoUsd, 50_000n);
+    for (const event of ctx.published.filter((event) => event.type === "cost.recorded")) {
+      const [logged] = await listSessionEvents(ctx, {
+        sessionId: place.sessionId,
+        after: event.seq! - 1,
+        limit: 1,
+      });
+      assert.equal(logged!.call_id, event.payload.call_id);
+    }
+  });
+
+  test("a call that is in the ledger already is refused with all that came with it", async (ctx) => {
+    const place = await beginRun(ctx);
+    const at = ctx.clock.now();
+    const booking = {
+      place,
+      call: modelCall({ callId: "a", ...place, at }),
+      progress: { events: [{ type: "model.called" as const, at }], messages: [] },
+    };
+    await bookCall(ctx, booking);
+    const before = await dump(ctx.store);
+    await assert.rejects(bookCall(ctx, booking));
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  Deno.test({
+    name: `${name}: any mix of reports leaves a ledger that adds up and a log without gaps`,
+    ignore,
+    fn: () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(
+            fc.array(
+              fc.record({
+                id: fc.nat({ max: 12 }),
+                sessionId: fc.constantFrom(null, "ses_known", "ses_unknown"),
+                runId: fc.constantFrom(null, "run_1", "run_2"),
+                agentId: fc.constantFrom("ann", "bob"),
+              }),
+              { maxLength: 8 },
+            ),
+            { maxLength: 6 },
+          ),
+          fc.boolean(),
+          async (requests, isConcurrent) => {
+            await using database = await kind.create();
+            const clock = eagerClock(NOW);
+            const ctx = await createBooking(await database.open({ clock }), { clock });
+            await beginRun(ctx, { sessionId: "ses_known" });
+            const send = async (request: typeof requests[number]) => {
+              try {
+                await bookReportedCalls(
+                  ctx,
+                  request.map(({ id, ...fields }) => report(`call_${id}`, { ...fields, costUsd: 1 })),
+                );
+              } catch (error) {
+                assert.ok(hasCode("conflict")(error), String(error));
+              }
+            };
+            if (isConcurrent) await Promise.all(requests.map(send));
+            else for (const request of requests) await send(request);
+            await checkLog(ctx);
+            const { rows } = await ctx.store.read({
+              sql:
+                `SELECT (SELECT coalesce(sum(cost_nano_usd), 0) FROM calls) - (SELECT coalesce(sum(cost_nano_usd), 0) FROM spend_totals),
+                (SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE run_id IS NOT NULL) - (SELECT coalesce(sum(cost_nano_usd), 0) FROM spend_runs),
+                (SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE session_id IS NOT NULL) - (SELECT coalesce(sum(cost_nano_usd), 0) FROM spend_sessions)`,
+            });
+            assert.deepEqual(rows[0], [0n, 0n, 0n]);
+          },
+        ),
+        { numRuns: name === "memory" ? 40 : 10 },
+      ),
+  });
+
+  if (name === "sqld") {
+    Deno.test({
+      name: "sqld: two instances that get the same report at once book it once",
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        const clock = eagerClock(NOW);
+        const instances: TestBooking[] = [];
+        for (let i = 0; i < 2; i++) {
+          instances.push(await createBooking(await database.open({ clock }), { clock }));
+        }
+        for (let round = 0; round < 5; round++) {
+          const reports = Array.from(
+            { length: 10 },
+            (_, i) => report(`call_${round}_${i}`, { runId: "run", costUsd: 1 }),
+          );
+          const outcomes = await Promise.all(instances.map((ctx) => bookReportedCalls(ctx, reports)));
+          assert.equal(outcomes[0]!.booked + outcomes[1]!.booked, 10);
+          assert.equal(outcomes[0]!.duplicates + outcomes[1]!.duplicates, 10);
+        }
+        assert.equal(await readRunCost(instances[0]!.store, "run"), 50_000_000_000n);
+        await checkLog(instances[0]!);
+      },
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import type { BookingContext } from "../../src/booking/mod.ts";
+import { type BudgetGate, createDatabaseGate, createMemoryGate } from "../../src/budget/mod.ts";
+import { type BusEvent, createBus } from "../../src/bus/mod.ts";
+import type { Clock } from "../../src/clock.ts";
+import { createIds } from "../../src/ids.ts";
+import { readRunCost } from "../../src/ledger/mod.ts";
+import type { Log, LogFields } from "../../src/log.ts";
+import { createPriceBook, type PriceBook, PriceOverride } from "../../src/pricing/mod.ts";
+import { newMessage, type NewRun, startRun } from "../../src/sessions/mod.ts";
+import { createQuery, type Store } from "../../src/store/mod.ts";
+import { eagerClock } from "./eager_clock.ts";
+
+/** A booking context over a store of the test's own, with what it has published and logged. */
+export interface TestBooking extends BookingContext {
+  published: BusEvent[];
+  errors: { message: string; fields?: LogFields }[];
+}
+
+/** 1 USD per million input tokens and 4 per million output: 1,000 and 4,000 nano-USD a token. */
+export const LOCAL_PRICE = PriceOverride.parse({
+  provider: "local",
+  model: "priced",
+  input_usd_per_million: 1,
+  output_usd_per_million: 4,
+});
+
+let prices: Promise<PriceBook> | undefined;
+
+/** What one process has for booking. `gate` is the one that fits the store, unless given. */
+export async function createBooking(
+  store: Store,
+  options: { clock?: Clock; gate?: "memory" | "database"; instanceId?: string } = {},
+): Promise<TestBooking> {
+  const clock = options.clock ?? eagerClock();
+  const ids = createIds(clock);
+  const errors: TestBooking["errors"] = [];
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (message, fields) => void errors.push({ message, fields }),
+  };
+  const bus = createBus(log);
+  const published: BusEvent[] = [];
+  bus.subscribe((event) => void published.push(event));
+  const newReservationId = () => ids.next("req");
+  const isShared = (options.gate ?? (store.kind === "remote" ? "database" : "memory")) === "database";
+  const gate: BudgetGate = isShared
+    ? createDatabaseGate({ store, clock, newReservationId })
+    : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId });
+  return {
+    store,
+    query: createQuery(store),
+    clock,
+    ids,
+    instanceId: options.instanceId ?? ids.next("inst"),
+    bus,
+    gate,
+    prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
+    log,
+    published,
+    errors,
+  };
+}
+
+/** Starts a run of `agent`, as the runner does. */
+export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
+  const place = {
+    sessionId: run.sessionId ?? ctx.ids.next("ses"),
+    runId: run.runId ?? ctx.ids.next("run"),
+    agentId: run.agentId ?? "agent",
+  };
+  const { eventCount } = await startRun(ctx, {
+    model: "local:priced",
+    costBudgetNanoUsd: null,
+    budgetMode: "stop",
+    inputText: "hello",
+    input: newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: "hello" }),
+    ...run,
+    ...place,
+  });
+  return { ...place, eventCount };
+}
+
+/** Everything that a database holds, table by table, to be compared. */
+export async function dump(store: Store): Promise<Record<string, unknown[][]>> {
+  const names = await store.read({
+    sql:
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'write_tokens' ORDER BY 1",
+  });
+  const tables = names.rows.map((row) => String(row[0])).filter((name) => !name.startsWith("libsql_"));
+  const results = await store.readAll(tables.map((name) => ({ sql: `SELECT * FROM ${name} ORDER BY 1, 2` })));
+  return Object.fromEntries(tables.map((name, index) => [name, results[index]!.rows]));
+}

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { answerTo } from "./harness/answers.ts";
+import { type ProviderRequest, startFakeProvider } from "./harness/fake_provider.ts";
+import { openTestPurser, rejection } from "./harness/test_purser.ts";
+
+const CALL = { id: "call_1", name: "calculator", input: { expression: "2+2" } };
+const SYSTEM = "You count.";
+
+/** What each provider must receive in the second run: the first run's four messages and the new question. */
+const SECOND_REQUEST: Record<string, { model: string; api: ProviderRequest["api"]; body: unknown }> = {
+  "OpenAI chat": {
+    model: "openai.chat:gpt-4o-mini",
+    api: "openai-chat",
+    body: {
+      messages: [
+        { role: "system", content: SYSTEM },
+        { role: "user", content: "What is 2+2?" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{
+            id: "call_1",
+            type: "function",
+            function: { name: "calculator", arguments: '{"expression":"2+2"}' },
+          }],
+        },
+        { role: "tool", tool_call_id: "call_1", content: '{"result":4}' },
+        { role: "assistant", content: "It is 4." },
+        { role: "user", content: "Sure?" },
+      ],
+    },
+  },
+  "OpenAI responses": {
+    model: "openai:gpt-4o-mini",
+    api: "openai-responses",
+    body: {
+      input: [
+        { role: "system", content: SYSTEM },
+        { role: "user", content: [{ type: "input_text", text: "What is 2+2?" }] },
+        { type: "item_reference", id: "fc_call_1" },
+        { type: "function_call_output", call_id: "call_1", output: '{"result":4}' },
+        { type: "item_reference", id: "msg_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b" },
+        { role: "user", content: [{ type: "input_text", text: "Sure?" }] },
+      ],
+    },
+  },
+  "Anthropic": {
+    model: "anthropic:claude-haiku-4-5",
+    api: "anthropic",
+    body: {
+      system: [{ type: "text", text: SYSTEM }],
+      messages: [
+        { role: "user", content: [{ type: "text", text: "What is 2+2?" }] },
+        {
+          role: "assistant",
+          content: [{ type: "tool_use", id: "call_1", name: "calculator", input: { expression: "2+2" } }],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: '{"result":4}' }] },
+        { role: "assistant", content: [{ type: "text", text: "It is 4." }] },
+        { role: "user", content: [{ type: "text", text: "Sure?" }] },
+      ],
+    },
+  },
+  "Gemini": {
+    model: "google:gemini-2.5-flash",
+    api: "google",
+    body: {
+      systemInstruction: { parts: [{ text: SYSTEM }] },
+      contents: [
+        { role: "user", parts: [{ text: "What is 2+2?" }] },
+        {
+          role: "model",
+          parts: [{ functionCall: { id: "call_1", name: "calculator", args: { expression: "2+2" } } }],
+        },
+        {
+          role: "user",
+          parts: [{
+            functionResponse: {
+              id: "call_1",
+              name: "calculator",
+              response: { name: "calculator", content: { result: 4 } },
+            },
+          }],
+        },
+        { role: "model", parts: [{ text: "It is 4." }] },
+        { role: "user", parts: [{ text: "Sure?" }] },
+      ],
+    },
+  },
+  "OpenAI-compatible": {
+    model: "local:my-model",
+    api: "openai-chat",
+    body: {
+      messages: [
+        { role: "system", content: SYSTEM },
+        { role: "user", content: "What is 2+2?" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{
+            id: "call_1",
+            type: "function",
+            function: { name: "calculator", arguments: '{"expression":"2+2"}' },
+          }],
+        },
+        { role: "tool", tool_call_id: "call_1", content: '{"result":4}' },
+        { role: "assistant", content: "It is 4." },
+        { role: "user", content: "Sure?" },
+      ],
+    },
+  },
+};
+
+for (const [name, { model, api, body }] of Object.entries(SECOND_REQUEST)) {
+  for (const more of [{}, { onPart() {} }]) {
+    const way = more.onPart ? "streamed" : "whole";
+    Deno.test(`${name} receives the whole session in its second run, tool call and result included, ${way}`, async () => {
+      await using fake = await startFakeProvider((request) => answerTo(request, { text: "It is 4." }));
+      await using purser = await openTestPurser({ fake });
+      fake.enqueue(answerTo({ api, model: "m" }, { toolCall: CALL }));
+      const agent = { model, tools: ["calculator"], systemPrompt: SYSTEM };
+      await purser.run(agent, "What is 2+2?", { sessionId: "s1", ...more });
+      await purser.run(agent, "Sure?", { sessionId: "s1", ...more });
+      assert.equal(fake.calls, 3);
+      const sent = fake.requests[2]!.body;
+      const wanted = Object.fromEntries(Object.keys(body as object).map((key) => [key, sent[key]]));
+      assert.deepEqual(wanted, body);
+    });
+  }
+}
+
+Deno.test("a session counts its messages and events over its runs", async () => {
+  await using purser = await openTestPurser();
+  await purser.api("PUT", "/agents/a", { model: "demo:echo" });
+  for (const input of ["One", "Two"]) {
+    await purser.api("POST", "/agents/a/runs", { input, session_id: "s1" });
+  }
+  const { body } = await purser.api("GET", "/sessions/s1");
+  assert.equal(body.message_count, 4);
+  assert.equal(body.event_log_count, 9);
+  assert.equal(body.status, "completed");
+  assert.equal(body.token_usage.model_calls, 2);
+});
+
+Deno.test("of two runs on one session at once the second is refused and nothing of it is kept", async () => {
+  await using purser = await openTestPurser();
+  await purser.api("PUT", "/agents/a", { model: "demo:echo" });
+  const answers = await Promise.all(
+    ["One", "Two"].map((input) => purser.api("POST", "/agents/a/runs", { input, session_id: "s1" })),
+  );
+  assert.deepEqual(answers.map(({ status }) => status), [200, 409]);
+  const problem = answers[1]!.body;
+  assert.equal(problem.code, "conflict");
+  assert.match(problem.detail, /^Cannot start a run on session s1: run run_\d+ is in progress/);
+  assert.deepEqual((await purser.messages("s1")).map(({ role }) => role), ["user", "assistant"]);
+  assert.deepEqual((await purser.events("s1")).map(({ seq }) => seq), [1, 2, 3, 4, 5]);
+});
+
+Deno.test("an agent cannot run on another agent's session", async () => {
+  await using purser = await openTestPurser();
+  await purser.run({ agentId: "owner" }, "Mine", { sessionId: "s1" });
+  const error = await rejection(purser.run({ agentId: "guest" }, "Mine now", { sessionId: "s1" }));
+  assert.equal(error.code, "conflict");
+  assert.match(error.message, /belongs to agent owner/);
+  assert.equal((await purser.messages("s1")).length, 2);
+});
+
+Deno.test("a session's id may be chosen, within the rule for names", async () => {
+  await using purser = await openTestPurser();
+  for (const sessionId of ["a", "A.b_c:d-9", "x".repeat(128), "constructor", "__proto__".slice(2)]) {
+    assert.equal((await purser.run({}, "Hi", { sessionId })).session_id, sessionId);
+  }
+  for (const sessionId of ["", "-a", "a b", "ä", "x".repeat(129), "a/b", "a\n"]) {
+    const error = await rejection(purser.run({}, "Hi", { sessionId }));
+    assert.equal(error.code, "invalid", sessionId);
+  }
+});
+
+Deno.test("sixteen runs at once, each on a session of its own, do not mix", async () => {
+  await using purser = await openTestPurser();
+  const results = await Promise.all(
+    Array.from(
+      { length: 16 },
+      (_, i) => purser.run({ tools: ["calculator"] }, `What is ${i} * 10?`, { sessionId: `s${i}` }),
+    ),
+  );
+  for (const [i, result] of results.entries()) {
+    assert.match(result.output!, new RegExp(`says ${i * 10}\\.`));
+    const events = await purser.events(`s${i}`);
+    assert.deepEqual(events.map(({ seq }) => seq), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert.equal(result.token_usage.model_calls, 2);
+  }
+  const { body } = await purser.api("GET", "/costs");
+  assert.equal(body[0].model_calls, 32);
+});
