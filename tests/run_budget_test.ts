@@ -169,7 +169,7 @@ for (const more of [{}, { onPart() {} }]) {
     assert.equal(fake.calls, 1);
     const overshot = (await purser.events("s1")).find(({ type }) => type === "budget.overshot")!;
     assert.equal(overshot.payload.cost_usd, "0.13503");
-    assert.match(error.message, /reported more than/);
+    assert.match(error.message, /cost more than its bound/);
     assert.ok(purser.logs.some(({ message }) => message.includes("reported more than")));
   });
 }

@@ -34,12 +34,18 @@ const SECOND_REQUEST: Record<string, { model: string; api: ProviderRequest["api"
     model: "openai:gpt-4o-mini",
     api: "openai-responses",
     body: {
+      store: false,
       input: [
         { role: "system", content: SYSTEM },
         { role: "user", content: [{ type: "input_text", text: "What is 2+2?" }] },
-        { type: "item_reference", id: "fc_call_1" },
+        {
+          type: "function_call",
+          call_id: "call_1",
+          name: "calculator",
+          arguments: '{"expression":"2+2"}',
+        },
         { type: "function_call_output", call_id: "call_1", output: '{"result":4}' },
-        { type: "item_reference", id: "msg_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b" },
+        { role: "assistant", content: "It is 4." },
         { role: "user", content: [{ type: "input_text", text: "Sure?" }] },
       ],
     },

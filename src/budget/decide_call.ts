@@ -48,8 +48,9 @@ export function decideCall(state: {
     if (settled + reserved >= limit) return { go: false, wait: true };
     return { go: true, reserveNanoUsd: call.estimateNanoUsd };
   }
-  if (call.rates === null || call.rates.output === null) return refuse("unpriced");
+  // First: where there is no bound, there is no tier, and so no price either.
   if (!("max" in call.inputTokens)) return refuse("unbounded");
+  if (call.rates === null || call.rates.output === null) return refuse("unpriced");
   const inputTokens = call.inputTokens.max;
   const wanted = worstCaseCost(call.rates, { inputTokens, outputTokens: call.outputTokens })!;
   if (settled + reserved + wanted <= limit) {

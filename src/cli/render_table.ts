@@ -60,6 +60,8 @@ export function renderTable<Row>(
 interface LaidColumn<Row> {
   column: Column<Row>;
   cells: string[];
+  /** The width of its texts. */
+  natural: number;
   width: number;
 }
 
@@ -70,13 +72,8 @@ function layOut<Row>(
 ): LaidColumn<Row>[] {
   let laid: LaidColumn<Row>[] = columns.map((column) => {
     const cells = column.stretch ? [] : rows.map((row) => escapeText(column.cell(row)));
-    const natural = Math.max(
-      textWidth(column.title),
-      column.atLeast ?? 0,
-      column.stretch?.min ?? 0,
-      ...cells.map(textWidth),
-    );
-    return { column, cells, width: natural };
+    const natural = Math.max(textWidth(column.title), column.stretch?.min ?? 0, ...cells.map(textWidth));
+    return { column, cells, natural, width: Math.max(natural, column.atLeast ?? 0) };
   });
   const gaps = () => GAP.length * (laid.length - 1);
   const excess = () => laid.reduce((sum, { width }) => sum + width, gaps()) - total;
@@ -91,6 +88,7 @@ function layOut<Row>(
     }
   };
   dropWhile(() => excess() > 0, 1);
+  for (const each of laid) each.width = Math.max(each.natural, Math.min(each.width, each.width - excess()));
   dropWhile(() => excessWhenCut() > 0, 0);
   while (excess() > 0) {
     // The widest gives first, so that several columns end up about equally narrow.

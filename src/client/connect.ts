@@ -56,9 +56,13 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
 
 function toServer(server: string, apiKey: string | undefined): Connection {
   const where = new URL(server).host;
+  const lost = (cause: unknown) =>
+    new PurserError("unavailable", `Cannot read the answer: the connection to the server at ${where} broke`, {
+      cause,
+    });
   const send = async (request: Request) => {
     try {
-      return await fetch(redirectTo(request, server, apiKey));
+      return withCheckedBody(await fetch(redirectTo(request, server, apiKey)), lost);
     } catch (error) {
       if ((error as Error)?.name === "AbortError") throw error;
       throw new PurserError("unavailable", `Cannot reach the server at ${where}: ${reasonOf(error)}`, {
@@ -132,26 +136,47 @@ async function isAnswering(owner: Owner): Promise<boolean> {
 /** Goes through the owner; when it has ended, finds the next one or becomes it. */
 function toOwner(options: ConnectOptions, path: string, owner: Owner): Connection {
   let next: Promise<Connection> | undefined;
+  const lost = (cause: unknown) =>
+    new PurserError(
+      "unavailable",
+      `Cannot tell how it ended: process ${owner.pid}, which owned database ${path}, ended meanwhile; ` +
+        "what it had booked is kept, see purser sessions list",
+      { cause },
+    );
   const send = async (request: Request): Promise<Response> => {
     if (next) return (await next).send(request);
     const spare = request.clone();
     try {
-      return await fetch(redirectTo(request, owner.url, owner.token));
+      return withCheckedBody(await fetch(redirectTo(request, owner.url, owner.token)), lost);
     } catch (error) {
       if (request.signal.aborted) throw error;
       if (!wasNeverSent(error) && request.method !== "GET") {
-        throw new PurserError(
-          "unavailable",
-          `Cannot tell how it ended: process ${owner.pid}, which owned database ${path}, ended meanwhile; ` +
-            "what it had booked is kept, see purser sessions list",
-          { cause: error },
-        );
+        throw lost(error);
       }
       next ??= toFile(options, path);
       return (await next).send(spare);
     }
   };
   return connection("owner", path, send, async () => await (await next)?.close());
+}
+
+/** A response whose body, should it break off half way, ends with an error that says what that means. */
+function withCheckedBody(response: Response, lost: (cause: unknown) => PurserError): Response {
+  if (response.body === null) return response;
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        throw (error as Error)?.name === "AbortError" ? error : lost(error);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return new Response(body, response);
 }
 
 /** Whether a request failed before it reached anybody, so that it may be sent again. */

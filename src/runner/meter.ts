@@ -49,10 +49,8 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     agentId: context.agentId,
     sessionId: context.sessionId ?? null,
     runId,
-    get budget() {
-      if (limitNanoUsd === null) return null;
-      return { limitNanoUsd: hasOvershot ? 0n : limitNanoUsd, mode: context.budgetMode ?? "stop" };
-    },
+    budget: limitNanoUsd === null ? null : { limitNanoUsd, mode: context.budgetMode ?? "stop" },
+    hasOvershot: () => hasOvershot,
     overshot(call, reservedNanoUsd) {
       hasOvershot = true;
       warnOfOvershoot(ctx, call, reservedNanoUsd);

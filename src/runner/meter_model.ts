@@ -14,6 +14,7 @@ import { type Answer, answerOf, textOf } from "./answer.ts";
 import { callBounds } from "./call_bounds.ts";
 import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
 import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
+import { overshotBudget } from "./overshoot.ts";
 
 /** Whose calls a metered model makes, and what becomes of them. */
 export interface Metering {
@@ -34,6 +35,8 @@ export interface Metering {
   lastCostNanoUsd?(): bigint | null;
   /** A strict call was reported to have used more than its bound. */
   overshot?(call: ModelCall, reservedNanoUsd: bigint): void;
+  /** Whether that has happened: the run's strict budget can't be kept, so no further call is made. */
+  hasOvershot?(): boolean;
   /** The number of the next step that is booked. */
   nextStep(): number;
 }
@@ -116,13 +119,15 @@ async function admit(
   if (budget) {
     const query = { provider, model: modelId, at: ctx.clock.now() };
     const call = callBounds(ctx.prices, query, budget, options, metering.lastCostNanoUsd?.() ?? null);
+    const hasOvershot = metering.hasOvershot?.() ?? false;
     const admission = await ctx.gate.admit({
       runId,
-      budget,
+      budget: hasOvershot ? { ...budget, limitNanoUsd: 0n } : budget,
       call,
       signal: options.abortSignal,
       hasNext: metering.isLoop,
     });
+    if (!admission.go && hasOvershot) throw overshotBudget(runId, budget, admission.settledNanoUsd);
     if (!admission.go) {
       const because = "unboundedBecause" in call.inputTokens ? call.inputTokens.unboundedBecause : undefined;
       throw budgetExceeded(runId, budget, { ...admission, because });

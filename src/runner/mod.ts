@@ -5,4 +5,4 @@ export type { RunPart, RunResult } from "./run_result.ts";
 export { cancelRun } from "./cancel_run.ts";
 export { meter, type MeterContext } from "./meter.ts";
 export { checkModelName, createModelResolver, type ModelResolver, type ResolvedModel } from "./models.ts";
-export { createToolbox, loadToolModules, type Toolbox } from "./tools.ts";
+export { createToolbox, loadToolModules, type Toolbox, type ToolKit } from "./tools.ts";

@@ -153,15 +153,13 @@ async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, i
 
 function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budget: Budget | null) {
   let hasOvershot = false;
-  const effective = () => (budget && hasOvershot ? { ...budget, limitNanoUsd: 0n } : budget);
   return meterModel(ctx, resolved.model, {
     provider: resolved.provider,
     modelId: resolved.modelId,
     ...log.place,
     isLoop: true,
-    get budget() {
-      return effective();
-    },
+    budget,
+    hasOvershot: () => hasOvershot,
     nextStep: () => log.steps + 1,
     lastCostNanoUsd: () => log.lastCostNanoUsd,
     book: (call, answer, grant) => log.book(call, answer, grant),

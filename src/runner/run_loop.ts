@@ -27,6 +27,12 @@ export interface LoopInput {
 /** How often the AI SDK repeats a call that failed in a passing way. */
 const MAX_RETRIES = 2;
 
+/**
+ * OpenAI's responses API would keep the answers, and the SDK would send references to them: a session that
+ * was restored elsewhere, or is older than what OpenAI keeps, could not go on. The session is sent whole.
+ */
+const WITHOUT_STORE = { openai: { store: false } };
+
 /** The AI SDK's tool loop: model, tools, model, … until an answer, `max_steps` or the signal. */
 export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { generateText, isStepCount, streamText } = await import("ai");
@@ -39,6 +45,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),
     abortSignal: input.signal,
     maxRetries: MAX_RETRIES,
+    ...(input.model.provider.endsWith(".responses") && { providerOptions: WITHOUT_STORE }),
     stopWhen: isStepCount(agent.maxSteps),
     onToolExecutionStart: (
       { toolCall }: { toolCall: { toolCallId: string; toolName: string; input: unknown } },

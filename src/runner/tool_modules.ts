@@ -3,6 +3,12 @@ import { messageOf, PurserError } from "../errors.ts";
 import { BUILT_IN_TOOLS } from "./builtin_tools.ts";
 import { findToolFault } from "./tool_fault.ts";
 
+/** What a module of tools is handed. */
+export interface ToolKit {
+  tool: typeof import("ai").tool;
+  z: typeof import("zod").z;
+}
+
 /**
  * Loads TypeScript modules from disk by absolute path, also beside a compiled binary. A module's default
  * export is `({ tool, z }) => ({ name: tool({…}) })`: what it needs is handed in, so it has no import to
@@ -26,7 +32,7 @@ export async function loadToolModules(paths: readonly string[]): Promise<ToolSet
   return Object.fromEntries(tools);
 }
 
-async function runModule(path: string, kit: Record<string, unknown>): Promise<object> {
+async function runModule(path: string, kit: ToolKit): Promise<object> {
   await checkFile(path);
   // Late, so that an edge bundle of the runner stands without Node's modules.
   const { pathToFileURL } = await import("node:url");

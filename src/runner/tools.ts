@@ -5,7 +5,7 @@ import { createBuiltInTools } from "./builtin_tools.ts";
 import { findToolFault } from "./tool_fault.ts";
 
 export { BUILT_IN_TOOLS } from "./builtin_tools.ts";
-export { loadToolModules } from "./tool_modules.ts";
+export { loadToolModules, type ToolKit } from "./tool_modules.ts";
 
 /** The tools that agents may name. */
 export interface Toolbox {

@@ -115,8 +115,6 @@ export class FileStore implements Store {
       }
       pragma(`synchronous = ${this.durability === "full" ? "FULL" : "NORMAL"}`);
       pragma("temp_store = MEMORY");
-      // A page that many commits touch goes back to the file once per checkpoint: the rarer, the less is written.
-      pragma("wal_autocheckpoint = 8000");
       pragma("cache_size = -65536");
       // Takes the lock now: a second process has to find out here, not in the middle of its work.
       connection.exec("BEGIN IMMEDIATE");

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers";
 import { type Clock, fixedClock } from "../../src/clock.ts";
 
 /** A clock that stands still except when somebody sleeps: then it jumps, so that no test waits. */
@@ -9,7 +10,7 @@ export function eagerClock(
     ...clock,
     async sleep(delayMs, signal) {
       // A macrotask, so that what others wait for can happen in between.
-      await new Promise<void>((resolve) => setTimeout(resolve, 0));
+      await new Promise<void>((resolve) => setImmediate(resolve));
       if (!signal?.aborted) clock.advance(delayMs);
     },
   };

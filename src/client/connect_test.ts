@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { fixedClock } from "../clock.ts";
+import { type Config, loadConfig } from "../config.ts";
+import { silentLog } from "../log.ts";
+import { connect, type Connection } from "./connect.ts";
+import { ownDatabase, type OwnedDatabase } from "./own_database.ts";
+import { readOwner, writeOwner } from "./owner_file.ts";
+
+async function inDirectory(test: (path: string, options: Options) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/purser.db`;
+  const config = await loadConfig({ env: { HOME: directory }, options: { dbUrl: path } });
+  const said: string[] = [];
+  try {
+    await test(path, { config, env: {}, log: silentLog, say: (line) => said.push(line), said });
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+type Options = {
+  config: Config;
+  env: Record<string, string>;
+  log: typeof silentLog;
+  say(line: string): void;
+  said: string[];
+};
+
+async function namesOf(connection: Connection): Promise<string[]> {
+  const agents = await (await connection.api.agents.$get()).json();
+  return agents.map((agent) => agent.name);
+}
+
+async function define(connection: Connection, name: string): Promise<void> {
+  await connection.api.agents[":agent_id"].$put({ param: { agent_id: name }, json: { model: "demo:echo" } });
+}
+
+Deno.test("connect() opens a file that nobody owns, and leaves it as it found it", () =>
+  inDirectory(async (path, options) => {
+    const connection = await connect(options);
+    assert.equal(connection.kind, "local");
+    await define(connection, "a");
+    assert.equal((await readOwner(path))?.pid, Deno.pid);
+    assert.equal((await Deno.stat(`${path}.owner.json`)).mode! & 0o777, 0o600);
+    await connection.close();
+    assert.equal(await readOwner(path), undefined);
+  }));
+
+Deno.test("connect() goes through the owner, and becomes the owner when that one ends", () =>
+  inDirectory(async (path, options) => {
+    const owner: OwnedDatabase = await ownDatabase(options);
+    const connection = await connect(options);
+    assert.equal(connection.kind, "owner");
+    await define(connection, "a");
+    const token = (await readOwner(path))!.token;
+    await owner.close();
+    await define(connection, "b");
+    assert.deepEqual(await namesOf(connection), ["a", "b"]);
+    assert.notEqual((await readOwner(path))!.token, token, "the new owner has a token of its own");
+    await connection.close();
+  }));
+
+Deno.test("connect() takes a file over whose owner was killed and left its note behind", () =>
+  inDirectory(async (path, options) => {
+    await writeOwner(path, { pid: 1, url: "http://127.0.0.1:1", token: "of a dead process" });
+    const connection = await connect(options);
+    assert.equal(connection.kind, "local");
+    await connection.close();
+  }));
+
+Deno.test("connect() names the process that owns a file and neither answers nor ends", () =>
+  inDirectory(async (path, options) => {
+    const owner = await ownDatabase(options);
+    await writeOwner(path, { pid: 4242, url: "http://127.0.0.1:1", token: "x" });
+    await assert.rejects(connect({ ...options, clock: fixedClock(0), patienceMs: 0 }), {
+      code: "unavailable",
+      message: /process 4242 owns it and has not answered/,
+    });
+    await owner.close();
+  }));
+
+Deno.test("an owner answers nobody without its token", () =>
+  inDirectory(async (path, options) => {
+    const owner = await ownDatabase(options);
+    const { url } = (await readOwner(path))!;
+    for (const headers of [{}, { authorization: "Bearer wrong" }] as HeadersInit[]) {
+      const response = await fetch(`${url}/agents`, { headers });
+      assert.equal(response.status, 401);
+      assert.equal((await response.json()).code, "unauthorized");
+    }
+    await owner.close();
+  }));
+
+Deno.test("connect() to a server that is not there says so without its key", () =>
+  inDirectory(async (_path, options) => {
+    const config = { ...options.config, server: "http://127.0.0.1:1", apiKey: "psr_secret" };
+    const connection = await connect({ ...options, config });
+    assert.equal(connection.kind, "remote");
+    await assert.rejects(connection.api.agents.$get(), (error: Error & { code: string }) => {
+      assert.equal(error.code, "unavailable");
+      assert.match(error.message, /Cannot reach the server at 127\.0\.0\.1:1/);
+      assert.ok(!JSON.stringify([error.message, String(error.cause)]).includes("psr_secret"));
+      return true;
+    });
+    await connection.close();
+  }));
+
+Deno.test("connect() gives a problem of the API as the error it tells of", () =>
+  inDirectory(async (_path, options) => {
+    const connection = await connect(options);
+    await assert.rejects(connection.api.agents[":agent_id"].$get({ param: { agent_id: "nobody" } }), {
+      name: "ProblemError",
+      code: "not_found",
+      message: "Cannot find agent nobody",
+    });
+    await connection.close();
+  }));

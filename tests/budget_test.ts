@@ -1,0 +1,472 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { Admission, CallBounds } from "../src/budget/mod.ts";
+import { BudgetExceededError } from "../src/errors.ts";
+import { readRunCost } from "../src/ledger/mod.ts";
+import { toUsd } from "../src/money.ts";
+import { meter } from "../src/runner/mod.ts";
+import { recoverRuns } from "../src/sessions/mod.ts";
+import type { Store } from "../src/store/mod.ts";
+import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
+import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
+
+/** Nano-USD a token of `local:priced`. */
+const INPUT_RATE = 1_000n;
+const OUTPUT_RATE = 4_000n;
+const RUN = "run_shared";
+
+const costOf = (answer: { inputTokens: number; outputTokens: number }) =>
+  BigInt(answer.inputTokens) * INPUT_RATE + BigInt(answer.outputTokens) * OUTPUT_RATE;
+
+async function countReservations(store: Store): Promise<number> {
+  return Number((await store.read({ sql: "SELECT count(*) FROM reservations" })).rows[0]![0]);
+}
+
+/** Fails if anything is still reserved: what is left of the budget must be free, to the last nano-USD. */
+async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Promise<void> {
+  assert.equal(await countReservations(ctx.store), 0);
+  const left = limitNanoUsd - await readRunCost(ctx.store, RUN);
+  if (left <= 0n) return;
+  const call: CallBounds = {
+    inputTokens: { max: Number(left) },
+    outputTokens: 0,
+    rates: { input: 1_000n, output: 1_000n },
+    estimateNanoUsd: 0n,
+  };
+  const giveUp = new AbortController();
+  let admission: Admission | undefined;
+  const admitted = ctx.gate.admit({
+    runId: RUN,
+    budget: { limitNanoUsd, mode: "strict" },
+    call,
+    signal: giveUp.signal,
+  }).then((answer) => void (admission = answer), () => {});
+  for (let i = 0; i < 500 && !admission; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+  giveUp.abort();
+  await admitted;
+  assert.ok(isGranted(admission), "something is still reserved");
+  await ctx.gate.release(admission.grant);
+  assert.equal(await countReservations(ctx.store), 0);
+}
+
+function isGranted(admission: Admission | undefined): admission is Admission & { go: true } {
+  return admission?.go === true;
+}
+
+interface Setting {
+  name: string;
+  ignore: boolean;
+  gate: "memory" | "database";
+  create(): Promise<TestDatabase>;
+}
+
+const kinds = databaseKinds();
+const settings: Setting[] = kinds.flatMap(({ name, ignore, create }): Setting[] => {
+  const database: Setting = { name: `database gate on ${name}`, ignore, gate: "database", create };
+  if (name === "sqld") return [database];
+  const memory: Setting = { name: `memory gate on ${name}`, ignore, gate: "memory", create };
+  return name === "memory" ? [memory, database] : [memory];
+});
+
+for (const { name, ignore, gate, create } of settings) {
+  interface Metered extends FakeModel {
+    ctx: TestBooking;
+    limit: bigint;
+    call(options?: { maxOutputTokens?: number; abortSignal?: AbortSignal; text?: string }): Promise<unknown>;
+  }
+
+  function test(
+    sentence: string,
+    options: { limit: bigint; mode: "stop" | "strict"; answer: AnswerCall },
+    body: (metered: Metered) => Promise<void>,
+  ): void {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await create();
+        await body(await open(database, options));
+      },
+    });
+  }
+
+  async function open(
+    database: TestDatabase,
+    { limit, mode, answer }: { limit: bigint; mode: "stop" | "strict"; answer: AnswerCall },
+  ): Promise<Metered> {
+    const ctx = await createBooking(await database.open(), { gate });
+    const fake = fakeModel(answer);
+    const model = meter(ctx, fake.model, {
+      agentId: "agent",
+      runId: RUN,
+      provider: "local",
+      costBudgetUsd: toUsd(limit),
+      budgetMode: mode,
+    });
+    return {
+      ...fake,
+      ctx,
+      limit,
+      call: ({ text = "hello", ...options } = {}) =>
+        Promise.resolve(model.doGenerate(callOptions(text, { maxOutputTokens: 100, ...options }))),
+    };
+  }
+
+  const small: AnswerCall = () => Promise.resolve({ inputTokens: 10, outputTokens: 10 });
+
+  for (const mode of ["stop", "strict"] as const) {
+    test(
+      `a ${mode} budget of nothing makes no call at all`,
+      { limit: 0n, mode, answer: small },
+      async (metered) => {
+        const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => metered.call()));
+        for (const outcome of outcomes) {
+          const { reason } = outcome as PromiseRejectedResult;
+          assert.ok(reason instanceof BudgetExceededError);
+          assert.deepEqual(reason.details, { cost_usd_so_far: 0, budget_usd: 0 });
+        }
+        assert.equal(metered.calls(), 0);
+        await checkAllFree(metered.ctx, metered.limit);
+      },
+    );
+
+    test(`a ${mode} call that fails at the provider gives its reservation back`, {
+      limit: 10_000_000n,
+      mode,
+      answer: () => Promise.reject(new Error("overloaded")),
+    }, async (metered) => {
+      await assert.rejects(metered.call(), /overloaded/);
+      await checkAllFree(metered.ctx, metered.limit);
+      assert.equal(await readRunCost(metered.ctx.store, RUN), 0n);
+    });
+
+    test(`a ${mode} call that is cancelled in flight gives its reservation back`, {
+      limit: 10_000_000n,
+      mode,
+      answer: async ({ abortSignal }) => {
+        await turns(1_000, abortSignal);
+        throw new Error("it was not cancelled");
+      },
+    }, async (metered) => {
+      const controller = new AbortController();
+      const call = metered.call({ abortSignal: controller.signal });
+      while (metered.calls() === 0) await turns(1);
+      controller.abort();
+      await assert.rejects(call, { name: "AbortError" });
+      await checkAllFree(metered.ctx, metered.limit);
+    });
+
+    test(`a ${mode} call that is cancelled before it begins is not made`, {
+      limit: 10_000_000n,
+      mode,
+      answer: small,
+    }, async (metered) => {
+      await assert.rejects(metered.call({ abortSignal: AbortSignal.abort() }), { name: "AbortError" });
+      assert.equal(metered.calls(), 0);
+      await checkAllFree(metered.ctx, metered.limit);
+    });
+
+    test(`a ${mode} call that waits for room and is cancelled leaves nothing behind, and the others go on`, {
+      // Room for one call at a time.
+      limit: mode === "stop" ? 1n : 2_000_000n,
+      mode,
+      answer: async () => {
+        await turns(20);
+        return { inputTokens: 0, outputTokens: 0 };
+      },
+    }, async (metered) => {
+      const controller = new AbortController();
+      const first = metered.call({ maxOutputTokens: 400 });
+      while (metered.calls() === 0) await turns(1);
+      const waiting = metered.call({ maxOutputTokens: 400, abortSignal: controller.signal });
+      const patient = metered.call({ maxOutputTokens: 400 });
+      await turns(3);
+      assert.equal(metered.calls(), 1);
+      controller.abort();
+      await assert.rejects(waiting, { name: "AbortError" });
+      await first;
+      await patient;
+      assert.equal(metered.calls(), 2);
+      await checkAllFree(metered.ctx, metered.limit);
+    });
+
+    test(`a ${mode} call that can't be booked gives its reservation back and is told of in the log`, {
+      limit: 10_000_000n,
+      mode,
+      answer: small,
+    }, async (metered) => {
+      const { ctx } = metered;
+      const write = ctx.store.write.bind(ctx.store);
+      ctx.store.write = (statements) =>
+        statements.some(({ sql }) => sql.startsWith("INSERT INTO calls"))
+          ? Promise.reject(new Error("gone"))
+          : write(statements);
+      await assert.rejects(metered.call());
+      ctx.store.write = write;
+      assert.match(ctx.errors[0]!.message, /could not be booked/);
+      await checkAllFree(ctx, metered.limit);
+    });
+  }
+
+  test("a stop budget refuses once it is reached exactly", {
+    limit: 3n * 50_000n,
+    mode: "stop",
+    answer: small, // costs 50,000
+  }, async (metered) => {
+    for (let i = 0; i < 3; i++) await metered.call();
+    await assert.rejects(metered.call(), (error) => {
+      assert.ok(error instanceof BudgetExceededError);
+      assert.deepEqual(error.details, { cost_usd_so_far: 0.00015, budget_usd: 0.00015 });
+      return true;
+    });
+    assert.equal(metered.calls(), 3);
+    await checkAllFree(metered.ctx, metered.limit);
+  });
+
+  test("a stop budget that is one nano-USD short of reached allows one more call", {
+    limit: 3n * 50_000n + 1n,
+    mode: "stop",
+    answer: small,
+  }, async (metered) => {
+    for (let i = 0; i < 4; i++) await metered.call();
+    await assert.rejects(metered.call(), BudgetExceededError);
+    assert.equal(metered.calls(), 4);
+  });
+
+  test("a strict budget lowers the output limit to what fits", {
+    limit: 2_000_000n,
+    mode: "strict",
+    answer: ({ maxOutputTokens }) => Promise.resolve({ inputTokens: 100, outputTokens: maxOutputTokens! }),
+  }, async (metered) => {
+    await metered.call({ maxOutputTokens: 100_000 });
+    const cost = await readRunCost(metered.ctx.store, RUN);
+    assert.ok(cost > 0n && cost <= metered.limit, String(cost));
+    assert.ok(cost < 100_000n * OUTPUT_RATE);
+    await checkAllFree(metered.ctx, metered.limit);
+  });
+
+  test("a strict budget refuses what can't be bounded, without a call", {
+    limit: 2_000_000n,
+    mode: "strict",
+    answer: small,
+  }, async (metered) => {
+    const ctx = metered.ctx;
+    const model = meter(ctx, fakeModel(small).model, {
+      agentId: "agent",
+      runId: RUN,
+      provider: "local",
+      costBudgetUsd: 1,
+      budgetMode: "strict",
+    });
+    const prompt = [{
+      role: "user" as const,
+      content: [{
+        type: "file" as const,
+        mediaType: "image/png",
+        data: { type: "url" as const, url: new URL("https://x.example/i.png") },
+      }],
+    }];
+    await assert.rejects(async () => await model.doGenerate({ prompt }), /holds a file \(image\/png\)/);
+    assert.equal(metered.calls(), 0);
+    await checkAllFree(ctx, metered.limit);
+  });
+
+  Deno.test({
+    name: `${name}: 64 strict calls at once never cost more than the budget, whatever becomes of them`,
+    ignore,
+    fn: () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.bigInt({ min: 0n, max: 30_000_000n }),
+          fc.array(
+            fc.record({
+              fate: fc.constantFrom("answer", "answer", "answer", "fail", "cancel", "cancel early"),
+              maxOutputTokens: fc.integer({ min: 1, max: 1_000 }),
+              share: fc.double({ min: 0, max: 1, noNaN: true }),
+              delay: fc.nat({ max: 4 }),
+            }),
+            { minLength: 64, maxLength: 64 },
+          ),
+          async (limit, plans) => {
+            await using database = await create();
+            let settled = 0n;
+            let inFlight = 0n;
+            const metered = await open(database, {
+              limit,
+              mode: "strict",
+              async answer(options) {
+                const plan = plans[Number((options.prompt[0]!.content[0] as { text: string }).text)]!;
+                const bound = new TextEncoder().encode(JSON.stringify([options.prompt, []])).length;
+                assert.ok(options.maxOutputTokens! >= 1 && options.maxOutputTokens! <= plan.maxOutputTokens);
+                const most = costOf({ inputTokens: bound, outputTokens: options.maxOutputTokens! });
+                inFlight += most;
+                assert.ok(settled + inFlight <= limit, "calls in flight could overshoot");
+                try {
+                  await turns(plan.delay, options.abortSignal);
+                  if (plan.fate === "fail") throw new Error("overloaded");
+                  const answer = {
+                    inputTokens: Math.floor(bound * plan.share),
+                    outputTokens: Math.ceil(options.maxOutputTokens! * plan.share),
+                  };
+                  settled += costOf(answer);
+                  return answer;
+                } finally {
+                  inFlight -= most;
+                }
+              },
+            });
+            const outcomes = await Promise.allSettled(plans.map(async (plan, index) => {
+              const controller = new AbortController();
+              const call = metered.call({
+                text: String(index),
+                maxOutputTokens: plan.maxOutputTokens,
+                abortSignal: controller.signal,
+              });
+              if (plan.fate === "cancel early") controller.abort();
+              if (plan.fate === "cancel") turns(plan.delay).then(() => controller.abort());
+              return await call;
+            }));
+            for (const outcome of outcomes) {
+              if (outcome.status === "fulfilled") continue;
+              const { reason } = outcome;
+              assert.ok(
+                reason instanceof BudgetExceededError || reason.name === "AbortError" ||
+                  reason.message === "overloaded",
+                String(reason),
+              );
+            }
+            const cost = await readRunCost(metered.ctx.store, RUN);
+            assert.equal(cost, settled);
+            assert.ok(cost <= limit, `${cost} of ${limit}`);
+            await checkAllFree(metered.ctx, limit);
+          },
+        ),
+        { numRuns: name.endsWith("sqld") ? 2 : 12 },
+      ),
+  });
+
+  Deno.test({
+    name: `${name}: 64 calls at once under a stop budget are refused only once it is reached`,
+    ignore,
+    fn: () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.bigInt({ min: 1n, max: 2_000_000n }),
+          fc.array(
+            fc.record({ tokens: fc.nat({ max: 40 }), delay: fc.nat({ max: 3 }), isFailing: fc.boolean() }),
+            {
+              minLength: 64,
+              maxLength: 64,
+            },
+          ),
+          async (limit, plans) => {
+            await using database = await create();
+            const metered = await open(database, {
+              limit,
+              mode: "stop",
+              async answer(_options, number) {
+                const plan = plans[number]!;
+                await turns(plan.delay);
+                if (plan.isFailing) throw new Error("overloaded");
+                return { inputTokens: plan.tokens, outputTokens: plan.tokens };
+              },
+            });
+            const outcomes = await Promise.allSettled(plans.map(() => metered.call()));
+            for (const outcome of outcomes) {
+              if (outcome.status === "fulfilled" || !(outcome.reason instanceof BudgetExceededError)) {
+                continue;
+              }
+              assert.ok(outcome.reason.details.cost_usd_so_far >= toUsd(limit));
+            }
+            const made = metered.calls();
+            const refused = outcomes.filter((outcome) =>
+              outcome.status === "rejected" && outcome.reason instanceof BudgetExceededError
+            ).length;
+            assert.equal(made + refused, 64);
+            if (refused > 0) {
+              assert.ok(await readRunCost(metered.ctx.store, RUN) >= limit);
+            }
+            await checkAllFree(metered.ctx, limit);
+          },
+        ),
+        { numRuns: name.endsWith("sqld") ? 2 : 12 },
+      ),
+  });
+
+  test("a strict call that is reported to have used more than its bound is booked in full, and the last", {
+    limit: 10_000_000n,
+    mode: "strict",
+    answer: () => Promise.resolve({ inputTokens: 10, outputTokens: 1_000 }),
+  }, async (metered) => {
+    await metered.call({ maxOutputTokens: 10 });
+    assert.equal(await readRunCost(metered.ctx.store, RUN), 4_010_000n);
+    await assert.rejects(metered.call({ maxOutputTokens: 10 }), BudgetExceededError);
+    assert.equal(metered.calls(), 1);
+    await checkAllFree(metered.ctx, metered.limit);
+  });
+
+  test("a call in flight when the process dies holds nothing after the recovery", {
+    limit: 2_000_000n,
+    mode: "strict",
+    answer: small,
+  }, async ({ ctx }) => {
+    await beginRun(ctx, { runId: RUN });
+    const budget = { limitNanoUsd: 2_000_000n, mode: "strict" as const };
+    const call: CallBounds = {
+      inputTokens: { max: 1_000_000 },
+      outputTokens: 0,
+      rates: { input: 1_000n, output: 1_000n },
+      estimateNanoUsd: 0n,
+    };
+    assert.ok((await ctx.gate.admit({ runId: RUN, budget, call })).go);
+    // Dead: its process is gone, and on a shared database its lease has run out.
+    await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 0" }]);
+    const next = await createBooking(ctx.store, { gate });
+    assert.deepEqual(await recoverRuns(next), [RUN]);
+    await checkAllFree(next, budget.limitNanoUsd);
+  });
+}
+
+for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sqld")) {
+  Deno.test({
+    name: `${name}: two instances share a run's strict budget, and never overshoot it together`,
+    ignore,
+    fn: () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.bigInt({ min: 0n, max: 20_000_000n }),
+          fc.array(fc.integer({ min: 1, max: 800 }), { minLength: 40, maxLength: 40 }),
+          async (limit, limits) => {
+            await using database = await create();
+            const models: ReturnType<typeof meter>[] = [];
+            const contexts: TestBooking[] = [];
+            for (let i = 0; i < 2; i++) {
+              const ctx = await createBooking(await database.open(), { gate: "database" });
+              contexts.push(ctx);
+              const fake = fakeModel(async ({ maxOutputTokens }, number) => {
+                await turns(number % 3);
+                return { inputTokens: 50, outputTokens: maxOutputTokens! };
+              });
+              models.push(meter(ctx, fake.model, {
+                agentId: "agent",
+                runId: RUN,
+                provider: "local",
+                costBudgetUsd: toUsd(limit),
+                budgetMode: "strict",
+              }));
+            }
+            const outcomes = await Promise.allSettled(limits.map(async (maxOutputTokens, i) =>
+              await models[i % 2]!.doGenerate(callOptions("hello", { maxOutputTokens }))
+            ));
+            for (const outcome of outcomes) {
+              assert.ok(outcome.status === "fulfilled" || outcome.reason instanceof BudgetExceededError);
+            }
+            assert.ok(await readRunCost(contexts[0]!.store, RUN) <= limit);
+            await checkAllFree(contexts[1]!, limit);
+          },
+        ),
+        { numRuns: 3 },
+      ),
+  });
+}

@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { readEnvironment } from "../src/config.ts";
+import { VERSION } from "../src/version.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
+
+/** The real CLI in processes of its own, over a file. */
+
+const CLI = fileURLToPath(new URL("../cli.ts", import.meta.url));
+
+interface Place extends AsyncDisposable {
+  folder: string;
+  env: Record<string, string>;
+}
+
+/** A machine on which Purser has never run. */
+async function newPlace(): Promise<Place> {
+  const folder = await Deno.makeTempDir({ prefix: "purser_cli_" });
+  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const env = {
+    PATH,
+    HOME,
+    ...(DENO_DIR && { DENO_DIR }),
+    XDG_CONFIG_HOME: folder,
+    XDG_DATA_HOME: folder,
+    PURSER_DB: `${folder}/books.db`,
+  };
+  return { folder, env, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+}
+
+function start(place: Place, args: string[], stdin: "piped" | "null" = "null"): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", CLI, ...args],
+    clearEnv: true,
+    env: place.env,
+    stdin,
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+async function purser(place: Place, args: string[], stdin?: string) {
+  const child = start(place, args, stdin === undefined ? "null" : "piped");
+  if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
+  const { code, stdout, stderr } = await child.output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+Deno.test("purser tells its help and its version", async () => {
+  await using place = await newPlace();
+  const help = await purser(place, ["--help"]);
+  assert.equal(help.code, 0);
+  assert.match(help.out, /^Purser runs LLM agents.*\n[^]*Usage: purser COMMAND \[OPTIONS\]/);
+  assert.equal(help.err, "");
+  assert.deepEqual(await purser(place, ["--version"]), { code: 0, out: `purser ${VERSION}\n`, err: "" });
+});
+
+Deno.test("purser defines, runs and removes agents over a file, and tells what they cost", async () => {
+  await using place = await newPlace();
+  const set = await purser(place, [
+    "agents",
+    "set",
+    "helper",
+    "--model",
+    "demo:echo",
+    "--tool",
+    "calculator",
+  ]);
+  assert.deepEqual(set, {
+    code: 0,
+    out: "Created agent helper: demo:echo, no budget, tools calculator\n",
+    err: "",
+  });
+  assert.match((await purser(place, ["agents", "list"])).out, /^AGENT .*\nhelper {2}demo:echo .*\n$/);
+
+  const run = await purser(place, ["run", "helper", "What is 17 * 23?", "--session", "first"]);
+  assert.equal(run.code, 0);
+  assert.equal(run.out, "You said: What is 17 * 23?\nThe calculator says 391.\n");
+  assert.match(run.err, /^2 steps · .* · \$0\.\d+ · first\n$/);
+
+  const fromStdin = await purser(place, ["run", "helper", "-", "--session", "first"], "line one\nline two\n");
+  assert.equal(fromStdin.out, "You said: line one\nline two\n");
+
+  const json = await purser(place, ["run", "helper", "hi", "--json"]);
+  assert.equal(JSON.parse(json.out).output, "You said: hi");
+  assert.equal(json.err, "");
+
+  const show = JSON.parse((await purser(place, ["agents", "show", "helper", "--json"])).out);
+  assert.equal(show.token_usage.model_calls, 4);
+  assert.match(
+    (await purser(place, ["cost"])).out,
+    /^SPENDING \(UTC\) .*\nToday .* 4 [^]*By model, the last 30 days\n/,
+  );
+
+  assert.equal((await purser(place, ["agents", "remove", "helper"])).code, 0);
+  assert.deepEqual(await purser(place, ["agents", "show", "helper"]), {
+    code: 3,
+    out: "",
+    err: "error: Cannot find agent helper\n",
+  });
+});
+
+Deno.test("purser ends with 5 when the budget is exceeded, and keeps the session", async () => {
+  await using place = await newPlace();
+  await purser(place, "agents set looper --model demo:loop --tool calculator --budget 0.0002".split(" "));
+  const { code, out, err } = await purser(place, ["run", "looper", "go", "--session", "first"]);
+  assert.equal(code, 5);
+  assert.equal(out, "");
+  assert.match(
+    err,
+    /^error: .* it has cost \$0\.000\d+ and its budget is \$0\.0002\n.*purser sessions show first\n$/,
+  );
+  assert.match((await purser(place, ["sessions", "show", "first"])).out, /^Status {7}budget_exceeded$/m);
+});
+
+Deno.test("purser ends with 2 on bad usage, and says what was meant", async () => {
+  await using place = await newPlace();
+  const { code, out, err } = await purser(place, ["agents", "lst"]);
+  assert.deepEqual({ code, out }, { code: 2, out: "" });
+  assert.match(err, /did you mean agents list\?/);
+  const json = await purser(place, ["cost", "--jsn", "--json"]);
+  assert.equal(json.code, 2);
+  assert.equal(JSON.parse(json.err).code, "invalid");
+});
+
+Deno.test("commands side by side on one file all work", async () => {
+  await using place = await newPlace();
+  await purser(place, "agents set looper --model demo:loop --tool calculator --max-steps 200".split(" "));
+  const runs = ["run", "looper", "100 times"];
+  const all = await Promise.all([
+    purser(place, [...runs, "--session", "one"]),
+    purser(place, [...runs, "--session", "two"]),
+    purser(place, ["cost"]),
+  ]);
+  for (const { code, err } of all) assert.equal(code, 0, err);
+  const costs = JSON.parse((await purser(place, ["cost", "--by", "session", "--json"])).out);
+  assert.deepEqual(
+    costs.map((row: { session_id: string; model_calls: number }) => [row.session_id, row.model_calls]).sort(),
+    [["one", 101], ["two", 101]],
+  );
+});
+
+/** A provider that never answers, and an agent that asks it. */
+async function withHangingAgent(place: Place, test: (asked: Promise<void>) => Promise<void>): Promise<void> {
+  const asked = Promise.withResolvers<void>();
+  await using provider = await startFakeProvider(() => {
+    asked.resolve();
+    return { hang: true };
+  });
+  await Deno.mkdir(`${place.folder}/purser`, { recursive: true });
+  await Deno.writeTextFile(
+    `${place.folder}/purser/purser.json`,
+    JSON.stringify({ providers: { slow: { base_url: provider.baseUrls.compatible } } }),
+  );
+  assert.equal((await purser(place, ["agents", "set", "sleeper", "--model", "slow:model"])).code, 0);
+  await test(asked.promise);
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.test(`${signal} cancels a run and ends with 130`, async () => {
+    await using place = await newPlace();
+    await withHangingAgent(place, async (asked) => {
+      const child = start(place, ["run", "sleeper", "hi", "--session", "first"]);
+      await asked;
+      child.kill(signal);
+      const { code, stderr } = await child.output();
+      assert.equal(code, 130);
+      assert.match(
+        new TextDecoder().decode(stderr),
+        /^Cancelling the run; .*\nwarning: The run was cancelled\n/,
+      );
+      const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
+      assert.equal(session.status, "cancelled");
+    });
+  });
+}
+
+Deno.test("Ctrl-C cancels a run that the file's owner carries out", async () => {
+  await using place = await newPlace();
+  await withHangingAgent(place, async (asked) => {
+    const server = start(place, ["serve", "--port", "0"]);
+    const told = await firstText(server.stderr);
+    assert.match(told, /^Purser answers at http:\/\/127\.0\.0\.1:\d+ /);
+    const child = start(place, ["run", "sleeper", "hi", "--session", "first"]);
+    await asked;
+    child.kill("SIGINT");
+    assert.equal((await child.output()).code, 130);
+    const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
+    assert.equal(session.status, "cancelled");
+    server.kill("SIGTERM");
+    assert.equal((await server.status).code, 0);
+    await server.stdout.cancel();
+  });
+});
+
+/** What a process writes first; the rest is read and forgotten, so that it never waits. */
+async function firstText(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const reader = stream.getReader();
+  const { value } = await reader.read();
+  (async () => {
+    while (!(await reader.read()).done);
+  })();
+  return new TextDecoder().decode(value);
+}
+
+Deno.test("a reader that goes away ends a command quietly", async () => {
+  await using place = await newPlace();
+  const child = start(place, ["--help"]);
+  await child.stdout.cancel();
+  const { code } = await child.status;
+  assert.equal(code, 0);
+  assert.equal(await new Response(child.stderr).text(), "");
+});
+
+Deno.test("the demo tells its whole story in a few lines", async () => {
+  await using place = await newPlace();
+  const demo = fileURLToPath(new URL("../examples/demo.ts", import.meta.url));
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", demo],
+    clearEnv: true,
+    env: { ...place.env, TMPDIR: place.folder },
+  }).output();
+  const out = new TextDecoder().decode(stdout);
+  assert.equal(code, 0);
+  assert.equal(new TextDecoder().decode(stderr), "");
+  assert.match(out, /The calculator says 391\./);
+  assert.match(out, /error: Cannot make the next model call .* its budget is \$0\.0002\n[^]*\(exit code 5\)/);
+  assert.match(out, /\$ purser cost --by agent\nAGENT .*\nlooper /);
+  assert.ok(out.split("\n").length <= 46, `${out.split("\n").length} lines`);
+});

@@ -1,0 +1,58 @@
+import { setImmediate } from "node:timers";
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+
+/** What a fake provider answers: the tokens it has counted. */
+export interface FakeAnswer {
+  inputTokens: number;
+  outputTokens: number;
+}
+
+/** A model `local:priced` whose calls are answered by the test; it counts them. */
+export interface FakeModel {
+  model: LanguageModelV4;
+  calls: () => number;
+}
+
+/** The answer to a call, whose number counts from 0. What it throws is the provider's error. */
+export type AnswerCall = (options: LanguageModelV4CallOptions, number: number) => Promise<FakeAnswer>;
+
+export function fakeModel(answer: AnswerCall): FakeModel {
+  let calls = 0;
+  const model: LanguageModelV4 = {
+    specificationVersion: "v4",
+    provider: "local.chat",
+    modelId: "priced",
+    supportedUrls: {},
+    async doGenerate(options) {
+      const { inputTokens, outputTokens } = await answer(options, calls++);
+      return {
+        content: [{ type: "text", text: "hello" }],
+        finishReason: { unified: "stop", raw: "stop" },
+        usage: {
+          inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
+          outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
+        },
+        warnings: [],
+      };
+    },
+    doStream: () => Promise.reject(new Error("this model does not stream")),
+  };
+  return { model, calls: () => calls };
+}
+
+/** A call of one user message. */
+export function callOptions(
+  text: string,
+  options: Pick<LanguageModelV4CallOptions, "maxOutputTokens" | "abortSignal"> = {},
+): LanguageModelV4CallOptions {
+  return { prompt: [{ role: "user", content: [{ type: "text", text }] }], ...options };
+}
+
+/** Lets everything that is ready happen, so many times over; ends early when the signal aborts. */
+export async function turns(count: number, signal?: AbortSignal): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  signal?.throwIfAborted();
+}
