@@ -1,4 +1,5 @@
-import type { ConfigFile, PriceOverride } from "./config/schema.ts";
+import type { ConfigFile } from "./config/schema.ts";
+import type { PriceOverride } from "./price_override.ts";
 import { findConfigFile, findDataFile, type Platform } from "./config/directories.ts";
 import { messageOf, PurserError } from "./errors.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";

@@ -232,17 +232,17 @@ Deno.test("loadConfig() says path and reason of every wrong setting", async () =
     [
       `{"prices": [{"provider": "a", "model": "b", "input_usd_per_million": 0.0000001, ` +
       `"output_usd_per_million": -1}]}`,
-      "prices[0].input_usd_per_million: has more than six decimals; " +
-      "prices[0].output_usd_per_million: Too small: expected number to be >=0",
+      "prices[0].input_usd_per_million: must have at most six decimals; " +
+      "prices[0].output_usd_per_million: must not be negative",
     ],
     [
       `{"prices": [{"provider": "a", "model": "b", "input_usd_per_million": 1, ` +
       `"output_usd_per_million": 1, "from": "soon"}]}`,
-      "prices[0].from: Invalid ISO date",
+      "prices[0].from: must be a date such as 2026-01-01",
     ],
     [
       `{"prices": [${price}, ${price}]}`,
-      "prices[1]: repeats provider, model and from of an earlier price",
+      "prices[1]: repeats the provider, model, from and service_tier of an earlier price",
     ],
   ];
   for (const [file, reason] of cases) assert.equal(await refusal(file), reason);

@@ -8,6 +8,7 @@ export const STATUS = {
   budget_exceeded: 402,
   forbidden: 403,
   not_found: 404,
+  method_not_allowed: 405,
   conflict: 409,
   precondition_failed: 412,
   too_large: 413,

@@ -194,6 +194,24 @@ Deno.test("Ctrl-C cancels a run that the file's owner carries out", async () => 
   });
 });
 
+Deno.test("serve takes a file over from a command that ends, and Ctrl-C ends it while it waits", async () => {
+  await using place = await newPlace();
+  const first = start(place, ["serve", "--port", "0"]);
+  assert.match(await firstText(first.stderr), /^Purser answers at /);
+  const second = start(place, ["serve", "--port", "0"]);
+  const told = firstText(second.stderr);
+  const third = start(place, ["serve", "--port", "0"]);
+  await third.stderr.cancel();
+  third.kill("SIGINT");
+  assert.notEqual((await third.status).code, 0);
+  first.kill("SIGINT");
+  assert.equal((await first.status).code, 0);
+  assert.match(await told, /^Purser answers at /);
+  second.kill("SIGINT");
+  assert.equal((await second.status).code, 0);
+  await Promise.all([first, second, third].map(({ stdout }) => stdout.cancel()));
+});
+
 /** What a process writes first; the rest is read and forgotten, so that it never waits. */
 async function firstText(stream: ReadableStream<Uint8Array>): Promise<string> {
   const reader = stream.getReader();

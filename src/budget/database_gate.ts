@@ -12,7 +12,8 @@ import { type Budget, type CallDecision, decideCall } from "./decide_call.ts";
 /** A reservation that nobody gave back, because its instance died outside a run, counts no longer than this. */
 export const RESERVATION_MS = 15 * 60_000;
 
-const POLL_MS = 50;
+const FIRST_POLL_MS = 50;
+const LONGEST_POLL_MS = 500;
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 const SETTLED = "SELECT coalesce((SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?1), 0)";
 const RESERVED =
@@ -61,13 +62,25 @@ export function createDatabaseGate(options: {
     };
   }
 
+  function freeAhead(runId: string): Statement[] {
+    const grants = ahead.get(runId) ?? [];
+    ahead.delete(runId);
+    return grants.map((grant) => ({ sql: FREE, args: [grant.reservationId] }));
+  }
+
   return {
     async admit(request: CallRequest): Promise<Admission> {
       const { runId, budget, call, signal } = request;
       signal?.throwIfAborted();
-      const early = request.hasNext ? ahead.get(runId)?.pop() : undefined;
-      if (early) return { go: true, grant: early };
+      if (request.hasNext) {
+        const early = ahead.get(runId)?.pop();
+        if (early) return { go: true, grant: early };
+      } else if (ahead.get(runId)?.length) {
+        // The loop may be in a tool that waits for this very call, and would keep its room from it.
+        await store.write(freeAhead(runId));
+      }
       let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n };
+      let delayMs = FIRST_POLL_MS;
       for (;;) {
         signal?.throwIfAborted();
         const decision = decideCall({ budget, ...state, call });
@@ -81,7 +94,8 @@ export function createDatabaseGate(options: {
           const settled = firstInteger(await store.read({ sql: SETTLED, args: [runId] }));
           return { go: false, reason: decision.reason, settledNanoUsd: settled };
         }
-        await clock.sleep(POLL_MS, signal);
+        await clock.sleep(delayMs, signal);
+        delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
         const [settled, reserved] = await store.readAll([
           { sql: SETTLED, args: [runId] },
@@ -116,11 +130,7 @@ export function createDatabaseGate(options: {
     async release(grant) {
       await store.write([{ sql: FREE, args: [grant.reservationId] }]);
     },
-    leave(runId) {
-      const waiting = ahead.get(runId) ?? [];
-      ahead.delete(runId);
-      return waiting.map((grant) => ({ sql: FREE, args: [grant.reservationId] }));
-    },
+    leave: freeAhead,
     settle() {},
   };
 }

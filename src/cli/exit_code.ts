@@ -22,6 +22,7 @@ const EXIT_OF = {
   budget_exceeded: EXIT.budgetExceeded,
   forbidden: EXIT.notAllowed,
   not_found: EXIT.notFound,
+  method_not_allowed: EXIT.failed,
   conflict: EXIT.failed,
   precondition_failed: EXIT.failed,
   too_large: EXIT.failed,

@@ -1,38 +1,7 @@
 import { z } from "zod";
 import { LOG_LEVELS } from "../log.ts";
+import { PriceOverride, PriceOverrides } from "../price_override.ts";
 import { BUILT_IN_PROVIDERS } from "./built_in_providers.ts";
-
-/** At most six decimals: USD per million tokens is then a whole number of pico-USD per token. */
-const usdPerMillion = z.number().nonnegative().max(1_000_000).refine(
-  (value) => Number(value.toFixed(6)) === value,
-  "has more than six decimals",
-);
-
-/** A price of the config: what a model of a provider costs from a day on. In USD per million tokens. */
-export const PriceOverride = z.strictObject({
-  provider: z.string().min(1),
-  model: z.string().min(1),
-  input_usd_per_million: usdPerMillion,
-  output_usd_per_million: usdPerMillion,
-  cache_read_usd_per_million: usdPerMillion.optional(),
-  cache_write_usd_per_million: usdPerMillion.optional(),
-  cache_write_1h_usd_per_million: usdPerMillion.optional(),
-  from: z.iso.date().optional(),
-});
-export type PriceOverride = z.infer<typeof PriceOverride>;
-
-/** Two rows for one model and day: which of them counts would be a guess. */
-function refuseRepeatedPrices(prices: PriceOverride[], context: z.RefinementCtx): void {
-  const seen = new Set<string>();
-  prices.forEach(({ provider, model, from = "" }, index) => {
-    const key = JSON.stringify([provider, model, from]);
-    if (seen.has(key)) {
-      const message = "repeats provider, model and from of an earlier price";
-      context.addIssue({ code: "custom", path: [index], message });
-    }
-    seen.add(key);
-  });
-}
 
 const providerName = z.string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "takes letters, digits, _ and -, at most 64")
@@ -66,7 +35,7 @@ export const ConfigFile = z.strictObject({
   remote_timeout_ms: z.int().positive().max(600_000),
   max_body_bytes: z.int().positive(),
   providers: z.record(providerName, Provider),
-  prices: z.array(PriceOverride).superRefine(refuseRepeatedPrices),
+  prices: PriceOverrides,
   tools: z.array(z.string().min(1)),
 }).partial();
 export type ConfigFile = z.infer<typeof ConfigFile>;

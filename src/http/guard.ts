@@ -20,7 +20,7 @@ export function isLoopback(host: string): boolean {
 export const loopbackGuard: Guard = (request) => {
   const host = request.headers.get("host") ?? new URL(request.url).host;
   const hostname = URL.parse(`http://${host}`)?.hostname;
-  if (hostname === undefined || !LOOPBACK_HOSTS.has(hostname)) {
+  if (hostname === undefined || !isLoopback(hostname)) {
     throw new PurserError(
       "forbidden",
       `Cannot answer for the host ${host}: without keys this server answers for localhost only`,

@@ -21,6 +21,7 @@ const TITLES = {
   budget_exceeded: "BudgetExceededError",
   forbidden: "Forbidden",
   not_found: "Not found",
+  method_not_allowed: "Method not allowed",
   conflict: "Conflict",
   precondition_failed: "Precondition failed",
   too_large: "Too large",
@@ -71,15 +72,19 @@ export function toProblem(error: unknown, instance: string, log: Log, requestId:
 function asPurserError(error: unknown): PurserError | undefined {
   if (error instanceof PurserError) return error;
   if (!(error instanceof HTTPException)) return undefined;
+  // Hono's words for a body that JSON.parse refuses.
+  if (error.status === 400 && /malformed json/i.test(error.message)) {
+    return new PurserError("invalid", "Cannot read the body: it is not JSON");
+  }
   const code = (Object.keys(STATUS) as ErrorCode[]).find((key) => STATUS[key] === error.status);
   return code && code !== "internal" ? new PurserError(code, error.message || TITLES[code]) : undefined;
 }
 
 /** Answers with a problem document. */
-export function problemResponse(problem: Problem): Response {
+export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
   return new Response(JSON.stringify(problem), {
     status: problem.status,
-    headers: { "content-type": "application/problem+json" },
+    headers: { "content-type": "application/problem+json", ...headers },
   });
 }
 

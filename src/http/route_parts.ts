@@ -18,6 +18,7 @@ const DESCRIPTIONS: Record<number, string> = {
   402: "The run's budget is reached",
   403: "Not allowed from there",
   404: "There is no such thing",
+  405: "The path has no such method",
   409: "It contradicts what is there",
   413: "The body is too large",
   415: "The body is not application/json",
@@ -38,9 +39,20 @@ export function problems(...codes: (keyof typeof STATUS)[]): RouteConfig["respon
   ]));
 }
 
+/** A whole number of a query, in digits: `Number` would also take `1e3`, `0x10` and an empty text. */
+export function wholeNumber({ min, max }: { min: number; max: number }) {
+  const digits = (value: unknown) =>
+    typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  const rule = `must be a whole number from ${min} to ${max}`;
+  return z.preprocess(digits, z.number(rule).int(rule).min(min, rule).max(max, rule));
+}
+
 /** The `limit` and `cursor` of a list that comes in pages. */
 export const pageQuery = (defaultLimit: number, maxLimit: number) => ({
-  limit: z.coerce.number().int().min(1).max(maxLimit).default(defaultLimit).openapi({
+  limit: wholeNumber({ min: 1, max: maxLimit }).default(defaultLimit).openapi({
+    type: "integer",
+    minimum: 1,
+    maximum: maxLimit,
     description: `How many at most, 1 to ${maxLimit}`,
   }),
   cursor: z.string().optional().openapi({ description: "From the `Link` header of the page before" }),

@@ -49,8 +49,8 @@ export const BudgetMode = z.enum(["stop", "strict"]);
 export const AgentBody = z.strictObject({
   name: z.string().optional().openapi({ description: "If given, the agent's id" }),
   model: z.string().min(1).openapi({ example: "demo:echo" }),
-  system_prompt: z.string().optional(),
-  cost_budget_usd: UsdLimit.nullish(),
+  system_prompt: z.string().refine((text) => !text.includes("\0"), "must not contain NUL").optional(),
+  cost_budget_usd: UsdLimit.nullish().openapi({ type: ["number", "null"] }),
   budget_mode: BudgetMode.optional(),
   allow_unpriced: z.boolean().optional(),
   max_steps: z.number().int().min(1).max(1000).optional(),
@@ -169,7 +169,11 @@ export const SessionCosts = z.object({
 
 const UsdCost = z.number().nonnegative().max(1e9);
 const Tokens = z.number().int().nonnegative().max(1e12);
-const Label = z.string().min(1).max(200);
+// Neither control characters nor lone surrogates: not every way to the database keeps them as they are.
+const Label = z.string().regex(
+  /^[^\p{Cc}\p{Cs}]{1,200}$/u,
+  "must be 1 to 200 characters, none of them a control character",
+);
 
 export const CostEventBody = z.strictObject({
   call_id: Label,
@@ -229,6 +233,8 @@ export const Problem = z.object({
   instance: z.string(),
   code: z.string(),
   details: z.record(z.string(), z.unknown()).optional(),
+  run_id: z.string().optional().openapi({ description: "The run that ended with this" }),
+  session_id: z.string().optional(),
 }).openapi("Problem");
 
 export const Health = z.object({ status: z.literal("ok"), version: z.string(), environment: z.string() })

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { PurserError } from "../errors.ts";
-import { indexOverrides, PriceOverride } from "./price_override.ts";
+import { PriceOverride, PriceOverrides } from "../price_override.ts";
+import { indexOverrides } from "./price_override.ts";
 
 const row: PriceOverride = {
   provider: "local",
@@ -99,13 +99,11 @@ Deno.test("a dated row beats one without a date once its day has come", () => {
   assert.equal(overrides.find("local", "my-model", AT)!.tiers[0]!.input, 9_000_000n);
 });
 
-Deno.test("two rows for the same model, date and tier are refused", () => {
-  assert.throws(
-    () => indexOverrides([row, row]),
-    (error) => error instanceof PurserError && error.code === "invalid",
-  );
+Deno.test("two rows for the same model, date and tier are refused, each of another tier is not", () => {
   const dated = { ...row, from: "2026-01-01" };
-  assert.throws(() => indexOverrides([dated, dated]), /local:my-model has two prices from 2026-01-01/);
+  assert.match(PriceOverrides.safeParse([row, row]).error!.issues[0]!.message, /repeats the provider, model/);
+  assert.equal(PriceOverrides.safeParse([row, dated, dated]).success, false);
+  assert.equal(PriceOverrides.safeParse([row, dated, { ...row, service_tier: "flex" }]).success, true);
 });
 
 Deno.test("a row for a service tier prices only what was served there", () => {

@@ -1,8 +1,10 @@
+import { PurserError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
 import type { NanoUsd } from "../money.ts";
+import { type PriceOverride, PriceOverrides } from "../price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
 import { DEMO_RATES } from "./demo_rates.ts";
-import { indexOverrides, type PriceOverride } from "./price_override.ts";
+import { indexOverrides } from "./price_override.ts";
 import { priceUsage } from "./price_usage.ts";
 import type { Rates } from "./rates.ts";
 import { checkUsage, type Usage } from "./usage.ts";
@@ -52,13 +54,18 @@ const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none" }
 
 /**
  * Opens the prices. Asynchronous because it loads the catalog, which no command that books nothing needs.
- * `overrides` are checked rows of the config; throws `invalid` where two of them contradict each other.
+ * Throws `invalid`, naming the path, on `overrides` that are wrong or contradict each other.
  */
 export async function createPriceBook(
   options: { overrides?: readonly PriceOverride[]; log?: Log } = {},
 ): Promise<PriceBook> {
   const log = options.log ?? silentLog;
-  return createPriceBookOver(await openCatalog(log), options.overrides ?? [], log);
+  const rows = PriceOverrides.safeParse(options.overrides ?? []);
+  if (!rows.success) {
+    const { path, message } = rows.error.issues[0]!;
+    throw new PurserError("invalid", `Cannot read the prices: ${["prices", ...path].join(".")} ${message}`);
+  }
+  return createPriceBookOver(await openCatalog(log), rows.data, log);
 }
 
 /** A price book over a given catalog. */

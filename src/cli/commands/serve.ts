@@ -1,22 +1,31 @@
-import { ownDatabase } from "../../client/mod.ts";
+import { ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
 import { PurserError } from "../../errors.ts";
 import { serve } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
+import { UsageError } from "../usage_error.ts";
 
 /** How long requests and runs get to end after Ctrl-C, before they are cancelled. */
 const GRACE_MS = 30_000;
+
+/** How long another process may keep the database file: a command that is about to end. */
+const PATIENCE_MS = 10_000;
+const RETRY_MS = 100;
 
 /** `purser serve`: owns the database and answers until Ctrl-C or SIGTERM. */
 export async function serveCommand(ctx: CommandContext): Promise<void> {
   const { config, env, log, say, terminal: { interrupted } } = ctx;
   if (config.server !== undefined) {
-    throw new PurserError("invalid", "Cannot serve with a server set: take --server or PURSER_SERVER away");
+    throw new UsageError(
+      "Cannot serve with a server set: take --server or PURSER_SERVER away",
+      ctx.options.command,
+    );
   }
   const stopped = Promise.withResolvers<void>();
   interrupted.addEventListener("abort", () => stopped.resolve(), { once: true });
   if (interrupted.aborted) stopped.resolve();
 
-  const database = await ownDatabase({ config, env, log, say });
+  const database = await Promise.race([ownWhenFree(ctx), stopped.promise]);
+  if (!database) return;
   try {
     const server = await serve(database.core, database.app, { host: config.host, port: config.port });
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
@@ -26,5 +35,29 @@ export async function serveCommand(ctx: CommandContext): Promise<void> {
     await Promise.all([server.shutdown(), database.core.endRuns({ graceMs: GRACE_MS })]);
   } finally {
     await database.close({ graceMs: GRACE_MS });
+  }
+}
+
+async function ownWhenFree(
+  { config, env, log, say, clock, terminal }: CommandContext,
+): Promise<OwnedDatabase> {
+  const deadline = clock.monotonic() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await ownDatabase({ config, env, log, say });
+    } catch (error) {
+      if ((error as Error)?.name !== "StoreBusyError") throw error;
+      if (clock.monotonic() >= deadline) {
+        throw new PurserError(
+          "unavailable",
+          `Cannot serve database ${config.dbUrl}: another process has owned it for ${
+            PATIENCE_MS / 1000
+          } s; ` +
+            "end it, or use another --db",
+          { cause: error },
+        );
+      }
+      await clock.sleep(RETRY_MS, terminal.interrupted);
+    }
   }
 }

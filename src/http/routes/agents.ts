@@ -17,7 +17,7 @@ const put = createRoute({
   responses: {
     200: json(Agent, "The agent was there and is replaced"),
     201: json(Agent, "The agent is new"),
-    ...problems("invalid", "unsupported_media_type"),
+    ...problems("invalid", "too_large", "unsupported_media_type"),
   },
 });
 

@@ -19,7 +19,7 @@ const list = createRoute({
     "as zero in `cost_usd` and are counted in `unpriced_calls`.",
   tags: ["costs"],
   request: {
-    query: z.object({
+    query: z.strictObject({
       group_by: Grouping.default("agent"),
       from: Time.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
       to: Time.optional().openapi({ description: "Exclusive" }),

@@ -1,8 +1,8 @@
 import { streamSSE } from "hono/streaming";
 import type { Core } from "../../core.ts";
-import { PurserError } from "../../errors.ts";
+import { messageOf, PurserError } from "../../errors.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
-import { createRoute, problems, z } from "../route_parts.ts";
+import { createRoute, problems, wholeNumber, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
 const PAGE = 500;
@@ -19,7 +19,12 @@ const tail = createRoute({
     "next event. The id of an event is its position in the log.",
   tags: ["events"],
   request: {
-    query: z.object({ after: z.coerce.number().int().nonnegative().optional() }),
+    query: z.strictObject({
+      after: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).optional().openapi({
+        type: "integer",
+        minimum: 0,
+      }),
+    }),
     headers: z.object({ "last-event-id": z.string().optional() }),
   },
   responses: {
@@ -59,6 +64,9 @@ export function eventRoutes(core: Core) {
           }
           await waitForMore(core, changed, stopped);
         }
+      } catch (error) {
+        // The answer has begun: all that is left is to end it. Its client comes back with Last-Event-ID.
+        if (!stopped.aborted) core.log.error("The event stream broke", { reason: messageOf(error) });
       } finally {
         unsubscribe();
       }
@@ -82,7 +90,6 @@ async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSig
 
 function startOf(header: string | undefined, query: number | undefined): number | undefined {
   if (header === undefined || header === "") return query;
-  const id = Number(header);
-  if (Number.isSafeInteger(id) && id >= 0) return id;
+  if (/^\d{1,15}$/.test(header)) return Number(header);
   throw new PurserError("invalid", "Cannot resume: Last-Event-ID is not the id of an event");
 }

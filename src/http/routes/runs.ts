@@ -28,6 +28,7 @@ const run = createRoute({
       "budget_exceeded",
       "not_found",
       "conflict",
+      "too_large",
       "unsupported_media_type",
       "provider_error",
     ),

@@ -3,12 +3,12 @@ import type { Core } from "../../core.ts";
 import { listCalls, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { createRoute, json, pageQuery, problems, z } from "../route_parts.ts";
+import { createRoute, json, pageQuery, problems, wholeNumber, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Session as SessionSchema, SessionCosts, SessionEvent } from "../schemas.ts";
 
 const params = z.object({ session_id: z.string() });
-const sessionPage = z.object(pageQuery(100, 1000));
+const sessionPage = z.strictObject(pageQuery(100, 1000));
 
 const list = createRoute({
   method: "get",
@@ -44,11 +44,17 @@ const events = createRoute({
   tags: ["sessions"],
   request: {
     params,
-    query: z.object({
-      after: z.coerce.number().int().nonnegative().default(0).openapi({
+    query: z.strictObject({
+      after: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).default(0).openapi({
+        type: "integer",
+        minimum: 0,
         description: "The last seq already seen",
       }),
-      limit: z.coerce.number().int().min(1).max(1000).default(500),
+      limit: wholeNumber({ min: 1, max: 1000 }).default(500).openapi({
+        type: "integer",
+        minimum: 1,
+        maximum: 1000,
+      }),
     }),
   },
   responses: { 200: json(z.array(SessionEvent), "Events in order"), ...problems("invalid", "not_found") },
@@ -59,7 +65,7 @@ const costs = createRoute({
   path: "/sessions/{session_id}/costs",
   summary: "What a session has cost, per model call and per step",
   tags: ["costs"],
-  request: { params, query: z.object(pageQuery(1000, 1000)) },
+  request: { params, query: z.strictObject(pageQuery(1000, 1000)) },
   responses: { 200: json(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
 });
 

@@ -1,0 +1,43 @@
+import { z } from "zod";
+
+/** At most six decimals, so that a price is a whole number of pico-USD per token; at most 1 USD per token. */
+const usdPerMillion = z.number({ error: "must be a number of USD per million tokens" })
+  .min(0, "must not be negative")
+  .max(1_000_000, "must be at most 1000000 USD per million tokens")
+  .refine((value) => Number.isInteger(value) || Number(value.toFixed(6)) === value, {
+    error: "must have at most six decimals",
+  });
+
+const name = (what: string) =>
+  z.string({ error: `must be ${what}` }).min(1, `must be ${what}, not an empty text`);
+
+/**
+ * One row of `prices` in the config. A missing cache price is the input price, a missing one-hour price the
+ * price of the other cache writes. Without `from` the row has always been true; of several, the latest whose
+ * `from` (midnight UTC) has come holds. With `service_tier` it prices only calls served at that tier.
+ */
+export const PriceOverride = z.strictObject({
+  provider: name("the name of a provider"),
+  model: name("the name of a model"),
+  input_usd_per_million: usdPerMillion,
+  output_usd_per_million: usdPerMillion,
+  cache_read_usd_per_million: usdPerMillion.optional(),
+  cache_write_usd_per_million: usdPerMillion.optional(),
+  cache_write_1h_usd_per_million: usdPerMillion.optional(),
+  from: z.iso.date({ error: "must be a date such as 2026-01-01" }).optional(),
+  service_tier: name("the name of a service tier").optional(),
+});
+export type PriceOverride = z.infer<typeof PriceOverride>;
+
+/** All rows: no two may claim the same provider, model, date and tier, for which counts would be a guess. */
+export const PriceOverrides = z.array(PriceOverride).superRefine((rows, context) => {
+  const seen = new Set<string>();
+  rows.forEach(({ provider, model, from = "", service_tier = "" }, index) => {
+    const key = JSON.stringify([provider, model, from, service_tier]);
+    if (seen.has(key)) {
+      const message = "repeats the provider, model, from and service_tier of an earlier price";
+      context.addIssue({ code: "custom", path: [index], message });
+    }
+    seen.add(key);
+  });
+});
