@@ -1,21 +1,36 @@
-import { createApp, isLoopback, loopbackGuard, problemResponse, toProblem } from "./src/http/mod.ts";
+import { ownDatabase } from "./src/client/mod.ts";
 import { loadConfig, readEnvironment } from "./src/config.ts";
-import { openCore } from "./src/core.ts";
 import { PurserError } from "./src/errors.ts";
+import { isLoopback, loopbackGuard, problemResponse, toProblem } from "./src/http/mod.ts";
 import { createJsonLog } from "./src/log.ts";
 
 /** The server entry for `deno serve main.ts`; settings come from the environment and the config file. */
 
+/** How long runs get to end after SIGTERM, before they are cancelled. */
+const GRACE_MS = 30_000;
+
 const env = readEnvironment();
 const config = await loadConfig({ env, defaults: { logLevel: "info" } });
 const log = createJsonLog({ level: config.logLevel, write: (line) => console.error(line) });
-const core = await openCore({ config, env, log });
-const app = createApp(core);
+// As its owner, so that commands beside this server find their way to a local file.
+const { core, app, close } = await ownDatabase({ config, env, log, say: (line) => log.info(line) });
 
-/** `deno serve` binds to every address unless told otherwise; without keys only this machine is answered. */
-function guard(request: Request, info?: Deno.ServeHandlerInfo): void {
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  Deno.addSignalListener(signal, async () => {
+    await close({ graceMs: GRACE_MS });
+    Deno.exit(signal === "SIGTERM" ? 0 : 130);
+  });
+}
+
+/**
+ * `deno serve` binds to every address unless told otherwise; without keys only this machine is answered.
+ * Who can't be told to be this machine is not.
+ */
+function guard(request: Request, info: Deno.ServeHandlerInfo | undefined): void {
   const address = info?.remoteAddr;
-  if (address && address.transport === "tcp" && !isLoopback(address.hostname)) {
+  const isLocal = address?.transport === "unix" ||
+    (address?.transport === "tcp" && isLoopback(address.hostname.replace(/^::ffff:/i, "")));
+  if (!isLocal) {
     throw new PurserError("forbidden", "Cannot answer another machine: this server has no API keys");
   }
   loopbackGuard(request);

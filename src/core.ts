@@ -8,7 +8,7 @@ import { messageOf } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { readRunCost } from "./ledger/mod.ts";
 import { type Log, silentLog } from "./log.ts";
-import { createPriceBook } from "./pricing/mod.ts";
+import { createLatePriceBook } from "./pricing/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
 import { createQuery, openStore } from "./store/mod.ts";
@@ -79,7 +79,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       gate: store.kind === "remote"
         ? createDatabaseGate({ store, clock, newReservationId })
         : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId }),
-      prices: await createPriceBook({ overrides: config.prices, log }),
+      prices: createLatePriceBook({ overrides: config.prices, log }),
       models: createModelResolver({ providers, env, custom: options.models }),
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),

@@ -95,6 +95,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       prices: options.prices,
     },
   });
+  await core.prices.ready?.(); // `meter` has to know at once whether a model has a price
   const define = (agent: AgentInput) => readAgentDefinition(core, agent);
   return {
     runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>

@@ -29,6 +29,7 @@ export async function bookReportedCalls(
   ctx: BookingContext,
   reports: readonly ReportedCall[],
 ): Promise<BookedReport> {
+  await ctx.prices.ready?.();
   const { calls, repeated } = withoutRepeats(
     reports.map((report, index) => toReportedModelCall(ctx, report, index)),
   );

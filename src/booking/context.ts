@@ -1,13 +1,13 @@
 import type { BudgetGate } from "../budget/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../log.ts";
-import type { PriceBook } from "../pricing/mod.ts";
+import type { LatePriceBook, PriceBook } from "../pricing/mod.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 
 /** What booking needs of the process it runs in. */
 export interface BookingContext extends SessionContext {
   bus: Bus;
   gate: BudgetGate;
-  prices: PriceBook;
+  prices: PriceBook & Partial<Pick<LatePriceBook, "ready">>;
   log: Log;
 }

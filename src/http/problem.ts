@@ -71,6 +71,8 @@ export function toProblem(error: unknown, instance: string, log: Log, requestId:
 
 function asPurserError(error: unknown): PurserError | undefined {
   if (error instanceof PurserError) return error;
+  // The query builder wraps what the store throws, such as that the database can't be reached.
+  if (error instanceof Error && error.cause instanceof PurserError) return error.cause;
   if (!(error instanceof HTTPException)) return undefined;
   // Hono's words for a body that JSON.parse refuses.
   if (error.status === 400 && /malformed json/i.test(error.message)) {

@@ -196,6 +196,9 @@ export const CostEventBody = z.strictObject({
   price_source: z.string().max(200).optional(),
   duration_ms: z.number().nonnegative().max(1e12).nullish(),
   estimated: z.boolean().optional(),
+}).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {
+  if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;
+  ctx.addIssue({ code: "custom", path: ["total_tokens"], message: "is not input_tokens + output_tokens" });
 }).openapi("CostEventBody");
 
 export const CostEventsBody = z.array(CostEventBody).max(1000).openapi("CostEventsBody");

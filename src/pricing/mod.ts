@@ -1,6 +1,13 @@
 /** Usage in one normal form; usage, model and time to cost. */
 export { CATALOG_SOURCE, CATALOG_VERSION } from "./catalog.ts";
-export { createPriceBook, type Price, type PriceBook, type PriceQuery } from "./prices.ts";
+export {
+  createLatePriceBook,
+  createPriceBook,
+  type LatePriceBook,
+  type Price,
+  type PriceBook,
+  type PriceQuery,
+} from "./prices.ts";
 export type { Rates, RateTier } from "./rates.ts";
 export { type StreamUsage, trackStreamUsage } from "./stream_usage.ts";
 export { checkUsage, type Usage, usageOf } from "./usage.ts";

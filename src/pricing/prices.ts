@@ -68,6 +68,29 @@ export async function createPriceBook(
   return createPriceBookOver(await openCatalog(log), rows.data, log);
 }
 
+/** A price book that loads when it is first needed. */
+export interface LatePriceBook extends PriceBook {
+  /** Loads the prices; the other functions throw before. Rejects as `createPriceBook` does. */
+  ready(): Promise<void>;
+}
+
+/** Puts off loading the catalog, 30 ms, until something is to be priced: most commands price nothing. */
+export function createLatePriceBook(options: Parameters<typeof createPriceBook>[0]): LatePriceBook {
+  let loading: Promise<void> | undefined;
+  let book: PriceBook | undefined;
+  const loaded = (): PriceBook => {
+    if (book) return book;
+    throw new Error("Cannot price: the prices are not loaded yet");
+  };
+  return {
+    ready: () => loading ??= createPriceBook(options).then((prices) => void (book = prices)),
+    rates: (input) => loaded().rates(input),
+    price: (input) => loaded().price(input),
+    worstCaseRates: (input) => loaded().worstCaseRates(input),
+    worstCase: (input) => loaded().worstCase(input),
+  };
+}
+
 /** A price book over a given catalog. */
 export function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
   const overrides = indexOverrides(rows);

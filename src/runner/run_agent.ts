@@ -42,6 +42,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
   const onPart = run.onPart && tellSafely(ctx, run.onPart);
   const resolved = await ctx.models.resolve(agent.model);
   const tools = ctx.toolbox.pick(agent.tools);
+  await ctx.prices.ready?.();
   const budget = checkBudget(ctx, agent, resolved);
   const sessionId = checkSessionId(run.sessionId) ?? ctx.ids.next("ses");
   const place = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };

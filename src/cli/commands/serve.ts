@@ -2,6 +2,7 @@ import { ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
 import { PurserError } from "../../errors.ts";
 import { serve } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
+import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../usage_error.ts";
 
 /** How long requests and runs get to end after Ctrl-C, before they are cancelled. */
@@ -12,8 +13,8 @@ const PATIENCE_MS = 10_000;
 const RETRY_MS = 100;
 
 /** `purser serve`: owns the database and answers until Ctrl-C or SIGTERM. */
-export async function serveCommand(ctx: CommandContext): Promise<void> {
-  const { config, env, log, say, terminal: { interrupted } } = ctx;
+export async function serveCommand(ctx: CommandContext): Promise<number | void> {
+  const { config, say, terminal: { interrupted } } = ctx;
   if (config.server !== undefined) {
     throw new UsageError(
       "Cannot serve with a server set: take --server or PURSER_SERVER away",
@@ -25,7 +26,7 @@ export async function serveCommand(ctx: CommandContext): Promise<void> {
   if (interrupted.aborted) stopped.resolve();
 
   const database = await Promise.race([ownWhenFree(ctx), stopped.promise]);
-  if (!database) return;
+  if (!database) return EXIT.interrupted;
   try {
     const server = await serve(database.core, database.app, { host: config.host, port: config.port });
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);

@@ -1,0 +1,430 @@
+import assert from "node:assert/strict";
+import { bookCall } from "../src/booking/mod.ts";
+import { PurserError } from "../src/errors.ts";
+import { readRunCost, readSessionUsage } from "../src/ledger/mod.ts";
+import {
+  endRun,
+  getRun,
+  getSession,
+  lastEventId,
+  listAllEvents,
+  listMessages,
+  listSessionEvents,
+  listSessions,
+  newMessage,
+  recoverRuns,
+  renewLease,
+  requestCancel,
+  RUN_LEASE_MS,
+  type SessionContext,
+} from "../src/sessions/mod.ts";
+import { createQuery, type Store } from "../src/store/mod.ts";
+import { beginRun, createBooking, dump, type TestBooking } from "./harness/booking.ts";
+import { databaseKinds } from "./harness/databases.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
+import { modelCall } from "./harness/model_calls.ts";
+
+const isConflict = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof PurserError, String(error));
+  assert.equal(error.code, "conflict");
+  assert.match(error.message, pattern);
+  return true;
+};
+
+const END = { status: "completed" as const, output: "done", error: null, steps: 0 };
+const NOTHING = { events: [], messages: [] };
+
+const logOf = async (ctx: SessionContext, sessionId: string) =>
+  (await listSessionEvents(ctx, { sessionId, after: 0, limit: 1_000 })).map((event) => event.type);
+const textsOf = async (ctx: SessionContext, sessionId: string) =>
+  (await listMessages(ctx, sessionId)).map((message) => message.content);
+
+/** Books a call of a run with an answer to keep. */
+function book(ctx: TestBooking, place: { sessionId: string; runId: string; agentId: string }, text: string) {
+  const at = ctx.clock.now();
+  return bookCall(ctx, {
+    place,
+    call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
+    progress: {
+      events: [{ type: "model.called", at, payload: { text } }],
+      messages: [newMessage(ctx.ids, at, { role: "assistant", content: text })],
+    },
+  });
+}
+
+for (const kind of databaseKinds()) {
+  const { name, ignore } = kind;
+
+  function test(sentence: string, body: (ctx: TestBooking) => Promise<void>): void {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        const clock = eagerClock();
+        await body(await createBooking(await database.open({ clock }), { clock }));
+      },
+    });
+  }
+
+  test("a run creates its session, claims it, and keeps the user's message", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses", costBudgetNanoUsd: 5n, budgetMode: "strict" });
+    assert.equal(place.eventCount, 2);
+    assert.deepEqual(await logOf(ctx, "ses"), ["session.created", "run.started"]);
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual(
+      [
+        session.agent_id,
+        session.status,
+        session.active_run_id,
+        session.message_count,
+        session.event_log_count,
+      ],
+      ["agent", "running", place.runId, 1, 2],
+    );
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello"]);
+    const run = await getRun(ctx, place.runId);
+    assert.deepEqual(
+      [run.status, run.cost_budget_usd, run.budget_mode, run.ended_at, run.steps],
+      ["running", 0.000000005, "strict", null, 0],
+    );
+  });
+
+  test("of two runs on one session the second is a conflict, and leaves nothing behind", async (ctx) => {
+    const first = await beginRun(ctx, { sessionId: "ses" });
+    const before = await dump(ctx.store);
+    await assert.rejects(
+      beginRun(ctx, { sessionId: "ses" }),
+      isConflict(new RegExp(`run ${first.runId} is in progress`)),
+    );
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("of many runs that start on one session at once, one starts", async (ctx) => {
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 16 }, () => beginRun(ctx, { sessionId: "ses" })),
+    );
+    assert.equal(outcomes.filter((outcome) => outcome.status === "fulfilled").length, 1);
+    for (const outcome of outcomes) {
+      if (outcome.status === "rejected") isConflict(/is in progress/)(outcome.reason);
+    }
+    assert.deepEqual(await logOf(ctx, "ses"), ["session.created", "run.started"]);
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello"]);
+    assert.equal((await ctx.store.read({ sql: "SELECT count(*) FROM runs" })).rows[0]![0], 1n);
+  });
+
+  test("a session of another agent is a conflict, busy or not", async (ctx) => {
+    const first = await beginRun(ctx, { sessionId: "ses", agentId: "ann" });
+    const pattern = /Cannot run bob on session ses: it belongs to agent ann/;
+    await assert.rejects(beginRun(ctx, { sessionId: "ses", agentId: "bob" }), isConflict(pattern));
+    await endRun(ctx, first, { ...END, endedAt: ctx.clock.now() }, NOTHING);
+    const before = await dump(ctx.store);
+    await assert.rejects(beginRun(ctx, { sessionId: "ses", agentId: "bob" }), isConflict(pattern));
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("a session goes on with its next run: messages in order, the log without a gap", async (ctx) => {
+    for (let i = 0; i < 3; i++) {
+      const place = await beginRun(ctx, { sessionId: "ses" });
+      await book(ctx, place, `answer ${i}`);
+      await endRun(ctx, place, { ...END, steps: 1, endedAt: ctx.clock.now() }, {
+        events: [{ type: "run.completed", at: ctx.clock.now(), payload: {} }],
+        messages: [newMessage(ctx.ids, ctx.clock.now(), { role: "assistant", content: `last ${i}` })],
+      });
+      const run = await getRun(ctx, place.runId);
+      assert.deepEqual([run.status, run.output, run.steps], ["completed", "done", 1]);
+    }
+    assert.deepEqual(
+      await textsOf(ctx, "ses"),
+      [0, 1, 2].flatMap((i) => ["hello", `answer ${i}`, `last ${i}`]),
+    );
+    const log = await listSessionEvents(ctx, { sessionId: "ses", after: 0, limit: 100 });
+    assert.deepEqual(log.map((event) => event.seq), Array.from({ length: 13 }, (_, i) => i + 1));
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual(
+      [session.status, session.active_run_id, session.message_count, session.event_log_count],
+      [
+        "completed",
+        null,
+        9,
+        13,
+      ],
+    );
+    assert.equal(session.token_usage.model_calls, 3);
+  });
+
+  test("a run whose session was taken from it keeps no more messages, and books its calls all the same", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    assert.equal((await book(ctx, place, "kept")).holdsSession, true);
+    await ctx.store.write([{ sql: "UPDATE sessions SET active_run_id = 'run_other', status = 'running'" }]);
+    const state = await book(ctx, place, "refused");
+    assert.equal(state.holdsSession, false);
+    assert.equal(state.settledNanoUsd, 2_000n);
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "kept"]);
+    assert.equal(await readRunCost(ctx.store, place.runId), 2_000n);
+    assert.equal((await readSessionUsage(ctx.query, ["ses"])).get("ses")!.model_calls, 2);
+    const ended = await endRun(ctx, place, { ...END, endedAt: ctx.clock.now() }, {
+      events: [],
+      messages: [newMessage(ctx.ids, ctx.clock.now(), { role: "assistant", content: "refused too" })],
+    });
+    assert.equal(ended.holdsSession, false);
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual([session.status, session.active_run_id, session.message_count], [
+      "running",
+      "run_other",
+      2,
+    ]);
+    assert.equal((await getRun(ctx, place.runId)).status, "completed");
+    assert.equal(session.event_log_count, (await logOf(ctx, "ses")).length);
+  });
+
+  test("a request to cancel is seen at the run's next commit", async (ctx) => {
+    const place = await beginRun(ctx);
+    assert.equal((await book(ctx, place, "one")).isCancelRequested, false);
+    await requestCancel(ctx, place.runId);
+    assert.equal((await book(ctx, place, "two")).isCancelRequested, true);
+    assert.equal((await renewLease(ctx, place)).isCancelRequested, true);
+    await endRun(ctx, place, { ...END, status: "cancelled", endedAt: ctx.clock.now() }, NOTHING);
+    await assert.rejects(requestCancel(ctx, place.runId), isConflict(/it has ended \(cancelled\)/));
+    await assert.rejects(
+      requestCancel(ctx, "run_none"),
+      (error) => error instanceof PurserError && error.code === "not_found",
+    );
+  });
+
+  test("recovery marks what a dead process left, frees its session and keeps its messages", async (ctx) => {
+    const dead = [await beginRun(ctx, { sessionId: "ses_1" }), await beginRun(ctx, { sessionId: "ses_2" })];
+    await book(ctx, dead[0]!, "kept");
+    const ended = await beginRun(ctx, { sessionId: "ses_3" });
+    await endRun(ctx, ended, { ...END, endedAt: ctx.clock.now() }, NOTHING);
+    await ctx.store.write([
+      { sql: "INSERT INTO reservations VALUES ('r1', ?, 1, 9999999999999)", args: [dead[0]!.runId] },
+      { sql: "INSERT INTO reservations VALUES ('r2', 'run_other', 1, 9999999999999)" },
+      { sql: "UPDATE runs SET lease_until = 1" },
+    ]);
+    assert.deepEqual((await recoverRuns(ctx)).sort(), dead.map((run) => run.runId).sort());
+    for (const { runId, sessionId } of dead) {
+      const run = await getRun(ctx, runId);
+      assert.equal(run.status, "interrupted");
+      assert.notEqual(run.ended_at, null);
+      const session = await getSession(ctx, sessionId);
+      assert.deepEqual([session.status, session.active_run_id], ["interrupted", null]);
+      const log = await logOf(ctx, sessionId);
+      assert.equal(log.at(-1), "run.interrupted");
+      assert.equal(session.event_log_count, log.length);
+    }
+    assert.equal((await getRun(ctx, dead[0]!.runId)).steps, 1);
+    assert.deepEqual(await textsOf(ctx, "ses_1"), ["hello", "kept"]);
+    assert.equal((await getRun(ctx, ended.runId)).status, "completed");
+    assert.deepEqual((await ctx.store.read({ sql: "SELECT reservation_id FROM reservations" })).rows, [[
+      "r2",
+    ]]);
+
+    const before = await dump(ctx.store);
+    assert.deepEqual(await recoverRuns(ctx), []);
+    assert.deepEqual(await dump(ctx.store), before);
+
+    // And the session can go on.
+    const next = await beginRun(ctx, { sessionId: "ses_1" });
+    assert.deepEqual(await textsOf(ctx, "ses_1"), ["hello", "kept", "hello"]);
+    await book(ctx, next, "more");
+  });
+
+  test("a run that was taken for dead and is not, is told so and can do no harm", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
+    await recoverRuns(ctx);
+    const successor = await beginRun(ctx, { sessionId: "ses" });
+    const state = await book(ctx, place, "late");
+    assert.equal(state.holdsSession, false);
+    await endRun(ctx, place, { ...END, endedAt: ctx.clock.now() }, NOTHING);
+    assert.equal((await getRun(ctx, place.runId)).status, "interrupted");
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual([session.status, session.active_run_id], ["running", successor.runId]);
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hello"]);
+    assert.equal(await readRunCost(ctx.store, place.runId), 1_000n);
+  });
+
+  test("a session whose run was taken over in between is not freed by the recovery", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    await ctx.store.write([
+      { sql: "UPDATE sessions SET active_run_id = 'run_other'" },
+      { sql: "UPDATE runs SET lease_until = 1" },
+    ]);
+    assert.deepEqual(await recoverRuns(ctx), [place.runId]);
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual([session.status, session.active_run_id], ["running", "run_other"]);
+    assert.equal((await getRun(ctx, place.runId)).status, "interrupted");
+  });
+
+  test("events are read in pages, by session and over all", async (ctx) => {
+    for (const sessionId of ["ses_1", "ses_2"]) {
+      const place = await beginRun(ctx, { sessionId });
+      for (let i = 0; i < 5; i++) await book(ctx, place, String(i));
+    }
+    const all = await listAllEvents(ctx, { after: 0, limit: 100 });
+    assert.equal(all.length, 24);
+    assert.equal(await lastEventId(ctx), all.at(-1)!.event_id);
+    const paged = [];
+    for (let after = 0;;) {
+      const page = await listAllEvents(ctx, { after, limit: 7 });
+      paged.push(...page);
+      if (page.length === 0) break;
+      after = page.at(-1)!.event_id;
+    }
+    assert.deepEqual(paged, all);
+    const own = await listSessionEvents(ctx, { sessionId: "ses_2", after: 4, limit: 3 });
+    assert.deepEqual(own.map((event) => event.seq), [5, 6, 7]);
+    assert.deepEqual(await listSessionEvents(ctx, { sessionId: "none", after: 0, limit: 3 }), []);
+  });
+
+  test("sessions are listed latest first, in pages, and by agent", async (ctx) => {
+    for (let i = 0; i < 7; i++) {
+      await beginRun(ctx, { sessionId: `ses_${i}`, agentId: i % 2 ? "odd" : "even" });
+      if (i % 3 === 0) (ctx.clock as ReturnType<typeof eagerClock>).advance(1_000);
+    }
+    const all = await listSessions(ctx, { limit: 100 });
+    assert.deepEqual(all.map((session) => session.session_id), [6, 5, 4, 3, 2, 1, 0].map((i) => `ses_${i}`));
+    const paged: typeof all = [];
+    for (;;) {
+      const last = paged.at(-1);
+      const before = last && { updatedAt: Date.parse(last.updated_at), sessionId: last.session_id };
+      const page = await listSessions(ctx, { limit: 2, before });
+      paged.push(...page);
+      if (page.length < 2) break;
+    }
+    assert.deepEqual(paged, all);
+    const odd = await listSessions(ctx, { agentId: "odd", limit: 100 });
+    assert.deepEqual(odd.map((session) => session.session_id), ["ses_5", "ses_3", "ses_1"]);
+  });
+
+  test("what does not exist is not found", async (ctx) => {
+    const isNotFound = (error: unknown) => error instanceof PurserError && error.code === "not_found";
+    await assert.rejects(getSession(ctx, "none"), isNotFound);
+    await assert.rejects(getRun(ctx, "none"), isNotFound);
+    assert.deepEqual(await listMessages(ctx, "none"), []);
+  });
+
+  test("messages and event payloads come back as they were, whatever they hold", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    const contents = [
+      "",
+      "zero \0, quotes \"'`, backslash \\u0000 \\",
+      "\u2028 🚢 漢字",
+      [{ type: "text", text: "a\0b" }, {
+        type: "tool-call",
+        toolCallId: "1",
+        toolName: "t",
+        input: { a: [1.5, null, true] },
+      }],
+      "x".repeat(200_000),
+    ];
+    await bookCall(ctx, {
+      place,
+      call: modelCall({ callId: "call", ...place }),
+      progress: {
+        events: contents.map((content, at) => ({ type: "tool.returned" as const, at, payload: { content } })),
+        messages: contents.map((content) => newMessage(ctx.ids, 1, { role: "assistant", content })),
+      },
+    });
+    assert.deepEqual((await textsOf(ctx, "ses")).slice(1), contents);
+    const log = await listSessionEvents(ctx, { sessionId: "ses", after: 2, limit: 100 });
+    assert.deepEqual(log.slice(0, -1).map((event) => event.payload.content), contents);
+  });
+}
+
+for (const kind of databaseKinds().filter(({ name }) => name === "sqld")) {
+  const { name, ignore } = kind;
+
+  /** Two instances on one database. */
+  function test(sentence: string, body: (a: TestBooking, b: TestBooking) => Promise<void>): void {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        const clock = eagerClock();
+        const open = async () => await createBooking(await database.open({ clock }), { clock });
+        await body(await open(), await open());
+      },
+    });
+  }
+
+  const leaseLeft = async (store: Store, runId: string) =>
+    Number(
+      (await store.read({
+        sql: "SELECT lease_until - CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM runs WHERE run_id = ?",
+        args: [runId],
+      })).rows[0]![0],
+    );
+
+  test("an instance that starts never touches the live runs of its peers", async (a, b) => {
+    const live = await beginRun(a, { sessionId: "ses_live" });
+    const dead = await beginRun(a, { sessionId: "ses_dead" });
+    await a.store.write([
+      {
+        sql: "UPDATE runs SET lease_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) WHERE run_id = ?",
+        args: [dead.runId],
+      },
+      { sql: "INSERT INTO reservations VALUES ('r1', ?, 1, 9999999999999)", args: [live.runId] },
+    ]);
+    assert.deepEqual(await recoverRuns(b), [dead.runId]);
+    assert.equal((await getRun(b, live.runId)).status, "running");
+    assert.equal((await getSession(b, "ses_live")).active_run_id, live.runId);
+    assert.equal((await a.store.read({ sql: "SELECT count(*) FROM reservations" })).rows[0]![0], 1n);
+    assert.equal((await book(a, live, "goes on")).holdsSession, true);
+  });
+
+  test("of instances that recover at once, one recovers", async (a, b) => {
+    const dead = await beginRun(a, { sessionId: "ses" });
+    await a.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
+    await Promise.all([recoverRuns(a), recoverRuns(b), recoverRuns(a), recoverRuns(b)]);
+    assert.deepEqual(await logOf(b, "ses"), ["session.created", "run.started", "run.interrupted"]);
+    assert.equal((await getSession(b, "ses")).event_log_count, 3);
+    assert.equal((await getRun(b, dead.runId)).status, "interrupted");
+  });
+
+  test("every booking and every renewal extends the lease, by the server's clock", async (a) => {
+    const place = await beginRun(a);
+    const isFull = async () => {
+      const left = await leaseLeft(a.store, place.runId);
+      assert.ok(left > RUN_LEASE_MS - 10_000 && left <= RUN_LEASE_MS, String(left));
+    };
+    await isFull();
+    for (const extend of [() => book(a, place, "one"), () => renewLease(a, place)]) {
+      await a.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
+      await extend();
+      await isFull();
+    }
+  });
+
+  test("two instances that start a run on one session at once: one starts", async (a, b) => {
+    for (let round = 0; round < 5; round++) {
+      const outcomes = await Promise.allSettled([
+        beginRun(a, { sessionId: `ses_${round}` }),
+        beginRun(b, { sessionId: `ses_${round}` }),
+      ]);
+      assert.deepEqual(outcomes.map((outcome) => outcome.status).sort(), ["fulfilled", "rejected"]);
+      assert.deepEqual(await logOf(a, `ses_${round}`), ["session.created", "run.started"]);
+    }
+  });
+
+  test("a cancel that another instance asks for reaches the run", async (a, b) => {
+    const place = await beginRun(a);
+    await requestCancel(b, place.runId);
+    assert.equal((await renewLease(a, place)).isCancelRequested, true);
+  });
+
+  test("two instances that book into one session keep its log without gaps", async (a, b) => {
+    const place = await beginRun(a, { sessionId: "ses" });
+    await Promise.all(Array.from({ length: 20 }, (_, i) => book(i % 2 ? a : b, place, String(i))));
+    const log = await listSessionEvents({ query: createQuery(b.store) }, {
+      sessionId: "ses",
+      after: 0,
+      limit: 100,
+    });
+    assert.deepEqual(log.map((event) => event.seq), Array.from({ length: 42 }, (_, i) => i + 1));
+    assert.equal((await getSession(a, "ses")).event_log_count, 42);
+    assert.equal((await listMessages(b, "ses")).length, 21);
+  });
+}
