@@ -259,7 +259,7 @@ DAY (UTC)                                   COST  SHARE  CALLS  TOKENS  UNPRICED
 By agent, the last 30 days
 AGENT                                       COST  SHARE  CALLS  TOKENS  UNPRICED
 writer          ██████████████████████    $3.750    97%      3   3,600
-helper          ▋                         $0.125     3%      1   1,200
+helper          ▊                         $0.125     3%      1   1,200
 odd                                     no price             1   1,200         1
 
 By model, the last 30 days
