@@ -52,7 +52,9 @@ function book(ctx: TestBooking, place: { sessionId: string; runId: string; agent
   });
 }
 
-for (const kind of databaseKinds()) {
+const kinds = databaseKinds();
+
+for (const kind of kinds) {
   const { name, ignore } = kind;
 
   function test(sentence: string, body: (ctx: TestBooking) => Promise<void>): void {
@@ -333,7 +335,7 @@ for (const kind of databaseKinds()) {
   });
 }
 
-for (const kind of databaseKinds().filter(({ name }) => name === "sqld")) {
+for (const kind of kinds.filter(({ name }) => name === "sqld")) {
   const { name, ignore } = kind;
 
   /** Two instances on one database. */

@@ -49,7 +49,10 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   if (config.server !== undefined) return toServer(config.server, config.apiKey);
   const address = parseDatabaseUrl(config.dbUrl);
   if (address.kind !== "file") {
-    return toOwned(await own(options), address.kind === "memory" ? "memory" : new URL(address.url).host);
+    return toOwned(
+      await ownDatabase(options),
+      address.kind === "memory" ? "memory" : new URL(address.url).host,
+    );
   }
   return await toFile(options, address.path);
 }
@@ -86,10 +89,15 @@ function connection(
   return { kind, where, send, close, api: createApiClient({ baseUrl: NOWHERE, send }) };
 }
 
-/** Late: a command that goes through an owner or a server needs neither the drivers nor the app. */
-async function own(options: OwnOptions): Promise<OwnedDatabase> {
-  const { ownDatabase } = await import("./own_database.ts");
-  return await ownDatabase(options);
+/**
+ * Opens the database in this process; see `own_database.ts`, which is loaded late: a command that goes
+ * through an owner or a server needs neither the drivers nor the app.
+ *
+ * @throws {StoreBusyError} another process owns the file
+ */
+export async function ownDatabase(options: OwnOptions): Promise<OwnedDatabase> {
+  const module = await import("./own_database.ts");
+  return await module.ownDatabase(options);
 }
 
 /** Opens the file, or finds its owner; while neither works, waits and tries again. */
@@ -100,7 +108,7 @@ async function toFile(options: ConnectOptions, path: string): Promise<Connection
     const owner = await readOwner(path);
     if (owner && await isAnswering(owner)) return toOwner(options, path, owner);
     try {
-      return toOwned(await own(options), path);
+      return toOwned(await ownDatabase(options), path);
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
       if (clock.monotonic() >= deadline) throw stuck(path, await readOwner(path), patienceMs);

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { AGENT_DEFAULTS, type AgentDefinition } from "../src/agents/mod.ts";
+import { type Core, openCore } from "../src/core.ts";
+import { BudgetExceededError } from "../src/errors.ts";
+import { requestCancel } from "../src/sessions/mod.ts";
+import { runAgent } from "../src/runner/mod.ts";
+import { parseUsd } from "../src/money.ts";
+import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
+
+let sqld: Sqld | undefined;
+if (!skipSqld) {
+  Deno.test.beforeAll(async () => void (sqld = await startSqld({ durability: "strong" })));
+  Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
+}
+
+/** Whole Pursers, each with memory of its own, over one new database on a libSQL server. */
+async function openCores(count: number) {
+  const { url, fetch } = await sqld!.createDatabase();
+  const config = {
+    dbUrl: url,
+    durability: "full" as const,
+    remoteTimeoutMs: 10_000,
+    maxBodyBytes: 1_000_000,
+    environment: "test",
+  };
+  const cores = await Promise.all(Array.from({ length: count }, () => openCore({ config, fetch })));
+  return {
+    cores: cores as [Core, Core],
+    async [Symbol.asyncDispose]() {
+      for (const core of cores) await core.close();
+    },
+  };
+}
+
+function agent(fields: Partial<AgentDefinition>): AgentDefinition {
+  return { ...AGENT_DEFAULTS, agentId: "agent", model: "demo:echo", ...fields };
+}
+
+const count = async (core: Core, sql: string) => Number((await core.store.read({ sql })).rows[0]![0]);
+
+function test(sentence: string, body: (a: Core, b: Core) => Promise<void>): void {
+  Deno.test({
+    name: `on a libSQL server ${sentence}`,
+    ignore: skipSqld,
+    async fn() {
+      await using opened = await openCores(2);
+      await body(...opened.cores);
+    },
+  });
+}
+
+test("a run is booked, and goes on in another instance", async (a, b) => {
+  const first = await runAgent(a, { agent: agent({}), input: "hello" });
+  const second = await runAgent(b, { agent: agent({}), input: "again", sessionId: first.session_id });
+  assert.equal(second.status, "completed");
+  assert.ok(second.token_usage.cost_usd! > 0);
+  assert.ok(
+    second.token_usage.input_tokens > first.token_usage.input_tokens,
+    "it has the first run's messages",
+  );
+  assert.equal(await count(a, "SELECT count(*) FROM calls"), 2);
+});
+
+for (const budgetMode of ["stop", "strict"] as const) {
+  test(`a ${budgetMode} budget ends a loop, and nothing stays reserved`, async (a) => {
+    const run = runAgent(a, {
+      agent: agent({
+        model: "demo:loop",
+        tools: ["calculator"],
+        maxSteps: 50,
+        budgetMode,
+        costBudgetNanoUsd: parseUsd(budgetMode === "stop" ? 0.0005 : 0.02),
+      }),
+      input: "count for ever",
+    });
+    await assert.rejects(run, BudgetExceededError);
+    assert.ok(await count(a, "SELECT count(*) FROM calls") > 1);
+    assert.equal(await count(a, "SELECT count(*) FROM reservations"), 0);
+    assert.equal(await count(a, "SELECT count(*) FROM sessions WHERE status = 'budget_exceeded'"), 1);
+  });
+}
+
+test("a loop with a budget costs one commit a step", async (a) => {
+  const write = a.store.write.bind(a.store);
+  let writes = 0;
+  a.store.write = (statements) => {
+    writes++;
+    return write(statements);
+  };
+  const result = await runAgent(a, {
+    agent: agent({ model: "demo:loop", tools: ["calculator"], maxSteps: 10, costBudgetNanoUsd: parseUsd(1) }),
+    input: "ten times",
+  });
+  assert.equal(result.steps, 10);
+  // To begin, to reserve for the first call, ten bookings, and to end.
+  assert.ok(writes <= 13, `${writes} writes`);
+  assert.equal(await count(a, "SELECT count(*) FROM reservations"), 0);
+});
+
+test("a run is cancelled through another instance", async (a, b) => {
+  let runId: string | undefined;
+  let asked: Promise<void> | undefined;
+  const unsubscribe = a.bus.subscribe((event) => {
+    if (event.type === "model.called" && !asked) {
+      runId = event.run_id!;
+      asked = requestCancel(b, runId);
+    }
+  });
+  const result = await runAgent(a, {
+    agent: agent({ model: "demo:loop", tools: ["calculator"], maxSteps: 500 }),
+    input: "on and on",
+  });
+  unsubscribe();
+  await asked;
+  assert.equal(result.status, "cancelled");
+  assert.ok(result.steps >= 1 && result.steps < 500);
+  assert.equal(await count(b, "SELECT count(*) FROM calls"), result.steps);
+});
