@@ -6,6 +6,7 @@ import { LOG_LEVELS, type LogLevel } from "./log.ts";
 
 export { type DatabaseAddress, parseDatabaseUrl } from "./config/database_url.ts";
 export { BUILT_IN_PROVIDERS } from "./config/built_in_providers.ts";
+export { nearestName } from "./config/nearest_name.ts";
 export type { PriceOverride };
 
 /** Environment variables by name. Handed in everywhere, so that an edge entry can pass its own record. */

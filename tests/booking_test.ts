@@ -63,7 +63,7 @@ async function checkLog({ store }: { store: Store }): Promise<void> {
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
 
-  function test(sentence: string, body: (ctx: TestBooking) => Promise<void>): void {
+  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {
     Deno.test({
       name: `${name}: ${sentence}`,
       ignore,
@@ -75,7 +75,7 @@ for (const kind of databaseKinds()) {
         await checkLog(ctx);
       },
     });
-  }
+  };
 
   test("a report is booked once, however often it comes", async (ctx) => {
     const reports = [report("a"), report("b", { costUsd: 0.5 }), report("c", { model: "unknown" })];

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { streamText } from "ai";
 import fc from "fast-check";
 import type { Admission, CallBounds } from "../src/budget/mod.ts";
 import { BudgetExceededError } from "../src/errors.ts";
@@ -9,7 +11,16 @@ import { recoverRuns } from "../src/sessions/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
-import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
+import {
+  type AnswerCall,
+  callOptions,
+  endParts,
+  type FakeModel,
+  fakeModel,
+  type StreamAnswer,
+  textParts,
+  turns,
+} from "./harness/fake_model.ts";
 
 /** Nano-USD a token of `local:priced`. */
 const INPUT_RATE = 1_000n;
@@ -76,11 +87,11 @@ for (const { name, ignore, gate, create } of settings) {
     call(options?: { maxOutputTokens?: number; abortSignal?: AbortSignal; text?: string }): Promise<unknown>;
   }
 
-  function test(
+  const test = (
     sentence: string,
     options: { limit: bigint; mode: "stop" | "strict"; answer: AnswerCall },
     body: (metered: Metered) => Promise<void>,
-  ): void {
+  ): void => {
     Deno.test({
       name: `${name}: ${sentence}`,
       ignore,
@@ -89,12 +100,12 @@ for (const { name, ignore, gate, create } of settings) {
         await body(await open(database, options));
       },
     });
-  }
+  };
 
-  async function open(
+  const open = async (
     database: TestDatabase,
     { limit, mode, answer }: { limit: bigint; mode: "stop" | "strict"; answer: AnswerCall },
-  ): Promise<Metered> {
+  ): Promise<Metered> => {
     const ctx = await createBooking(await database.open(), { gate });
     const fake = fakeModel(answer);
     const model = meter(ctx, fake.model, {
@@ -111,7 +122,7 @@ for (const { name, ignore, gate, create } of settings) {
       call: ({ text = "hello", ...options } = {}) =>
         Promise.resolve(model.doGenerate(callOptions(text, { maxOutputTokens: 100, ...options }))),
     };
-  }
+  };
 
   const small: AnswerCall = () => Promise.resolve({ inputTokens: 10, outputTokens: 10 });
 
@@ -426,6 +437,126 @@ for (const { name, ignore, gate, create } of settings) {
     assert.deepEqual(await recoverRuns(next), [RUN]);
     await checkAllFree(next, budget.limitNanoUsd);
   });
+}
+
+/** How a streamed call can go, and how many calls of it are in the ledger then. */
+interface StreamFate {
+  name: string;
+  stream: StreamAnswer;
+  read(model: LanguageModelV4, signal: AbortSignal, abort: () => void): Promise<void>;
+  booked: number;
+}
+
+const readAll = async (model: LanguageModelV4, abortSignal: AbortSignal) => {
+  const { stream } = await model.doStream(callOptions("hello", { maxOutputTokens: 100, abortSignal }));
+  for await (const _part of stream);
+};
+
+const streamFates: StreamFate[] = [
+  {
+    name: "is read to its end",
+    async *stream() {
+      yield* textParts("hello");
+      yield* endParts({ inputTokens: 10, outputTokens: 10 });
+    },
+    read: readAll,
+    booked: 1,
+  },
+  {
+    name: "breaks in the middle",
+    async *stream() {
+      yield* textParts("hello");
+      throw new Error("connection reset");
+    },
+    read: (model, signal) => assert.rejects(readAll(model, signal), /connection reset/),
+    booked: 1,
+  },
+  {
+    name: "never begins",
+    async *stream() {},
+    read: (model, signal) => assert.rejects(readAll(model, signal)),
+    booked: 0,
+  },
+  {
+    name: "is left by its reader",
+    async *stream() {
+      yield* textParts("hello", "and", "more");
+      await turns(10_000);
+    },
+    async read(model) {
+      const { stream } = await model.doStream(callOptions("hello", { maxOutputTokens: 100 }));
+      for await (const part of stream) if (part.type === "text-delta") break;
+    },
+    booked: 1,
+  },
+  {
+    name: "is cancelled in the middle",
+    async *stream({ abortSignal }) {
+      yield* textParts("hello");
+      await turns(10_000, abortSignal);
+    },
+    async read(model, signal, abort) {
+      const result = streamText({
+        model,
+        prompt: "hello",
+        maxOutputTokens: 100,
+        abortSignal: signal,
+        onError() {},
+      });
+      for await (const part of result.fullStream) if (part.type === "text-delta") abort();
+    },
+    booked: 1,
+  },
+  {
+    name: "is cancelled in the middle and does not heed it",
+    async *stream() {
+      yield* textParts("hello");
+      await new Promise(() => {});
+    },
+    async read(model, signal, abort) {
+      const result = streamText({
+        model,
+        prompt: "hello",
+        maxOutputTokens: 100,
+        abortSignal: signal,
+        onError() {},
+      });
+      for await (const part of result.fullStream) if (part.type === "text-delta") abort();
+    },
+    booked: 1,
+  },
+];
+
+for (const { name, ignore, gate, create } of settings.filter((setting) => !setting.name.endsWith("file"))) {
+  for (const mode of ["stop", "strict"] as const) {
+    for (const fate of streamFates) {
+      Deno.test({
+        name:
+          `${name}: a ${mode} stream that ${fate.name} is booked where it cost something, and holds nothing`,
+        ignore,
+        async fn() {
+          await using database = await create();
+          const ctx = await createBooking(await database.open(), { gate });
+          const limit = 10_000_000n;
+          const fake = fakeModel(() => Promise.reject(new Error("not streamed")), fate.stream);
+          const model = meter(ctx, fake.model, {
+            agentId: "agent",
+            runId: RUN,
+            provider: "local",
+            costBudgetUsd: toUsd(limit),
+            budgetMode: mode,
+          });
+          const controller = new AbortController();
+          await fate.read(model, controller.signal, () => controller.abort());
+          const count = async () =>
+            Number((await ctx.store.read({ sql: "SELECT count(*) FROM calls" })).rows[0]![0]);
+          for (let i = 0; i < 200 && await count() < fate.booked; i++) await turns(1);
+          assert.equal(await count(), fate.booked);
+          await checkAllFree(ctx, limit);
+        },
+      });
+    }
+  }
 }
 
 for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sqld")) {

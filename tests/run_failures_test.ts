@@ -241,3 +241,33 @@ Deno.test("a missing key is the caller's to mend, names the variable, and starts
   assert.match(error.message, /OPENAI_API_KEY/);
   assert.deepEqual(await purser.events("s1"), []);
 });
+
+/** How each API says in the middle of a stream that it has failed. */
+const FAILURE_FRAMES: Record<string, string> = {
+  "OpenAI chat":
+    `data: {"error":{"message":"Overloaded","type":"server_error","code":null,"param":null}}\n\n`,
+  "OpenAI responses":
+    `event: error\ndata: {"type":"error","sequence_number":9,"code":"server_error","message":"Overloaded","param":null}\n\n`,
+  "Anthropic":
+    `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n`,
+  "OpenAI-compatible": `data: {"error":{"message":"Overloaded"}}\n\n`,
+};
+
+for (const [name, frame] of Object.entries(FAILURE_FRAMES)) {
+  Deno.test(`a failure that ${name} tells of in the middle of its stream ends the run, booked as far as it came`, async () => {
+    await using fake = await startFakeProvider((request) => {
+      const { frames } = answerTo(request, { text: "Half an answer of some length" }).answer;
+      return { paced: [...frames.slice(0, beforeUsage(request)), frame] };
+    });
+    await using purser = await openTestPurser({ fake });
+    const model = MODELS[name as keyof typeof MODELS];
+    const error = await rejection(purser.run({ model }, "Hi", { sessionId: "s1", onPart() {} }));
+    assert.equal(error.code, "provider_error");
+    assert.match(error.message, /Overloaded/);
+    const booked = await calls(purser);
+    assert.equal(booked.length, 1);
+    assert.equal(booked[0]!.estimated, true);
+    assert.deepEqual((await purser.messages("s1")).map(({ role }) => role), ["user"]);
+    assert.equal((await purser.events("s1")).at(-1)!.type, "run.failed");
+  });
+}

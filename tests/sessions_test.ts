@@ -57,7 +57,7 @@ const kinds = databaseKinds();
 for (const kind of kinds) {
   const { name, ignore } = kind;
 
-  function test(sentence: string, body: (ctx: TestBooking) => Promise<void>): void {
+  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {
     Deno.test({
       name: `${name}: ${sentence}`,
       ignore,
@@ -67,7 +67,7 @@ for (const kind of kinds) {
         await body(await createBooking(await database.open({ clock }), { clock }));
       },
     });
-  }
+  };
 
   test("a run creates its session, claims it, and keeps the user's message", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses", costBudgetNanoUsd: 5n, budgetMode: "strict" });
@@ -339,7 +339,7 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
   const { name, ignore } = kind;
 
   /** Two instances on one database. */
-  function test(sentence: string, body: (a: TestBooking, b: TestBooking) => Promise<void>): void {
+  const test = (sentence: string, body: (a: TestBooking, b: TestBooking) => Promise<void>): void => {
     Deno.test({
       name: `${name}: ${sentence}`,
       ignore,
@@ -350,7 +350,7 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
         await body(await open(), await open());
       },
     });
-  }
+  };
 
   const leaseLeft = async (store: Store, runId: string) =>
     Number(

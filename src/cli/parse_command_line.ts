@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearestName } from "../config/nearest_name.ts";
+import { nearestName } from "../config.ts";
 import { COMMANDS, type CommandSpec, COMMON_OPTIONS, type OptionSpec } from "./command_table.ts";
 import { Options } from "./options.ts";
 import { UsageError } from "./usage_error.ts";

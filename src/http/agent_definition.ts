@@ -9,9 +9,12 @@ import { AgentBody } from "./schemas.ts";
 
 type KnownNames = Pick<Core, "providers" | "customModels" | "toolbox">;
 
+/** Where no path names the agent, its definition has to. */
+const NamedAgent = AgentBody.required({ name: true });
+
 /** Checks an agent that did not come through a route. Throws `invalid` with every problem and its path. */
 export function readAgentDefinition(known: KnownNames, agent: { name: string }): AgentDefinition {
-  const body = AgentBody.safeParse(agent);
+  const body = NamedAgent.safeParse(agent);
   if (!body.success) throw invalidRequest(body.error, "the agent");
   return toAgentDefinition(known, agent.name, body.data);
 }

@@ -38,13 +38,13 @@ export function createApp(core: Core) {
   app.get("/", (c) => c.redirect("/docs"));
 
   return app
-    .route("/", documentRoutes(document))
     .route("/", agentRoutes(core))
     .route("/", runRoutes(core))
     .route("/", sessionRoutes(core))
     .route("/", costRoutes(core))
     .route("/", eventRoutes(core))
-    .route("/", healthRoutes(core));
+    .route("/", healthRoutes(core))
+    .route("/", documentRoutes(document));
 }
 
 /** The API's type, from which the client's is made. */

@@ -1,10 +1,22 @@
 import { html, raw } from "hono/html";
 
+interface ParameterSchema {
+  type?: string;
+  enum?: string[];
+  default?: unknown;
+}
+
 interface Operation {
   summary?: string;
   description?: string;
   tags?: string[];
-  parameters?: { name: string; in: string; required?: boolean; description?: string }[];
+  parameters?: {
+    name: string;
+    in: string;
+    required?: boolean;
+    description?: string;
+    schema?: ParameterSchema;
+  }[];
   requestBody?: { content?: Record<string, { schema?: unknown }> };
   responses?: Record<string, { description?: string; content?: Record<string, { schema?: unknown }> }>;
 }
@@ -45,7 +57,7 @@ export function docsPage(
           <pre>${JSON.stringify(schema, null, 2)}</pre>
         </details>
       `
-    )}</section></body>
+    )}</section><script>${raw(SCRIPT)}</script></body>
     </html>
   `;
 }
@@ -53,7 +65,7 @@ export function docsPage(
 function operationPart({ path, method, operation }: { path: string; method: string; operation: Operation }) {
   return html`<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code>
 <span>${operation.summary ?? ""}</span></summary>
-${operation.description ? html`<p>${operation.description}</p>` : ""}
+${operation.description ? html`<p>${withCode(operation.description)}</p>` : ""}
 ${
     operation.parameters?.length
       ? html`<table>${
@@ -62,7 +74,7 @@ ${
             <tr>
               <td><code>${p.name}</code></td>
               <td>${p.in}${p.required ? ", required" : ""}</td>
-              <td>${p.description ?? ""}</td>
+              <td>${withCode([typeOf(p.schema), p.description].filter(Boolean).join(" · "))}</td>
             </tr>
           `
         )
@@ -75,12 +87,22 @@ ${operation.requestBody ? html`<p>Body: ${schemaLink(operation.requestBody.conte
       html`
         <tr>
           <td><code>${status}</code></td>
-          <td>${response.description ?? ""}</td>
+          <td>${withCode(response.description ?? "")}</td>
           <td>${schemaLink(response.content)}</td>
         </tr>
       `
     )
   }</table></details>`;
+}
+
+/** Text whose `code` stands between backticks. */
+function withCode(text: string) {
+  return text.split("`").map((part, index) => index % 2 === 1 ? html`<code>${part}</code>` : part);
+}
+
+function typeOf({ type, enum: values, default: fallback }: ParameterSchema = {}): string {
+  const kind = values ? values.map((value) => `\`${value}\``).join(", ") : type ?? "";
+  return fallback === undefined ? kind : `${kind}, default \`${fallback}\``;
 }
 
 function schemaLink(content: Record<string, { schema?: unknown }> | undefined) {
@@ -92,6 +114,11 @@ function schemaLink(content: Record<string, { schema?: unknown }> | undefined) {
   return html`<a href="#${name}"><code>${name}${first?.items ? "[]" : ""}</code></a>`;
 }
 
+/** A link to a schema opens it. */
+const SCRIPT = `
+const open = () => { const it = document.getElementById(location.hash.slice(1)); if (it) { it.open = true; it.scrollIntoView(); } };
+addEventListener("hashchange", open); open();`;
+
 const STYLE = `
 :root{color-scheme:light dark;--line:color-mix(in srgb,currentColor 18%,transparent)}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
@@ -100,5 +127,5 @@ details{border:1px solid var(--line);border-radius:.4rem;margin:.4rem 0;padding:
 summary{cursor:pointer}summary span{opacity:.75;margin-left:.5rem}
 b{display:inline-block;min-width:4.2rem;font-family:ui-monospace,monospace}
 .get{color:#1a7f37}.post{color:#0969da}.put{color:#9a6700}.delete{color:#cf222e}.patch{color:#8250df}
-table{border-collapse:collapse;width:100%;margin:.5rem 0}td{border-top:1px solid var(--line);padding:.25rem .5rem;vertical-align:top}
+table{border-collapse:collapse;width:100%;table-layout:fixed;margin:.5rem 0}td:first-child{width:9rem}td{border-top:1px solid var(--line);padding:.25rem .5rem;vertical-align:top}
 pre{overflow:auto;font-size:.85rem}code{font-family:ui-monospace,monospace}`;

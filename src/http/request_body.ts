@@ -14,11 +14,9 @@ export function checkBody(maxBytes: number): MiddlewareHandler {
     const length = raw.headers.get("content-length");
     if (Number(length) > maxBytes) throw tooLarge(maxBytes);
     if (!JSON_TYPE.test(raw.headers.get("content-type") ?? "")) {
-      if (await isEmpty(raw.body)) return await next();
-      throw new PurserError(
-        "unsupported_media_type",
-        "Cannot read the body: send it as Content-Type: application/json",
-      );
+      if (!await isEmpty(raw.body)) throw unsupported();
+      c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers });
+      return await next();
     }
     if (length === null || raw.headers.has("transfer-encoding")) {
       const body = await readUpTo(raw.body, maxBytes);
@@ -49,6 +47,13 @@ async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number): Pro
     chunks.push(chunk as Uint8Array<ArrayBuffer>);
   }
   return new Blob(chunks);
+}
+
+function unsupported(): PurserError {
+  return new PurserError(
+    "unsupported_media_type",
+    "Cannot read the body: send it as Content-Type: application/json",
+  );
 }
 
 function tooLarge(maxBytes: number): PurserError {

@@ -47,7 +47,6 @@ ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${[...update, ADD_COUNTERS].join("
 
 // `first_at` stays that of the first booking: it is what lists are ordered by, and an index on it.
 const LAST_CALL = [
-  "agent_id = CASE WHEN excluded.first_at < first_at THEN excluded.agent_id ELSE agent_id END",
   "model = CASE WHEN excluded.last_at >= last_at THEN excluded.model ELSE model END",
   "last_at = max(last_at, excluded.last_at)",
 ];

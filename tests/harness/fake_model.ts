@@ -1,5 +1,9 @@
 import { setImmediate } from "node:timers";
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
 
 /** What a fake provider answers: the tokens it has counted. */
 export interface FakeAnswer {
@@ -16,7 +20,30 @@ export interface FakeModel {
 /** The answer to a call, whose number counts from 0. What it throws is the provider's error. */
 export type AnswerCall = (options: LanguageModelV4CallOptions, number: number) => Promise<FakeAnswer>;
 
-export function fakeModel(answer: AnswerCall): FakeModel {
+/** The parts of a streamed answer; what it throws breaks the stream. */
+export type StreamAnswer = (options: LanguageModelV4CallOptions) => AsyncIterable<LanguageModelV4StreamPart>;
+
+/** The parts of an answer of some texts, without its end. */
+export function* textParts(...texts: string[]): Generator<LanguageModelV4StreamPart> {
+  yield { type: "stream-start", warnings: [] };
+  yield { type: "text-start", id: "0" };
+  for (const delta of texts) yield { type: "text-delta", id: "0", delta };
+}
+
+/** The end of a streamed answer. */
+export function* endParts({ inputTokens, outputTokens }: FakeAnswer): Generator<LanguageModelV4StreamPart> {
+  yield { type: "text-end", id: "0" };
+  yield {
+    type: "finish",
+    finishReason: { unified: "stop", raw: "stop" },
+    usage: {
+      inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
+    },
+  };
+}
+
+export function fakeModel(answer: AnswerCall, stream?: StreamAnswer): FakeModel {
   let calls = 0;
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
@@ -35,7 +62,11 @@ export function fakeModel(answer: AnswerCall): FakeModel {
         warnings: [],
       };
     },
-    doStream: () => Promise.reject(new Error("this model does not stream")),
+    doStream(options) {
+      if (!stream) return Promise.reject(new Error("this model does not stream"));
+      calls++;
+      return Promise.resolve({ stream: ReadableStream.from(stream(options)) });
+    },
   };
   return { model, calls: () => calls };
 }

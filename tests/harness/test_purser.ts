@@ -81,6 +81,7 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
       ...config,
     },
   });
+  await core.prices.ready?.();
   const app = createApp(core);
   const published: BusEvent[] = [];
   core.bus.subscribe((event) => published.push(event));

@@ -2,7 +2,8 @@
  * Agents, sessions, runs, the ledger and its rollups, the event log.
  *
  * Amounts are INTEGER nano-USD, times INTEGER milliseconds since the epoch. The counters of
- * every rollup (by run, session, agent and model, day, hour) are the same columns in the same order.
+ * every rollup (by run, session, agent and model, day, hour) are the same columns in the same order. SQLite
+ * turns a sum past 64 bits into a REAL; the check refuses it, as a sum of money is exact or is none.
  */
 const COUNTERS = `
   model_calls INTEGER NOT NULL DEFAULT 0,
@@ -13,7 +14,7 @@ const COUNTERS = `
   cache_write_tokens INTEGER NOT NULL DEFAULT 0,
   reasoning_tokens INTEGER NOT NULL DEFAULT 0,
   total_tokens INTEGER NOT NULL DEFAULT 0,
-  cost_nano_usd INTEGER NOT NULL DEFAULT 0`;
+  cost_nano_usd INTEGER NOT NULL DEFAULT 0 CHECK (typeof(cost_nano_usd) = 'integer')`;
 
 export const statements: readonly string[] = [
   `CREATE TABLE agents (
@@ -159,9 +160,9 @@ export const statements: readonly string[] = [
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
   `CREATE TRIGGER events_refuse_delete BEFORE DELETE ON events
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
-  // INSERT OR REPLACE deletes without firing the trigger above.
+  // INSERT OR REPLACE deletes without firing the trigger above. An id that is yet to be given is -1 here.
   `CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events
-WHEN EXISTS (SELECT 1 FROM events WHERE event_id = NEW.event_id)
+WHEN NEW.event_id <> -1 AND EXISTS (SELECT 1 FROM events WHERE event_id = NEW.event_id)
   OR EXISTS (SELECT 1 FROM events WHERE session_id = NEW.session_id AND seq = NEW.seq)
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
 

@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { dirname, join, normalize } from "node:path/posix";
+import { VERSION } from "../src/version.ts";
+
+/** DESIGN.md §6 as a test: who may import whom, and who may touch the world outside. */
+
+const ROOT = normalize(new URL("..", import.meta.url).pathname);
+
+/** The layers, lowest first; a folder may import those of lower layers only. */
+const LAYERS: readonly (readonly string[])[] = [
+  ["kernel"],
+  ["store", "channels", "bus"],
+  ["pricing", "ledger", "sessions", "agents"],
+  ["budget", "snapshots", "alerts", "monitor"],
+  ["booking"],
+  ["runner"],
+  ["http"],
+  ["client"],
+  ["cli"],
+];
+
+/** Within one layer: who may import whom. */
+const BESIDE: Record<string, readonly string[]> = {
+  ledger: ["pricing"],
+  sessions: ["ledger"],
+};
+
+const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts", "src/core.ts"]);
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+interface Access {
+  file: string;
+  what: string;
+}
+
+interface Source {
+  path: string;
+  text: string;
+}
+
+async function readSources(...places: string[]): Promise<Source[]> {
+  const sources: Source[] = [];
+  for (const place of places) {
+    if (place.endsWith(".ts")) {
+      sources.push({ path: place, text: await Deno.readTextFile(ROOT + place) });
+      continue;
+    }
+    const entries = await Array.fromAsync(Deno.readDir(ROOT + place)).catch(() => []);
+    for (const entry of entries) {
+      const path = `${place}/${entry.name}`;
+      const isTest = /_test\.ts$|\/_\w+\.ts$|conformance\.ts$/.test(path);
+      if (entry.isDirectory || (entry.name.endsWith(".ts") && !isTest)) {
+        sources.push(...await readSources(path));
+      }
+    }
+  }
+  return sources;
+}
+
+// deno-lint-ignore no-explicit-any -- a node of the syntax tree, of any type
+type Node = any;
+
+/** Deno's own linter, which `deno test` offers to plugins; its types are in the unstable library only. */
+const { lint } = Deno as unknown as {
+  lint: { runPlugin(plugin: object, path: string, text: string): unknown };
+};
+
+/** Reads the syntax tree of every file: its imports, dynamic ones and types too, and what it touches. */
+function scan(sources: readonly Source[]): { imports: Import[]; accesses: Access[] } {
+  const imports: Import[] = [];
+  const accesses: Access[] = [];
+  for (const { path, text } of sources) {
+    const add = (specifier: unknown) => {
+      if (typeof specifier !== "string" || !specifier.startsWith(".")) return;
+      imports.push({ from: path, to: join(dirname(path), specifier) });
+    };
+    const touch = (what: string) => accesses.push({ file: path, what });
+    const visitor = {
+      ImportDeclaration: (node: Node) => add(node.source.value),
+      ExportNamedDeclaration: (node: Node) => add(node.source?.value),
+      ExportAllDeclaration: (node: Node) => add(node.source.value),
+      ImportExpression: (node: Node) => add(node.source.value),
+      TSImportType: (node: Node) => add(node.argument?.literal?.value),
+      MemberExpression({ object, property }: Node) {
+        if (object.type === "Identifier" && property.type === "Identifier") {
+          touch(`${object.name}.${property.name}`);
+        }
+      },
+      CallExpression({ callee }: Node) {
+        if (callee.type === "Identifier") touch(`${callee.name}()`);
+      },
+      NewExpression({ callee, arguments: given }: Node) {
+        if (callee.type === "Identifier" && given.length === 0) touch(`new ${callee.name}()`);
+      },
+    };
+    lint.runPlugin({ name: "layers", rules: { scan: { create: () => visitor } } }, path, text);
+  }
+  return { imports, accesses };
+}
+
+/** `kernel`, a folder of `src`, `plugins`, or `entry`. */
+function layerOf(path: string): string {
+  if (ENTRIES.has(path)) return "entry";
+  if (path.startsWith("plugins/")) return "plugins";
+  const [, folder, ...rest] = path.split("/");
+  return rest.length === 0 || folder === "config" ? "kernel" : folder!;
+}
+
+const rankOf = (layer: string) => LAYERS.findIndex((layers) => layers.includes(layer));
+
+/** Why an import is against the rules, or undefined. */
+function faultOf({ from, to }: Import): string | undefined {
+  const [mine, theirs] = [layerOf(from), layerOf(to)];
+  if (mine === theirs && mine !== "entry") return undefined;
+  if (mine === "kernel" && theirs === "kernel") return undefined;
+  const isDoor = /^(src|plugins)\/[^/]+\/mod\.ts$/.test(to) || theirs === "kernel" || theirs === "entry";
+  if (!isDoor) return "it comes in by another way than mod.ts";
+  if (to.startsWith("src/config/") && mine !== "kernel") return "src/config/ is private to src/config.ts";
+  if (mine === "entry") {
+    if (theirs !== "entry" || to === "src/core.ts") return undefined;
+    return from === "src/mod.ts" && to === "src/open_purser.ts" ? undefined : "entries import only the core";
+  }
+  if (theirs === "entry") {
+    const mayUseCore = to === "src/core.ts" && ["http", "client", "cli"].includes(mine);
+    return mayUseCore ? undefined : "only http, client and entries import the core, and nobody another entry";
+  }
+  if (mine === "plugins") return theirs === "channels" ? undefined : "plugins import channels only";
+  if (theirs === "plugins") return "only entries import plugins";
+  if (rankOf(mine) === -1) return `${mine} has no place among the layers`;
+  if (rankOf(theirs) < rankOf(mine) || BESIDE[mine]?.includes(theirs)) return undefined;
+  return `${mine} may not import ${theirs}`;
+}
+
+const sources = await readSources("cli.ts", "main.ts", "src", "plugins");
+const { imports, accesses } = scan(sources);
+
+Deno.test("imports point one way, from entry to kernel, and come in by mod.ts", () => {
+  assert.ok(imports.length > 300, "the scan found the imports");
+  const faults = imports.flatMap((one) => {
+    const fault = faultOf(one);
+    return fault ? [`${one.from} -> ${one.to}: ${fault}`] : [];
+  });
+  assert.deepEqual(faults, []);
+});
+
+Deno.test("the rules refuse what they are there to refuse", () => {
+  const wrong: [string, string][] = [
+    ["src/store/x.ts", "src/ledger/mod.ts"],
+    ["src/ledger/x.ts", "src/sessions/mod.ts"],
+    ["src/runner/x.ts", "src/http/mod.ts"],
+    ["src/runner/x.ts", "src/store/tables.ts"],
+    ["src/runner/x.ts", "src/core.ts"],
+    ["src/http/x.ts", "src/open_purser.ts"],
+    ["src/money.ts", "src/store/mod.ts"],
+    ["src/cli/x.ts", "src/config/schema.ts"],
+    ["plugins/slack/mod.ts", "src/money.ts"],
+    ["src/alerts/x.ts", "plugins/mod.ts"],
+    ["src/new_folder/x.ts", "src/money.ts"],
+    ["main.ts", "cli.ts"],
+  ];
+  for (const [from, to] of wrong) assert.ok(faultOf({ from, to }), `${from} -> ${to}`);
+  const right: [string, string][] = [
+    ["src/pricing/x.ts", "src/config.ts"],
+    ["src/sessions/x.ts", "src/ledger/mod.ts"],
+    ["src/http/routes/x.ts", "src/core.ts"],
+    ["src/http/routes/x.ts", "src/http/router.ts"],
+    ["plugins/slack/mod.ts", "src/channels/mod.ts"],
+    ["cli.ts", "src/cli/mod.ts"],
+  ];
+  for (const [from, to] of right) assert.equal(faultOf({ from, to }), undefined, `${from} -> ${to}`);
+});
+
+/** What may be touched in these files only. */
+const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
+  { what: /^Deno\.env$/, by: /^src\/config\.ts$/, rule: "the environment is read in config.ts" },
+  {
+    what:
+      /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
+    // A deadline on the network is the machine's own time, also where a test's clock stands still.
+    by: /^src\/(clock|store\/remote_store|client\/connect)\.ts$/,
+    rule: "the clock is read in clock.ts",
+  },
+  { what: /^(Deno|process)\.exit$/, by: /^(cli|main)\.ts$/, rule: "entries set the exit code" },
+  {
+    what: /^console\.\w+$/,
+    by: /^((cli|main)\.ts|src\/cli\/.*)$/,
+    rule: "what is said goes through the log",
+  },
+];
+
+for (const { what, by, rule } of RESERVED) {
+  Deno.test(`${rule}, and nowhere else`, () => {
+    const faults = accesses.filter((access) => what.test(access.what) && !by.test(access.file));
+    assert.deepEqual(faults.map(({ file, what }) => `${file}: ${what}`), []);
+  });
+}
+
+Deno.test("files stay small: the median at most 80 lines, none over 400", () => {
+  const sizes = sources.map(({ path, text }) => ({ path, lines: text.split("\n").length - 1 }))
+    .sort((a, b) => a.lines - b.lines);
+  assert.ok(sizes[Math.floor(sizes.length / 2)]!.lines <= 80, "the median");
+  assert.deepEqual(sizes.filter(({ lines }) => lines > 400), []);
+});
+
+Deno.test("the version is that of deno.json", async () => {
+  assert.equal(VERSION, JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)).version);
+});

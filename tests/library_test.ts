@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { BudgetExceededError, openPurser, PurserError, type PurserOptions, type RunPart } from "../src/mod.ts";
+import { answerTo } from "./harness/answers.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
+import { realModel } from "./harness/metered_models.ts";
+import { rejection } from "./harness/test_purser.ts";
+
+const ECHO = { name: "echo", model: "demo:echo" };
+
+Deno.test("openPurser() runs an agent that was never defined, and its API knows the session", async () => {
+  const purser = await openPurser({ db: ":memory:", env: {} });
+  const parts: RunPart[] = [];
+  const result = await purser.runAgent(ECHO, "Hello", {
+    sessionId: "s1",
+    onPart: (part) => parts.push(part),
+  });
+  assert.equal(result.output, "You said: Hello");
+  assert.equal(result.session_id, "s1");
+  assert.equal(parts.flatMap((part) => part.type === "text" ? part.text : []).join(""), result.output);
+  assert.equal((await purser.app.request("/sessions/s1")).status, 200);
+  assert.equal((await purser.app.request("/agents/echo")).status, 404);
+  const agent = await purser.defineAgent({ ...ECHO, cost_budget_usd: 0.5 });
+  assert.equal(agent.cost_budget_usd, 0.5);
+  assert.equal((await purser.app.request("/agents/echo")).status, 200);
+  await purser.close();
+});
+
+Deno.test("openPurser() runs the models, tools and prices of its caller before any other", async () => {
+  await using fake = await startFakeProvider((request) => answerTo(request, { text: "Custom" }));
+  const purser = await openPurser({
+    db: ":memory:",
+    env: {},
+    models: {
+      "mine:best": realModel(fake, "openai-compatible", "best"),
+      "gpt-4o-mini": realModel(fake, "openai-chat", "gpt-4o-mini"),
+    },
+    prices: [{ provider: "mine", model: "best", input_usd_per_million: 1, output_usd_per_million: 2 }],
+  });
+  const mine = await purser.runAgent({ name: "a", model: "mine:best" }, "Hi");
+  assert.equal(mine.token_usage.cost_usd, 0.000014);
+  assert.equal(
+    (await purser.runAgent({ name: "a", model: "gpt-4o-mini" }, "Hi")).token_usage.cost_usd,
+    0.0000027,
+  );
+  await purser.close();
+});
+
+Deno.test("openPurser() refuses an agent that is wrong, naming every field", async () => {
+  const purser = await openPurser({ db: ":memory:", env: {} });
+  const wrong = { ...ECHO, budget: 1, max_steps: 0, tools: ["hammer"] };
+  const error = await rejection(purser.runAgent(wrong, "Hi"));
+  assert.ok(error instanceof PurserError);
+  assert.equal(error.code, "invalid");
+  assert.match(JSON.stringify(error.details), /max_steps/);
+  assert.match(JSON.stringify(error.details), /budget/);
+  for (const agent of [{ name: "snapshot", model: "demo:echo" }, { model: "demo:echo" }, { name: "a" }]) {
+    assert.equal((await rejection(purser.runAgent(agent as typeof ECHO, "Hi"))).code, "invalid");
+  }
+  await purser.close();
+});
+
+Deno.test("openPurser() refuses names of models and tools that are taken or can't be", async () => {
+  const tool = { description: "", inputSchema: {}, execute: () => 1 } as never;
+  const wrong: Partial<PurserOptions>[] = [
+    { tools: { calculator: tool } },
+    { tools: { "no blanks": tool } },
+    { tools: { idle: { description: "" } as never } },
+    { providers: { openai: { baseUrl: "http://127.0.0.1:1" } } },
+    { db: "mysql://x" },
+  ];
+  for (const options of wrong) {
+    assert.equal((await rejection(openPurser({ db: ":memory:", env: {}, ...options }))).code, "invalid");
+  }
+});
+
+Deno.test("a closed Purser says so, and may be closed again", async () => {
+  const purser = await openPurser({ db: ":memory:", env: {} });
+  await purser.close();
+  await purser.close();
+  assert.equal((await rejection(purser.runAgent(ECHO, "Hi"))).code, "unavailable");
+});
+
+Deno.test("close() waits for runs in progress", async () => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  await using fake = await startFakeProvider((request) => {
+    asked.resolve();
+    return { ...answerTo(request, { text: "Just in time" }), after: answer.promise };
+  });
+  const purser = await openPurser({
+    db: ":memory:",
+    env: {},
+    models: { m: realModel(fake, "openai-chat", "gpt-4o-mini") },
+  });
+  const run = purser.runAgent({ name: "a", model: "m" }, "Hi");
+  await asked.promise;
+  const closed = purser.close();
+  answer.resolve();
+  await closed;
+  assert.equal((await run).output, "Just in time");
+});
+
+Deno.test("a budget's end is a BudgetExceededError with the details of SPEC.md", async () => {
+  const purser = await openPurser({ db: ":memory:", env: {} });
+  const agent = { name: "loop", model: "demo:loop", tools: ["calculator"], cost_budget_usd: 0.0002 };
+  const error = await rejection(purser.runAgent(agent, "Go on"));
+  assert.ok(error instanceof BudgetExceededError);
+  assert.equal(error.name, "BudgetExceededError");
+  assert.equal(error.details.budget_usd, 0.0002);
+  assert.ok(error.details.cost_usd_so_far >= 0.0002);
+  await purser.close();
+});

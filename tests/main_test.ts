@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+
+const MAIN = new URL("../main.ts", import.meta.url).pathname;
+
+/** Starts `deno serve main.ts` over a fresh file, on every address, as it does by default. */
+async function startServer() {
+  const directory = await Deno.makeTempDir();
+  const database = `${directory}/purser.db`;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["serve", "-A", "--port", "0", MAIN],
+    env: { PURSER_DB: database, PURSER_ENVIRONMENT: "served", XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let log = "";
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  const listening = /Listening on (http:\S+?):(\d+)/;
+  while (!listening.test(log)) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, log);
+    log += value;
+  }
+  const rest = (async () => {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) log += part.value;
+    return log;
+  })();
+  const url = `http://127.0.0.1:${listening.exec(log)![2]}`;
+  return {
+    url,
+    database,
+    async stop() {
+      child.kill("SIGTERM");
+      const { code } = await child.status;
+      const text = await rest;
+      const left = [...Deno.readDirSync(directory)].map(({ name }) => name);
+      await Deno.remove(directory, { recursive: true });
+      return { code, log: text, left };
+    },
+  };
+}
+
+Deno.test("deno serve main.ts answers this machine, runs agents, is found by commands, and ends in order", async () => {
+  const server = await startServer();
+  try {
+    const health = await (await fetch(`${server.url}/healthz`)).json();
+    assert.deepEqual([health.status, health.environment], ["ok", "served"]);
+    const send = (method: string, path: string, body: unknown) =>
+      fetch(server.url + path, {
+        method,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    assert.equal((await send("PUT", "/agents/a", { model: "demo:echo" })).status, 201);
+    assert.equal(
+      (await (await send("POST", "/agents/a/runs", { input: "Hi" })).json()).output,
+      "You said: Hi",
+    );
+
+    const foreign = await fetch(`${server.url}/agents`, { headers: { origin: "http://evil.example" } });
+    assert.equal(foreign.status, 403);
+    assert.equal((await foreign.json()).code, "forbidden");
+
+    // A command beside the server goes through the owner of the file, which is the server.
+    const owner = JSON.parse(await Deno.readTextFile(`${server.database}.owner.json`));
+    const headers = { authorization: `Bearer ${owner.token}` };
+    assert.equal((await (await fetch(`${owner.url}/agents`, { headers })).json()).length, 1);
+  } finally {
+    const { code, log, left } = await server.stop();
+    assert.equal(code, 0, log);
+    assert.ok(!left.some((name) => name.includes("owner")), left.join());
+  }
+});
