@@ -4,7 +4,7 @@ import { ratio, report, timeInTurn } from "./measure.ts";
 const directory = await Deno.makeTempDir();
 await Deno.writeTextFile(`${directory}/empty.ts`, "");
 const db = `${directory}/bench.db`;
-const env = { HOME: directory, NO_COLOR: "1" };
+const env = { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory, NO_COLOR: "1" };
 
 async function deno(...args: string[]): Promise<void> {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {

@@ -48,7 +48,8 @@ Deno.test("the README's first steps work as they are written", () =>
       const [program, ...args] = words(line.replace(/\s+#.*$/, ""));
       assert.equal(program, "purser");
       const { code, stdout, stderr } = await deno(["run", "-A", "--quiet", "cli.ts", ...args], {
-        HOME: directory,
+        XDG_CONFIG_HOME: directory,
+        XDG_DATA_HOME: directory,
       });
       assert.equal(code, 0, `${line}\n${stderr}`);
       output += stdout;

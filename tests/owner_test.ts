@@ -27,7 +27,7 @@ async function onOneFile(
     prices: [{ provider: "slow", model: "model", input_usd_per_million: 1, output_usd_per_million: 2 }],
   };
   await Deno.writeTextFile(`${directory}/purser.json`, JSON.stringify(config));
-  const env = { HOME: directory, PURSER_CONFIG: `${directory}/purser.json`, NO_COLOR: "1" };
+  const env = { PURSER_CONFIG: `${directory}/purser.json`, NO_COLOR: "1" };
   const purser = (...args: string[]) => start(args, env);
   try {
     assert.equal((await purser("agents", "set", "slow", "--model", "slow:model").ended).code, 0);
