@@ -14,6 +14,7 @@ const ONE_CALL_USD = 0.0000027;
 async function openMeter(context: Partial<MeterContext> = {}) {
   const fake = await startFakeProvider((request) => answerTo(request, { text: "Hello" }));
   const purser = await openTestPurser();
+  await purser.core.prices.ready?.(); // as openPurser does
   const real = realModel(fake, "openai-chat", "gpt-4o-mini");
   const metered = (more: Partial<MeterContext> = {}) =>
     meter(purser.core, real, { agentId: "outside", ...context, ...more });

@@ -116,3 +116,50 @@ test("a run is cancelled through another instance", async (a, b) => {
   assert.ok(result.steps >= 1 && result.steps < 500);
   assert.equal(await count(b, "SELECT count(*) FROM calls"), result.steps);
 });
+
+Deno.test({
+  name: "on a libSQL server a booking whose answer stays lost is in the ledger and the log once",
+  ignore: skipSqld,
+  async fn() {
+    const { url, fetch } = await sqld!.createDatabase();
+    let isLosing = false;
+    const config = {
+      dbUrl: url,
+      durability: "full" as const,
+      remoteTimeoutMs: 150,
+      maxBodyBytes: 1_000_000,
+      environment: "test",
+    };
+    const core = await openCore({
+      config,
+      // The server does what it is asked, and its answer never arrives.
+      fetch: async (...request: Parameters<typeof fetch>) => {
+        const response = await fetch(...request);
+        if (!isLosing) return response;
+        await response.body?.cancel();
+        throw new TypeError("connection reset");
+      },
+      // The network is back when the run is about to end.
+      log: { debug() {}, info() {}, warn() {}, error: () => void (isLosing = false) },
+    });
+    core.bus.subscribe(({ type }) => {
+      if (type === "tool.called") isLosing = true;
+    });
+    try {
+      const looper = agent({ model: "demo:loop", tools: ["calculator"], maxSteps: 5 });
+      await assert.rejects(runAgent(core, { agent: looper, input: "loop", sessionId: "lossy" }), {
+        code: "unavailable",
+      });
+      const calls = await count(core, "SELECT count(*) FROM calls");
+      assert.ok(calls >= 2);
+      assert.equal(await count(core, "SELECT steps FROM runs"), calls);
+      for (const type of ["model.called", "cost.recorded"]) {
+        assert.equal(await count(core, `SELECT count(*) FROM events WHERE type = '${type}'`), calls, type);
+      }
+      assert.equal(await count(core, "SELECT count(*) - count(DISTINCT message_id) FROM messages"), 0);
+      assert.equal(await count(core, "SELECT count(*) FROM sessions WHERE status = 'failed'"), 1);
+    } finally {
+      await core.close();
+    }
+  },
+});

@@ -62,16 +62,13 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
         await call.fail(error);
         throw error;
       }
-      const counted = usageFromAiSdk(model.provider, result.usage);
-      if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
+      const read = readResult(model, result);
+      if (read === undefined) {
         const error = new Error(NO_ANSWER);
         await call.fail(error);
         throw error;
       }
-      await call.book(answerOf(result.content, result.finishReason), {
-        counted,
-        serviceTier: serviceTierOf(result.providerMetadata) ?? serviceTierOf({ body: result.response?.body }),
-      });
+      await call.book(read.answer, read.report);
       return result;
     },
     async doStream(options) {
@@ -90,6 +87,24 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       };
     },
   };
+}
+
+/** What a model gave, or undefined where that is no answer: a model of a library user may give anything. */
+function readResult(
+  model: LanguageModelV4,
+  result: LanguageModelV4GenerateResult,
+): { answer: Answer; report: UsageReport } | undefined {
+  try {
+    const counted = usageFromAiSdk(model.provider, result.usage);
+    if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
+      return undefined;
+    }
+    const body = { body: result.response?.body };
+    const serviceTier = serviceTierOf(result.providerMetadata) ?? serviceTierOf(body);
+    return { answer: answerOf(result.content, result.finishReason), report: { counted, serviceTier } };
+  } catch {
+    return undefined;
+  }
 }
 
 /** One call that the budget has let through. */

@@ -51,6 +51,17 @@ export function meterStream(
     if (!seen.isFinal() && !hasFailed) throw new Error("its answer broke off");
   }
 
+  async function finish(part: Part & { type: "finish" }): Promise<void> {
+    const { unified } = part.finishReason;
+    try {
+      if (unified === "interrupted" || (unified === "error" && !hasStarted)) await breakOff();
+      else await book(part.usage, part.providerMetadata);
+    } catch (error) {
+      reader.cancel(error).catch(() => {}); // nobody reads on, so the provider must not go on either
+      throw error;
+    }
+  }
+
   function note(part: Part): void {
     addStreamPart(answer, part);
     if (part.type === "raw") seen.take(part.rawValue);
@@ -76,19 +87,18 @@ export function meterStream(
         }
         const part = next.value;
         note(part);
-        if (part.type === "finish") {
-          const { unified } = part.finishReason;
-          if (unified === "interrupted" || (unified === "error" && !hasStarted)) await breakOff();
-          else await book(part.usage, part.providerMetadata);
-        }
+        if (part.type === "finish") await finish(part);
         if (part.type === "raw" && !wantsRawChunks) continue;
         controller.enqueue(part);
         return;
       }
     },
     async cancel(reason) {
-      await book();
-      await reader.cancel(reason);
+      try {
+        await book();
+      } finally {
+        await reader.cancel(reason);
+      }
     },
   }, { highWaterMark: 0 });
 }

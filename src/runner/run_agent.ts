@@ -70,7 +70,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
     } finally {
       stopLease();
     }
-    await log.end(end);
+    failure = await endIn(log, end) ?? failure;
     if (failure) {
       failure.extensions = { run_id: place.runId, session_id: sessionId };
       throw failure;
@@ -173,7 +173,11 @@ function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budg
 }
 
 async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise<ModelMessage[]> {
-  const messages = await listMessages(ctx, sessionId);
+  const messages = await listMessages(ctx, sessionId).catch((error) => {
+    // Not to be taken for a failure of the model, whose words are told to the caller.
+    if (error.cause instanceof PurserError) throw error.cause;
+    throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
+  });
   return messages.map(({ id: _id, created_at: _createdAt, ...message }) =>
     message as unknown as ModelMessage
   );
@@ -207,6 +211,19 @@ function endAfter(
   }
   log.add("run.failed", { ...problemOf(failure) });
   return { end: endOf(ctx, "failed", log, null, problemOf(failure)), failure };
+}
+
+/** Ends the run; what keeps its end from being written comes before what ended it. */
+async function endIn(log: RunLog, end: RunEnd): Promise<PurserError | undefined> {
+  try {
+    await log.end(end);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PurserError) return error;
+    return new PurserError("internal", `Cannot write down the end of run ${log.place.runId}`, {
+      cause: error,
+    });
+  }
 }
 
 function problemOf(error: PurserError): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { bookCall, publishEvents } from "../booking/mod.ts";
+import { bookCall, publishEvents, type RunBooking } from "../booking/mod.ts";
 import type { Grant } from "../budget/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { toUsd } from "../money.ts";
@@ -8,8 +8,10 @@ import {
   type NewEvent,
   type NewMessage,
   newMessage,
+  type Progress,
   type RunEnd,
 } from "../sessions/mod.ts";
+import { ConstraintError } from "../store/mod.ts";
 import type { Answer } from "./answer.ts";
 import type { RunnerContext } from "./context.ts";
 
@@ -21,6 +23,8 @@ export class RunLog {
   #events: NewEvent[] = [];
   #messages: NewMessage[] = [];
   #booked = 0;
+  /** A booking whose outcome is not known, because the database went away. */
+  #doubtful: RunBooking | undefined;
   /** What the latest call cost. */
   lastCostNanoUsd: bigint | null = null;
 
@@ -49,24 +53,54 @@ export class RunLog {
   /** Books a call together with all that was gathered. */
   async book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void> {
     this.add("model.called", calledPayload(call, answer), call.at);
-    const progress = this.#take();
-    let state;
+    const booking = { place: this.place, call, progress: this.#take(), grant };
     try {
-      state = await bookCall(this.ctx, { place: this.place, call, progress, grant });
+      const state = await bookCall(this.ctx, booking);
+      this.#booked++;
+      this.lastCostNanoUsd = call.costNanoUsd;
+      this.onState(state);
     } catch (error) {
-      this.#putBack(progress);
+      if (error instanceof ConstraintError) this.#putBack(booking.progress); // refused: nothing of it is there
+      else this.#doubtful = booking;
       throw error;
     }
-    this.#booked++;
-    this.lastCostNanoUsd = call.costNanoUsd;
-    this.onState(state);
   }
 
   /** Ends the run with what is left. */
   async end(end: RunEnd): Promise<void> {
+    await this.#settleDoubt();
     const progress = this.#take();
-    const state = await endRun(this.ctx, this.place, end, progress, this.ctx.gate.leave(this.place.runId));
+    const steps = { ...end, steps: this.#booked };
+    const state = await endRun(this.ctx, this.place, steps, progress, this.ctx.gate.leave(this.place.runId));
     publishEvents(this.ctx, this.place, progress.events, state.eventCount);
+  }
+
+  /**
+   * Books once more what may or may not have been booked. It is one unit with the key of its call, so it is in
+   * the ledger once, whatever became of the first try.
+   */
+  async #settleDoubt(): Promise<void> {
+    if (!this.#doubtful) return;
+    const { call, progress } = this.#doubtful;
+    try {
+      await bookCall(this.ctx, { ...this.#doubtful, grant: undefined });
+      this.#booked++;
+    } catch (error) {
+      if (error instanceof ConstraintError) this.#booked++;
+      else {
+        // The run has to end all the same, or its session stays busy; the log has the call.
+        this.ctx.log.error("A call could not be booked at the end of its run either", {
+          call_id: call.callId,
+        });
+        this.#putBack(progress);
+      }
+    }
+    this.#doubtful = undefined;
+  }
+
+  #putBack({ events, messages }: Progress): void {
+    this.#events = [...events, ...this.#events];
+    this.#messages = [...messages, ...this.#messages];
   }
 
   #take(): { events: NewEvent[]; messages: NewMessage[] } {
@@ -74,11 +108,6 @@ export class RunLog {
     this.#events = [];
     this.#messages = [];
     return taken;
-  }
-
-  #putBack(progress: { events: NewEvent[]; messages: NewMessage[] }): void {
-    this.#events = [...progress.events, ...this.#events];
-    this.#messages = [...progress.messages, ...this.#messages];
   }
 }
 
