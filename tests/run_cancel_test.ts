@@ -107,7 +107,10 @@ for (const heeds of [true, false]) {
     assert.equal(purser.core.liveRuns.size, 0);
     // No call without its result: the session has to be one that a model can go on from.
     const roles = (await purser.messages("s1")).map(({ role }) => role);
-    assert.equal(roles.filter((role) => role === "assistant").length, roles.filter((role) => role === "tool").length);
+    assert.equal(
+      roles.filter((role) => role === "assistant").length,
+      roles.filter((role) => role === "tool").length,
+    );
     await purser.api("PUT", "/agents/a", { model: "demo:echo" });
     const again = await purser.api("POST", "/agents/a/runs", { input: "Again", session_id: "s1" });
     assert.equal(again.body.output, "You said: Again");

@@ -1,6 +1,7 @@
 import { bookCall, publishEvents, type RunBooking } from "../booking/mod.ts";
 import type { Grant } from "../budget/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
+import { PurserError } from "../errors.ts";
 import { toUsd } from "../money.ts";
 import {
   endRun,
@@ -86,6 +87,8 @@ export class RunLog {
       await bookCall(this.ctx, { ...this.#doubtful, grant: undefined });
       this.#booked++;
     } catch (error) {
+      // Still not known: the run is left to recovery, which adds nothing that may be there already.
+      if (error instanceof PurserError && error.code === "unavailable") throw error;
       if (error instanceof ConstraintError) this.#booked++;
       else {
         // The run has to end all the same, or its session stays busy; the log has the call.
