@@ -65,6 +65,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   });
   try {
     const query = createQuery(store);
+    const stopping = new AbortController();
     const newReservationId = () => ids.next("req");
     const providers = config.providers ?? {};
     const modules = config.tools?.length ? await loadToolModules(config.tools) : undefined;
@@ -83,8 +84,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       models: createModelResolver({ providers, env, custom: options.models }),
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
+      stopping: stopping.signal,
     };
-    const stopping = new AbortController();
     await recover(base);
     if (store.kind === "remote") keepRecovering(base, stopping.signal);
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);

@@ -48,20 +48,23 @@ export interface Agent {
   updated_at: string;
 }
 
+/** The wire form of a definition, as the event log keeps it with each run. */
+export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" | "updated_at"> {
+  return {
+    agent_id: agent.agentId,
+    name: agent.agentId,
+    model: agent.model,
+    system_prompt: agent.systemPrompt,
+    cost_budget_usd: agent.costBudgetNanoUsd === null ? null : toUsd(agent.costBudgetNanoUsd),
+    budget_mode: agent.budgetMode,
+    allow_unpriced: agent.allowUnpriced,
+    max_steps: agent.maxSteps,
+    max_output_tokens: agent.maxOutputTokens,
+    tools: [...agent.tools],
+  };
+}
+
 /** The wire form of a row. */
 export function toAgent(row: typeof tables.agents.$inferSelect): Agent {
-  return {
-    agent_id: row.agentId,
-    name: row.agentId,
-    model: row.model,
-    system_prompt: row.systemPrompt,
-    cost_budget_usd: row.costBudgetNanoUsd === null ? null : toUsd(row.costBudgetNanoUsd),
-    budget_mode: row.budgetMode,
-    allow_unpriced: row.allowUnpriced,
-    max_steps: row.maxSteps,
-    max_output_tokens: row.maxOutputTokens,
-    tools: row.tools,
-    created_at: toIso(row.createdAt),
-    updated_at: toIso(row.updatedAt),
-  };
+  return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }

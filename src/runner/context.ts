@@ -8,6 +8,8 @@ export interface RunnerContext extends BookingContext {
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
+  /** Aborts when the process is about to end: no run begins after that. */
+  stopping?: AbortSignal;
 }
 
 /** A run in this process. */

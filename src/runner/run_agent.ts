@@ -1,12 +1,12 @@
 import type { ModelMessage } from "ai";
-import type { AgentDefinition } from "../agents/mod.ts";
+import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
 import type { Budget } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../money.ts";
-import { listMessages, newMessage, type RunEnd, startRun } from "../sessions/mod.ts";
+import { listMessages, newMessage, recoverRuns, type RunEnd, startRun } from "../sessions/mod.ts";
 import type { RunnerContext } from "./context.ts";
 import { explainModelError } from "./explain_model_error.ts";
 import { keepLease } from "./keep_lease.ts";
@@ -39,6 +39,9 @@ export interface RunInput {
  */
 export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
   const { agent } = run;
+  if (ctx.stopping?.aborted) {
+    throw new PurserError("unavailable", "Cannot start a run: this process is ending");
+  }
   const onPart = run.onPart && tellSafely(ctx, run.onPart);
   const resolved = await ctx.models.resolve(agent.model);
   const tools = ctx.toolbox.pick(agent.tools);
@@ -130,13 +133,18 @@ interface Place {
 
 async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, input: string): Promise<void> {
   const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
-  const { eventCount } = await startRun(ctx, {
+  const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
+  const newRun = {
     ...place,
     model: agent.model,
     costBudgetNanoUsd: agent.costBudgetNanoUsd,
     budgetMode: agent.budgetMode,
     input: message,
-    inputText: input,
+    payload,
+  };
+  const { eventCount } = await startRun(ctx, newRun).catch(async (error) => {
+    if (!await freeFromLostRun(ctx, error)) throw error;
+    return await startRun(ctx, newRun);
   });
   const at = toIso(ctx.clock.now());
   const event = { at, agent_id: place.agentId, session_id: place.sessionId };
@@ -148,8 +156,18 @@ async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, i
     type: "run.started",
     run_id: place.runId,
     seq: eventCount,
-    payload: { model: agent.model, input, message_id: message.id },
+    payload,
   });
+}
+
+/**
+ * Frees a session whose run this process, the database's only one, does not have: one whose end could not be
+ * written, because the disk was full. Tells whether it was so.
+ */
+async function freeFromLostRun(ctx: RunnerContext, error: unknown): Promise<boolean> {
+  const runId = error instanceof PurserError ? error.details?.active_run_id : undefined;
+  if (ctx.store.kind === "remote" || typeof runId !== "string" || ctx.liveRuns.has(runId)) return false;
+  return (await recoverRuns(ctx, runId)).length > 0;
 }
 
 function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budget: Budget | null) {
@@ -244,8 +262,9 @@ function tellSafely(ctx: RunnerContext, onPart: (part: RunPart) => void): (part:
 /** Passes a run's events on to its listener. */
 function listen(ctx: RunnerContext, runId: string, onPart: RunInput["onPart"]): () => void {
   if (!onPart) return () => {};
-  return ctx.bus.subscribe(({ type, seq, at, run_id, payload }) => {
-    if (run_id === runId) onPart({ type: "event", event: { type, seq, at, payload } });
+  return ctx.bus.subscribe(({ type, seq, at, run_id, session_id, payload }) => {
+    if (run_id !== runId || session_id === null) return;
+    onPart({ type: "event", event: { type, seq, at, run_id, session_id, payload } });
   });
 }
 

@@ -15,10 +15,20 @@ export interface RunResult {
   ended_at: string;
 }
 
+/** An event of a run, after its commit. */
+export interface RunEvent {
+  type: string;
+  seq: number | null;
+  at: string;
+  run_id: string;
+  session_id: string;
+  payload: Record<string, unknown>;
+}
+
 /** What a listener hears of a run while it goes on: the text as it comes, and every committed event. */
 export type RunPart =
   | { type: "text"; text: string }
   | {
     type: "event";
-    event: { type: string; seq: number | null; at: string; payload: Record<string, unknown> };
+    event: RunEvent;
   };

@@ -34,7 +34,14 @@ export async function endRun(
     ...progressStatements,
     {
       sql: END_RUN,
-      args: [runId, end.status, end.output, end.error && JSON.stringify(end.error), end.steps, end.endedAt],
+      args: [
+        runId,
+        end.status,
+        JSON.stringify(end.output),
+        end.error && JSON.stringify(end.error),
+        end.steps,
+        end.endedAt,
+      ],
     },
     { sql: FREE_SESSION, args: [sessionId, runId, end.status, end.endedAt] },
     ...more,

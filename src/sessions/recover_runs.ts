@@ -19,15 +19,17 @@ WHERE run_id = ?2 AND status = 'running' AND lease_until <= ?3 AND ?1 IS NOT NUL
  * Marks runs whose process has died as `interrupted` and frees their sessions and reservations. The owner
  * of a file takes every unfinished run for dead; on a shared database only those whose lease has expired
  * are, so a starting instance never touches the live runs of its peers. Returns their ids.
+ *
+ * With `runId`, only that run is looked at.
  */
-export async function recoverRuns(ctx: SessionContext): Promise<string[]> {
+export async function recoverRuns(ctx: SessionContext, runId?: string): Promise<string[]> {
   const isShared = ctx.store.kind === "remote";
   const deadSince = isShared ? LEASE_NOW : "?";
   const dead = toObjects<{ run_id: string; session_id: string; now: bigint }>(
     await ctx.store.read({
       sql: `SELECT run_id, session_id, ${deadSince} AS now FROM runs
-WHERE status = 'running' AND lease_until <= ${deadSince}`,
-      args: isShared ? [leaseNow(ctx), leaseNow(ctx)] : [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+WHERE status = 'running' AND lease_until <= ${deadSince} AND run_id = coalesce(?, run_id)`,
+      args: [...Array(2).fill(isShared ? leaseNow(ctx) : Number.MAX_SAFE_INTEGER), runId ?? null],
     }),
   );
   const now = ctx.clock.now();

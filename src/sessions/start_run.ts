@@ -15,7 +15,8 @@ export interface NewRun {
   budgetMode: "stop" | "strict";
   /** The user's message that starts it. */
   input: NewMessage;
-  inputText: string;
+  /** What `run.started` tells, in wire form. */
+  payload: Record<string, unknown>;
 }
 
 const CREATE_SESSION = `INSERT INTO sessions (session_id, agent_id, status, created_at, updated_at)
@@ -62,7 +63,7 @@ export async function startRun(ctx: SessionContext, run: NewRun): Promise<{ even
   const started = {
     type: "run.started" as const,
     at: now,
-    payload: { model: run.model, input: run.inputText, message_id: run.input.id },
+    payload: run.payload,
   };
   const results = await ctx.store.write([
     { sql: CREATE_SESSION, args: [sessionId, agentId, now] },

@@ -79,7 +79,7 @@ export const runs = sqliteTable("runs", {
   costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
   budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
   steps: int("steps").notNull(),
-  output: text("output"),
+  output: text("output", { mode: "json" }).$type<string>(),
   error: text("error", { mode: "json" }).$type<Record<string, unknown>>(),
   cancelRequested: flag("cancel_requested").notNull(),
   instanceId: text("instance_id").notNull(),

@@ -75,7 +75,7 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
     model: "local:priced",
     costBudgetNanoUsd: null,
     budgetMode: "stop",
-    inputText: "hello",
+    payload: { input: "hello" },
     input: newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: "hello" }),
     ...run,
     ...place,

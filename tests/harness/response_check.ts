@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Ajv2020, type ValidateFunction } from "npm:ajv@8.20.0/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 interface Operation {
   responses: Record<string, { content?: Record<string, { schema?: unknown }> }>;

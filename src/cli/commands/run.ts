@@ -2,7 +2,7 @@ import type { Connection } from "../../client/mod.ts";
 import { messageOf, PurserError } from "../../errors.ts";
 import { createIds } from "../../ids.ts";
 import type { CommandContext } from "../command.ts";
-import { checkId, idInPath, readId } from "../command_id.ts";
+import { checkId, readId } from "../command_id.ts";
 import { EXIT } from "../exit_code.ts";
 import { followRun } from "../follow_run.ts";
 import { createRunPrinter } from "../run_printer.ts";
@@ -15,7 +15,7 @@ import { UsageError } from "../usage_error.ts";
 export async function run(ctx: CommandContext): Promise<number> {
   const { interrupted } = ctx.terminal;
   const agentId = readId(ctx);
-  // Made here where it isn't given: by its session a run is found that has to be cancelled.
+  // Made here where it isn't given: it can be named even when the answer breaks off at once.
   const sessionId = ctx.options.read("session", checkId) ?? createIds(ctx.clock).next("ses");
   const aborted = Promise.withResolvers<undefined>();
   const onAbort = () => aborted.resolve(undefined);
@@ -28,16 +28,15 @@ export async function run(ctx: CommandContext): Promise<number> {
   if (connection === undefined) return EXIT.interrupted;
 
   const printer = createRunPrinter(ctx);
-  const started = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<string>();
   const following = followRun(connection, { agentId, input, sessionId }, (type, data) => {
-    if (type === "run.started") started.resolve();
+    if (type === "run.started") started.resolve(data.run_id as string);
     printer.hear(type, data);
   });
   const cancelFailed = aborted.promise.then(async () => {
     printer.breakLine();
     ctx.say("Cancelling the run; Ctrl-C again leaves at once");
-    await started.promise;
-    await cancelRun(connection, sessionId);
+    await cancelRun(connection, await started.promise);
     return await new Promise<never>(() => {});
   });
   try {
@@ -62,13 +61,10 @@ async function readInput({ args, terminal, options }: CommandContext): Promise<s
   return input;
 }
 
-/** Cancels the session's run. One that has ended by itself meanwhile needs no cancelling. */
-async function cancelRun({ api }: Connection, sessionId: string): Promise<void> {
+/** Cancels the run. One that has ended by itself meanwhile needs no cancelling. */
+async function cancelRun({ api }: Connection, runId: string): Promise<void> {
   try {
-    const session =
-      await (await api.sessions[":session_id"].$get({ param: { session_id: idInPath(sessionId) } })).json();
-    if (session.active_run_id === null) return;
-    await api.runs[":run_id"].cancel.$post({ param: { run_id: session.active_run_id } });
+    await api.runs[":run_id"].cancel.$post({ param: { run_id: runId } });
   } catch (error) {
     if (error instanceof PurserError && error.code === "conflict") return;
     throw new PurserError("unavailable", `Cannot cancel the run: ${messageOf(error)}`, { cause: error });
