@@ -34,7 +34,9 @@ Deno.test("examples/tools.ts is loaded from a config file, and an agent calls it
 });
 
 Deno.test("a tools module that is missing or wrong stops the start and says which file", async () => {
-  for (const [name, reason] of [["nowhere.ts", /no such file/], ["library_types.ts", /no such file/]] as const) {
+  for (
+    const [name, reason] of [["nowhere.ts", /no such file/], ["library_types.ts", /no such file/]] as const
+  ) {
     await assert.rejects(openTestPurser({ config: { tools: [path(name)] } }), reason);
   }
 });

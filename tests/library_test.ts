@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { BudgetExceededError, openPurser, PurserError, type PurserOptions, type RunPart } from "../src/mod.ts";
+import {
+  BudgetExceededError,
+  openPurser,
+  PurserError,
+  type PurserOptions,
+  type RunPart,
+} from "../src/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { realModel } from "./harness/metered_models.ts";

@@ -30,7 +30,10 @@ Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, lose and dou
     counted.set(inputTokens, outputTokens);
     const usage = { inputTokens, outputTokens };
     return answered < STEPS - 1
-      ? answerTo(request, { toolCall: { id: `call_${inputTokens}`, name: "calculator", input: { expression: "1 + 1" } }, usage })
+      ? answerTo(request, {
+        toolCall: { id: `call_${inputTokens}`, name: "calculator", input: { expression: "1 + 1" } },
+        usage,
+      })
       : answerTo(request, { text: "done", usage });
   });
 
