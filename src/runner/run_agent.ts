@@ -1,18 +1,21 @@
 import type { ModelMessage } from "ai";
-import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
+import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
-import { BudgetExceededError, messageOf, PurserError } from "../errors.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../money.ts";
-import { listMessages, newMessage, recoverRuns, type RunEnd, startRun } from "../sessions/mod.ts";
+import { listMessages, type RunEnd } from "../sessions/mod.ts";
+import { beginRun } from "./begin_run.ts";
 import type { RunnerContext } from "./context.ts";
-import { explainModelError } from "./explain_model_error.ts";
+import { listen, tellSafely } from "./hear_run.ts";
 import { keepLease } from "./keep_lease.ts";
+import { enterLiveRun } from "./live_run.ts";
 import { meterModel } from "./meter_model.ts";
 import type { ResolvedModel } from "./models.ts";
 import { warnOfOvershoot } from "./overshoot.ts";
+import { endAfter, endIn, endOf } from "./run_end.ts";
 import { RunLog } from "./run_log.ts";
 import { runLoop } from "./run_loop.ts";
 import type { RunPart, RunResult } from "./run_result.ts";
@@ -55,7 +58,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
   const unsubscribe = listen(ctx, place.runId, onPart);
   const live = enterLiveRun(ctx, place.runId, run.signal);
   try {
-    await begin(ctx, agent, place, input);
+    await beginRun(ctx, agent, place, input);
     const log = new RunLog(ctx, place, live.heed);
     const stopLease = keepLease(ctx, place, live.heed);
     let end: RunEnd;
@@ -125,51 +128,6 @@ function checkBudget(
   return { limitNanoUsd: agent.costBudgetNanoUsd, mode: agent.budgetMode };
 }
 
-interface Place {
-  sessionId: string;
-  runId: string;
-  agentId: string;
-}
-
-async function begin(ctx: RunnerContext, agent: AgentDefinition, place: Place, input: string): Promise<void> {
-  const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
-  const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
-  const newRun = {
-    ...place,
-    model: agent.model,
-    costBudgetNanoUsd: agent.costBudgetNanoUsd,
-    budgetMode: agent.budgetMode,
-    input: message,
-    payload,
-  };
-  const { eventCount } = await startRun(ctx, newRun).catch(async (error) => {
-    if (!await freeFromLostRun(ctx, error)) throw error;
-    return await startRun(ctx, newRun);
-  });
-  const at = toIso(ctx.clock.now());
-  const event = { at, agent_id: place.agentId, session_id: place.sessionId };
-  if (eventCount === 2) {
-    ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
-  }
-  ctx.bus.publish({
-    ...event,
-    type: "run.started",
-    run_id: place.runId,
-    seq: eventCount,
-    payload,
-  });
-}
-
-/**
- * Frees a session whose run this process, the database's only one, does not have: one whose end could not be
- * written, because the disk was full. Tells whether it was so.
- */
-async function freeFromLostRun(ctx: RunnerContext, error: unknown): Promise<boolean> {
-  const runId = error instanceof PurserError ? error.details?.active_run_id : undefined;
-  if (ctx.store.kind === "remote" || typeof runId !== "string" || ctx.liveRuns.has(runId)) return false;
-  return (await recoverRuns(ctx, runId)).length > 0;
-}
-
 function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budget: Budget | null) {
   let hasOvershot = false;
   return meterModel(ctx, resolved.model, {
@@ -199,94 +157,4 @@ async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise
   return messages.map(({ id: _id, created_at: _createdAt, ...message }) =>
     message as unknown as ModelMessage
   );
-}
-
-function endOf(
-  ctx: RunnerContext,
-  status: RunEnd["status"],
-  log: RunLog,
-  output: string | null,
-  error: Record<string, unknown> | null,
-): RunEnd {
-  return { status, output, error, steps: log.steps, endedAt: ctx.clock.now() };
-}
-
-/** Sorts out why a run ended without an answer, and logs it. */
-function endAfter(
-  ctx: RunnerContext,
-  error: unknown,
-  live: { signal: AbortSignal },
-  log: RunLog,
-): { end: RunEnd; failure?: PurserError } {
-  const failure = explainModelError(error);
-  if (failure instanceof BudgetExceededError) {
-    log.add("budget.exceeded", { message: failure.message, ...failure.details });
-    return { end: endOf(ctx, "budget_exceeded", log, null, problemOf(failure)), failure };
-  }
-  if (live.signal.aborted) {
-    log.add("run.cancelled", { reason: messageOf(live.signal.reason) });
-    return { end: endOf(ctx, "cancelled", log, null, null) };
-  }
-  log.add("run.failed", { ...problemOf(failure) });
-  return { end: endOf(ctx, "failed", log, null, problemOf(failure)), failure };
-}
-
-/** Ends the run; what keeps its end from being written comes before what ended it. */
-async function endIn(log: RunLog, end: RunEnd): Promise<PurserError | undefined> {
-  try {
-    await log.end(end);
-    return undefined;
-  } catch (error) {
-    if (error instanceof PurserError) return error;
-    return new PurserError("internal", `Cannot write down the end of run ${log.place.runId}`, {
-      cause: error,
-    });
-  }
-}
-
-function problemOf(error: PurserError): Record<string, unknown> {
-  return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
-}
-
-/** A listener's own fault is not the run's. */
-function tellSafely(ctx: RunnerContext, onPart: (part: RunPart) => void): (part: RunPart) => void {
-  return (part) => {
-    try {
-      onPart(part);
-    } catch (error) {
-      ctx.log.error("A listener of a run failed", { reason: messageOf(error) });
-    }
-  };
-}
-
-/** Passes a run's events on to its listener. */
-function listen(ctx: RunnerContext, runId: string, onPart: RunInput["onPart"]): () => void {
-  if (!onPart) return () => {};
-  return ctx.bus.subscribe(({ type, seq, at, run_id, session_id, payload }) => {
-    if (run_id !== runId || session_id === null) return;
-    onPart({ type: "event", event: { type, seq, at, run_id, session_id, payload } });
-  });
-}
-
-/** Makes a run known to this process, so that it can be cancelled and waited for. */
-function enterLiveRun(ctx: RunnerContext, runId: string, signal: AbortSignal | undefined) {
-  const controller = new AbortController();
-  const ended = Promise.withResolvers<void>();
-  const cancel = (reason: string) => controller.abort(new DOMException(reason, "AbortError"));
-  const onAbort = () => cancel("cancelled by its caller");
-  ctx.liveRuns.set(runId, { cancel, ended: ended.promise });
-  if (signal?.aborted) onAbort();
-  signal?.addEventListener("abort", onAbort, { once: true });
-  return {
-    signal: controller.signal,
-    heed(state: { holdsSession: boolean; isCancelRequested: boolean }) {
-      if (!state.holdsSession) cancel("the session was taken from it");
-      else if (state.isCancelRequested) cancel("cancelled on request");
-    },
-    leave() {
-      signal?.removeEventListener("abort", onAbort);
-      ctx.liveRuns.delete(runId);
-      ended.resolve();
-    },
-  };
 }

@@ -1,0 +1,57 @@
+import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
+import { toIso } from "../clock.ts";
+import { PurserError } from "../errors.ts";
+import { newMessage, recoverRuns, startRun } from "../sessions/mod.ts";
+import type { RunnerContext } from "./context.ts";
+
+/** Where a run belongs. */
+export interface RunPlace {
+  sessionId: string;
+  runId: string;
+  agentId: string;
+}
+
+/** Claims the session, keeps the user's message, and tells the bus. Throws `conflict` on a session that is busy. */
+export async function beginRun(
+  ctx: RunnerContext,
+  agent: AgentDefinition,
+  place: RunPlace,
+  input: string,
+): Promise<void> {
+  const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
+  const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
+  const newRun = {
+    ...place,
+    model: agent.model,
+    costBudgetNanoUsd: agent.costBudgetNanoUsd,
+    budgetMode: agent.budgetMode,
+    input: message,
+    payload,
+  };
+  const { eventCount } = await startRun(ctx, newRun).catch(async (error) => {
+    if (!await freeFromLostRun(ctx, error)) throw error;
+    return await startRun(ctx, newRun);
+  });
+  const at = toIso(ctx.clock.now());
+  const event = { at, agent_id: place.agentId, session_id: place.sessionId };
+  if (eventCount === 2) {
+    ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
+  }
+  ctx.bus.publish({
+    ...event,
+    type: "run.started",
+    run_id: place.runId,
+    seq: eventCount,
+    payload,
+  });
+}
+
+/**
+ * Frees a session whose run this process, the database's only one, does not have: one whose end could not be
+ * written, because the disk was full. Tells whether it was so.
+ */
+async function freeFromLostRun(ctx: RunnerContext, error: unknown): Promise<boolean> {
+  const runId = error instanceof PurserError ? error.details?.active_run_id : undefined;
+  if (ctx.store.kind === "remote" || typeof runId !== "string" || ctx.liveRuns.has(runId)) return false;
+  return (await recoverRuns(ctx, runId)).length > 0;
+}
