@@ -9,7 +9,7 @@ const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a let
 const name = (example: string) => z.string().regex(NAME_PATTERN, NAME_RULE).openapi({ example });
 
 /** USD with at most nine decimals, 0 or more: a limit must not be rounded. */
-export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
+const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   try {
     parseUsd(value);
   } catch (error) {

@@ -3,7 +3,7 @@ import type { PriceOverride } from "../price_override.ts";
 import type { Rates } from "./rates.ts";
 
 /** The prices of one row as integers. */
-export function ratesOfOverride(row: PriceOverride): Rates {
+function ratesOfOverride(row: PriceOverride): Rates {
   const input = parseUsdPerMillion(row.input_usd_per_million);
   const output = parseUsdPerMillion(row.output_usd_per_million);
   const cacheWrite = parseUsdPerMillion(row.cache_write_usd_per_million ?? row.input_usd_per_million);

@@ -92,7 +92,7 @@ export function createLatePriceBook(options: Parameters<typeof createPriceBook>[
 }
 
 /** A price book over a given catalog. */
-export function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
+function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
   const overrides = indexOverrides(rows);
   const warned = new Set<string>();
 

@@ -1,5 +1,5 @@
 import type { Statement } from "../store/mod.ts";
-import type { EventPlace } from "./append_events.ts";
+import type { EventPlace } from "./insert_events.ts";
 import type { SessionContext } from "./context.ts";
 import { keepProgress, type Progress, readRunState, type RunState } from "./run_progress.ts";
 

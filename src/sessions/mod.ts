@@ -1,5 +1,5 @@
 /** Sessions, their runs and messages, and the append-only event log. */
-export { appendEvents, encodeEvents, type EventPlace } from "./append_events.ts";
+export type { EventPlace } from "./insert_events.ts";
 export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 export type { NewEvent, SessionEvent, SessionEventType } from "./session_event.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";

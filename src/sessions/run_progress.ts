@@ -1,6 +1,6 @@
 import type { NanoUsd } from "../money.ts";
 import { type ResultSet, type Statement, toObjects } from "../store/mod.ts";
-import { type EventPlace, insertEvents } from "./append_events.ts";
+import { type EventPlace, insertEvents } from "./insert_events.ts";
 import { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import type { NewEvent } from "./session_event.ts";
 import type { NewMessage } from "./session_message.ts";

@@ -1,7 +1,7 @@
 import { PurserError } from "../errors.ts";
 import type { NanoUsd } from "../money.ts";
 import { type Statement, toObjects } from "../store/mod.ts";
-import { insertEvents } from "./append_events.ts";
+import { insertEvents } from "./insert_events.ts";
 import { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import { encodeMessages, type NewMessage } from "./session_message.ts";
 

@@ -6,7 +6,6 @@ import type { NewEvent } from "./session_event.ts";
 const APPEND = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload)
 SELECT s.session_id, s.event_count + 1 + e.key, ?2, ?3, e.value ->> 0, e.value ->> 1, e.value ->> 2, e.value ->> 3
 FROM sessions s, json_each(?4) e WHERE s.session_id = ?1`;
-const COUNT = "UPDATE sessions SET event_count = event_count + ?2 WHERE session_id = ?1";
 
 /** Where events belong. */
 export interface EventPlace {
@@ -20,14 +19,8 @@ export function insertEvents(place: EventPlace, events: readonly NewEvent[]): St
   return { sql: APPEND, args: [place.sessionId, place.runId, place.agentId, encodeEvents(events)] };
 }
 
-/** The statements that append events and count them. Nothing happens where there is no such session. */
-export function appendEvents(place: EventPlace, events: readonly NewEvent[]): Statement[] {
-  if (events.length === 0) return [];
-  return [insertEvents(place, events), { sql: COUNT, args: [place.sessionId, events.length] }];
-}
-
 /** Events as a JSON array of `[type, at, call_id, payload]`, the payload as text so that it stays as it is. */
-export function encodeEvents(events: readonly NewEvent[]): string {
+function encodeEvents(events: readonly NewEvent[]): string {
   return JSON.stringify(
     events.map(({ type, at, callId, payload }) => [
       type,
