@@ -14,18 +14,20 @@ async function deno(...args: string[]): Promise<void> {
   if (code !== 0) throw new Error(new TextDecoder().decode(stderr));
 }
 
-/** Starts the server, waits for its first answer, ends it. */
+/** Starts the server, waits until it says where it is and for its first answer, ends it. */
 async function startServer(): Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "cli.ts", "serve", "--port", "18420", "--db", db],
+    args: ["run", "-A", "--quiet", "cli.ts", "serve", "--port", "0", "--db", db],
     env,
-    stderr: "null",
+    stderr: "piped",
   }).spawn();
-  for (;;) {
-    const response = await fetch("http://127.0.0.1:18420/healthz").catch(() => undefined);
-    await response?.body?.cancel();
-    if (response?.ok) break;
-    await new Promise((resolve) => setTimeout(resolve, 1));
+  let said = "";
+  for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+    said += chunk;
+    const url = /http:\/\/[\d.:]+/.exec(said)?.[0];
+    if (!url) continue;
+    await (await fetch(`${url}/healthz`)).body?.cancel();
+    break;
   }
   child.kill("SIGKILL");
   await child.status;
