@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { streamText } from "ai";
+import { toUsd } from "../src/money.ts";
+import { meter } from "../src/runner/mod.ts";
+import { createBooking } from "./harness/booking.ts";
+import { checkAllFree, RUN, settings } from "./harness/budget_settings.ts";
+import {
+  callOptions,
+  endParts,
+  fakeModel,
+  type StreamAnswer,
+  textParts,
+  turns,
+} from "./harness/fake_model.ts";
+
+/** How a streamed call can go, and how many calls of it are in the ledger then. */
+interface StreamFate {
+  name: string;
+  stream: StreamAnswer;
+  read(model: LanguageModelV4, signal: AbortSignal, abort: () => void): Promise<void>;
+  booked: number;
+}
+
+const readAll = async (model: LanguageModelV4, abortSignal: AbortSignal) => {
+  const { stream } = await model.doStream(callOptions("hello", { maxOutputTokens: 100, abortSignal }));
+  for await (const _part of stream);
+};
+
+const streamFates: StreamFate[] = [
+  {
+    name: "is read to its end",
+    async *stream() {
+      yield* textParts("hello");
+      yield* endParts({ inputTokens: 10, outputTokens: 10 });
+    },
+    read: readAll,
+    booked: 1,
+  },
+  {
+    name: "breaks in the middle",
+    async *stream() {
+      yield* textParts("hello");
+      throw new Error("connection reset");
+    },
+    read: (model, signal) => assert.rejects(readAll(model, signal), /connection reset/),
+    booked: 1,
+  },
+  {
+    name: "never begins",
+    async *stream() {},
+    read: (model, signal) => assert.rejects(readAll(model, signal)),
+    booked: 0,
+  },
+  {
+    name: "is left by its reader",
+    async *stream() {
+      yield* textParts("hello", "and", "more");
+      await turns(10_000);
+    },
+    async read(model) {
+      const { stream } = await model.doStream(callOptions("hello", { maxOutputTokens: 100 }));
+      for await (const part of stream) if (part.type === "text-delta") break;
+    },
+    booked: 1,
+  },
+  {
+    name: "is cancelled in the middle",
+    async *stream({ abortSignal }) {
+      yield* textParts("hello");
+      await turns(10_000, abortSignal);
+    },
+    async read(model, signal, abort) {
+      const result = streamText({
+        model,
+        prompt: "hello",
+        maxOutputTokens: 100,
+        abortSignal: signal,
+        onError() {},
+      });
+      for await (const part of result.fullStream) if (part.type === "text-delta") abort();
+    },
+    booked: 1,
+  },
+  {
+    name: "is cancelled in the middle and does not heed it",
+    async *stream() {
+      yield* textParts("hello");
+      await new Promise(() => {});
+    },
+    async read(model, signal, abort) {
+      const result = streamText({
+        model,
+        prompt: "hello",
+        maxOutputTokens: 100,
+        abortSignal: signal,
+        onError() {},
+      });
+      for await (const part of result.fullStream) if (part.type === "text-delta") abort();
+    },
+    booked: 1,
+  },
+];
+
+for (const { name, ignore, gate, create } of settings.filter((setting) => !setting.name.endsWith("file"))) {
+  for (const mode of ["stop", "strict"] as const) {
+    for (const fate of streamFates) {
+      Deno.test({
+        name:
+          `${name}: a ${mode} stream that ${fate.name} is booked where it cost something, and holds nothing`,
+        ignore,
+        async fn() {
+          await using database = await create();
+          const ctx = await createBooking(await database.open(), { gate });
+          const limit = 10_000_000n;
+          const fake = fakeModel(() => Promise.reject(new Error("not streamed")), fate.stream);
+          const model = meter(ctx, fake.model, {
+            agentId: "agent",
+            runId: RUN,
+            provider: "local",
+            costBudgetUsd: toUsd(limit),
+            budgetMode: mode,
+          });
+          const controller = new AbortController();
+          await fate.read(model, controller.signal, () => controller.abort());
+          const count = async () =>
+            Number((await ctx.store.read({ sql: "SELECT count(*) FROM calls" })).rows[0]![0]);
+          for (let i = 0; i < 200 && await count() < fate.booked; i++) await turns(1);
+          assert.equal(await count(), fate.booked);
+          await checkAllFree(ctx, limit);
+        },
+      });
+    }
+  }
+}

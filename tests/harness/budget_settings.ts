@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import type { Admission, CallBounds } from "../../src/budget/mod.ts";
+import { readRunCost } from "../../src/ledger/mod.ts";
+import type { Store } from "../../src/store/mod.ts";
+import type { TestBooking } from "./booking.ts";
+import { databaseKinds, type TestDatabase } from "./databases.ts";
+
+/** Nano-USD a token of `local:priced`. */
+export const INPUT_RATE = 1_000n;
+export const OUTPUT_RATE = 4_000n;
+/** The run that the calls of a test share. */
+export const RUN = "run_shared";
+
+/** What an answer of `local:priced` costs. */
+export const costOf = (answer: { inputTokens: number; outputTokens: number }) =>
+  BigInt(answer.inputTokens) * INPUT_RATE + BigInt(answer.outputTokens) * OUTPUT_RATE;
+
+/** How many reservations are in the database. */
+export async function countReservations(store: Store): Promise<number> {
+  return Number((await store.read({ sql: "SELECT count(*) FROM reservations" })).rows[0]![0]);
+}
+
+/** Fails if anything is still reserved: what is left of the budget must be free, to the last nano-USD. */
+export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Promise<void> {
+  assert.equal(await countReservations(ctx.store), 0);
+  const left = limitNanoUsd - await readRunCost(ctx.store, RUN);
+  if (left <= 0n) return;
+  const call: CallBounds = {
+    inputTokens: { max: Number(left) },
+    outputTokens: 0,
+    rates: { input: 1_000n, output: 1_000n },
+    estimateNanoUsd: 0n,
+  };
+  const giveUp = new AbortController();
+  let admission: Admission | undefined;
+  const admitted = ctx.gate.admit({
+    runId: RUN,
+    budget: { limitNanoUsd, mode: "strict" },
+    call,
+    signal: giveUp.signal,
+  }).then((answer) => void (admission = answer), () => {});
+  for (let i = 0; i < 500 && !admission; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+  giveUp.abort();
+  await admitted;
+  assert.ok(isGranted(admission), "something is still reserved");
+  await ctx.gate.release(admission.grant);
+  assert.equal(await countReservations(ctx.store), 0);
+}
+
+/** Whether the gate let a call through. */
+export function isGranted(admission: Admission | undefined): admission is Admission & { go: true } {
+  return admission?.go === true;
+}
+
+/** A gate over a database. */
+export interface Setting {
+  name: string;
+  ignore: boolean;
+  gate: "memory" | "database";
+  create(): Promise<TestDatabase>;
+}
+
+/** The databases, by kind. */
+export const kinds = databaseKinds();
+/** Every gate over every database that it is made for. */
+export const settings: Setting[] = kinds.flatMap(({ name, ignore, create }): Setting[] => {
+  const database: Setting = { name: `database gate on ${name}`, ignore, gate: "database", create };
+  if (name === "sqld") return [database];
+  const memory: Setting = { name: `memory gate on ${name}`, ignore, gate: "memory", create };
+  return name === "memory" ? [memory, database] : [memory];
+});
