@@ -31,13 +31,23 @@ export class PurserError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | undefined;
   /** Members that the problem document carries beside the standard ones, such as `run_id`. */
-  extensions: ErrorDetails = {};
+  readonly extensions: ErrorDetails = {};
 
   constructor(code: ErrorCode, message: string, options: { details?: ErrorDetails; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "PurserError";
     this.code = code;
     this.details = options.details;
+  }
+
+  /**
+   * This error with more members for its problem document. A copy: one failure of the database is the same
+   * error for all whom it hits.
+   */
+  with(extensions: ErrorDetails): this {
+    const copy = Object.create(Object.getPrototypeOf(this), Object.getOwnPropertyDescriptors(this));
+    copy.extensions = { ...this.extensions, ...extensions };
+    return copy;
   }
 }
 

@@ -11,7 +11,7 @@ export type PicoUsdPerToken = bigint;
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** The largest amount that is accepted from outside: a billion USD. Keeps every sum inside 64 bits. */
+/** The largest single amount that is read: a billion USD. Sums of such amounts may be larger, and pass 64 bits. */
 const MAX_NANO_USD = 10n ** 18n;
 
 /**
@@ -57,18 +57,26 @@ function checkRange(nano: NanoUsd, what: string): NanoUsd {
   return nano;
 }
 
-/** Reads USD exactly. Throws `invalid` on more than nine decimals: a limit must not be rounded. */
+/**
+ * Reads a single amount of USD exactly. Throws `invalid` on more than nine decimals, as a limit must not be
+ * rounded, and past a billion USD.
+ */
 export function parseUsd(value: number | string, what = "an amount in USD"): NanoUsd {
+  return checkRange(parseTotalUsd(value, what), what);
+}
+
+/** Reads a sum of USD of any size exactly. Throws `invalid` on more than nine decimals. */
+export function parseTotalUsd(value: number | string, what = "a sum in USD"): NanoUsd {
   const { mantissa, scale } = parseDecimal(value, what);
-  if (scale <= 9) return checkRange(mantissa * 10n ** BigInt(9 - scale), what);
+  if (scale <= 9) return mantissa * 10n ** BigInt(9 - scale);
   const divisor = 10n ** BigInt(scale - 9);
   if (mantissa % divisor !== 0n) {
     throw new PurserError("invalid", `Cannot read ${what}: ${value} has more than nine decimals`);
   }
-  return checkRange(mantissa / divisor, what);
+  return mantissa / divisor;
 }
 
-/** Reads USD and rounds it half to even to nano-USD: for costs that others report. */
+/** Reads USD and rounds it half to even to nano-USD: for costs that others report. Throws past a billion USD. */
 export function roundUsd(value: number | string, what = "an amount in USD"): NanoUsd {
   const { mantissa, scale } = parseDecimal(value, what);
   if (scale <= 9) return checkRange(mantissa * 10n ** BigInt(9 - scale), what);

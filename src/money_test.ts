@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { PurserError } from "./errors.ts";
-import { divideHalfEven, formatUsd, parseUsd, parseUsdPerMillion, roundUsd, toUsd } from "./money.ts";
+import {
+  divideHalfEven,
+  formatUsd,
+  parseTotalUsd,
+  parseUsd,
+  parseUsdPerMillion,
+  roundUsd,
+  toUsd,
+} from "./money.ts";
 
 const BILLION_USD = 10n ** 18n;
 
@@ -88,6 +96,15 @@ Deno.test("parseUsd() and roundUsd() refuse more than a billion USD, and take ex
       assert.throws(() => read(value), isInvalid);
     }
   }
+});
+
+Deno.test("parseTotalUsd() reads what toUsd() wrote, however large the sum", () => {
+  for (const nano of [0n, 1n, BILLION_USD + 1n, 12n * BILLION_USD, 2n ** 63n - 1n, 10n ** 40n]) {
+    assert.equal(toUsd(parseTotalUsd(toUsd(nano))), toUsd(nano));
+  }
+  assert.equal(parseTotalUsd("1200000000.000000001"), 12n * 10n ** 17n + 1n);
+  assert.throws(() => parseTotalUsd("0.0000000001"), isInvalid);
+  assert.throws(() => parseTotalUsd(NaN), isInvalid);
 });
 
 Deno.test("an amount's error says what could not be read", () => {

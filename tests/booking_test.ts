@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { bookCall, bookReportedCalls, MAX_AHEAD_MS, type ReportedCall } from "../src/booking/mod.ts";
+import {
+  bookCall,
+  bookLooseCalls,
+  bookReportedCalls,
+  MAX_AHEAD_MS,
+  type ReportedCall,
+} from "../src/booking/mod.ts";
 import { PurserError } from "../src/errors.ts";
 import { listCalls, listCosts, readRunCost, readRunUsage } from "../src/ledger/mod.ts";
+import { toUsd } from "../src/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import {
   getSession,
@@ -134,6 +141,7 @@ for (const kind of databaseKinds()) {
       { costUsd: undefined },
       { durationMs: 6 },
       { durationMs: null },
+      { isEstimated: true },
     ];
     for (const other of others) {
       await assert.rejects(
@@ -220,6 +228,10 @@ for (const kind of databaseKinds()) {
       [/\[1\]\.cost_usd/, { costUsd: NaN }],
       [/\[1\]\.cost_usd/, { costUsd: Infinity }],
       [/\[1\]\.cost_usd/, { costUsd: 1e30 }],
+      [/\[1\]\.cost_usd: it costs more than 1000000 USD/, { costUsd: 1_000_000.000000001 }],
+      [/\[1\]: it costs more than 1000000 USD/, { usage: usageOf({ inputTokens: 1e12 + 1 }) }],
+      [/\[1\]\.agent_id: Cannot use snapshot as an agent's name/, { agentId: "snapshot" }],
+      [/\[1\]\.agent_id/, { agentId: "a b" }],
       [/\[1\]\.call_id/, { callId: "a\0b" }],
       [/\[1\]\.call_id/, { callId: "\ud800" }],
       [/\[1\]\.provider/, { provider: "a\0" }],
@@ -245,7 +257,7 @@ for (const kind of databaseKinds()) {
       [0.1 + 0.2, 300_000_000n, "reported"],
       [0, 0n, "reported"],
       [1e-12, 0n, "reported"],
-      [1e9, 10n ** 18n, "reported"],
+      [1e6, 10n ** 15n, "reported"],
       [undefined, 18_000n, "config"],
       [null, 18_000n, "config"],
     ];
@@ -254,6 +266,58 @@ for (const kind of databaseKinds()) {
       sql: "SELECT cost_nano_usd, price_source FROM calls ORDER BY cast(substr(call_id, 6) AS INTEGER)",
     });
     assert.deepEqual(rows, costs.map(([, nano, source]) => [nano, source]));
+  });
+
+  test("a report that a total can't take is refused, and nothing of it is written", async (ctx) => {
+    const full = modelCall({ callId: "full", costNanoUsd: 2n ** 63n - 1n });
+    await bookLooseCalls(ctx, [full]);
+    await bookReportedCalls(ctx, [report("known")]);
+    const before = await dump(ctx.store);
+    const { agentId, provider, model, at } = full;
+    await assert.rejects(
+      bookReportedCalls(ctx, [
+        report("fits"),
+        report("known"),
+        report("past", { agentId, provider, model, at, costUsd: 1 }),
+      ]),
+      hasCode("invalid", /a total would pass the 9\.2 billion USD/),
+    );
+    assert.deepEqual(await dump(ctx.store), before);
+    assert.deepEqual(await bookReportedCalls(ctx, [report("fits"), report("known")]), {
+      booked: 1,
+      duplicates: 1,
+      unpriced: 0,
+    });
+  });
+
+  test("a booked call that is reported back with its cost is a duplicate", async (ctx) => {
+    const place = await beginRun(ctx);
+    const usage = usageOf({ inputTokens: 10, outputTokens: 2, cacheWriteTokens: 5, cacheWrite1hTokens: 3 });
+    const call = modelCall({ callId: "a", ...place, at: NOW, usage, durationMs: 1.6, isEstimated: true });
+    await bookCall(ctx, { place, call, progress: { events: [], messages: [] } });
+    const before = await dump(ctx.store);
+    const back = report("a", {
+      ...place,
+      provider: call.provider,
+      model: call.model,
+      // What a cost event tells: not which cache writes last an hour.
+      usage: { ...usage, cacheWrite1hTokens: 0 },
+      durationMs: 2,
+      isEstimated: true,
+      costUsd: toUsd(call.costNanoUsd!),
+    });
+    for (const same of [back, { ...back, costUsd: null }, { ...back, usage }]) {
+      assert.deepEqual(await bookReportedCalls(ctx, [same]), { booked: 0, duplicates: 1, unpriced: 0 });
+    }
+    const others: Partial<ReportedCall>[] = [
+      { costUsd: 0 },
+      { isEstimated: false },
+      { usage: { ...usage, cacheWrite1hTokens: 2 } },
+    ];
+    for (const other of others) {
+      await assert.rejects(bookReportedCalls(ctx, [{ ...back, ...other }]), hasCode("conflict"));
+    }
+    assert.deepEqual(await dump(ctx.store), before);
   });
 
   test("a reported call of a live run settles into the run's budget", async (ctx) => {

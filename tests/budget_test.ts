@@ -188,6 +188,33 @@ for (const { name, ignore, gate, create } of settings) {
     await checkAllFree(metered.ctx, metered.limit);
   });
 
+  test(
+    "strict calls that are cancelled in flight can't be repeated without end: what they may cost is gone",
+    {
+      limit: 10_000_000n,
+      mode: "strict",
+      answer: async ({ abortSignal }) => {
+        await turns(10_000, abortSignal);
+        return { inputTokens: 1, outputTokens: 1 };
+      },
+    },
+    async ({ call, calls }) => {
+      let refused: unknown;
+      for (let i = 0; i < 50 && !refused; i++) {
+        const controller = new AbortController();
+        const made = calls();
+        const attempt = call({ maxOutputTokens: 1_000, abortSignal: controller.signal }).catch((error) => {
+          if (error instanceof BudgetExceededError) refused = error;
+        });
+        while (calls() === made && !refused) await turns(1);
+        controller.abort();
+        await attempt;
+      }
+      assert.ok(refused instanceof BudgetExceededError);
+      assert.ok(calls() <= 2, "each may have cost over 4,000,000 nano-USD of 10,000,000");
+    },
+  );
+
   test("a strict budget refuses what can't be bounded, without a call", {
     limit: 2_000_000n,
     mode: "strict",
@@ -279,7 +306,9 @@ for (const { name, ignore, gate, create } of settings) {
               );
             }
             const cost = await readRunCost(metered.ctx.store, RUN);
-            assert.equal(cost, settled);
+            // Calls that were cancelled in flight are booked as estimates, which the provider has not told.
+            if (plans.every(({ fate }) => !fate.startsWith("cancel"))) assert.equal(cost, settled);
+            assert.ok(cost >= settled, `${cost}, but answers cost ${settled}`);
             assert.ok(cost <= limit, `${cost} of ${limit}`);
             await checkAllFree(metered.ctx, limit);
           },

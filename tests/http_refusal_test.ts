@@ -106,7 +106,7 @@ Deno.test("every field of a cost event refuses what does not fit, and names itse
   const fields: Record<string, unknown[]> = {
     call_id: label,
     at: [...text, "yesterday", "2026-11-01", "2026-11-01T11:00:00", "2026-13-01T00:00:00Z"],
-    agent_id: [...text, "", "a b"],
+    agent_id: [...text, "", "a b", "snapshot"],
     session_id: optional([...text, "", "a b"]),
     run_id: optional([...text, "a/b"]),
     step: optional(count),
@@ -120,7 +120,7 @@ Deno.test("every field of a cost event refuses what does not fit, and names itse
     cache_write_1h_tokens: count,
     reasoning_tokens: count,
     total_tokens: [...count, 1],
-    cost_usd: ["1", -1, 1e10, true],
+    cost_usd: ["1", -1, 1_000_000.01, 1e10, true],
     price_source: text,
     duration_ms: ["1", -1, true],
     estimated: flag,

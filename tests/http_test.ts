@@ -143,6 +143,31 @@ Deno.test("reports are booked once, priced here or as they say, and conflicts bo
   });
 });
 
+Deno.test("the costs of a session that only reports name can be read, and its calls sent back", async () => {
+  await using purser = await openTestPurser();
+  const ids = { session_id: "ses_elsewhere", run_id: "run_elsewhere" };
+  const priced = { ...EVENT, ...ids, estimated: true, price_source: "mine", duration_ms: 1.6 };
+  const unpriced = { ...EVENT, ...ids, call_id: "c2", model: "nobody-knows" };
+  assert.equal((await purser.api("POST", "/costs/events", [priced, unpriced])).status, 201);
+  const { status, body } = await purser.api("GET", "/sessions/ses_elsewhere/costs");
+  assert.equal(status, 200);
+  const [call] = body.calls;
+  assert.equal(call.estimated, true);
+  assert.match(call.price_source, /^genai-prices@/);
+  assert.equal(body.token_usage.model_calls, 2);
+  assert.equal(body.token_usage.cost_usd, call.cost_usd);
+  assert.deepEqual((await purser.api("POST", "/costs/events", body.calls)).body, {
+    booked: 0,
+    duplicates: 2,
+    unpriced: 0,
+  });
+  await assertProblem(purser, "POST", "/costs/events", [{ ...priced, estimated: false }], {
+    status: 409,
+    code: "conflict",
+  });
+  assert.equal((await purser.api("GET", "/sessions/ses_nowhere/costs")).status, 404);
+});
+
 /** Follows `Link` to its end. */
 async function readPages(purser: TestPurser, path: string): Promise<{ bodies: unknown[]; pages: number }> {
   const bodies: unknown[] = [];

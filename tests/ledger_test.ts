@@ -18,6 +18,7 @@ import {
   sumSteps,
   toCostEvent,
 } from "../src/ledger/mod.ts";
+import { toUsd } from "../src/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { ConstraintError, createQuery, type Store } from "../src/store/mod.ts";
 import { databaseKinds } from "./harness/databases.ts";
@@ -284,6 +285,47 @@ for (const kind of databaseKinds()) {
     assert.equal(await readRunCost(store, "r"), 5n * 10n ** 18n);
     await store.write(recordCalls([modelCall({ callId: "d", runId: "r", costNanoUsd: 1n })]));
     assert.equal(await readRunCost(store, "r"), 5n * 10n ** 18n + 1n);
+  });
+
+  test("sums of rows that 64 bits can't hold together are listed, dearest first", async (store) => {
+    const most = 9_000_000_000_999_999_999n;
+    const at = Date.parse("2028-02-29T10:30:00.000Z");
+    const calls = ["a", "b", "c", "d"].map((callId, index) =>
+      modelCall({
+        callId,
+        at: at + (index % 2) * HOUR_MS,
+        agentId: index < 3 ? "ann" : "bob",
+        sessionId: `s${index % 2}`,
+        model: `m${index}`,
+        costNanoUsd: most / BigInt(1 + index),
+      })
+    );
+    for (const call of calls) {
+      const sessionId = call.callId === "a" ? "s" : call.sessionId; // no rollup of its own may pass 64 bits
+      await store.write(recordCalls([{ ...call, sessionId }]));
+    }
+    const total = (ids: string) => toUsd(add(calls.filter((call) => ids.includes(call.callId))).nano);
+    const costs = async (filter: Partial<CostFilter> & { groupBy: Grouping }) =>
+      (await listCosts(store, { limit: 10, offset: 0, ...filter })).map((row) => row.cost_usd);
+    const spans = [{}, { from: at - 1, to: at + 2 * HOUR_MS }, { to: at + HOUR_MS + 1 }];
+    for (const span of spans) {
+      assert.deepEqual(await costs({ groupBy: "agent", ...span }), [total("abc"), total("d")]);
+      assert.deepEqual(await costs({ groupBy: "model", ...span }), ["a", "b", "c", "d"].map(total));
+      assert.deepEqual(await costs({ groupBy: "hour", ...span }), [total("bd"), total("ac")]);
+      assert.deepEqual(await costs({ groupBy: "day", ...span }), [total("abcd")]);
+      assert.equal((await costs({ groupBy: "session", ...span })).length, 3);
+    }
+  });
+
+  test("groups a nano-USD apart come dearest first", async (store) => {
+    const costs = [1_999_999_999n, 2_000_000_001n, 2_000_000_000n];
+    await store.write(recordCalls(costs.flatMap((costNanoUsd, index) => [
+      modelCall({ callId: `${index}`, agentId: `a${index}`, costNanoUsd }),
+      modelCall({ callId: `${index}+`, agentId: `a${index}`, model: "other", costNanoUsd: 999_999_999n }),
+    ])));
+    const rows = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
+    assert.deepEqual(rows.map((row) => row.agent_id), ["a1", "a2", "a0"]);
+    assert.deepEqual(rows.map((row) => row.cost_usd), [3, 2.999999999, 2.999999998]);
   });
 
   test("a cost of nothing is 0, an unknown one null, and both together a number", async (store) => {

@@ -40,7 +40,10 @@ Deno.test("a run that hangs can be cancelled: 200, cancelled, and its session is
   assert.equal(status, 200);
   assert.equal(body.status, "cancelled");
   assert.equal(body.output, null);
-  assert.equal(body.token_usage.cost_usd, 0);
+  // The provider has read the prompt, so it will charge for it: booked as an estimate.
+  assert.ok(body.token_usage.cost_usd > 0);
+  const { calls } = (await purser.api("GET", "/sessions/s1/costs")).body;
+  assert.deepEqual(calls.map((call: { estimated: boolean }) => call.estimated), [true]);
   const { body: session } = await purser.api("GET", "/sessions/s1");
   assert.deepEqual([session.status, session.active_run_id], ["cancelled", null]);
   assert.equal((await purser.events("s1")).at(-1)!.type, "run.cancelled");

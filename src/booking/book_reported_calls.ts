@@ -18,12 +18,11 @@ export interface BookedReport {
   unpriced: number;
 }
 
-const MAX_RACES = 5;
-
 /**
  * Books calls made elsewhere, all or none. Idempotent by `call_id`.
  *
- * @throws {PurserError} `invalid`, or `conflict` when a call is known with other content
+ * @throws {PurserError} `invalid`, also when a total would pass 64 bits of nano-USD; `conflict` when a call is
+ * known with other content
  */
 export async function bookReportedCalls(
   ctx: BookingContext,
@@ -33,16 +32,16 @@ export async function bookReportedCalls(
   const { calls, repeated } = withoutRepeats(
     reports.map((report, index) => toReportedModelCall(ctx, report, index)),
   );
-  for (let attempt = 0;; attempt++) {
-    const known = await findKnown(ctx, calls);
-    const fresh = calls.filter((call) => !isKnown(call, known));
+  for (let fresh = await findFresh(ctx, calls);;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
     try {
       await bookLooseCalls(ctx, fresh);
     } catch (error) {
-      // Somebody booked one of them since we looked: look again.
-      if (error instanceof ConstraintError && attempt < MAX_RACES) continue;
-      throw error;
+      if (!(error instanceof ConstraintError)) throw error;
+      const left = await findFresh(ctx, calls);
+      if (left.length === fresh.length) throw tooMuch(error);
+      fresh = left; // somebody booked one of them since we looked
+      continue;
     }
     return {
       booked: fresh.length,
@@ -61,6 +60,12 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
     byId.set(call.callId, first ?? call);
   }
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
+}
+
+/** The calls that are not in the ledger. */
+async function findFresh(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
+  const known = await findKnown(ctx, calls);
+  return calls.filter((call) => !isKnown(call, known));
 }
 
 async function findKnown(ctx: BookingContext, calls: readonly ModelCall[]): Promise<Map<string, ModelCall>> {
@@ -82,5 +87,13 @@ function conflict(callId: string, where: string): PurserError {
     "conflict",
     `Cannot book call ${callId}: it is in ${where} with other content; nothing of this request was booked`,
     { details: { call_id: callId } },
+  );
+}
+
+function tooMuch(cause: ConstraintError): PurserError {
+  return new PurserError(
+    "invalid",
+    "Cannot book the calls: a total would pass the 9.2 billion USD that the ledger can hold; nothing of this request was booked",
+    { cause },
   );
 }

@@ -1,4 +1,5 @@
-import { PurserError } from "../errors.ts";
+import { checkAgentName } from "../agents/mod.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { type NanoUsd, roundUsd } from "../money.ts";
 import { checkUsage, type Usage } from "../pricing/mod.ts";
@@ -6,6 +7,11 @@ import type { BookingContext } from "./context.ts";
 
 /** How far ahead of this process's clock a reported call may be. */
 export const MAX_AHEAD_MS = 5 * 60_000;
+
+/** The most that a reported call may cost, in USD. */
+export const MAX_CALL_USD = 1_000_000;
+
+const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * 1_000_000_000n;
 
 /** The price source of a call whose cost was reported with it. */
 const REPORTED = "reported";
@@ -25,6 +31,8 @@ export interface ReportedCall {
   /** Undefined: Purser prices it. */
   costUsd?: number | null;
   durationMs: number | null;
+  /** Whether the tokens are an estimate; default: they are not. */
+  isEstimated?: boolean;
 }
 
 /**
@@ -39,20 +47,32 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
       throw invalid(`${where}.${field}`, "it holds a character that a database can't keep");
     }
   }
+  check(`${where}.agent_id`, () => checkAgentName(report.agentId));
   if (report.at < 0) throw invalid(`${where}.at`, "it is before 1970");
   if (report.at > ctx.clock.now() + MAX_AHEAD_MS) {
     throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
   }
-  try {
-    checkUsage(report.usage);
-  } catch (error) {
-    throw invalid(where, (error as Error).message);
-  }
+  check(where, () => checkUsage(report.usage));
   const { costUsd, ...call } = report;
   const price = costUsd === undefined || costUsd === null
     ? ctx.prices.price({ provider: call.provider, model: call.model, at: call.at, usage: call.usage })
     : { costNanoUsd: reportedCost(costUsd, where), priceSource: REPORTED };
-  return { ...call, ...price, isEstimated: false };
+  if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
+    throw invalid(
+      price.priceSource === REPORTED ? `${where}.cost_usd` : where,
+      `it costs more than ${MAX_CALL_USD} USD`,
+    );
+  }
+  return { ...call, ...price, isEstimated: call.isEstimated ?? false };
+}
+
+/** Names the element that a check turns down. */
+function check(path: string, run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    throw invalid(path, messageOf(error));
+  }
 }
 
 function textsOf(report: ReportedCall): [field: string, text: string][] {
@@ -74,32 +94,38 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
 }
 
 /**
- * Whether two calls of one id come from the same report. A price is not part of a report without a cost, so
- * that one that comes again after prices have changed is still the same.
+ * Whether a report tells of a booked call what is booked. A price is not part of a report without a cost, so
+ * that one that comes again after prices have changed is still the same; one with a cost is the same where
+ * the cost is, whoever worked it out, so that a booked call's cost event can be reported back.
  */
-export function isSameReport(a: ModelCall, b: ModelCall): boolean {
-  return contentOf(a) === contentOf(b);
+export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
+  const isSameCost = incoming.priceSource === REPORTED
+    ? incoming.costNanoUsd === booked.costNanoUsd
+    : booked.priceSource !== REPORTED;
+  // Cost events don't tell of these tokens: 0 may stand for any number of them.
+  const { cacheWrite1hTokens } = incoming.usage;
+  const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;
+  return isSameCost && isSameCacheWrite && contentOf(booked) === contentOf(incoming);
 }
 
 function contentOf(call: ModelCall): string {
-  const { usage, priceSource, costNanoUsd, ...rest } = call;
+  const { usage } = call;
   return JSON.stringify([
-    rest.at,
-    rest.agentId,
-    rest.sessionId,
-    rest.runId,
-    rest.step,
-    rest.tools,
-    rest.provider,
-    rest.model,
+    call.at,
+    call.agentId,
+    call.sessionId,
+    call.runId,
+    call.step,
+    call.tools,
+    call.provider,
+    call.model,
     usage.inputTokens,
     usage.outputTokens,
     usage.cacheReadTokens,
     usage.cacheWriteTokens,
-    usage.cacheWrite1hTokens,
     usage.reasoningTokens,
-    priceSource === REPORTED ? String(costNanoUsd) : null,
-    rest.durationMs === null ? null : Math.round(rest.durationMs),
+    call.durationMs === null ? null : Math.round(call.durationMs),
+    call.isEstimated,
   ]);
 }
 

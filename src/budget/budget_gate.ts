@@ -25,6 +25,11 @@ export interface Grant {
   outputLimit?: number;
   /** Set where the commit that books the call may reserve for the next one. */
   next?: { reservationId: string; limitNanoUsd: NanoUsd };
+  /**
+   * Set before a strict call is booked whose count never arrived: how much more it may have cost than is
+   * booked. The run's budget goes without it from then on.
+   */
+  lostNanoUsd?: NanoUsd;
 }
 
 /** What the gate says to a request. */

@@ -16,13 +16,17 @@ const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 const SETTLED = "SELECT coalesce((SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?1), 0)";
-const RESERVED =
+const TAKEN =
   `SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations WHERE run_id = ?1 AND expires_at > ${NOW}`;
+const RESERVED = `${TAKEN} AND NOT is_lost`;
+const LOST = `${TAKEN} AND is_lost`;
 const RESERVE = `INSERT INTO reservations (reservation_id, run_id, amount_nano_usd, expires_at)
 SELECT ?2, ?1, ?3, ${NOW} + ${RESERVATION_MS}
-WHERE (${SETTLED}) + (${RESERVED}) <= ?4`;
+WHERE (${SETTLED}) + (${TAKEN}) <= ?4`;
 const IS_RESERVED = "SELECT count(*) FROM reservations WHERE reservation_id = ?";
 const FREE = "DELETE FROM reservations WHERE reservation_id = ?";
+const LOSE = "UPDATE reservations SET amount_nano_usd = ?2, is_lost = 1 WHERE reservation_id = ?1";
+const FORGET_LOST = "DELETE FROM reservations WHERE run_id = ? AND is_lost";
 
 /**
  * Reservations in the database, for instances that share one. What a call may reserve follows from its own
@@ -49,16 +53,18 @@ export function createDatabaseGate(options: {
         next: { reservationId: newReservationId(), limitNanoUsd: budget.limitNanoUsd },
       }),
     };
-    const [, settled, reserved, isReserved] = await store.write([
+    const [, settled, reserved, isReserved, lost] = await store.write([
       reserveStatement(grant, budget),
       { sql: SETTLED, args: [runId] },
       { sql: RESERVED, args: [runId] },
       { sql: IS_RESERVED, args: [grant.reservationId] },
+      { sql: LOST, args: [runId] },
     ]);
     return {
       grant: firstInteger(isReserved) === 1n ? grant : undefined,
       settledNanoUsd: firstInteger(settled),
       reservedNanoUsd: firstInteger(reserved),
+      lostNanoUsd: firstInteger(lost),
     };
   }
 
@@ -79,7 +85,7 @@ export function createDatabaseGate(options: {
         // The loop may be in a tool that waits for this very call, and would keep its room from it.
         await store.write(freeAhead(runId));
       }
-      let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n };
+      let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
       let delayMs = FIRST_POLL_MS;
       for (;;) {
         signal?.throwIfAborted();
@@ -97,16 +103,22 @@ export function createDatabaseGate(options: {
         await clock.sleep(delayMs, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
-        const [settled, reserved] = await store.readAll([
+        const [settled, reserved, lost] = await store.readAll([
           { sql: SETTLED, args: [runId] },
           { sql: RESERVED, args: [runId] },
+          { sql: LOST, args: [runId] },
         ]);
-        state = { settledNanoUsd: firstInteger(settled), reservedNanoUsd: firstInteger(reserved) };
+        state = {
+          settledNanoUsd: firstInteger(settled),
+          reservedNanoUsd: firstInteger(reserved),
+          lostNanoUsd: firstInteger(lost),
+        };
       }
     },
     bookingStatements(grant) {
+      const { next, lostNanoUsd } = grant;
+      if (lostNanoUsd) return [{ sql: LOSE, args: [grant.reservationId, lostNanoUsd] }];
       const free = { sql: FREE, args: [grant.reservationId] };
-      const { next } = grant;
       if (!next) return [free];
       const budget = { limitNanoUsd: next.limitNanoUsd, mode: "stop" } as const;
       return [
@@ -130,7 +142,7 @@ export function createDatabaseGate(options: {
     async release(grant) {
       await store.write([{ sql: FREE, args: [grant.reservationId] }]);
     },
-    leave: freeAhead,
+    leave: (runId) => [...freeAhead(runId), { sql: FORGET_LOST, args: [runId] }],
     settle() {},
   };
 }

@@ -39,9 +39,11 @@ export function decideCall(state: {
   budget: Budget;
   settledNanoUsd: NanoUsd;
   reservedNanoUsd: NanoUsd;
+  /** What calls may have cost beyond what is booked: their count never arrived. */
+  lostNanoUsd?: NanoUsd;
   call: CallBounds;
 }): CallDecision {
-  const { budget, settledNanoUsd: settled, reservedNanoUsd: reserved, call } = state;
+  const { budget, settledNanoUsd: settled, reservedNanoUsd: reserved, lostNanoUsd: lost = 0n, call } = state;
   const limit = budget.limitNanoUsd;
   if (settled >= limit) return refuse("spent");
   if (budget.mode === "stop") {
@@ -53,11 +55,14 @@ export function decideCall(state: {
   if (call.rates === null || call.rates.output === null) return refuse("unpriced");
   const inputTokens = call.inputTokens.max;
   const wanted = worstCaseCost(call.rates, { inputTokens, outputTokens: call.outputTokens })!;
-  if (settled + reserved + wanted <= limit) {
+  if (settled + reserved + lost + wanted <= limit) {
     return { go: true, reserveNanoUsd: wanted, outputLimit: call.outputTokens };
   }
   if (reserved > 0n) return { go: false, wait: true };
-  const outputTokens = outputTokensThatFit(call.rates, { inputTokens, budgetNanoUsd: limit - settled });
+  const outputTokens = outputTokensThatFit(call.rates, {
+    inputTokens,
+    budgetNanoUsd: limit - settled - lost,
+  });
   if (outputTokens < 1) return refuse("would_overshoot");
   return {
     go: true,

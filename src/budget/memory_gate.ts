@@ -5,6 +5,8 @@ import { decideCall } from "./decide_call.ts";
 interface RunBudget {
   settledNanoUsd: NanoUsd;
   reserved: Map<string, NanoUsd>;
+  /** What calls whose count never arrived may have cost beyond what is booked; kept until the run ends. */
+  lostNanoUsd: NanoUsd;
   /** Requests that look at this; it is forgotten with the last one. */
   users: number;
   waiting: Set<() => void>;
@@ -21,7 +23,13 @@ export function createMemoryGate(options: {
   function enter(runId: string): Promise<RunBudget> {
     let run = runs.get(runId);
     if (!run) {
-      const state: RunBudget = { settledNanoUsd: 0n, reserved: new Map(), users: 0, waiting: new Set() };
+      const state: RunBudget = {
+        settledNanoUsd: 0n,
+        reserved: new Map(),
+        lostNanoUsd: 0n,
+        users: 0,
+        waiting: new Set(),
+      };
       open.set(runId, state); // before the read, so that nothing that settles meanwhile is missed
       run = options.readSettled(runId).then((settled) => {
         state.settledNanoUsd = most(state.settledNanoUsd, settled);
@@ -38,8 +46,13 @@ export function createMemoryGate(options: {
     open.delete(runId);
   }
 
+  function forgetIfIdle(runId: string, run: RunBudget): void {
+    if (run.users === 0 && run.reserved.size === 0 && run.lostNanoUsd === 0n) forget(runId);
+  }
+
   function leave(runId: string, run: RunBudget): void {
-    if (--run.users === 0 && run.reserved.size === 0) forget(runId);
+    run.users--;
+    forgetIfIdle(runId, run);
   }
 
   function wake(run: RunBudget): void {
@@ -50,7 +63,7 @@ export function createMemoryGate(options: {
     const run = open.get(grant.runId);
     if (!run?.reserved.delete(grant.reservationId)) return;
     wake(run);
-    if (run.users === 0 && run.reserved.size === 0) forget(grant.runId);
+    forgetIfIdle(grant.runId, run);
   }
 
   return {
@@ -66,7 +79,13 @@ export function createMemoryGate(options: {
             signal?.throwIfAborted();
             const reservedNanoUsd = sum(run.reserved.values());
             const settledNanoUsd = run.settledNanoUsd;
-            const decision = decideCall({ budget, settledNanoUsd, reservedNanoUsd, call });
+            const decision = decideCall({
+              budget,
+              settledNanoUsd,
+              reservedNanoUsd,
+              lostNanoUsd: run.lostNanoUsd,
+              call,
+            });
             if (decision.go) {
               const reservationId = options.newReservationId();
               run.reserved.set(reservationId, decision.reserveNanoUsd);
@@ -89,12 +108,23 @@ export function createMemoryGate(options: {
       }
     },
     bookingStatements: () => [],
-    booked: free,
+    booked(grant) {
+      const run = open.get(grant.runId);
+      if (run) run.lostNanoUsd += grant.lostNanoUsd ?? 0n;
+      free(grant);
+    },
     release(grant) {
       free(grant);
       return Promise.resolve();
     },
-    leave: () => [],
+    leave(runId) {
+      const run = open.get(runId);
+      if (run) {
+        run.lostNanoUsd = 0n;
+        forgetIfIdle(runId, run);
+      }
+      return [];
+    },
     settle(runId, settledNanoUsd) {
       const run = open.get(runId);
       if (!run) return;

@@ -2,6 +2,8 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { DAY_MS, toIso } from "../clock.ts";
 import { createApp } from "../http/mod.ts";
+import { recordCalls } from "../ledger/mod.ts";
+import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./_memory_terminal.ts";
 import { textWidth } from "./text_width.ts";
 import { openTestBooks } from "./_test_books.ts";
@@ -273,6 +275,33 @@ acme:日本語                             no price             1   1,200       
     "warning: 1 call without a known price counts as $0 here: " +
       'add the model to "prices" in the config\n',
   );
+});
+
+Deno.test("cost tells of a period whose calls all have no price, rather than show $0", async () => {
+  await using books = await openTestBooks();
+  await books.core.store.write(recordCalls([
+    modelCall({ callId: "a", at: books.clock.now(), costNanoUsd: null }),
+    modelCall({ callId: "b", at: books.clock.now() - 300 * DAY_MS, costNanoUsd: 10n ** 9n }),
+  ]));
+  const { out, err } = await books.purser("cost");
+  assert.match(out, /^Today +no price +1 /m);
+  assert.match(out, /^This month +no price +1 /m);
+  assert.match(out, /^All time +\$1\.00 +2 /m);
+  assert.match(err, /^warning: 1 call without a known price/);
+});
+
+Deno.test("cost reads totals past a billion USD", async () => {
+  await using books = await openTestBooks();
+  await books.core.store.write(
+    recordCalls(
+      ["a", "b"].map((callId) => modelCall({ callId, at: books.clock.now(), costNanoUsd: 6n * 10n ** 17n })),
+    ),
+  );
+  for (const line of ["cost", "cost --by day"]) {
+    const { code, out } = await books.purser(line);
+    assert.equal(code, 0);
+    assert.match(out, /\$1,200,000,000\.00/);
+  }
 });
 
 Deno.test("cost draws bars in ASCII where the terminal has nothing else, and none where there is no room", async () => {

@@ -1,5 +1,5 @@
 import type { Connection } from "../client/mod.ts";
-import { type NanoUsd, parseUsd } from "../money.ts";
+import { type NanoUsd, parseTotalUsd } from "../money.ts";
 
 /** What spend can be grouped by. */
 export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
@@ -30,7 +30,7 @@ export interface Spend {
 
 /** What a row has cost; calls without a known price count as nothing, as in the API's sums. */
 export function costOf(row: CostRow): NanoUsd {
-  return row.cost_usd === null ? 0n : parseUsd(row.cost_usd);
+  return row.cost_usd === null ? 0n : parseTotalUsd(row.cost_usd);
 }
 
 /** Sums rows exactly. */

@@ -60,10 +60,8 @@ async function refusalOf(response: Response): Promise<PurserError> {
 }
 
 function lost({ sessionId }: RunRequest): PurserError {
-  const error = new PurserError(
+  return new PurserError(
     "unavailable",
     "Cannot follow the run: the answer broke off; the run may go on",
-  );
-  error.extensions = { session_id: sessionId };
-  return error;
+  ).with({ session_id: sessionId });
 }

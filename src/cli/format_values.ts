@@ -1,4 +1,4 @@
-import { divideHalfEven, formatUsd, type NanoUsd, parseUsd } from "../money.ts";
+import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../money.ts";
 
 /** `1,234,567`. */
 export function formatCount(count: number): string {
@@ -12,7 +12,7 @@ export function countOf(count: number, noun: string): string {
 
 /** An exact amount, as `$0.0001506`; null is a cost that no price is known for. */
 export function formatCost(usd: number | null): string {
-  return usd === null ? "no price" : `$${formatUsd(parseUsd(usd))}`;
+  return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;
 }
 
 /**

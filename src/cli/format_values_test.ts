@@ -14,6 +14,7 @@ Deno.test("formatCost() is exact, and tells a missing price from zero", () => {
   assert.equal(formatCost(0.0001506), "$0.0001506");
   assert.equal(formatCost(0), "$0");
   assert.equal(formatCost(null), "no price");
+  assert.equal(formatCost(9.1e12), "$9100000000000");
 });
 
 Deno.test("formatAmounts() gives a column as many decimals as its largest amount needs", () => {

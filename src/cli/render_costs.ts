@@ -65,13 +65,18 @@ export function renderPeriods(
     {
       title: "COST",
       align: "right",
-      cell: (period) => amounts.get(period)!,
+      cell: (period) => (isUnpriced(period.spend) ? "no price" : amounts.get(period)!),
       paint: (_, style) => style.bold,
     },
     { title: "CALLS", align: "right", cell: ({ spend }) => formatCount(spend.modelCalls), drop: 1 },
     { title: "TOKENS", align: "right", cell: ({ spend }) => formatCount(spend.totalTokens), drop: 2 },
     ...unpricedColumn(periods, ({ spend }) => spend.unpricedCalls),
   ], layout);
+}
+
+/** Whether there are calls and none of them has a known price: then the cost is unknown, never 0. */
+function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
+  return modelCalls > 0 && unpricedCalls === modelCalls;
 }
 
 /** What has to be said where calls count as nothing because their price isn't known. */

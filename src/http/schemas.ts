@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { MAX_CALL_USD } from "../booking/mod.ts";
 import { GROUPINGS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
 import { NAME_PATTERN } from "../ids.ts";
@@ -15,7 +16,13 @@ const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   } catch (error) {
     ctx.addIssue({ code: "custom", message: (error as Error).message });
   }
-}).openapi({ type: "number", minimum: 0, example: 0.25, description: "USD, at most nine decimals" });
+}).openapi({
+  type: "number",
+  minimum: 0,
+  maximum: 1e9,
+  example: 0.25,
+  description: "USD, at most nine decimals",
+});
 
 const Status = z.enum([
   "idle",
@@ -167,7 +174,7 @@ export const SessionCosts = z.object({
   calls: z.array(CostEvent),
 }).openapi("SessionCosts");
 
-const UsdCost = z.number().nonnegative().max(1e9);
+const UsdCost = z.number().nonnegative().max(MAX_CALL_USD);
 const Tokens = z.number().int().nonnegative().max(1e12);
 // Neither control characters nor lone surrogates: not every way to the database keeps them as they are.
 const Label = z.string().regex(
@@ -193,7 +200,9 @@ export const CostEventBody = z.strictObject({
   reasoning_tokens: Tokens.optional(),
   total_tokens: Tokens.optional(),
   cost_usd: UsdCost.nullish(),
-  price_source: z.string().max(200).optional(),
+  price_source: z.string().max(200).optional().openapi({
+    description: "Not kept: it is `reported` with `cost_usd`, else it names the price that Purser found",
+  }),
   duration_ms: z.number().nonnegative().max(1e12).nullish(),
   estimated: z.boolean().optional(),
 }).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {

@@ -37,9 +37,21 @@ export interface CostRow {
   cost_usd: number | null;
 }
 
-const SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
+const NANO_PER_USD = 1_000_000_000n;
+
+/** Whole USD and the rest in nano-USD: summed apart, neither passes 64 bits, where SQLite's `sum` fails. */
+const splitCost = (cost: string) =>
+  `${cost} / ${NANO_PER_USD} AS whole_usd, ${cost} % ${NANO_PER_USD} AS rest_nano_usd`;
+
+const COUNTS = COUNTER_COLUMNS.filter((column) => column !== "cost_nano_usd");
+const COUNTERS = `${COUNTS.join(", ")}, ${splitCost("cost_nano_usd")}`;
+const CALL_COST = splitCost("coalesce(cost_nano_usd, 0)");
 const CALL_COUNTERS = `1 AS model_calls, cost_nano_usd IS NULL AS unpriced_calls, input_tokens, output_tokens,
-  cache_read_tokens, cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) AS cost_nano_usd`;
+  cache_read_tokens, cache_write_tokens, reasoning_tokens, total_tokens, ${CALL_COST}`;
+const SUMMED = [...COUNTS, "whole_usd", "rest_nano_usd"];
+const SUMS = SUMMED.map((column) => `sum(${column}) AS ${column}`).join(", ");
+const DEAREST_FIRST = `sum(whole_usd) + sum(rest_nano_usd) / ${NANO_PER_USD} DESC,
+  sum(rest_nano_usd) % ${NANO_PER_USD} DESC`;
 
 /**
  * Sums spend by agent, model, hour, day, session or run. Calls without a price count as zero and are
@@ -71,7 +83,7 @@ function entityStatement(filter: CostFilter): Statement {
   const isWhole = [filter.from, filter.to, filter.agentId, filter.model].every((part) => part === undefined);
   if (isWhole) {
     return {
-      sql: `SELECT ${key}, agent_id, model, ${COUNTER_COLUMNS.join(", ")} FROM spend_${kind}s
+      sql: `SELECT ${key}, agent_id, model, ${COUNTERS} FROM spend_${kind}s
 ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
       args: page,
     };
@@ -96,8 +108,8 @@ function textAt(which: "min" | "max", column: string): string {
 function rollupStatement(filter: CostFilter): Statement {
   const { groupBy } = filter;
   const [key, order] = {
-    agent: ["agent_id", "cost_nano_usd DESC, agent_id"],
-    model: ["provider, model", "cost_nano_usd DESC, provider, model"],
+    agent: ["agent_id", `${DEAREST_FIRST}, agent_id`],
+    model: ["provider, model", `${DEAREST_FIRST}, provider, model`],
     hour: ["hour", "hour DESC"],
     day: ["day", "day DESC"],
   }[groupBy as "agent" | "model" | "hour" | "day"]!;
@@ -129,7 +141,6 @@ interface Source {
   key(groupBy: Grouping): string;
 }
 
-const COUNTERS = COUNTER_COLUMNS.join(", ");
 const keyOf = (time: Partial<Record<Grouping, string>>) => (groupBy: Grouping): string =>
   groupBy === "agent" ? "agent_id" : groupBy === "model" ? "provider, model" : time[groupBy]!;
 
@@ -240,7 +251,7 @@ function toCostRow(row: Record<string, SqlValue>): CostRow {
     cost_usd: costUsd({
       modelCalls: number("model_calls"),
       unpricedCalls: number("unpriced_calls"),
-      costNanoUsd: BigInt(row.cost_nano_usd as bigint ?? 0n),
+      costNanoUsd: BigInt(row.whole_usd as bigint) * NANO_PER_USD + BigInt(row.rest_nano_usd as bigint),
     }),
   };
 }

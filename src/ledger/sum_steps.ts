@@ -1,4 +1,4 @@
-import { parseUsd, toUsd } from "../money.ts";
+import { parseTotalUsd, toUsd } from "../money.ts";
 import type { CostEvent } from "./cost_event.ts";
 
 /** What one step of a run has used, in wire form. */
@@ -41,7 +41,7 @@ export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
     sum.output_tokens += call.output_tokens;
     sum.total_tokens += call.total_tokens;
     if (call.cost_usd === null) sum.unpriced_calls++;
-    else sum.cost_usd = toUsd(sum.nanoUsd += parseUsd(call.cost_usd));
+    else sum.cost_usd = toUsd(sum.nanoUsd += parseTotalUsd(call.cost_usd));
   }
   return [...steps.values()].map(({ nanoUsd: _nanoUsd, ...step }) => step);
 }

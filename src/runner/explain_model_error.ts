@@ -1,4 +1,5 @@
 import { messageOf, PurserError } from "../errors.ts";
+import { redactSecrets } from "./redact_secrets.ts";
 
 /** The longest text of a provider that goes into an error. */
 const MAX_TEXT = 500;
@@ -13,12 +14,17 @@ export function explainModelError(error: unknown): PurserError {
   }
   const last = (error as { lastError?: unknown })?.lastError ?? error;
   const status = (last as { statusCode?: unknown })?.statusCode;
-  const text = messageOf(last).slice(0, MAX_TEXT);
+  const text = modelErrorText(last);
   return new PurserError(
     "provider_error",
     `Cannot get an answer from the model: ${typeof status === "number" ? `status ${status}: ` : ""}${text}`,
     { cause: error, ...(typeof status === "number" && { details: { provider_status: status } }) },
   );
+}
+
+/** What a provider's or a network's error says, fit to be kept and shown. */
+export function modelErrorText(error: unknown): string {
+  return redactSecrets(messageOf(error)).toWellFormed().slice(0, MAX_TEXT);
 }
 
 /** The error, those it was retried after, newest first, and their causes. */

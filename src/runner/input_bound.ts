@@ -10,12 +10,38 @@ const TOKENS_AROUND_A_CALL = 1_024;
 /** An upper bound of a call's input tokens, or the reason why there is none. */
 export type InputBound = { max: number } | { unboundedBecause: string };
 
+/** The parts of a call that become input tokens. */
+type Input = Pick<
+  LanguageModelV4CallOptions,
+  "prompt" | "tools" | "toolChoice" | "responseFormat" | "stopSequences" | "providerOptions" | "reasoning"
+>;
+
+/**
+ * The provider options that add no tokens beyond the output limit. Any other may: a cached content, an
+ * earlier answer, a remote tool, a thinking budget on top of the limit.
+ */
+const HARMLESS_OPTIONS: Readonly<Record<string, ReadonlySet<string>>> = {
+  openai: new Set([
+    "store",
+    "user",
+    "safetyIdentifier",
+    "metadata",
+    "strictJsonSchema",
+    "parallelToolCalls",
+    "textVerbosity",
+    "reasoningEffort",
+  ]),
+};
+
 /**
  * Bounds the input of a call. Tokenizers of the providers are byte-level: a token covers at least one byte
- * of UTF-8, so the bytes of the prompt's JSON are a bound. Media are counted by their dimensions or
- * duration, and tools that the provider runs add input of their own: neither can be bounded here.
+ * of UTF-8, so the bytes of all that goes to the provider, as JSON, are a bound. Media are counted by their
+ * dimensions or duration, and tools that the provider runs and most provider options add input of their own:
+ * none of these can be bounded here.
  */
-export function boundInput(options: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): InputBound {
+export function boundInput(options: Input): InputBound {
+  const open = findOpenOption(options);
+  if (open) return { unboundedBecause: open };
   let parts = 0;
   for (const message of options.prompt) {
     parts++;
@@ -38,8 +64,19 @@ export function boundInput(options: Pick<LanguageModelV4CallOptions, "prompt" | 
   return { max: byteLength(options) + parts * TOKENS_AROUND_A_PART + TOKENS_AROUND_A_CALL };
 }
 
+function findOpenOption({ providerOptions = {}, reasoning = "none" }: Input): string | undefined {
+  if (reasoning !== "none" && reasoning !== "provider-default") {
+    return "a reasoning effort may come on top of its output limit";
+  }
+  for (const [provider, options] of Object.entries(providerOptions)) {
+    const name = Object.keys(options).find((key) => !HARMLESS_OPTIONS[provider]?.has(key));
+    if (name !== undefined) return `the provider option ${provider}.${name} may add tokens`;
+  }
+  return undefined;
+}
+
 /** A guess at a call's input tokens, for when the provider's count never arrived: four bytes a token. */
-export function estimateInputTokens(options: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): number {
+export function estimateInputTokens(options: Input): number {
   return Math.ceil(byteLength(options) / 4);
 }
 
@@ -48,8 +85,11 @@ export function estimateOutputTokens(text: string): number {
   return Math.ceil(utf8Length(text) / 4);
 }
 
-function byteLength({ prompt, tools }: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): number {
-  return utf8Length(JSON.stringify([prompt, tools ?? []]));
+function byteLength(options: Input): number {
+  const { prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions } = options;
+  return utf8Length(
+    JSON.stringify([prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions]),
+  );
 }
 
 function utf8Length(text: string): number {

@@ -10,7 +10,7 @@ import { type Budget, budgetExceeded, type Grant } from "../budget/mod.ts";
 import { messageOf, PurserError } from "../errors.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Usage, usageFromAiSdk, usageOf } from "../pricing/mod.ts";
-import { type Answer, answerOf, textOf } from "./answer.ts";
+import { type Answer, answerOf, emptyAnswer, textOf } from "./answer.ts";
 import { callBounds } from "./call_bounds.ts";
 import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
 import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
@@ -59,7 +59,9 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       try {
         result = await model.doGenerate(call.options);
       } catch (error) {
-        await call.fail(error);
+        // Cancelled after it was sent: the provider has read the prompt, and will charge for it.
+        if (options.abortSignal?.aborted) await call.book(emptyAnswer(), { counted: undefined });
+        else await call.fail(error);
         throw error;
       }
       const read = readResult(model, result);
@@ -176,8 +178,10 @@ async function admit(
         durationMs: ctx.clock.monotonic() - startedAt,
         isEstimated: counted === undefined,
       };
-      if (grant && budget?.mode === "strict" && (call.costNanoUsd ?? 0n) > grant.reservedNanoUsd) {
-        metering.overshot?.(call, grant.reservedNanoUsd);
+      if (grant && budget?.mode === "strict") {
+        const unused = grant.reservedNanoUsd - (call.costNanoUsd ?? 0n);
+        if (unused < 0n) metering.overshot?.(call, grant.reservedNanoUsd);
+        else if (call.isEstimated) grant.lostNanoUsd = unused;
       }
       try {
         await metering.book(call, answer, grant);

@@ -77,6 +77,12 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
 
 function readKey(env: Environment, variable: string, { provider, modelId }: ModelName): string {
   const key = env[variable]?.trim();
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new PurserError(
+      "invalid",
+      `Cannot use the model ${provider}:${modelId}: ${variable} holds blanks or characters that no key has`,
+    );
+  }
   if (key) return key;
   throw new PurserError(
     "invalid",

@@ -2,13 +2,14 @@ import type { ModelMessage } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
-import { messageOf, PurserError } from "../errors.ts";
+import { PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../money.ts";
 import { listMessages, type RunEnd } from "../sessions/mod.ts";
 import { beginRun } from "./begin_run.ts";
 import type { RunnerContext } from "./context.ts";
+import { modelErrorText } from "./explain_model_error.ts";
 import { listen, tellSafely } from "./hear_run.ts";
 import { keepLease } from "./keep_lease.ts";
 import { enterLiveRun } from "./live_run.ts";
@@ -77,10 +78,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
       stopLease();
     }
     failure = await endIn(log, end) ?? failure;
-    if (failure) {
-      failure.extensions = { run_id: place.runId, session_id: sessionId };
-      throw failure;
-    }
+    if (failure) throw failure.with({ run_id: place.runId, session_id: sessionId });
     return {
       run_id: place.runId,
       agent_id: agent.agentId,
@@ -140,7 +138,7 @@ function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budg
     nextStep: () => log.steps + 1,
     lastCostNanoUsd: () => log.lastCostNanoUsd,
     book: (call, answer, grant) => log.book(call, answer, grant),
-    failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: messageOf(error) }, at),
+    failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: modelErrorText(error) }, at),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
       log.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));

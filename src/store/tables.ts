@@ -176,6 +176,7 @@ export const reservations = sqliteTable("reservations", {
   reservationId: text("reservation_id").primaryKey(),
   runId: text("run_id").notNull(),
   amountNanoUsd: nanoUsd("amount_nano_usd").notNull(),
+  isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
 });
 

@@ -37,7 +37,9 @@ const report = createRoute({
   summary: "Book calls made elsewhere",
   description:
     "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
-    "reported cost is taken, rounded half to even to nano-USD.",
+    "reported cost is taken, rounded half to even to nano-USD. A call that is booked already is a " +
+    "duplicate where the report says the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
+    "be sent back; a report without `cost_usd` is the same whatever price was found.",
   tags: ["costs"],
   request: { body: jsonBody(CostEventsBody) },
   responses: {
@@ -94,5 +96,6 @@ function toReport(body: z.infer<typeof CostEventBody>): ReportedCall {
     },
     costUsd: body.cost_usd,
     durationMs: body.duration_ms ?? null,
+    isEstimated: body.estimated ?? false,
   };
 }

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Core } from "../../core.ts";
-import { listCalls, sumSteps } from "../../ledger/mod.ts";
+import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { createRoute, json, pageQuery, problems, wholeNumber, z } from "../route_parts.ts";
@@ -101,7 +101,9 @@ export function sessionRoutes(core: Core) {
     .openapi(costs, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
       const { limit, cursor } = c.req.valid("query");
-      const session = await getSession(core, sessionId);
+      const usage = (await readSessionUsage(core.query, [sessionId])).get(sessionId)!;
+      // Calls made elsewhere may name a session that is known through them alone.
+      if (usage.model_calls === 0) await getSession(core, sessionId);
       const position = readCursor<CallPosition>(cursor, isPosition);
       const calls = await listCalls(core.query, {
         sessionId,
@@ -111,7 +113,7 @@ export function sessionRoutes(core: Core) {
       const last = calls.at(-1);
       if (last && calls.length === limit) linkNext(c, [Date.parse(last.at), last.call_id]);
       return c.json(
-        { session_id: sessionId, token_usage: session.token_usage, steps: sumSteps(calls), calls },
+        { session_id: sessionId, token_usage: usage, steps: sumSteps(calls), calls },
         200,
       );
     });

@@ -170,6 +170,7 @@ BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
   reservation_id TEXT PRIMARY KEY NOT NULL,
   run_id TEXT NOT NULL,
   amount_nano_usd INTEGER NOT NULL,
+  is_lost INTEGER NOT NULL DEFAULT 0,
   expires_at INTEGER NOT NULL
 ) WITHOUT ROWID`,
   `CREATE INDEX reservations_of_run ON reservations (run_id, expires_at, amount_nano_usd)`,

@@ -1,0 +1,23 @@
+/** What looks like a credential in a provider's or a network's error text. */
+const CREDENTIALS: readonly RegExp[] = [
+  /\b(bearer|basic)\s+[^"'<>]+/gi,
+  /\b(sk|pk|rk|psr|xai|gsk|key)[-_][A-Za-z0-9_\-*]{6,}/g,
+  /\bAIza[A-Za-z0-9_-]{10,}/g,
+  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+/g,
+  /([?&](?:key|api[-_]?key|token)=)[^&\s"']+/gi,
+];
+
+/**
+ * An error's text without what looks like a credential. Such texts are answered, logged, and kept in an event
+ * log from which nothing can be removed. Providers repeat a wrong key; fetch repeats a header it can't send.
+ */
+export function redactSecrets(text: string): string {
+  return CREDENTIALS.reduce(
+    (redacted, pattern) =>
+      redacted.replace(pattern, (_match, kept: unknown) => {
+        const prefix = typeof kept === "string" && /^[?&]/.test(kept) ? kept : "";
+        return `${prefix}[redacted]`;
+      }),
+    text,
+  );
+}
