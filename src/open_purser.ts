@@ -2,12 +2,12 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { type Agent, type BudgetMode, defineAgent } from "./agents/mod.ts";
 import type { Bus } from "./bus/mod.ts";
+import { ownDatabase } from "./client/mod.ts";
 import type { Clock } from "./clock.ts";
 import { type Durability, type PriceOverride, type ProviderSettings, readEnvironment } from "./config.ts";
-import { openCore } from "./core.ts";
-import { type App, createApp, readAgentDefinition } from "./http/mod.ts";
+import { type App, readAgentDefinition } from "./http/mod.ts";
 import type { Ids } from "./ids.ts";
-import type { Log } from "./log.ts";
+import { type Log, silentLog } from "./log.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
 
 /** Settings of `openPurser`. */
@@ -71,7 +71,10 @@ export interface Purser {
   /** The HTTP API as a Hono app. It asks for no key: put it behind your own door. */
   app: App;
   bus: Bus;
-  /** Waits for runs in progress, at most `graceMs` where given, and closes the database. */
+  /**
+   * Waits for runs in progress, at most `graceMs` where given, and closes the database. Until then a local file
+   * is owned by this process, which answers other commands on it.
+   */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -81,9 +84,11 @@ export interface Purser {
  * @throws {PurserError} `invalid` settings; `unavailable` or `conflict` when the database can't be used
  */
 export async function openPurser(options: PurserOptions): Promise<Purser> {
-  const core = await openCore({
+  const { core, app, close } = await ownDatabase({
     ...options,
     env: options.env ?? readEnvironment(),
+    log: options.log ?? silentLog,
+    say: () => {},
     config: {
       dbUrl: options.db,
       dbToken: options.dbToken,
@@ -102,8 +107,8 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
     defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
     meter: (model, context) => meter(core, model, context),
-    app: createApp(core),
+    app,
     bus: core.bus,
-    close: (closing) => core.close(closing),
+    close,
   };
 }

@@ -124,6 +124,8 @@ Deno.test("an owner that is done waits for the run of another command, and says 
     await gate.requests(2);
     owner.kill("SIGINT"); // its own run is cancelled; the guest's goes on in it
     await owner.hasSaid("Waiting for");
+    const meanwhile = await purser("cost", "--by", "agent", "--json").ended;
+    assert.equal(meanwhile.code, 0, meanwhile.stderr);
     gate.open();
     const ended = await owner.ended;
     assert.equal(ended.code, 130, ended.stderr);

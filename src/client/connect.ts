@@ -4,7 +4,7 @@ import { messageOf, PurserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { OwnedDatabase, OwnOptions } from "./own_database.ts";
-import { type Owner, readOwner } from "./owner_file.ts";
+import { type Owner, PROOF_PATH, proofOf, readOwner } from "./owner_file.ts";
 
 /** A way to the API that has to be closed. */
 export interface Connection {
@@ -111,13 +111,15 @@ async function toFile(options: ConnectOptions, path: string): Promise<Connection
       return toOwned(await ownDatabase(options), path);
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
-      if (clock.monotonic() >= deadline) throw stuck(path, await readOwner(path), patienceMs);
+      if (clock.monotonic() >= deadline) throw await explainBusyFile(path, patienceMs);
       await clock.sleep(delayMs);
     }
   }
 }
 
-function stuck(path: string, owner: Owner | undefined, patienceMs: number): PurserError {
+/** The error of whoever has waited for a file's owner in vain; it names the process where that is known. */
+export async function explainBusyFile(path: string, patienceMs: number): Promise<PurserError> {
+  const owner = await readOwner(path);
   const who = owner ? `process ${owner.pid}` : "another process";
   return new PurserError(
     "unavailable",
@@ -127,15 +129,18 @@ function stuck(path: string, owner: Owner | undefined, patienceMs: number): Purs
   );
 }
 
-/** Whether the owner's file tells of a process that lives: a killed one leaves its file behind. */
+/**
+ * Whether the owner's file tells of a process that lives: a killed one leaves its file behind, and a stranger
+ * may listen on its port by now. The token is sent to nobody who has not shown to know it.
+ */
 async function isAnswering(owner: Owner): Promise<boolean> {
+  const nonce = crypto.randomUUID();
   try {
-    const response = await fetch(`${owner.url}/healthz`, {
-      headers: { authorization: `Bearer ${owner.token}` },
+    const response = await fetch(`${owner.url}${PROOF_PATH}?nonce=${nonce}`, {
       signal: AbortSignal.timeout(OWNER_ANSWERS_MS),
+      redirect: "manual",
     });
-    await response.body?.cancel();
-    return response.ok;
+    return await response.text() === proofOf(owner.token, nonce);
   } catch {
     return false;
   }

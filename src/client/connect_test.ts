@@ -68,6 +68,32 @@ Deno.test("connect() takes a file over whose owner was killed and left its note 
     await connection.close();
   }));
 
+Deno.test("connect() sends neither a request nor the token to a stranger on a dead owner's port", () =>
+  inDirectory(async (path, options) => {
+    const asked: unknown[] = [];
+    const stranger = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+      asked.push([new URL(request.url).pathname, request.headers.get("authorization")]);
+      return Response.json({ status: "ok" });
+    });
+    const url = `http://127.0.0.1:${stranger.addr.port}`;
+    await writeOwner(path, { pid: 1, url, token: "of a dead process" });
+    const connection = await connect(options);
+    assert.equal(connection.kind, "local");
+    assert.deepEqual(asked, [["/owner-proof", null]]);
+    await connection.close();
+    await stranger.shutdown();
+  }));
+
+Deno.test("connect() finds the owner of a file that is reached by another link", () =>
+  inDirectory(async (path, options) => {
+    const owner = await ownDatabase({ ...options, config: { ...options.config, dbUrl: path } });
+    await Deno.symlink(path, `${path}.link`);
+    const connection = await connect({ ...options, config: { ...options.config, dbUrl: `${path}.link` } });
+    assert.equal(connection.kind, "owner");
+    await connection.close();
+    await owner.close();
+  }));
+
 Deno.test("connect() names the process that owns a file and neither answers nor ends", () =>
   inDirectory(async (path, options) => {
     const owner = await ownDatabase(options);

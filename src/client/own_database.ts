@@ -1,12 +1,11 @@
-import { type Config, type Environment, parseDatabaseUrl } from "../config.ts";
-import { type Core, openCore } from "../core.ts";
+import { type Environment, parseDatabaseUrl } from "../config.ts";
+import { type Core, type CoreOptions, openCore } from "../core.ts";
 import { type App, createApp, listen, tokenGuard } from "../http/mod.ts";
 import type { Log } from "../log.ts";
-import { newOwnerToken, removeOwner, writeOwner } from "./owner_file.ts";
+import { newOwnerToken, PROOF_PATH, proofOf, removeOwner, writeOwner } from "./owner_file.ts";
 
 /** What opening a database from an entry needs. */
-export interface OwnOptions {
-  config: Config;
+export interface OwnOptions extends CoreOptions {
   env: Environment;
   log: Log;
   /** Tells the person at the terminal something, on stderr. */
@@ -18,8 +17,8 @@ export interface OwnedDatabase {
   core: Core;
   app: App;
   /**
-   * Lets what others have in flight end, says so where there is some, and closes. With `graceMs`, runs that
-   * take longer are cancelled.
+   * Answers others until nothing of theirs is in flight, says so where there is something, and closes. With
+   * `graceMs`, nothing new is taken, and runs that take longer are cancelled.
    */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -30,48 +29,76 @@ export interface OwnedDatabase {
  *
  * @throws {StoreBusyError} another process owns the file
  */
-export async function ownDatabase({ config, env, log, say }: OwnOptions): Promise<OwnedDatabase> {
-  const address = parseDatabaseUrl(config.dbUrl);
-  const core = await openCore({ config, env, log });
+export async function ownDatabase({ say, ...options }: OwnOptions): Promise<OwnedDatabase> {
+  const address = parseDatabaseUrl(options.config.dbUrl);
+  const core = await openCore(options);
   const app = createApp(core);
-  if (address.kind !== "file") return { core, app, close: (options) => core.close(options) };
+  if (address.kind !== "file") return { core, app, close: (closing) => core.close(closing) };
 
-  let isOpen = true;
-  let requests = 0;
-  const counted = {
-    async fetch(request: Request) {
-      requests++;
-      try {
-        return await app.fetch(request);
-      } finally {
-        requests--;
-      }
-    },
-  } as Pick<App, "fetch"> as App;
   const token = newOwnerToken();
+  const requests = countRequests(app, token);
+  const isProof = (request: Request) => new URL(request.url).pathname === PROOF_PATH;
+  const checkToken = tokenGuard(token);
+  let isOpen = true;
   try {
-    const server = await listen(core, counted, { host: "127.0.0.1", port: 0, guard: tokenGuard(token) });
+    const server = await listen(core, requests, {
+      host: "127.0.0.1",
+      port: 0,
+      guard: (request) => isProof(request) || checkToken(request),
+    });
     const owner = { pid: Deno.pid, url: server.url, token };
     await writeOwner(address.path, owner);
     return {
       core,
       app,
-      async close(options) {
+      async close(closing = {}) {
         if (!isOpen) return;
         isOpen = false;
-        // First: who comes now has to wait for the next owner, which may be itself.
-        await removeOwner(address.path, owner);
-        const waiting = Math.max(requests, core.liveRuns.size);
+        const waiting = Math.max(requests.count(), core.liveRuns.size);
         if (waiting > 0) {
           say(`Waiting for ${waiting} ${waiting === 1 ? "request" : "requests"} of other commands to end`);
         }
+        if (closing.graceMs !== undefined) core.stop();
+        // Answered until then: whoever comes meanwhile could not open the file.
+        do {
+          await core.endRuns(closing);
+          await requests.untilNone(closing.graceMs === undefined ? undefined : core.stopping);
+        } while (core.liveRuns.size > 0);
+        await removeOwner(address.path, owner);
         core.stop();
-        await Promise.all([server.shutdown(), core.endRuns(options)]);
-        await core.close(options);
+        await server.shutdown();
+        await core.close(closing);
       },
     };
   } catch (error) {
     await core.close();
     throw error;
   }
+}
+
+/** The app behind a count of what is in flight; it proves to whoever asks that it knows the owner's token. */
+function countRequests(app: App, token: string) {
+  let count = 0;
+  let waiting: (() => void)[] = [];
+  return {
+    count: () => count,
+    /** Resolves when nothing is in flight, or once the signal has aborted. */
+    async untilNone(signal?: AbortSignal): Promise<void> {
+      if (count > 0 && !signal?.aborted) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+    async fetch(request: Request): Promise<Response> {
+      const { pathname, searchParams } = new URL(request.url);
+      if (pathname === PROOF_PATH) return new Response(proofOf(token, searchParams.get("nonce") ?? ""));
+      if (pathname === "/events") return await app.fetch(request); // it ends when the core stops, not before
+      count++;
+      try {
+        return await app.fetch(request);
+      } finally {
+        if (--count === 0) {
+          for (const resume of waiting) resume();
+          waiting = [];
+        }
+      }
+    },
+  };
 }

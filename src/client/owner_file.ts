@@ -1,4 +1,5 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
+import { basename, dirname, join } from "node:path";
 
 /** How the owner of a database file can be reached. */
 export interface Owner {
@@ -14,13 +15,27 @@ export function newOwnerToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
-function pathOf(databasePath: string): string {
-  return `${databasePath}.owner.json`;
+/** Where an owner shows that it knows its token, without a token being sent to it. */
+export const PROOF_PATH = "/owner-proof";
+
+/** What only who knows the token can answer to a nonce: HMAC-SHA256, in hex. */
+export function proofOf(token: string, nonce: string): string {
+  return createHmac("sha256", token).update(nonce).digest("hex");
+}
+
+/** Beside the database itself, whatever link it is reached by. */
+async function pathOf(databasePath: string): Promise<string> {
+  const inFolder = async () =>
+    join(
+      await Deno.realPath(dirname(databasePath)).catch(() => dirname(databasePath)),
+      basename(databasePath),
+    );
+  return `${await Deno.realPath(databasePath).catch(inFolder)}.owner.json`;
 }
 
 /** Writes the file beside the database, readable by its user only, whole or not at all. */
 export async function writeOwner(databasePath: string, owner: Owner): Promise<void> {
-  const path = pathOf(databasePath);
+  const path = await pathOf(databasePath);
   const draft = `${path}.${owner.pid}.${randomBytes(4).toString("hex")}`;
   await Deno.writeTextFile(draft, JSON.stringify(owner), { mode: 0o600, createNew: true });
   await Deno.rename(draft, path);
@@ -29,7 +44,7 @@ export async function writeOwner(databasePath: string, owner: Owner): Promise<vo
 /** Reads it; undefined where there is none that can be understood. */
 export async function readOwner(databasePath: string): Promise<Owner | undefined> {
   try {
-    const { pid, url, token } = JSON.parse(await Deno.readTextFile(pathOf(databasePath)));
+    const { pid, url, token } = JSON.parse(await Deno.readTextFile(await pathOf(databasePath)));
     if (typeof pid !== "number" || typeof url !== "string" || typeof token !== "string") return undefined;
     return URL.parse(url)?.hostname === "127.0.0.1" ? { pid, url, token } : undefined;
   } catch {
@@ -40,5 +55,5 @@ export async function readOwner(databasePath: string): Promise<Owner | undefined
 /** Removes it, if it is still this owner's. */
 export async function removeOwner(databasePath: string, owner: Owner): Promise<void> {
   if ((await readOwner(databasePath))?.token !== owner.token) return;
-  await Deno.remove(pathOf(databasePath)).catch(() => {});
+  await Deno.remove(await pathOf(databasePath)).catch(() => {});
 }

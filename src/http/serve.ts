@@ -8,9 +8,14 @@ import { problemResponse, toProblem } from "./problem.ts";
 export interface Listening {
   /** Where it listens, e.g. `http://127.0.0.1:8420`. */
   url: string;
-  /** Serves what is in flight, refuses the rest, and resolves when all is answered. */
-  shutdown(): Promise<void>;
+  /**
+   * Serves what is in flight, refuses the rest, and resolves when all is answered; what takes longer than
+   * `graceMs`, such as a body that never comes or an answer that nobody reads, is cut off.
+   */
+  shutdown(options?: { graceMs?: number }): Promise<void>;
 }
+
+const SHUTDOWN_MS = 5_000;
 
 /**
  * Listens on a loopback address, for this machine's people and programs.
@@ -36,7 +41,7 @@ export async function serve(
 /** Listens with a guard in front of the app. Port 0 takes a free one. */
 export async function listen(
   core: Core,
-  app: App,
+  app: { fetch(request: Request): Response | Promise<Response> },
   { host, port, guard }: { host: string; port: number; guard: Guard },
 ): Promise<Listening> {
   const handle = (request: Request): Response | Promise<Response> => {
@@ -49,10 +54,23 @@ export async function listen(
   };
   try {
     const started = Promise.withResolvers<void>();
-    const server = Deno.serve({ hostname: host, port, onListen: () => started.resolve() }, handle);
+    const cut = new AbortController();
+    const options = { hostname: host, port, signal: cut.signal, onListen: () => started.resolve() };
+    const server = Deno.serve(options, handle);
     await started.promise;
     const shownHost = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-    return { url: `http://${shownHost}:${server.addr.port}`, shutdown: () => server.shutdown() };
+    return {
+      url: `http://${shownHost}:${server.addr.port}`,
+      async shutdown({ graceMs = SHUTDOWN_MS } = {}) {
+        const over = new AbortController();
+        const isDone = await Promise.race([
+          server.shutdown().then(() => true),
+          core.clock.sleep(graceMs, over.signal).then(() => false),
+        ]);
+        over.abort();
+        if (!isDone) cut.abort();
+      },
+    };
   } catch (error) {
     const isTaken = error instanceof Deno.errors.AddrInUse;
     throw new PurserError(

@@ -13,8 +13,11 @@ import {
 import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** The database file is owned by another process (SQLITE_BUSY). */
-export class StoreBusyError extends Error {
-  override name = "StoreBusyError";
+export class StoreBusyError extends PurserError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super("unavailable", message, options);
+    this.name = "StoreBusyError";
+  }
 }
 
 /** What this file uses of the native driver's statement; its own types are those of another package. */

@@ -1,5 +1,4 @@
-import { ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
-import { PurserError } from "../../errors.ts";
+import { explainBusyFile, ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
 import { serve } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
@@ -33,7 +32,10 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
     await stopped.promise;
     say("Ending what is in progress; Ctrl-C again ends at once");
     database.core.stop();
-    await Promise.all([server.shutdown(), database.core.endRuns({ graceMs: GRACE_MS })]);
+    await Promise.all([
+      server.shutdown({ graceMs: GRACE_MS }),
+      database.core.endRuns({ graceMs: GRACE_MS - 5_000 }),
+    ]);
   } finally {
     await database.close({ graceMs: GRACE_MS });
   }
@@ -48,16 +50,7 @@ async function ownWhenFree(
       return await ownDatabase({ config, env, log, say });
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
-      if (clock.monotonic() >= deadline) {
-        throw new PurserError(
-          "unavailable",
-          `Cannot serve database ${config.dbUrl}: another process has owned it for ${
-            PATIENCE_MS / 1000
-          } s; ` +
-            "end it, or use another --db",
-          { cause: error },
-        );
-      }
+      if (clock.monotonic() >= deadline) throw await explainBusyFile(config.dbUrl, PATIENCE_MS);
       await clock.sleep(RETRY_MS, terminal.interrupted);
     }
   }
