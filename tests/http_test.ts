@@ -240,7 +240,7 @@ Deno.test("costs can be asked by time and by agent", async () => {
 
 Deno.test("a fault of the server is a 500 with a request id that the log has, and no inner message", async () => {
   await using purser = await openTestPurser();
-  purser.core.store.read = () => Promise.reject(new TypeError("the secret of the disk"));
+  purser.core.store.write = () => Promise.reject(new TypeError("the secret of the disk"));
   const { body } = await assertProblem(purser, "GET", "/readyz", undefined, {
     status: 500,
     code: "internal",

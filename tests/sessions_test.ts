@@ -200,8 +200,15 @@ for (const kind of kinds) {
     const ended = await beginRun(ctx, { sessionId: "ses_3" });
     await endRun(ctx, ended, { ...END, endedAt: ctx.clock.now() }, NOTHING);
     await ctx.store.write([
-      { sql: "INSERT INTO reservations VALUES ('r1', ?, 1, 9999999999999)", args: [dead[0]!.runId] },
-      { sql: "INSERT INTO reservations VALUES ('r2', 'run_other', 1, 9999999999999)" },
+      {
+        sql:
+          "INSERT INTO reservations (reservation_id, run_id, amount_nano_usd, expires_at) VALUES ('r1', ?, 1, 9999999999999)",
+        args: [dead[0]!.runId],
+      },
+      {
+        sql:
+          "INSERT INTO reservations (reservation_id, run_id, amount_nano_usd, expires_at) VALUES ('r2', 'run_other', 1, 9999999999999)",
+      },
       { sql: "UPDATE runs SET lease_until = 1" },
     ]);
     assert.deepEqual((await recoverRuns(ctx)).sort(), dead.map((run) => run.runId).sort());
@@ -368,7 +375,11 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
         sql: "UPDATE runs SET lease_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) WHERE run_id = ?",
         args: [dead.runId],
       },
-      { sql: "INSERT INTO reservations VALUES ('r1', ?, 1, 9999999999999)", args: [live.runId] },
+      {
+        sql:
+          "INSERT INTO reservations (reservation_id, run_id, amount_nano_usd, expires_at) VALUES ('r1', ?, 1, 9999999999999)",
+        args: [live.runId],
+      },
     ]);
     assert.deepEqual(await recoverRuns(b), [dead.runId]);
     assert.equal((await getRun(b, live.runId)).status, "running");

@@ -19,7 +19,7 @@ export function isLoopback(host: string): boolean {
  */
 export const loopbackGuard: Guard = (request) => {
   const host = request.headers.get("host") ?? new URL(request.url).host;
-  const hostname = URL.parse(`http://${host}`)?.hostname;
+  const hostname = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:\d{1,5})?$/.exec(host)?.[1]?.toLowerCase();
   if (hostname === undefined || !isLoopback(hostname)) {
     throw new PurserError(
       "forbidden",

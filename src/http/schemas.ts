@@ -83,7 +83,7 @@ export const Agent = z.object({
 export const AgentWithUsage = Agent.extend({ token_usage: TokenUsage }).openapi("AgentWithUsage");
 
 export const RunBody = z.strictObject({
-  input: z.string().openapi({ example: "What is 17 * 23?" }),
+  input: z.string().min(1).openapi({ example: "What is 17 * 23?" }),
   session_id: name("ses_demo").optional(),
 }).openapi("RunBody");
 

@@ -49,6 +49,9 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
   const onPart = run.onPart && tellSafely(ctx, run.onPart);
   const resolved = await ctx.models.resolve(agent.model);
   const tools = ctx.toolbox.pick(agent.tools);
+  if (run.input === "") {
+    throw new PurserError("invalid", "Cannot run the agent: the input is empty, which no provider takes");
+  }
   await ctx.prices.ready?.();
   const budget = checkBudget(ctx, agent, resolved);
   const sessionId = checkSessionId(run.sessionId) ?? ctx.ids.next("ses");

@@ -5,6 +5,7 @@ import { createIds } from "../ids.ts";
 import { systemClock } from "../clock.ts";
 import { ConstraintError, openStore, type Store } from "./mod.ts";
 import { connectNatively, FileStore, type NativeConnection, StoreBusyError } from "./file_store.ts";
+import { migrate } from "./migrate.ts";
 
 const INSERT = { sql: "INSERT INTO t VALUES (?)", args: [1] };
 const COUNT = { sql: "SELECT count(*) FROM t" };
@@ -332,3 +333,20 @@ Deno.test("more kinds of statements than are kept prepared still all work", () =
     }
     await store.close();
   }));
+
+Deno.test("a database of another program is refused before anything is written into it", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/other.db`;
+  const other = FileStore.open({ path, durability: "normal" });
+  await other.write([{ sql: "CREATE TABLE theirs (id INTEGER)" }]);
+  await other.close();
+  const store = FileStore.open({ path, durability: "normal" });
+  await assert.rejects(migrate(store, { now: () => 0 }), {
+    code: "conflict",
+    message: /not Purser's.*theirs/,
+  });
+  const { rows } = await store.read({ sql: "SELECT name FROM sqlite_schema" });
+  assert.deepEqual(rows, [["theirs"]]);
+  await store.close();
+  await Deno.remove(directory, { recursive: true });
+});

@@ -10,6 +10,10 @@ const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   applied_at INTEGER NOT NULL
 )`;
 
+/** Tables of somebody else's; a remote server may keep some of its own. */
+const FOREIGN_TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\' LIMIT 1`;
+
 interface Applied {
   version: bigint;
   name: string;
@@ -53,7 +57,16 @@ async function readApplied(store: Store): Promise<Applied[]> {
   const exists = await store.read({
     sql: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'purser_migrations'",
   });
-  if (exists.rows.length === 0) await store.write([{ sql: CREATE_HISTORY }]);
+  if (exists.rows.length === 0) {
+    const { rows } = await store.read({ sql: FOREIGN_TABLES });
+    if (rows.length > 0) {
+      throw new PurserError(
+        "conflict",
+        `Cannot open the database: it is not Purser's, it has a table ${rows[0]![0]}; choose another place`,
+      );
+    }
+    await store.write([{ sql: CREATE_HISTORY }]);
+  }
   return toObjects<Applied>(
     await store.read({ sql: "SELECT version, name, checksum FROM purser_migrations ORDER BY version" }),
   );

@@ -277,7 +277,11 @@ test("instances that start at once on an empty database apply each migration onc
   const history = await stores[0]!.read({ sql: "SELECT version FROM purser_migrations ORDER BY version" });
   assert.deepEqual(history.rows, [[1n]]);
   for (const store of stores) {
-    await store.write([{ sql: "INSERT INTO reservations VALUES (?, 'run', 1, 1)", args: [ids.next("req")] }]);
+    await store.write([{
+      sql:
+        "INSERT INTO reservations (reservation_id, run_id, amount_nano_usd, expires_at) VALUES (?, 'run', 1, 1)",
+      args: [ids.next("req")],
+    }]);
   }
   assert.equal((await stores[0]!.read({ sql: "SELECT count(*) FROM reservations" })).rows[0]![0], 6n);
   for (const store of stores) await store.close();

@@ -5,7 +5,7 @@ import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { createRoute, problems, wholeNumber, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
-const PAGE = 500;
+const PAGE = 100;
 const HEARTBEAT_MS = 15_000;
 /** How long the log is not looked at where another instance may have written to it. */
 const POLL_MS = 500;

@@ -76,16 +76,23 @@ export function runRoutes(core: Core) {
     });
 }
 
+/** How much of a run's stream may wait for a client that does not read; in characters. */
+const MAX_UNREAD = 16 * 1024 * 1024;
+
 /** A run as server-sent events. What a client that went away can't take is dropped; the run goes on. */
 function streamRun(c: Context, core: Core, input: RunInput): Response {
   const requestId = core.ids.next("req");
   const instance = instanceOf(c);
   return streamSSE(c, async (stream) => {
-    const queue: Promise<unknown>[] = [];
+    let unread = 0;
+    let written: Promise<unknown> = Promise.resolve();
     const send = (event: string, body: unknown) => {
-      if (!stream.aborted && !stream.closed) {
-        queue.push(stream.writeSSE({ event, data: JSON.stringify(body) }).catch(() => {}));
-      }
+      if (stream.aborted || stream.closed) return;
+      const data = JSON.stringify(body);
+      unread += data.length;
+      if (unread > MAX_UNREAD) return stream.abort(); // who does not read must not fill the memory
+      written = Promise.all([written, stream.writeSSE({ event, data }).catch(() => {})])
+        .then(() => void (unread -= data.length));
     };
     const onPart = (part: RunPart) =>
       part.type === "text" ? send("text", { text: part.text }) : send(part.event.type, part.event);
@@ -94,6 +101,6 @@ function streamRun(c: Context, core: Core, input: RunInput): Response {
     } catch (error) {
       send("error", toProblem(error, instance, core.log, requestId));
     }
-    await Promise.all(queue);
+    await written;
   });
 }
