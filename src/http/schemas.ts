@@ -175,7 +175,7 @@ export const SessionCosts = z.object({
 }).openapi("SessionCosts");
 
 const UsdCost = z.number().nonnegative().max(MAX_CALL_USD);
-const Tokens = z.number().int().nonnegative().max(1e12);
+const Tokens = z.number().int().nonnegative().max(1e9);
 // Neither control characters nor lone surrogates: not every way to the database keeps them as they are.
 const Label = z.string().regex(
   /^[^\p{Cc}\p{Cs}]{1,200}$/u,
