@@ -126,7 +126,7 @@ Deno.test({
     const config = {
       dbUrl: url,
       durability: "full" as const,
-      remoteTimeoutMs: 150,
+      remoteTimeoutMs: 800,
       maxBodyBytes: 1_000_000,
       environment: "test",
     };
