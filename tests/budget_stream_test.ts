@@ -27,6 +27,11 @@ const readAll = async (model: LanguageModelV4, abortSignal: AbortSignal) => {
   for await (const _part of stream);
 };
 
+const cancelHalfWay: StreamFate["read"] = async (model, abortSignal, abort) => {
+  const result = streamText({ model, prompt: "hello", maxOutputTokens: 100, abortSignal, onError() {} });
+  for await (const part of result.fullStream) if (part.type === "text-delta") abort();
+};
+
 const streamFates: StreamFate[] = [
   {
     name: "is read to its end",
@@ -70,16 +75,7 @@ const streamFates: StreamFate[] = [
       yield* textParts("hello");
       await turns(10_000, abortSignal);
     },
-    async read(model, signal, abort) {
-      const result = streamText({
-        model,
-        prompt: "hello",
-        maxOutputTokens: 100,
-        abortSignal: signal,
-        onError() {},
-      });
-      for await (const part of result.fullStream) if (part.type === "text-delta") abort();
-    },
+    read: cancelHalfWay,
     booked: 1,
   },
   {
@@ -88,16 +84,7 @@ const streamFates: StreamFate[] = [
       yield* textParts("hello");
       await new Promise(() => {});
     },
-    async read(model, signal, abort) {
-      const result = streamText({
-        model,
-        prompt: "hello",
-        maxOutputTokens: 100,
-        abortSignal: signal,
-        onError() {},
-      });
-      for await (const part of result.fullStream) if (part.type === "text-delta") abort();
-    },
+    read: cancelHalfWay,
     booked: 1,
   },
 ];

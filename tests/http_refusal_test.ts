@@ -1,17 +1,7 @@
 import assert from "node:assert/strict";
 import { assertProblem } from "./harness/assert_problem.ts";
+import { AGENT, EVENT } from "./harness/bodies.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
-
-const AGENT = { model: "demo:echo" };
-const EVENT = {
-  call_id: "c1",
-  at: "2026-11-01T11:00:00.000Z",
-  agent_id: "elsewhere",
-  provider: "openai",
-  model: "gpt-4o-mini",
-  input_tokens: 1000,
-  output_tokens: 1,
-};
 
 Deno.test("a body that is not JSON is 400, one that does not say so 415, one too large 413", async () => {
   await using purser = await openTestPurser({ config: { maxBodyBytes: 1_000 } });

@@ -1,19 +1,9 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
+import { AGENT, EVENT } from "./harness/bodies.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
-
-const AGENT = { model: "demo:echo" };
-const EVENT = {
-  call_id: "c1",
-  at: "2026-11-01T11:00:00.000Z",
-  agent_id: "elsewhere",
-  provider: "openai",
-  model: "gpt-4o-mini",
-  input_tokens: 1000,
-  output_tokens: 1,
-};
 
 Deno.test("an agent is defined, read, replaced, listed and removed", async () => {
   await using purser = await openTestPurser();

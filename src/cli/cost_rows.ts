@@ -1,24 +1,22 @@
 import type { Connection } from "../client/mod.ts";
+import type { CostRow as LedgerRow, Grouping } from "../ledger/mod.ts";
 import { type NanoUsd, parseTotalUsd } from "../money.ts";
 
-/** What spend can be grouped by. */
-export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+/** What spend can be grouped by; written out here because the ledger's own list loads the database with it. */
+export const GROUPINGS = [
+  "agent",
+  "session",
+  "run",
+  "model",
+  "hour",
+  "day",
+] as const satisfies readonly Grouping[];
+export type { Grouping };
 
 /** The fields of a row of `GET /costs` that commands look at. */
-export interface CostRow {
-  agent_id?: string;
-  session_id?: string;
-  run_id?: string;
-  provider?: string;
-  model?: string;
-  hour?: string;
-  day?: string;
-  model_calls: number;
-  unpriced_calls: number;
-  total_tokens: number;
-  cost_usd: number | null;
-}
+export type CostRow =
+  & Pick<LedgerRow, "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day">
+  & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "total_tokens" | "cost_usd">;
 
 /** Several rows as one; money in nano-USD. */
 export interface Spend {

@@ -101,6 +101,6 @@ function streamRun(c: Context, core: Core, input: RunInput): Response {
     } catch (error) {
       send("error", toProblem(error, instance, core.log, requestId));
     }
-    await written;
+    if (!stream.aborted) await written;
   });
 }
