@@ -10,9 +10,9 @@ const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   applied_at INTEGER NOT NULL
 )`;
 
-/** Tables of somebody else's; a remote server may keep some of its own. */
-const FOREIGN_TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
-  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\' LIMIT 1`;
+/** The tables that somebody made; a remote server may keep some of its own. */
+const TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\'`;
 
 interface Applied {
   version: bigint;
@@ -54,15 +54,13 @@ export async function migrate(
 }
 
 async function readApplied(store: Store): Promise<Applied[]> {
-  const exists = await store.read({
-    sql: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'purser_migrations'",
-  });
-  if (exists.rows.length === 0) {
-    const { rows } = await store.read({ sql: FOREIGN_TABLES });
-    if (rows.length > 0) {
+  // One look: another instance may be making the first table at this moment.
+  const names = (await store.read({ sql: TABLES })).rows.map(([name]) => name);
+  if (!names.includes("purser_migrations")) {
+    if (names.length > 0) {
       throw new PurserError(
         "conflict",
-        `Cannot open the database: it is not Purser's, it has a table ${rows[0]![0]}; choose another place`,
+        `Cannot open the database: it is not Purser's, it has a table ${names[0]}; choose another place`,
       );
     }
     await store.write([{ sql: CREATE_HISTORY }]);
