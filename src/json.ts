@@ -1,15 +1,18 @@
+import { FORBIDDEN_KEY, MAX_JSON_DEPTH } from "./canonical_json.ts";
+
 /**
  * A value as JSON text that can travel: lone surrogates become U+FFFD (RFC 8259 leaves them to chance, RFC
- * 7493 forbids them), bytes base64, big integers their digits. Throws on a value that contains itself.
+ * 7493 forbids them), bytes base64, big integers their digits, a `__proto__` key `_proto_`, and what is nested
+ * too deep the text of itself. Throws on a value that contains itself.
  */
 export function toJsonText(value: unknown): string {
   const text = JSON.stringify(value, writeBytes) ?? "null";
-  return makeWellFormed(text);
+  return makePortable(text);
 }
 
 /** The same for a value of strings, numbers, booleans, arrays and plain objects only; several times faster. */
 export function toPlainJsonText(value: unknown): string {
-  return makeWellFormed(JSON.stringify(value) ?? "null");
+  return makePortable(JSON.stringify(value) ?? "null");
 }
 
 /** Any value as plain JSON; one that has no JSON form becomes its text. */
@@ -21,16 +24,42 @@ export function toPlainValue(value: unknown): unknown {
   }
 }
 
-/** JSON.stringify escapes lone surrogates, and no others; a literal backslash before `ud8…` matches as well. */
-const MAYBE_LONE_SURROGATE = /\\ud[89a-f][0-9a-f]{2}/i;
+/**
+ * JSON.stringify escapes lone surrogates, and no others; a literal backslash before `ud8…` matches as well, as
+ * does a string that is `__proto__`.
+ */
+const MAYBE_NOT_PORTABLE = /\\ud[89a-f][0-9a-f]{2}|"__proto__"/i;
 
-function makeWellFormed(text: string): string {
-  if (!MAYBE_LONE_SURROGATE.test(text)) return text;
-  return JSON.stringify(JSON.parse(text), (_key, value) => {
-    if (typeof value === "string") return value.toWellFormed();
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), item]));
-  });
+function makePortable(text: string): string {
+  if (!MAYBE_NOT_PORTABLE.test(text) && !isDeep(text)) return text;
+  return JSON.stringify(toPortable(JSON.parse(text), 0));
+}
+
+/** Whether brackets stand nested too deep, those in strings counted too: it may be mistaken, on the safe side. */
+function isDeep(text: string): boolean {
+  if (text.length <= 2 * MAX_JSON_DEPTH) return false;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i) | 0x20; // [ and {, ] and } differ in that bit
+    if (unit === 0x7b) {
+      if (++depth > MAX_JSON_DEPTH) return true;
+    } else if (unit === 0x7d) depth--;
+  }
+  return false;
+}
+
+function toPortable(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value !== "object" || value === null) return value;
+  // Strings of lone surrogates in it are escapes in its text, and so well-formed.
+  if (depth >= MAX_JSON_DEPTH) return JSON.stringify(value);
+  if (Array.isArray(value)) return value.map((item) => toPortable(item, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key === FORBIDDEN_KEY ? "_proto_" : key.toWellFormed(),
+      toPortable(item, depth + 1),
+    ]),
+  );
 }
 
 /** Looks at the holder's own value: a Buffer has a `toJSON` that would come first. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
+import { MAX_JSON_DEPTH } from "./canonical_json.ts";
 import { toJsonText, toPlainJsonText, toPlainValue } from "./json.ts";
 
 Deno.test("toJsonText() replaces lone surrogates and keeps all other text", () => {
@@ -28,4 +29,19 @@ Deno.test("toPlainJsonText() reads back as the value for any plain JSON", () => 
     fc.pre(isWellFormed);
     assert.deepEqual(JSON.parse(toPlainJsonText(value)), JSON.parse(JSON.stringify(value)));
   }));
+});
+
+Deno.test("toJsonText() renames __proto__ keys, and leaves such strings alone", () => {
+  assert.equal(toJsonText(JSON.parse('{"__proto__":{"a":"__proto__"}}')), '{"_proto_":{"a":"__proto__"}}');
+});
+
+Deno.test("toJsonText() keeps what is nested too deep as text, and brackets in strings as they are", () => {
+  const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+  assert.equal(toJsonText(JSON.parse(nested(MAX_JSON_DEPTH))), nested(MAX_JSON_DEPTH));
+  assert.equal(
+    toJsonText(JSON.parse(nested(MAX_JSON_DEPTH + 2))),
+    "[".repeat(MAX_JSON_DEPTH) + '"[[]]"' + "]".repeat(MAX_JSON_DEPTH),
+  );
+  const brackets = "[{".repeat(2 * MAX_JSON_DEPTH);
+  assert.equal(toJsonText({ brackets }), JSON.stringify({ brackets }));
 });

@@ -1,13 +1,12 @@
-import { and, asc, desc, eq, lt, or } from "drizzle-orm";
+import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../clock.ts";
 import { PurserError } from "../errors.ts";
 import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../money.ts";
 import { type AgentStatus, tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
-import type { SessionMessage } from "./session_message.ts";
 
-const { messages, runs, sessions } = tables;
+const { runs, sessions } = tables;
 
 /** A session in wire form. */
 export interface Session {
@@ -87,21 +86,6 @@ export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
     started_at: toIso(row.startedAt),
     ended_at: row.endedAt === null ? null : toIso(row.endedAt),
   };
-}
-
-/** The messages of a session in order. */
-export async function listMessages(ctx: ReadContext, sessionId: string): Promise<SessionMessage[]> {
-  const rows = await ctx.query.select({
-    id: messages.messageId,
-    createdAt: messages.createdAt,
-    content: messages.content,
-  }).from(messages).innerJoin(
-    sessions,
-    and(eq(sessions.sessionId, messages.sessionId), eq(sessions.generation, messages.generation)),
-  ).where(eq(messages.sessionId, sessionId)).orderBy(asc(messages.position));
-  return rows.map(({ id, createdAt, content }) =>
-    ({ id, created_at: toIso(createdAt), ...content }) as SessionMessage
-  );
 }
 
 function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Session {

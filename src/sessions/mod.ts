@@ -9,4 +9,5 @@ export { endRun, type RunEnd } from "./end_run.ts";
 export { recoverRuns } from "./recover_runs.ts";
 export { requestCancel } from "./cancel_run.ts";
 export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
-export { getRun, getSession, listMessages, listSessions, type Run, type Session } from "./list_sessions.ts";
+export { getRun, getSession, listSessions, type Run, type Session } from "./list_sessions.ts";
+export { listMessages, readMessageTexts } from "./read_messages.ts";

@@ -1,3 +1,5 @@
+import { toCanonicalText } from "../canonical_json.ts";
+import { toIso } from "../clock.ts";
 import type { Ids } from "../ids.ts";
 import { toJsonText, toPlainJsonText } from "../json.ts";
 
@@ -14,8 +16,8 @@ export interface SessionMessage {
 export interface NewMessage {
   id: string;
   createdAt: number;
-  /** `{role, content, …}` as JSON text. */
-  json: string;
+  /** `{id, created_at, role, content, …}` as canonical JSON, which an export takes as it is. */
+  text: string;
 }
 
 /** What messages of text and tool calls are made of; all of it is plain JSON already. */
@@ -30,12 +32,14 @@ export function newMessage(
   const { content } = message;
   const isPlain = typeof content === "string" ||
     (Array.isArray(content) && content.every((part) => PLAIN_PARTS.has(part?.type)));
-  return { id: ids.next("msg"), createdAt, json: isPlain ? toPlainJsonText(message) : toJsonText(message) };
+  const json = isPlain ? toPlainJsonText(message) : toJsonText(message);
+  const id = ids.next("msg");
+  return { id, createdAt, text: toCanonicalText({ ...JSON.parse(json), id, created_at: toIso(createdAt) }) };
 }
 
-/** Messages as a JSON array of `[id, created_at, content]`, the content as text so that it stays as it is. */
+/** Messages as a JSON array of `[id, created_at, text]`. */
 export function encodeMessages(messages: readonly NewMessage[]): string {
   return JSON.stringify(
-    messages.map(({ id, createdAt, json }) => [id, createdAt, json]),
+    messages.map(({ id, createdAt, text }) => [id, createdAt, text]),
   );
 }

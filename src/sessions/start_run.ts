@@ -37,8 +37,8 @@ const INSERT_RUN = `INSERT INTO runs (session_id, run_id, agent_id, model, statu
 SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${LEASE_NOW.replace("?", "?10")} WHERE ${IS_CLAIMED}`;
 
 const INSERT_MESSAGES =
-  `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content)
-SELECT s.session_id, s.generation, s.message_count + m.key, m.value ->> 0, ?2, m.value ->> 1, m.value ->> 2
+  `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)
+SELECT s.session_id, s.generation, s.message_count + m.key, m.value ->> 0, ?2, m.value ->> 1, m.value ->> 2, 1
 FROM sessions s, json_each(?3) m WHERE s.session_id = ?1 AND s.active_run_id = ?2`;
 
 const COUNT = `UPDATE sessions SET event_count = event_count + ?3, message_count = message_count + ?4

@@ -68,6 +68,7 @@ export const sessions = sqliteTable("sessions", {
   restoredFrom: text("restored_from", { mode: "json" }).$type<Record<string, unknown>>(),
   createdAt: int("created_at").notNull(),
   updatedAt: int("updated_at").notNull(),
+  extras: text("extras", { mode: "json" }).$type<Record<string, unknown>>(),
 });
 
 export const runs = sqliteTable("runs", {
@@ -96,6 +97,21 @@ export const messages = sqliteTable("messages", {
   runId: text("run_id"),
   createdAt: int("created_at").notNull(),
   content: text("content", { mode: "json" }).$type<Record<string, unknown>>().notNull(),
+  isWhole: flag("is_whole").notNull(),
+});
+
+export const looseGenerations = sqliteTable("loose_generations", {
+  sessionId: text("session_id").notNull(),
+  generation: int("generation").notNull(),
+  stagedBy: text("staged_by"),
+  since: int("since").notNull(),
+});
+
+export const importedEvents = sqliteTable("imported_events", {
+  sessionId: text("session_id").notNull(),
+  generation: int("generation").notNull(),
+  position: int("position").notNull(),
+  content: text("content").notNull(),
 });
 
 export const calls = sqliteTable("calls", {
@@ -186,6 +202,8 @@ export const tables = {
   sessions,
   runs,
   messages,
+  looseGenerations,
+  importedEvents,
   calls,
   spendRuns,
   spendSessions,

@@ -1,4 +1,5 @@
 import { statements as ledger } from "./m0001_ledger.ts";
+import { statements as snapshots } from "./m0002_snapshots.ts";
 
 /** One step of the schema. A released step is never edited: its checksum is kept in every database. */
 export interface Migration {
@@ -10,4 +11,5 @@ export interface Migration {
 /** Every step, in order. Plain modules, so that they are inside a compiled binary and at the edge. */
 export const migrations: readonly Migration[] = [
   { version: 1, name: "ledger", statements: ledger },
+  { version: 2, name: "snapshots", statements: snapshots },
 ];
