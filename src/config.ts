@@ -42,6 +42,8 @@ export interface Config {
   remoteTimeoutMs: number;
   /** The largest request body that the server reads. */
   maxBodyBytes: number;
+  /** The largest snapshot that is read, uncompressed. */
+  maxSnapshotBytes: number;
   providers: Record<string, ProviderSettings>;
   prices: PriceOverride[];
   /** Absolute paths of TypeScript modules with tools. */
@@ -49,6 +51,9 @@ export interface Config {
   /** The absolute path of the config file that was read. */
   configPath?: string;
 }
+
+/** The largest snapshot that is read where the config says nothing: 256 MiB. */
+export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
 
 /** What the command line may set; each wins over the environment and the file. */
 export interface ConfigOptions {
@@ -118,6 +123,7 @@ export async function loadConfig(input: {
         defaults.logLevel ?? "warn",
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
     maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
+    maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
     providers: Object.fromEntries(
       Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers }]) => [
         name,

@@ -3,7 +3,7 @@ import type { ToolSet } from "ai";
 import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
 import { createBus } from "./bus/mod.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type Config, type Environment, parseDatabaseUrl } from "./config.ts";
+import { type Config, DEFAULT_MAX_SNAPSHOT_BYTES, type Environment, parseDatabaseUrl } from "./config.ts";
 import { messageOf } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { readRunCost } from "./ledger/mod.ts";
@@ -11,15 +11,16 @@ import { type Log, silentLog } from "./log.ts";
 import { createLatePriceBook } from "./pricing/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
+import { GenerationsInUse, type SnapshotContext, sweepGenerations } from "./snapshots/mod.ts";
 import { createQuery, openStore } from "./store/mod.ts";
 
 /** Everything one process works with, over one database. */
-export interface Core extends RunnerContext {
-  environment: string;
+export interface Core extends RunnerContext, SnapshotContext {
   maxBodyBytes: number;
   /** The names of the providers that the config adds. */
   providers: Readonly<Record<string, unknown>>;
   customModels: Readonly<Record<string, unknown>>;
+  liveRuns: RunnerContext["liveRuns"];
   /** Aborts when the core is about to close: answers without an end of their own end then. */
   stopping: AbortSignal;
   stop(): void;
@@ -33,7 +34,7 @@ export interface Core extends RunnerContext {
 export interface CoreOptions {
   config:
     & Pick<Config, "dbUrl" | "durability" | "remoteTimeoutMs" | "maxBodyBytes" | "environment">
-    & Partial<Pick<Config, "dbToken" | "providers" | "prices" | "tools">>;
+    & Partial<Pick<Config, "dbToken" | "maxSnapshotBytes" | "providers" | "prices" | "tools">>;
   /** Where keys and base URLs of the model providers come from. */
   env?: Environment;
   clock?: Clock;
@@ -69,7 +70,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     const newReservationId = () => ids.next("req");
     const providers = config.providers ?? {};
     const modules = config.tools?.length ? await loadToolModules(config.tools) : undefined;
-    const base: RunnerContext = {
+    const base: RunnerContext & SnapshotContext = {
       store,
       query,
       clock,
@@ -84,6 +85,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       models: createModelResolver({ providers, env, custom: options.models }),
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
+      environment: config.environment,
+      maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
+      generationsInUse: new GenerationsInUse(),
       stopping: stopping.signal,
     };
     await recover(base);
@@ -91,7 +95,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {
       ...base,
-      environment: config.environment,
       maxBodyBytes: config.maxBodyBytes,
       providers,
       customModels: options.models ?? {},
@@ -110,15 +113,21 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-async function recover(ctx: RunnerContext): Promise<void> {
+async function recover(ctx: RunnerContext & SnapshotContext): Promise<void> {
   const interrupted = await recoverRuns(ctx);
   if (interrupted.length > 0) {
     ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
   }
+  try {
+    await sweepGenerations(ctx);
+  } catch (error) {
+    // It frees space, and may try again; it must not keep a service from starting on a disk that is full.
+    ctx.log.warn("What replaced sessions have left could not be swept", { reason: messageOf(error) });
+  }
 }
 
 /** On a shared database any instance may die at any time, so the others look after its runs. */
-async function keepRecovering(ctx: RunnerContext, signal: AbortSignal): Promise<void> {
+async function keepRecovering(ctx: RunnerContext & SnapshotContext, signal: AbortSignal): Promise<void> {
   for (;;) {
     await ctx.clock.sleep(RUN_LEASE_MS / 2, signal);
     if (signal.aborted) return;

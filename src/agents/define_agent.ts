@@ -1,12 +1,13 @@
 import type { Clock } from "../clock.ts";
 import { PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
-import type { Query, Store } from "../store/mod.ts";
+import type { Query, SqlValue, Statement, Store } from "../store/mod.ts";
 import { type Agent, type AgentDefinition } from "./agent.ts";
 import { getAgent } from "./get_agent.ts";
 
-const UPSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
-  allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)
+const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
+  allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)`;
+const UPSERT = `${INSERT}
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
 ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = excluded.system_prompt,
   cost_budget_nano_usd = excluded.cost_budget_nano_usd, budget_mode = excluded.budget_mode,
@@ -23,21 +24,43 @@ export async function defineAgent(
     { sql: "SELECT 1 FROM agents WHERE agent_id = ?", args: [agent.agentId] },
     {
       sql: UPSERT,
-      args: [
-        agent.agentId,
-        agent.model,
-        agent.systemPrompt,
-        agent.costBudgetNanoUsd,
-        agent.budgetMode,
-        agent.allowUnpriced ? 1 : 0,
-        agent.maxSteps,
-        agent.maxOutputTokens,
-        JSON.stringify(agent.tools),
-        ctx.clock.now(),
-      ],
+      args: valuesOf(agent, ctx.clock.now()),
     },
   ]);
   return { agent: await getAgent(ctx, agent.agentId), isNew: results[0]!.rows.length === 0 };
+}
+
+/**
+ * The statement that defines an agent unless there is one of that name, and only if a condition holds, whose
+ * values are numbered from `?1`.
+ */
+export function insertAgentIfNew(
+  agent: AgentDefinition,
+  now: number,
+  condition: { sql: string; args: readonly SqlValue[] },
+): Statement {
+  const values = valuesOf(agent, now);
+  const places = [...values, now].map((_, index) => `?${condition.args.length + Math.min(index, 9) + 1}`);
+  return {
+    sql: `${INSERT} SELECT ${places.join(", ")} WHERE ${condition.sql} ON CONFLICT (agent_id) DO NOTHING`,
+    args: [...condition.args, ...values],
+  };
+}
+
+/** A definition's columns and the time, in the order of the table. */
+function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
+  return [
+    agent.agentId,
+    agent.model,
+    agent.systemPrompt,
+    agent.costBudgetNanoUsd,
+    agent.budgetMode,
+    agent.allowUnpriced ? 1 : 0,
+    agent.maxSteps,
+    agent.maxOutputTokens,
+    JSON.stringify(agent.tools),
+    now,
+  ];
 }
 
 /** Throws `invalid` on a name that an agent may not have. `snapshot` is a path of the REST API. */

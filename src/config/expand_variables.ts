@@ -1,4 +1,4 @@
-import { formatPath } from "./format_path.ts";
+import { formatPath } from "../format_path.ts";
 
 /**
  * Replaces `${NAME}` in every string value by the environment's value; `$${` stands for `${` itself. Throws

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { PurserError } from "../errors.ts";
 import { parseDatabaseUrl } from "./database_url.ts";
 import { expandVariables } from "./expand_variables.ts";
-import { formatPath } from "./format_path.ts";
+import { formatPath } from "../format_path.ts";
 import { nearestName } from "./nearest_name.ts";
 import { ConfigFile, keysKnownAt } from "./schema.ts";
 
@@ -49,7 +49,7 @@ type Issue = ConfigIssue["issues"][number];
 type ConfigIssue = NonNullable<ReturnType<typeof ConfigFile.safeParse>["error"]>;
 
 function describeIssue(issue: Issue): string[] {
-  const at = formatPath(issue.path);
+  const at = formatPath(issue.path) || "the whole file";
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys.map((key) => {

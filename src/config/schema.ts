@@ -34,6 +34,7 @@ export const ConfigFile = z.strictObject({
   log_level: z.enum(LOG_LEVELS),
   remote_timeout_ms: z.int().positive().max(600_000),
   max_body_bytes: z.int().positive(),
+  max_snapshot_bytes: z.int().positive(),
   providers: z.record(providerName, Provider),
   prices: PriceOverrides,
   tools: z.array(z.string().min(1)),

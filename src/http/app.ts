@@ -10,6 +10,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { restoreRoutes, snapshotRoutes } from "./routes/snapshots.ts";
 import { explainUnknownRoute } from "./unknown_route.ts";
 
 /** The API of one core: the same for the network, the edge, the CLI in-process and the library. */
@@ -21,6 +22,8 @@ export function createApp(core: Core) {
     const allow = c.res.headers.get("allow");
     return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
   });
+  // Before the check of bodies: a snapshot is larger than any, and read as a stream.
+  app.route("/", restoreRoutes(core));
   app.use(checkBody(core.maxBodyBytes));
 
   const document = () =>
@@ -41,6 +44,7 @@ export function createApp(core: Core) {
     .route("/", agentRoutes(core))
     .route("/", runRoutes(core))
     .route("/", sessionRoutes(core))
+    .route("/", snapshotRoutes(core))
     .route("/", costRoutes(core))
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))

@@ -3,6 +3,11 @@ import { PurserError } from "../errors.ts";
 
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
 
+/** Whether a request says that its body is JSON. */
+export function isJsonBody(request: Request): boolean {
+  return JSON_TYPE.test(request.headers.get("content-type") ?? "");
+}
+
 /**
  * Lets only JSON of a bounded size through. A request without a body needs no type, and is told by its
  * stream: `Deno.serve` gives every POST and DELETE one, an empty one too.
@@ -13,8 +18,8 @@ export function checkBody(maxBytes: number): MiddlewareHandler {
     if (raw.body === null) return await next();
     const length = raw.headers.get("content-length");
     if (Number(length) > maxBytes) throw tooLarge(maxBytes);
-    if (!JSON_TYPE.test(raw.headers.get("content-type") ?? "")) {
-      if (!await isEmpty(raw.body)) throw unsupported();
+    if (!isJsonBody(raw)) {
+      if (!await isEmpty(raw.body)) throw notJson();
       c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers });
       return await next();
     }
@@ -49,7 +54,8 @@ async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number): Pro
   return new Blob(chunks);
 }
 
-function unsupported(): PurserError {
+/** The error for a body of another type. */
+export function notJson(): PurserError {
   return new PurserError(
     "unsupported_media_type",
     "Cannot read the body: send it as Content-Type: application/json",

@@ -1,5 +1,6 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { PurserError } from "../errors.ts";
+import { formatPath } from "../format_path.ts";
 
 /** A router whose requests are checked against their schemas; all that is wrong is told at once, with paths. */
 export function createRouter(): OpenAPIHono {
@@ -23,11 +24,4 @@ export function invalidRequest(
       (issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""),
     { details: { issues } },
   );
-}
-
-/** `[3].at` for `[3, "at"]`. */
-function formatPath(path: readonly PropertyKey[]): string {
-  return path.map((key, index) =>
-    typeof key === "number" ? `[${key}]` : (index === 0 ? "" : ".") + String(key)
-  ).join("");
 }

@@ -133,6 +133,33 @@ export const SessionEvent = z.object({
   payload: z.record(z.string(), z.unknown()),
 }).openapi("SessionEvent");
 
+export const ImportedEvent = z.looseObject({
+  position: z.number().int().openapi({ description: "Its place in the history that came with the snapshot" }),
+  imported_from: z.string().openapi({ description: "The environment whose history it is" }),
+  seq: z.number().int().nullable(),
+  type: z.string(),
+  at: Time,
+  agent_id: z.string(),
+  session_id: z.string().nullable(),
+  run_id: z.string().nullable(),
+  call_id: z.string().nullable(),
+  payload: z.record(z.string(), z.unknown()),
+}).openapi("ImportedEvent");
+
+export const ImportResult = z.object({
+  agent_id: z.string(),
+  session_id: z.string(),
+  messages_restored: Count,
+  dry_run: z.boolean(),
+  new_session: z.boolean(),
+  messages_before: Count,
+  events_imported: Count,
+  fenced_run_id: z.string().nullable().openapi({ description: "The run in progress that was fenced off" }),
+  agent_defined: z.boolean().openapi({
+    description: "Whether the agent's definition came from the snapshot",
+  }),
+}).openapi("ImportResult");
+
 export const CostEvent = z.object({
   call_id: z.string(),
   at: Time,

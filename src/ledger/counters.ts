@@ -71,6 +71,24 @@ export function counterValues(counters: Counters): (number | bigint)[] {
   ];
 }
 
+/** Counters from values in the order of `COUNTER_COLUMNS`. */
+export function toCounters(values: readonly bigint[]): Counters {
+  const [modelCalls, unpricedCalls, input, output, cacheRead, cacheWrite, reasoning, total] = values.map(
+    Number,
+  );
+  return {
+    modelCalls: modelCalls!,
+    unpricedCalls: unpricedCalls!,
+    inputTokens: input!,
+    outputTokens: output!,
+    cacheReadTokens: cacheRead!,
+    cacheWriteTokens: cacheWrite!,
+    reasoningTokens: reasoning!,
+    totalTokens: total!,
+    costNanoUsd: values[8]!,
+  };
+}
+
 /** Tokens and cost of a run, a session or an agent's lifetime, in wire form. */
 export interface TokenUsage {
   input_tokens: number;

@@ -4,7 +4,14 @@ export { type CostEvent, toCostEvent } from "./cost_event.ts";
 export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
 export { recordCalls } from "./record_calls.ts";
 export { toModelCall } from "./stored_call.ts";
-export { readAgentUsage, readRunCost, readRunUsage, readSessionUsage } from "./read_usage.ts";
+export {
+  readAgentUsage,
+  readRunCost,
+  readRunUsage,
+  readSessionUsage,
+  sessionUsageStatement,
+  toSessionUsage,
+} from "./read_usage.ts";
 export { listCalls } from "./list_calls.ts";
 export { type CostFilter, type CostRow, type Grouping, GROUPINGS, listCosts } from "./list_costs.ts";
 export { type StepCost, sumSteps } from "./sum_steps.ts";

@@ -1,7 +1,14 @@
 import { desc, eq, inArray, sql } from "drizzle-orm";
 import type { NanoUsd } from "../money.ts";
-import { type Query, type Store, tables } from "../store/mod.ts";
-import { type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
+import { type Query, type ResultSet, type Statement, type Store, tables } from "../store/mod.ts";
+import {
+  COUNTER_COLUMNS,
+  type Counters,
+  noCounters,
+  toCounters,
+  type TokenUsage,
+  toTokenUsage,
+} from "./counters.ts";
 
 const { spendRuns, spendSessions, spendTotals } = tables;
 
@@ -32,6 +39,21 @@ export async function readSessionUsage(
   );
   for (const row of rows) usage.set(row.sessionId, toTokenUsage(row, row.model));
   return usage;
+}
+
+/** The query for what a session has used and cost, for those who read it together with other things. */
+export function sessionUsageStatement(sessionId: string): Statement {
+  return {
+    sql: `SELECT model, ${COUNTER_COLUMNS.join(", ")} FROM spend_sessions WHERE session_id = ?`,
+    args: [sessionId],
+  };
+}
+
+/** Reads the result of `sessionUsageStatement`. */
+export function toSessionUsage(result: ResultSet): TokenUsage {
+  const row = result.rows[0];
+  if (!row) return toTokenUsage(noCounters(), null);
+  return toTokenUsage(toCounters(row.slice(1) as bigint[]), row[0] as string);
 }
 
 /** What an agent has used and cost in its lifetime. The model is the one it used most. */

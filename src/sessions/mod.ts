@@ -1,6 +1,6 @@
 /** Sessions, their runs and messages, and the append-only event log. */
 export type { EventPlace } from "./insert_events.ts";
-export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
+export { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
 export type { NewEvent, SessionEvent, SessionEventType } from "./session_event.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { type NewRun, startRun } from "./start_run.ts";
@@ -10,4 +10,5 @@ export { recoverRuns } from "./recover_runs.ts";
 export { requestCancel } from "./cancel_run.ts";
 export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
 export { getRun, getSession, listSessions, type Run, type Session } from "./list_sessions.ts";
+export { readEventTexts } from "./read_event_texts.ts";
 export { listMessages, readMessageTexts } from "./read_messages.ts";

@@ -1,6 +1,7 @@
 /** The types of events in a session's log. */
 export type SessionEventType =
   | "session.created"
+  | "session.restored"
   | "run.started"
   | "model.called"
   | "model.failed"

@@ -1,0 +1,265 @@
+import type { Context } from "hono";
+import type { Core } from "../../core.ts";
+import { messageOf, PurserError } from "../../errors.ts";
+import { getSession } from "../../sessions/mod.ts";
+import {
+  exportSession,
+  importSession,
+  listImportedEvents,
+  parseTags,
+  type SessionExport,
+  SNAPSHOT_JSON_SCHEMA,
+  SNAPSHOT_SCHEMA_PATH,
+  snapshotTooLarge,
+} from "../../snapshots/mod.ts";
+import { isJsonBody, notJson } from "../request_body.ts";
+import { createRoute, json, problems, wholeNumber, z } from "../route_parts.ts";
+import { createRouter, invalidRequest } from "../router.ts";
+import { ImportedEvent, ImportResult } from "../schemas.ts";
+import { registerSnapshotSchema, SnapshotReference } from "../snapshot_schema.ts";
+
+const params = z.object({ session_id: z.string() });
+
+const take = createRoute({
+  method: "get",
+  path: "/agents/{session_id}/snapshot",
+  summary: "A whole session as one portable document",
+  description:
+    "Streamed, as the session is at this moment, also while a run is in progress; nothing changes. Canonical " +
+    "JSON (RFC 8785), closed by its `integrity`.",
+  tags: ["snapshots"],
+  request: {
+    params,
+    query: z.strictObject({
+      tag: z.union([z.string(), z.array(z.string())]).optional().openapi({
+        type: "array",
+        items: { type: "string" },
+        description: "`key=value`, added to the document's tags; repeat for more",
+      }),
+      with_events: z.enum(["true", "false"]).optional().openapi({
+        description: "Whether the session's event log goes with it",
+      }),
+    }),
+    headers: z.object({ "if-none-match": z.string().optional() }),
+  },
+  responses: {
+    200: {
+      description: "The snapshot",
+      headers: z.object({
+        etag: z.string(),
+        "content-disposition": z.string(),
+        "purser-message-count": z.string().openapi({ description: "How many messages the document has" }),
+      }),
+      content: { "application/json": { schema: SnapshotReference } },
+    },
+    304: { description: "It is still as the given ETag has it" },
+    ...problems("invalid", "not_found"),
+  },
+});
+
+const restore = createRoute({
+  method: "post",
+  path: "/agents/snapshot/restore",
+  summary: "Restore a session from a snapshot",
+  description:
+    "Checks the whole document first; then it becomes the session's state at once, or not at all. A run in " +
+    "progress there is fenced off and ends as `cancelled`. The body may be sent with `Content-Encoding: gzip`.",
+  tags: ["snapshots"],
+  request: {
+    query: z.strictObject({
+      dry_run: z.enum(["true", "false"]).optional().openapi({
+        description: "Tell what would happen; write nothing",
+      }),
+    }),
+    body: { required: true, content: { "application/json": { schema: SnapshotReference } } },
+  },
+  responses: {
+    200: json(ImportResult, "What was, or would be, restored"),
+    ...problems("invalid", "conflict", "too_large", "unsupported_media_type"),
+  },
+});
+
+const schema = createRoute({
+  method: "get",
+  path: SNAPSHOT_SCHEMA_PATH,
+  summary: "The JSON Schema of a snapshot, version 1",
+  tags: ["snapshots"],
+  responses: {
+    200: {
+      description: "The schema (draft 2020-12)",
+      content: { "application/schema+json": { schema: z.looseObject({}) } },
+    },
+    ...problems(),
+  },
+});
+
+const imported = createRoute({
+  method: "get",
+  path: "/sessions/{session_id}/events/imported",
+  summary: "The history of another environment that came with a session's snapshot",
+  tags: ["snapshots"],
+  request: {
+    params,
+    query: z.strictObject({
+      after: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).default(0).openapi({
+        type: "integer",
+        minimum: 0,
+        description: "The last position already seen",
+      }),
+      limit: wholeNumber({ min: 1, max: 1000 }).default(500).openapi({
+        type: "integer",
+        minimum: 1,
+        maximum: 1000,
+      }),
+    }),
+  },
+  responses: { 200: json(z.array(ImportedEvent), "Events in order"), ...problems("invalid", "not_found") },
+});
+
+export function snapshotRoutes(core: Core) {
+  return createRouter()
+    .openapi(take, async (c) => {
+      const { session_id: sessionId } = c.req.valid("param");
+      const { tag, with_events } = c.req.valid("query");
+      const taken = await exportSession(core, {
+        sessionId,
+        tags: readTags(tag),
+        withEvents: with_events === "true",
+      });
+      return answer(c, core, taken) as never;
+    })
+    .openapi(
+      schema,
+      (c) =>
+        c.body(JSON.stringify(SNAPSHOT_JSON_SCHEMA), 200, {
+          "content-type": "application/schema+json",
+        }) as never,
+    )
+    .openapi(imported, async (c) => {
+      const { session_id: sessionId } = c.req.valid("param");
+      await getSession(core, sessionId);
+      return c.json(await listImportedEvents(core, { sessionId, ...c.req.valid("query") }), 200);
+    });
+}
+
+/** The route that takes a whole session: its body is read as it comes, under a limit of its own. */
+export function restoreRoutes(core: Core) {
+  const router = createRouter();
+  registerSnapshotSchema(router);
+  router.openAPIRegistry.registerPath(restore);
+  return router.post(restore.path, async (c) => {
+    const dryRun = readDryRun(c);
+    return c.json(await importSession(core, readBody(c, core.maxSnapshotBytes), { dryRun }), 200);
+  });
+}
+
+function readTags(tag: string | string[] | undefined): Record<string, string> {
+  try {
+    return parseTags([tag ?? []].flat());
+  } catch (error) {
+    throw new PurserError("invalid", `Cannot use tag: ${messageOf(error)}`, {
+      details: { issues: [{ path: "tag", message: messageOf(error) }] },
+    });
+  }
+}
+
+/** The document as an answer: gzipped where the client takes that, not at all where it has it already. */
+function answer(c: Context, core: Core, taken: SessionExport): Response {
+  const { agent_id, session_id } = taken.head as { agent_id: string; session_id: string };
+  const headers: Record<string, string> = {
+    etag: taken.etag,
+    vary: "accept-encoding",
+    "cache-control": "no-cache",
+  };
+  if (hasEtag(c.req.header("if-none-match"), taken.etag)) {
+    taken.close();
+    return new Response(null, { status: 304, headers });
+  }
+  headers["content-type"] = "application/json";
+  headers["content-disposition"] = `attachment; filename="${fileNameOf(agent_id, session_id)}"`;
+  headers["purser-message-count"] = String(taken.messageCount);
+  if (c.req.method === "HEAD") {
+    taken.close();
+    return new Response(null, { headers });
+  }
+  const document = streamFrom(
+    taken,
+    (error) => core.log.error("A snapshot broke off", { session_id, reason: messageOf(error) }),
+  );
+  if (!takesGzip(c.req.header("accept-encoding"))) return new Response(document, { headers });
+  headers["content-encoding"] = "gzip";
+  return new Response(document.pipeThrough(new CompressionStream("gzip")), { headers });
+}
+
+/** Reads on only as fast as the client does. */
+function streamFrom(
+  taken: SessionExport,
+  onError: (error: unknown) => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const chunks = taken.write();
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        onError(error);
+        throw error; // the connection breaks: a document without its end is taken by nobody for whole
+      }
+    },
+    async cancel() {
+      await chunks.return(undefined);
+      taken.close();
+    },
+  }, { highWaterMark: 0 });
+}
+
+/** Weak comparison, as RFC 9110 asks for it here. */
+function hasEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
+  return header.trim() === "*" || header.split(",").some((tag) => opaque(tag) === opaque(etag));
+}
+
+function takesGzip(header: string | undefined): boolean {
+  const [, parameters] = /(?:^|,)\s*gzip\s*(;[^,]*)?(?=,|$)/i.exec(header ?? "") ?? [undefined, undefined];
+  return /(?:^|,)\s*gzip/i.test(header ?? "") && !/;\s*q=0(\.0*)?\s*$/i.test(parameters ?? "");
+}
+
+/** A name that every file system takes: ids may have colons. */
+function fileNameOf(agentId: string, sessionId: string): string {
+  return `${agentId}_${sessionId}.json`.replaceAll(":", "-");
+}
+
+function readDryRun(c: Context): boolean {
+  const query = restore.request.query.safeParse(c.req.query());
+  if (!query.success) throw invalidRequest(query.error, "the request");
+  return query.data.dry_run === "true";
+}
+
+/** The request's body as it comes. */
+function readBody({ req: { raw } }: Context, maxBytes: number): AsyncIterable<Uint8Array> {
+  if (!isJsonBody(raw)) throw notJson();
+  const encoding = raw.headers.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (encoding !== "identity" && encoding !== "gzip") {
+    throw new PurserError(
+      "unsupported_media_type",
+      `Cannot read the body: its encoding is ${encoding}; use gzip`,
+    );
+  }
+  if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
+  const body = raw.body ?? new Blob([]).stream();
+  return encoding === "gzip" ? unzip(body) : body;
+}
+
+async function* unzip(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body.pipeThrough(new DecompressionStream("gzip"));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new PurserError("invalid", "Cannot read the body: it is not gzip, or it ends in the middle", {
+      details: { issues: [{ path: "", message: "is not whole gzip" }] },
+    });
+  }
+}

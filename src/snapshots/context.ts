@@ -1,0 +1,17 @@
+import type { Bus } from "../bus/mod.ts";
+import type { Log } from "../log.ts";
+import type { SessionContext } from "../sessions/mod.ts";
+import type { GenerationsInUse } from "./generations_in_use.ts";
+
+/** What snapshots need of the process they are taken and restored in. */
+export interface SnapshotContext extends SessionContext {
+  bus: Bus;
+  log: Log;
+  /** The name of this environment. */
+  environment: string;
+  /** The largest snapshot that is read, uncompressed. */
+  maxSnapshotBytes: number;
+  generationsInUse: GenerationsInUse;
+  /** The runs of this process: one whose session is replaced is told at once. */
+  liveRuns: ReadonlyMap<string, { cancel(reason: string): void }>;
+}

@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { describeAgent, getAgentDefinition } from "../agents/mod.ts";
+import { toCanonicalText } from "../canonical_json.ts";
+import { toIso } from "../clock.ts";
+import { PurserError } from "../errors.ts";
+import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledger/mod.ts";
+import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
+import { toObjects } from "../store/mod.ts";
+import type { SnapshotContext } from "./context.ts";
+import { writeDocument } from "./document.ts";
+import type { Extras } from "./extras.ts";
+import { readImportedEventTexts } from "./imported_events.ts";
+import { SCHEMA_VERSION } from "./snapshot.ts";
+
+/** Which session to export, and what goes with it. */
+export interface ExportInput {
+  sessionId: string;
+  /** Refuses the session if it is another agent's. */
+  agentId?: string;
+  /** Added to the session's own tags in the document; the session keeps what it has. */
+  tags?: Readonly<Record<string, string>>;
+  withEvents?: boolean;
+}
+
+/** A session as it was at one moment, ready to be written. */
+export interface SessionExport {
+  /** The document without its messages and events, and without its integrity. */
+  head: Record<string, unknown>;
+  messageCount: number;
+  /** Weak: two exports of the same state differ in the time they were made. */
+  etag: string;
+  /** The document's bytes as canonical JSON. Ending it early is fine; it can be written once. */
+  write(): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+  /** Ends the use of what would have been written; `write` does it by itself at its end. */
+  close(): void;
+}
+
+const READ_SESSION = `SELECT agent_id, status, generation, message_count, event_count, tags, extras
+FROM sessions WHERE session_id = ?`;
+// What the agent was at its latest run, for one that is defined nowhere.
+const READ_DEFINITION = `SELECT payload FROM events WHERE session_id = ? AND type = 'run.started'
+ORDER BY seq DESC LIMIT 1`;
+
+interface SessionRow {
+  agent_id: string;
+  status: string;
+  generation: bigint;
+  message_count: bigint;
+  event_count: bigint;
+  tags: string;
+  extras: string | null;
+}
+
+/**
+ * Fixes a session's present state and gives the document of it, also while a run is in progress. Only reads.
+ *
+ * @throws {PurserError} `not_found`; `conflict` when the session is another agent's
+ */
+export async function exportSession(ctx: SnapshotContext, input: ExportInput): Promise<SessionExport> {
+  const { sessionId, withEvents = false } = input;
+  const [found, usage, started] = await ctx.store.readAll([
+    { sql: READ_SESSION, args: [sessionId] },
+    sessionUsageStatement(sessionId),
+    { sql: READ_DEFINITION, args: [sessionId] },
+  ]);
+  const row = toObjects<SessionRow>(found!)[0];
+  if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
+  const generation = Number(row.generation);
+  // Before anything else is awaited: a restore must not sweep it away.
+  const close = ctx.generationsInUse.enter(sessionId, generation);
+  try {
+    checkAgent(input, row.agent_id);
+    const extras = JSON.parse(row.extras ?? "{}") as Extras;
+    const agent = await findDefinition(ctx, row.agent_id, started!.rows[0]?.[0] as string | null, extras);
+    const lastSeq = Number(row.event_count);
+    const head = {
+      ...extras.document,
+      schema_version: SCHEMA_VERSION,
+      agent_id: row.agent_id,
+      session_id: sessionId,
+      state: {
+        ...extras.state,
+        status: row.status,
+        token_usage: toSessionUsage(usage!) satisfies TokenUsage,
+      },
+      event_log_count: lastSeq,
+      tags: { ...JSON.parse(row.tags), ...input.tags },
+      source_environment: ctx.environment,
+      exported_at: toIso(ctx.clock.now()),
+      ...(agent && { agent }),
+    };
+    const messageCount = Number(row.message_count);
+    const span = { sessionId, generation, to: messageCount };
+    return {
+      head,
+      messageCount,
+      etag: etagOf(head, generation, messageCount, withEvents),
+      async *write() {
+        try {
+          const messages = readMessageTexts(ctx, span);
+          yield* writeDocument({
+            head,
+            messages,
+            events: withEvents ? allEvents(ctx, span, lastSeq) : undefined,
+          });
+        } finally {
+          close();
+        }
+      },
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function checkAgent({ agentId, sessionId }: ExportInput, owner: string): void {
+  if (agentId === undefined || agentId === owner) return;
+  throw new PurserError(
+    "conflict",
+    `Cannot export session ${sessionId} of agent ${agentId}: it belongs to agent ${owner}`,
+    { details: { session_id: sessionId, agent_id: owner } },
+  );
+}
+
+/** The definition of that name; else the one of the session's latest run; else the one it came with. */
+async function findDefinition(
+  ctx: SnapshotContext,
+  agentId: string,
+  started: string | null | undefined,
+  extras: Extras,
+): Promise<Record<string, unknown> | undefined> {
+  const defined = await getAgentDefinition(ctx, agentId).catch((error) => {
+    if (error instanceof PurserError && error.code === "not_found") return undefined;
+    throw error;
+  });
+  if (defined) return { ...extras.agent, ...describeAgent(defined) };
+  const atRun = started ? JSON.parse(started).definition : undefined;
+  return atRun ? { ...extras.agent, ...atRun } : extras.agent;
+}
+
+/** The history that came with a snapshot, then the session's own log. */
+async function* allEvents(
+  ctx: SnapshotContext,
+  span: { sessionId: string; generation: number },
+  lastSeq: number,
+): AsyncGenerator<readonly string[]> {
+  yield* readImportedEventTexts(ctx, span);
+  yield* readEventTexts(ctx, { sessionId: span.sessionId, lastSeq });
+}
+
+/** What the document is made of, but for the time of its export. */
+function etagOf(
+  head: Record<string, unknown>,
+  generation: number,
+  messageCount: number,
+  withEvents: boolean,
+): string {
+  const { exported_at: _exportedAt, ...lasting } = head;
+  const options = createHash("sha256").update(toCanonicalText([lasting, withEvents])).digest("hex").slice(
+    0,
+    16,
+  );
+  return `W/"g${generation}-m${messageCount}-e${String(head.event_log_count)}-${options}"`;
+}

@@ -1,0 +1,208 @@
+import { AGENT_DEFAULTS, type AgentDefinition } from "../agents/mod.ts";
+import { toIso } from "../clock.ts";
+import { messageOf, PurserError } from "../errors.ts";
+import { parseUsd } from "../money.ts";
+import { recoverRuns } from "../sessions/mod.ts";
+import { toObjects } from "../store/mod.ts";
+import type { SnapshotContext } from "./context.ts";
+import { extrasOf } from "./extras.ts";
+import { type Flip, flipGeneration, type NewState } from "./flip_generation.ts";
+import { readDocument, type ReadSnapshot } from "./read_document.ts";
+import type { SnapshotAgent, SnapshotHead } from "./snapshot.ts";
+import { openGeneration, type StagedGeneration, stageGeneration } from "./stage_generation.ts";
+import { removeGeneration, sweepGenerations } from "./sweep_generations.ts";
+
+/** What an import has done, or would do; in wire form. */
+export interface ImportResult {
+  agent_id: string;
+  session_id: string;
+  messages_restored: number;
+  dry_run: boolean;
+  /** Whether the session was not known here. */
+  new_session: boolean;
+  /** What it had before. */
+  messages_before: number;
+  /** Events of the other environment that were kept as history. */
+  events_imported: number;
+  /** The run in progress that was fenced off. */
+  fenced_run_id: string | null;
+  /** Whether the agent's definition was taken from the snapshot. */
+  agent_defined: boolean;
+}
+
+const FENCED = "its session was restored from a snapshot";
+
+const LOOK = `SELECT s.agent_id, s.message_count, s.active_run_id,
+  EXISTS (SELECT 1 FROM agents WHERE agent_id = ?2) AS is_defined
+FROM (SELECT 1) LEFT JOIN sessions s ON s.session_id = ?1`;
+
+interface Found {
+  agent_id: string | null;
+  message_count: bigint | null;
+  active_run_id: string | null;
+  is_defined: bigint;
+}
+
+/**
+ * Restores a session from a snapshot: checks all of it, stages it where nobody sees it, and makes it the
+ * session's state in one commit. A run in progress there is fenced off: what it still costs is booked, what it
+ * says is refused. With `dryRun` it tells what would happen, and writes nothing.
+ *
+ * @throws {PurserError} `invalid` with every problem of the document; `too_large`; `conflict` when the session
+ * is another agent's here
+ */
+export async function importSession(
+  ctx: SnapshotContext,
+  bytes: AsyncIterable<Uint8Array>,
+  { dryRun = false }: { dryRun?: boolean } = {},
+): Promise<ImportResult> {
+  await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes });
+  const { agent_id: agentId, session_id: sessionId } = snapshot.head;
+  const found = toObjects<Found>(await ctx.store.read({ sql: LOOK, args: [sessionId, agentId] }))[0]!;
+  if (found.agent_id !== null && found.agent_id !== agentId) {
+    throw belongsToAnother(snapshot.head, found.agent_id);
+  }
+  const result = {
+    agent_id: agentId,
+    session_id: sessionId,
+    messages_restored: snapshot.messageCount,
+    dry_run: dryRun,
+    events_imported: snapshot.eventCount,
+    agent_defined: snapshot.head.agent !== undefined && Number(found.is_defined) === 0,
+  };
+  if (dryRun) {
+    return {
+      ...result,
+      new_session: found.agent_id === null,
+      messages_before: Number(found.message_count ?? 0),
+      fenced_run_id: found.active_run_id,
+    };
+  }
+  const flip = await restore(ctx, snapshot);
+  return {
+    ...result,
+    new_session: flip.isNewSession,
+    messages_before: flip.messagesBefore,
+    fenced_run_id: flip.fencedRunId,
+  };
+}
+
+async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Flip> {
+  const { head } = snapshot;
+  const staged = await openGeneration(ctx, head.session_id);
+  const leave = ctx.generationsInUse.enter(staged.sessionId, staged.generation);
+  let flip: Flip | undefined;
+  try {
+    await stageGeneration(ctx, staged, snapshot);
+    flip = await flipGeneration(ctx, staged, newState(ctx, snapshot));
+  } catch (error) {
+    await giveUp(ctx, staged, leave);
+    throw error;
+  }
+  if (!flip) {
+    await giveUp(ctx, staged, leave);
+    throw await explainRefusal(ctx, head);
+  }
+  leave();
+  announce(ctx, head, flip);
+  await fence(ctx, flip.fencedRunId);
+  await sweep(ctx);
+  return flip;
+}
+
+function newState(ctx: SnapshotContext, { head, messageCount }: ReadSnapshot): NewState {
+  return {
+    agentId: head.agent_id,
+    // Nobody runs it here.
+    status: head.state.status === "running" ? "interrupted" : head.state.status,
+    messageCount,
+    tags: head.tags,
+    restoredFrom: {
+      source_environment: head.source_environment,
+      exported_at: head.exported_at,
+      restored_at: toIso(ctx.clock.now()),
+      schema_version: head.schema_version,
+      status: head.state.status,
+      event_log_count: head.event_log_count,
+      ...(head.state.token_usage && { token_usage: head.state.token_usage }),
+      ...(head.integrity && { integrity: head.integrity }),
+    },
+    extras: extrasOf(head),
+    agent: head.agent && toDefinition(head.agent_id, head.agent),
+  };
+}
+
+function toDefinition(agentId: string, agent: SnapshotAgent): AgentDefinition {
+  const budget = agent.cost_budget_usd ?? null;
+  return {
+    agentId,
+    model: agent.model,
+    systemPrompt: agent.system_prompt ?? AGENT_DEFAULTS.systemPrompt,
+    costBudgetNanoUsd: budget === null ? null : parseUsd(budget),
+    budgetMode: agent.budget_mode ?? AGENT_DEFAULTS.budgetMode,
+    allowUnpriced: agent.allow_unpriced ?? AGENT_DEFAULTS.allowUnpriced,
+    maxSteps: agent.max_steps ?? AGENT_DEFAULTS.maxSteps,
+    maxOutputTokens: agent.max_output_tokens ?? AGENT_DEFAULTS.maxOutputTokens,
+    tools: agent.tools ?? AGENT_DEFAULTS.tools,
+  };
+}
+
+/** Takes back what was staged. Where that fails too, the next sweep finds it. */
+async function giveUp(ctx: SnapshotContext, staged: StagedGeneration, leave: () => void): Promise<void> {
+  try {
+    await removeGeneration(ctx, staged.sessionId, staged.generation);
+  } catch (error) {
+    ctx.log.warn("What a failed import had staged stays until the next sweep", { reason: messageOf(error) });
+  } finally {
+    leave();
+  }
+}
+
+async function explainRefusal(ctx: SnapshotContext, head: SnapshotHead): Promise<PurserError> {
+  const { rows } = await ctx.store.read({
+    sql: "SELECT agent_id FROM sessions WHERE session_id = ?",
+    args: [head.session_id],
+  });
+  const owner = rows[0]?.[0] as string | undefined;
+  if (owner !== undefined && owner !== head.agent_id) return belongsToAnother(head, owner);
+  return new PurserError(
+    "unavailable",
+    `Cannot restore session ${head.session_id}: it took so long that it was taken for dead; try again`,
+  );
+}
+
+function belongsToAnother(head: SnapshotHead, owner: string): PurserError {
+  return new PurserError(
+    "conflict",
+    `Cannot restore session ${head.session_id} of agent ${head.agent_id}: here it belongs to agent ${owner}`,
+    { details: { session_id: head.session_id, agent_id: owner } },
+  );
+}
+
+function announce(ctx: SnapshotContext, head: SnapshotHead, { seq, payload, isNewSession }: Flip): void {
+  const event = {
+    at: toIso(ctx.clock.now()),
+    agent_id: head.agent_id,
+    session_id: head.session_id,
+    run_id: null,
+  };
+  if (isNewSession) ctx.bus.publish({ ...event, type: "session.created", seq: seq - 1, payload: {} });
+  ctx.bus.publish({ ...event, type: "session.restored", seq, payload });
+}
+
+/** Tells a run of this process at once; one of another instance hears it at its next commit. */
+async function fence(ctx: SnapshotContext, runId: string | null): Promise<void> {
+  if (runId === null) return;
+  const run = ctx.liveRuns.get(runId);
+  if (run) run.cancel(FENCED);
+  else if (ctx.store.kind !== "remote") await recoverRuns(ctx, runId);
+}
+
+/** The restore is done; what is left over can wait. */
+async function sweep(ctx: SnapshotContext): Promise<void> {
+  try {
+    await sweepGenerations(ctx);
+  } catch (error) {
+    ctx.log.warn("Replaced messages could not be swept", { reason: messageOf(error) });
+  }
+}

@@ -1,0 +1,14 @@
+/** Snapshots: a whole session as one portable document, taken and restored. */
+export type { SnapshotContext } from "./context.ts";
+export { GenerationsInUse } from "./generations_in_use.ts";
+export { SCHEMA_VERSION, Snapshot, SnapshotAgent, SnapshotEvent, type SnapshotHead } from "./snapshot.ts";
+export { SnapshotMessage } from "./message.ts";
+export { readDocument, type ReadSnapshot } from "./read_document.ts";
+export { type DocumentParts, writeDocument } from "./document.ts";
+export { decodeDocument, snapshotTooLarge } from "./decode_document.ts";
+export { type ExportInput, exportSession, type SessionExport } from "./export_session.ts";
+export { type ImportResult, importSession } from "./import_session.ts";
+export { type ImportedEvent, listImportedEvents } from "./imported_events.ts";
+export { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./json_schema.ts";
+export { parseTags } from "./parse_tags.ts";
+export { sweepGenerations } from "./sweep_generations.ts";

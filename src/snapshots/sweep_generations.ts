@@ -1,0 +1,56 @@
+import { LEASE_NOW, leaseNow } from "../sessions/mod.ts";
+import type { SnapshotContext } from "./context.ts";
+
+/** On a shared database another instance may be reading a replaced generation, for an export, for so long. */
+const READ_FOR_MS = 3_600_000;
+/** An import that has staged nothing for so long is taken for dead. */
+const STAGED_FOR_MS = 600_000;
+const ROWS_PER_COMMIT = 2_000;
+
+const LIST = `SELECT session_id, generation FROM loose_generations
+WHERE since <= ${LEASE_NOW} - CASE WHEN staged_by IS NULL THEN ? ELSE ? END`;
+// From here on an import that was only slow can't be finished.
+const CLAIM = `UPDATE loose_generations SET staged_by = NULL WHERE session_id = ? AND generation = ?`;
+const REMOVE = (table: string) =>
+  `DELETE FROM ${table} WHERE rowid IN (
+  SELECT rowid FROM ${table} WHERE session_id = ? AND generation = ? LIMIT ${ROWS_PER_COMMIT})`;
+const COUNT_LEFT = `SELECT EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND generation = ?2)
+  OR EXISTS (SELECT 1 FROM imported_events WHERE session_id = ?1 AND generation = ?2)`;
+const FORGET = "DELETE FROM loose_generations WHERE session_id = ? AND generation = ?";
+
+/**
+ * Removes the rows of generations that were replaced, or staged by an import that died, in short commits. The
+ * owner of a file knows who reads them; on a shared database they are kept for a time.
+ */
+export async function sweepGenerations(
+  ctx: Pick<SnapshotContext, "store" | "clock" | "generationsInUse">,
+): Promise<void> {
+  const isShared = ctx.store.kind === "remote";
+  const [readFor, stagedFor] = isShared ? [READ_FOR_MS, STAGED_FOR_MS] : [0, 0];
+  // The owner's clock may have been set back since: whatever is loose there is over.
+  const now = isShared ? leaseNow(ctx) : Number.MAX_SAFE_INTEGER;
+  const { rows } = await ctx.store.read({ sql: LIST, args: [now, readFor, stagedFor] });
+  for (const [sessionId, generation] of rows as [string, bigint][]) {
+    if (ctx.generationsInUse.has(sessionId, Number(generation))) continue;
+    await removeGeneration(ctx, sessionId, Number(generation));
+  }
+}
+
+/** Removes one generation that is no session's present state. */
+export async function removeGeneration(
+  { store }: Pick<SnapshotContext, "store">,
+  sessionId: string,
+  generation: number,
+): Promise<void> {
+  const args = [sessionId, generation];
+  await store.write([{ sql: CLAIM, args }]);
+  for (;;) {
+    const results = await store.write([
+      { sql: REMOVE("messages"), args },
+      { sql: REMOVE("imported_events"), args },
+      { sql: COUNT_LEFT, args },
+    ]);
+    if (Number(results.at(-1)!.rows[0]![0]) === 0) break;
+  }
+  await store.write([{ sql: FORGET, args }]);
+}
