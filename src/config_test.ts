@@ -52,6 +52,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     logLevel: "warn",
     remoteTimeoutMs: 10_000,
     maxBodyBytes: 8_388_608,
+    maxSnapshotBytes: 268_435_456,
     providers: {},
     prices: [],
     tools: [],

@@ -31,7 +31,13 @@ const isConflict = (pattern: RegExp) => (error: unknown) => {
   return true;
 };
 
-const END = { status: "completed" as const, output: "done", error: null, steps: 0 };
+const END = {
+  status: "completed" as const,
+  output: "done",
+  error: null,
+  steps: 0,
+  event: { type: "run.completed" as const, payload: {} },
+};
 const NOTHING = { events: [], messages: [] };
 
 const logOf = async (ctx: SessionContext, sessionId: string) =>
@@ -130,7 +136,7 @@ for (const kind of kinds) {
       const place = await beginRun(ctx, { sessionId: "ses" });
       await book(ctx, place, `answer ${i}`);
       await endRun(ctx, place, { ...END, steps: 1, endedAt: ctx.clock.now() }, {
-        events: [{ type: "run.completed", at: ctx.clock.now(), payload: {} }],
+        events: [],
         messages: [newMessage(ctx.ids, ctx.clock.now(), { role: "assistant", content: `last ${i}` })],
       });
       const run = await getRun(ctx, place.runId);
@@ -176,8 +182,12 @@ for (const kind of kinds) {
       "run_other",
       2,
     ]);
-    assert.equal((await getRun(ctx, place.runId)).status, "completed");
-    assert.equal(session.event_log_count, (await logOf(ctx, "ses")).length);
+    const run = await getRun(ctx, place.runId);
+    assert.deepEqual([run.status, run.output, ended.end.status], ["cancelled", null, "cancelled"]);
+    const log = await listSessionEvents(ctx, { sessionId: "ses", after: 0, limit: 100 });
+    assert.equal(session.event_log_count, log.length);
+    assert.equal(log.at(-1)!.type, "run.cancelled");
+    assert.match(String(log.at(-1)!.payload.reason), /its session was taken from it/);
   });
 
   test("a request to cancel is seen at the run's next commit", async (ctx) => {
@@ -186,7 +196,8 @@ for (const kind of kinds) {
     await requestCancel(ctx, place.runId);
     assert.equal((await book(ctx, place, "two")).isCancelRequested, true);
     assert.equal((await renewLease(ctx, place)).isCancelRequested, true);
-    await endRun(ctx, place, { ...END, status: "cancelled", endedAt: ctx.clock.now() }, NOTHING);
+    const event = { type: "run.cancelled" as const };
+    await endRun(ctx, place, { ...END, status: "cancelled", event, endedAt: ctx.clock.now() }, NOTHING);
     await assert.rejects(requestCancel(ctx, place.runId), isConflict(/it has ended \(cancelled\)/));
     await assert.rejects(
       requestCancel(ctx, "run_none"),

@@ -51,17 +51,14 @@ function book(
 async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
   const place = await beginRun(ctx, { sessionId });
   await book(ctx, place, "an answer");
-  const end = {
-    status: "completed" as const,
+  await endRun(ctx, place, {
+    status: "completed",
     output: "an answer",
     error: null,
     steps: 1,
     endedAt: ctx.clock.now(),
-  };
-  await endRun(ctx, place, end, {
-    ...NOTHING,
-    events: [{ type: "run.completed", at: end.endedAt, payload: {} }],
-  });
+    event: { type: "run.completed", payload: {} },
+  }, NOTHING);
   return place;
 }
 

@@ -1,3 +1,4 @@
+import { SESSION_LOST } from "../sessions/mod.ts";
 import type { RunnerContext } from "./context.ts";
 
 /** Makes a run known to this process, so that it can be cancelled and waited for. */
@@ -12,7 +13,7 @@ export function enterLiveRun(ctx: RunnerContext, runId: string, signal: AbortSig
   return {
     signal: controller.signal,
     heed(state: { holdsSession: boolean; isCancelRequested: boolean }) {
-      if (!state.holdsSession) cancel("the session was taken from it");
+      if (!state.holdsSession) cancel(SESSION_LOST);
       else if (state.isCancelRequested) cancel("cancelled on request");
     },
     leave() {

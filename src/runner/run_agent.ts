@@ -73,14 +73,16 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
       const onText = onPart && ((text: string) => onPart({ type: "text", text }));
       const outcome = await runLoop({ agent, model, tools, messages, signal: live.signal, log, onText });
       const reason = outcome.finishReason === "tool-calls" ? "max_steps" : outcome.finishReason;
-      log.add("run.completed", { output: outcome.text, finish_reason: reason, steps: log.steps });
-      end = endOf(ctx, "completed", log, outcome.text, null);
+      const payload = { output: outcome.text, finish_reason: reason, steps: log.steps };
+      end = endOf(ctx, "completed", log, outcome.text, null, { type: "run.completed", payload });
     } catch (error) {
       ({ end, failure } = endAfter(ctx, error, live, log));
     } finally {
       stopLease();
     }
-    failure = await endIn(log, end) ?? failure;
+    const written = await endIn(log, end);
+    end = written.end;
+    failure = written.failure ?? failure;
     if (failure) throw failure.with({ run_id: place.runId, session_id: sessionId });
     return {
       run_id: place.runId,

@@ -11,11 +11,12 @@ export function endOf(
   log: RunLog,
   output: string | null,
   error: Record<string, unknown> | null,
+  event: RunEnd["event"],
 ): RunEnd {
-  return { status, output, error, steps: log.steps, endedAt: ctx.clock.now() };
+  return { status, output, error, steps: log.steps, endedAt: ctx.clock.now(), event };
 }
 
-/** Sorts out why a run ended without an answer, and logs it. */
+/** Sorts out why a run ended without an answer. */
 export function endAfter(
   ctx: RunnerContext,
   error: unknown,
@@ -24,27 +25,26 @@ export function endAfter(
 ): { end: RunEnd; failure?: PurserError } {
   const failure = explainModelError(error);
   if (failure instanceof BudgetExceededError) {
-    log.add("budget.exceeded", { message: failure.message, ...failure.details });
-    return { end: endOf(ctx, "budget_exceeded", log, null, problemOf(failure)), failure };
+    const payload = { message: failure.message, ...failure.details };
+    const event = { type: "budget.exceeded" as const, payload };
+    return { end: endOf(ctx, "budget_exceeded", log, null, problemOf(failure), event), failure };
   }
   if (live.signal.aborted) {
-    log.add("run.cancelled", { reason: messageOf(live.signal.reason) });
-    return { end: endOf(ctx, "cancelled", log, null, null) };
+    const event = { type: "run.cancelled" as const, payload: { reason: messageOf(live.signal.reason) } };
+    return { end: endOf(ctx, "cancelled", log, null, null, event) };
   }
-  log.add("run.failed", { ...problemOf(failure) });
-  return { end: endOf(ctx, "failed", log, null, problemOf(failure)), failure };
+  const event = { type: "run.failed" as const, payload: problemOf(failure) };
+  return { end: endOf(ctx, "failed", log, null, problemOf(failure), event), failure };
 }
 
-/** Ends the run; what keeps its end from being written comes before what ended it. */
-export async function endIn(log: RunLog, end: RunEnd): Promise<PurserError | undefined> {
+/** Ends the run, and gives the end as it was written; what keeps it from being written is a failure of its own. */
+export async function endIn(log: RunLog, end: RunEnd): Promise<{ end: RunEnd; failure?: PurserError }> {
   try {
-    await log.end(end);
-    return undefined;
+    return { end: await log.end(end) };
   } catch (error) {
-    if (error instanceof PurserError) return error;
-    return new PurserError("internal", `Cannot write down the end of run ${log.place.runId}`, {
-      cause: error,
-    });
+    if (error instanceof PurserError) return { end, failure: error };
+    const message = `Cannot write down the end of run ${log.place.runId}`;
+    return { end, failure: new PurserError("internal", message, { cause: error }) };
   }
 }
 

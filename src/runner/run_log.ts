@@ -67,13 +67,15 @@ export class RunLog {
     }
   }
 
-  /** Ends the run with what is left. */
-  async end(end: RunEnd): Promise<void> {
+  /** Ends the run with what is left. Gives the end as it was written: one that lost its session is cancelled. */
+  async end(end: RunEnd): Promise<RunEnd> {
     await this.#settleDoubt();
     const progress = this.#take();
     const steps = { ...end, steps: this.#booked };
     const state = await endRun(this.ctx, this.place, steps, progress, this.ctx.gate.leave(this.place.runId));
-    publishEvents(this.ctx, this.place, progress.events, state.eventCount);
+    const { event, endedAt } = state.end;
+    publishEvents(this.ctx, this.place, [...progress.events, { ...event, at: endedAt }], state.eventCount);
+    return state.end;
   }
 
   /**

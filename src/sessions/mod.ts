@@ -5,7 +5,7 @@ export type { NewEvent, SessionEvent, SessionEventType } from "./session_event.t
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { type NewRun, startRun } from "./start_run.ts";
 export { keepProgress, type Progress, readRunState, renewLease, type RunState } from "./run_progress.ts";
-export { endRun, type RunEnd } from "./end_run.ts";
+export { endRun, type RunEnd, SESSION_LOST } from "./end_run.ts";
 export { recoverRuns } from "./recover_runs.ts";
 export { requestCancel } from "./cancel_run.ts";
 export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
