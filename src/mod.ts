@@ -1,5 +1,5 @@
 /**
- * Purser as a library: run agents, book every model call, stop at the budget.
+ * Purser as a library: run agents, book every model call, stop at the budget, take and restore sessions.
  *
  * ```ts
  * const purser = await openPurser({ db: ":memory:" });
@@ -11,7 +11,8 @@
  * @module
  */
 export { openPurser, type Purser, type PurserOptions } from "./open_purser.ts";
-export type { AgentInput, RunOptions } from "./open_purser.ts";
+export type { AgentInput, ExportOptions, RunOptions } from "./open_purser.ts";
+export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
 export { BudgetExceededError, type ErrorCode, PurserError } from "./errors.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
 export type { CostEvent, TokenUsage } from "./ledger/mod.ts";

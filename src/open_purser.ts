@@ -9,6 +9,14 @@ import { type App, readAgentDefinition } from "./http/mod.ts";
 import type { Ids } from "./ids.ts";
 import { type Log, silentLog } from "./log.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
+import {
+  bytesOf,
+  exportSession,
+  type ImportResult,
+  importSession,
+  readSnapshot,
+  type Snapshot,
+} from "./snapshots/mod.ts";
 
 /** Settings of `openPurser`. */
 export interface PurserOptions {
@@ -26,6 +34,8 @@ export interface PurserOptions {
   providers?: Record<string, ProviderSettings>;
   /** Prices that come before the catalog's. */
   prices?: PriceOverride[];
+  /** The largest snapshot that is restored, in bytes; default 256 MiB. */
+  maxSnapshotBytes?: number;
   /** Where model keys come from; default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>;
   log?: Log;
@@ -55,6 +65,14 @@ export interface RunOptions {
   onPart?: (part: RunPart) => void;
 }
 
+/** Options of an export. */
+export interface ExportOptions {
+  /** Added to the session's own tags in the snapshot. */
+  tags?: Readonly<Record<string, string>>;
+  /** Whether the session's event log goes with it. */
+  withEvents?: boolean;
+}
+
 /** An open Purser. */
 export interface Purser {
   /**
@@ -66,6 +84,19 @@ export interface Purser {
   runAgent(agent: AgentInput, input: string, options?: RunOptions): Promise<RunResult>;
   /** Keeps an agent's definition, for the API and the CLI. */
   defineAgent(agent: AgentInput): Promise<Agent>;
+  /**
+   * Takes a snapshot of a session as it is at this moment, also while a run is in progress. Only reads. It is
+   * held in memory whole; `GET /agents/{session_id}/snapshot` of the app streams it.
+   *
+   * @throws {PurserError} `not_found`; `conflict` when the session is another agent's
+   */
+  exportSession(agentId: string, sessionId: string, options?: ExportOptions): Promise<Snapshot>;
+  /**
+   * Restores a session from a snapshot, whole or not at all; see `ImportResult`.
+   *
+   * @throws {PurserError} `invalid` with every problem in `details.issues`; `conflict`; `too_large`
+   */
+  importSession(snapshot: Snapshot, options?: { dryRun?: boolean }): Promise<ImportResult>;
   /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
   meter(model: LanguageModelV4, context: MeterContext): LanguageModelV4;
   /** The HTTP API as a Hono app. It asks for no key: put it behind your own door. */
@@ -98,6 +129,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       maxBodyBytes: 8 * 1024 * 1024,
       providers: options.providers,
       prices: options.prices,
+      maxSnapshotBytes: options.maxSnapshotBytes,
     },
   });
   await core.prices.ready?.(); // `meter` has to know at once whether a model has a price
@@ -106,6 +138,11 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>
       await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
     defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
+    async exportSession(agentId, sessionId, options = {}) {
+      const taken = await exportSession(core, { agentId, sessionId, ...options });
+      return await readSnapshot(taken.write());
+    },
+    importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
     meter: (model, context) => meter(core, model, context),
     app,
     bus: core.bus,

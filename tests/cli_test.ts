@@ -1,51 +1,10 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { readEnvironment } from "../src/config.ts";
 import { VERSION } from "../src/version.ts";
+import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 
 /** The real CLI in processes of its own, over a file. */
-
-const CLI = fileURLToPath(new URL("../cli.ts", import.meta.url));
-
-interface Place extends AsyncDisposable {
-  folder: string;
-  env: Record<string, string>;
-}
-
-/** A machine on which Purser has never run. */
-async function newPlace(): Promise<Place> {
-  const folder = await Deno.makeTempDir({ prefix: "purser_cli_" });
-  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
-  const env = {
-    PATH,
-    HOME,
-    ...(DENO_DIR && { DENO_DIR }),
-    XDG_CONFIG_HOME: folder,
-    XDG_DATA_HOME: folder,
-    PURSER_DB: `${folder}/books.db`,
-  };
-  return { folder, env, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
-}
-
-function start(place: Place, args: string[], stdin: "piped" | "null" = "null"): Deno.ChildProcess {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", CLI, ...args],
-    clearEnv: true,
-    env: place.env,
-    stdin,
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-}
-
-async function purser(place: Place, args: string[], stdin?: string) {
-  const child = start(place, args, stdin === undefined ? "null" : "piped");
-  if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
-  const { code, stdout, stderr } = await child.output();
-  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-  return { code, out: text(stdout), err: text(stderr) };
-}
 
 Deno.test("purser tells its help and its version", async () => {
   await using place = await newPlace();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
 import { type ProviderRequest, startFakeProvider } from "./harness/fake_provider.ts";
+import { snapshotOf } from "./harness/snapshots.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 const CALL = { id: "call_1", name: "calculator", input: { expression: "2+2" } };
@@ -134,6 +135,67 @@ for (const [name, { model, api, body }] of Object.entries(SECOND_REQUEST)) {
     });
   }
 }
+
+for (const [name, { model, api, body }] of Object.entries(SECOND_REQUEST)) {
+  Deno.test(`${name} receives the whole session also when it was restored into another database in between`, async () => {
+    await using fake = await startFakeProvider((request) => answerTo(request, { text: "It is 4." }));
+    const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+    try {
+      const open = (file: string) => openTestPurser({ fake, config: { dbUrl: `${directory}/${file}` } });
+      let snapshot: string;
+      {
+        await using production = await open("production.db");
+        fake.enqueue(answerTo({ api, model: "m" }, { toolCall: CALL }));
+        await production.api("PUT", "/agents/a", { model, tools: ["calculator"], system_prompt: SYSTEM });
+        await production.api("POST", "/agents/a/runs", { input: "What is 2+2?", session_id: "s1" });
+        snapshot = await (await production.fetch("GET", "/agents/s1/snapshot?with_events=true")).text();
+      }
+      await using laptop = await open("laptop.db");
+      const { status, body: restored } = await laptop.api("POST", "/agents/snapshot/restore", snapshot);
+      assert.deepEqual([status, restored.messages_restored, restored.agent_defined], [200, 4, true]);
+      const { body: result } = await laptop.api("POST", "/agents/a/runs", {
+        input: "Sure?",
+        session_id: "s1",
+      });
+      assert.deepEqual([result.status, result.output], ["completed", "It is 4."]);
+      const sent = fake.requests[2]!.body;
+      assert.deepEqual(Object.fromEntries(Object.keys(body as object).map((key) => [key, sent[key]])), body);
+      // What it cost elsewhere is no cost here.
+      const { body: session } = await laptop.api("GET", "/sessions/s1");
+      assert.deepEqual([session.token_usage.model_calls, session.restored_from.token_usage.model_calls], [
+        1,
+        2,
+      ]);
+      assert.deepEqual(
+        (await laptop.events("s1")).map(({ type }) => type).slice(0, 3),
+        ["session.created", "session.restored", "run.started"],
+      );
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  });
+}
+
+Deno.test("a restored session with media by URL can be run: they are URLs again for the SDK", async () => {
+  await using fake = await startFakeProvider((request) => answerTo(request, { text: "A ship." }));
+  await using purser = await openTestPurser({ fake });
+  await purser.api("PUT", "/agents/agent", { model: "anthropic:claude-haiku-4-5" });
+  const url = "https://example.com/ship.png";
+  const messages = [
+    { role: "user", content: [{ type: "image", image: url }, { type: "text", text: "What is it?" }] },
+    { role: "assistant", content: "A boat." },
+    { role: "user", content: [{ type: "file", mediaType: "image/png", data: { type: "url", url } }] },
+    { role: "assistant", content: "The same." },
+  ];
+  assert.equal(
+    (await purser.api("POST", "/agents/snapshot/restore", snapshotOf({}, { messages }))).status,
+    200,
+  );
+  const { body } = await purser.api("POST", "/agents/agent/runs", { input: "Sure?", session_id: "ses" });
+  assert.equal(body.output, "A ship.");
+  const sent = JSON.stringify(fake.requests[0]!.body);
+  assert.equal(sent.split(JSON.stringify({ type: "url", url })).length - 1, 2);
+});
 
 Deno.test("a session counts its messages and events over its runs", async () => {
   await using purser = await openTestPurser();

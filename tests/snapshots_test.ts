@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { getAgent } from "../src/agents/mod.ts";
+import { toCanonicalText } from "../src/canonical_json.ts";
+import { toIso } from "../src/clock.ts";
 import { bookCall } from "../src/booking/mod.ts";
 import { PurserError } from "../src/errors.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
@@ -11,11 +15,19 @@ import {
   newMessage,
 } from "../src/sessions/mod.ts";
 import { exportSession, listImportedEvents, sweepGenerations } from "../src/snapshots/mod.ts";
+import type { Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, dump } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
-import { exportText, restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
+import {
+  exportText,
+  restore,
+  snapshotOf,
+  type TestSnapshots,
+  textOf,
+  withSnapshots,
+} from "./harness/snapshots.ts";
 
 const isError = (code: string, pattern: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PurserError, String(error));
@@ -47,11 +59,30 @@ function book(
   });
 }
 
-/** A session with one run of one call, ended. */
-async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
-  const place = await beginRun(ctx, { sessionId });
-  await book(ctx, place, "an answer");
-  await endRun(ctx, place, {
+const USAGE = { input_tokens: 900, output_tokens: 100, total_tokens: 1_000, cost_usd: 0.42, model: "gpt-x" };
+
+const event = (seq: number): Record<string, unknown> & { seq: number } => ({
+  seq,
+  type: "tool.returned",
+  at: "2026-11-20T08:00:00.500Z",
+  agent_id: "agent",
+  session_id: "ses",
+  run_id: "run_there",
+  call_id: null,
+  payload: { output: { ok: true, note: "ü" } },
+});
+
+/** A store whose methods can be spread. */
+const bind = (store: Store): Store => ({
+  kind: store.kind,
+  read: (statement) => store.read(statement),
+  readAll: (statements) => store.readAll(statements),
+  write: (statements) => store.write(statements),
+  close: () => store.close(),
+});
+
+function endAs(ctx: TestSnapshots, place: { sessionId: string; runId: string; agentId: string }) {
+  return endRun(ctx, place, {
     status: "completed",
     output: "an answer",
     error: null,
@@ -59,6 +90,13 @@ async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
     endedAt: ctx.clock.now(),
     event: { type: "run.completed", payload: {} },
   }, NOTHING);
+}
+
+/** A session with one run of one call, ended. */
+async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
+  const place = await beginRun(ctx, { sessionId });
+  await book(ctx, place, "an answer");
+  await endAs(ctx, place);
   return place;
 }
 
@@ -76,33 +114,356 @@ for (const kind of databaseKinds()) {
     });
   };
 
-  test("an export has the format's fields, and nothing else changes", async (ctx) => {
+  test("an export has the format's fields in canonical order, and changes nothing", async (ctx) => {
     await makeSession(ctx);
     const before = await dump(ctx.store);
-    const snapshot = JSON.parse(await exportText(ctx, { sessionId: "ses", tags: { why: "a=b" } }));
+    const text = await exportText(ctx, { sessionId: "ses", agentId: "agent", tags: { why: "a=b" } });
     assert.deepEqual(await dump(ctx.store), before);
-    assert.deepEqual(Object.keys(snapshot), [
-      "agent_id",
-      "event_log_count",
-      "exported_at",
-      "schema_version",
-      "session_id",
-      "source_environment",
-      "state",
-      "tags",
-      "integrity",
-    ]);
-    console.log(snapshot);
+    const { integrity, ...document } = JSON.parse(text);
+    assert.equal(text, toCanonicalText(document).slice(0, -1) + `,"integrity":"${integrity}"}`);
+    assert.equal(integrity, `sha256:${createHash("sha256").update(toCanonicalText(document)).digest("hex")}`);
+    const { state: { messages, ...state }, ...rest } = document;
+    assert.deepEqual(rest, {
+      schema_version: 1,
+      agent_id: "agent",
+      session_id: "ses",
+      event_log_count: 5,
+      tags: { why: "a=b" },
+      source_environment: "test",
+      exported_at: toIso(ctx.clock.now()),
+    });
+    assert.deepEqual(messages, await listMessages(ctx, "ses"));
+    const usage = (await readSessionUsage(ctx.query, ["ses"])).get("ses");
+    assert.deepEqual(state, { status: "completed", token_usage: usage });
+    assert.equal(usage!.cost_usd, 0.000001);
   });
 
-  test("a session that is restored is as the file has it", async (ctx) => {
-    const result = await restore(ctx, snapshotOf());
-    console.log(
-      result,
-      await getSession(ctx, "ses"),
-      await logOf(ctx, "ses"),
-      await textsOf(ctx, "ses"),
-      await dump(ctx.store),
+  test("an export with events has the session's whole log, and counts it", async (ctx) => {
+    await makeSession(ctx);
+    const { events, event_log_count } = JSON.parse(
+      await exportText(ctx, { sessionId: "ses", withEvents: true }),
     );
+    const log = await listSessionEvents(ctx, { sessionId: "ses", after: 0, limit: 100 });
+    assert.deepEqual(events, log.map(({ event_id: _eventId, ...event }) => event));
+    assert.equal(event_log_count, events.length);
+  });
+
+  test("an export of what is not there, or another agent's, is refused", async (ctx) => {
+    await makeSession(ctx);
+    await assert.rejects(
+      exportText(ctx, { sessionId: "none" }),
+      isError("not_found", /Cannot find session none/),
+    );
+    await assert.rejects(
+      exportText(ctx, { sessionId: "ses", agentId: "bob" }),
+      isError("conflict", /of agent bob: it belongs to agent agent/),
+    );
+  });
+
+  test("an export is of one moment, also while a run goes on and while the session is replaced", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    await book(ctx, place, "before");
+    const taken = await exportSession(ctx, { sessionId: "ses", withEvents: true });
+    const expected = { messages: await listMessages(ctx, "ses"), events: (await logOf(ctx, "ses")).length };
+    await book(ctx, place, "after");
+    await restore(ctx, snapshotOf());
+    await book(ctx, place, "after the restore");
+    const document = JSON.parse(await textOf(taken.write()));
+    assert.deepEqual(document.state.messages, expected.messages);
+    assert.equal(document.state.status, "running");
+    assert.deepEqual([document.event_log_count, document.events.length], [expected.events, expected.events]);
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi"]);
+  });
+
+  test("an ETag stays while nothing changes, and changes with the session and what is asked for", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    const etagOf = async (more = {}) => {
+      const taken = await exportSession(ctx, { sessionId: "ses", ...more });
+      taken.close();
+      return taken.etag;
+    };
+    const etags = [await etagOf()];
+    assert.equal(await etagOf(), etags[0]);
+    etags.push(await etagOf({ withEvents: true }), await etagOf({ tags: { a: "1" } }));
+    await book(ctx, place, "more");
+    etags.push(await etagOf());
+    await restore(ctx, snapshotOf());
+    etags.push(await etagOf());
+    assert.equal(new Set(etags).size, 5);
+    assert.ok(etags.every((etag) => /^W\/"[\w-]+"$/.test(etag)));
+  });
+
+  test("a restored session is as the file has it, and tells where it is from", async (ctx) => {
+    const snapshot = snapshotOf({ events: [event(1), event(2)] }, { status: "running", token_usage: USAGE });
+    assert.deepEqual(await restore(ctx, snapshot), {
+      agent_id: "agent",
+      session_id: "ses",
+      messages_restored: 2,
+      dry_run: false,
+      events_imported: 2,
+      agent_defined: false,
+      new_session: true,
+      messages_before: 0,
+      fenced_run_id: null,
+    });
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual(
+      [session.agent_id, session.status, session.message_count, session.active_run_id, session.tags],
+      ["agent", "interrupted", 2, null, { ticket: "4711" }],
+    );
+    assert.deepEqual(session.restored_from, {
+      source_environment: "production",
+      exported_at: "2026-11-20T08:01:00.000Z",
+      restored_at: toIso(ctx.clock.now()),
+      schema_version: 1,
+      status: "running",
+      event_log_count: 7,
+      events_imported: 2,
+      token_usage: USAGE,
+    });
+    assert.deepEqual(await listMessages(ctx, "ses"), snapshot.state.messages);
+    assert.deepEqual(await logOf(ctx, "ses"), ["session.created", "session.restored"]);
+    assert.equal(session.event_log_count, 2);
+    assert.deepEqual(ctx.published.map(({ type, seq }) => [type, seq]), [
+      ["session.created", 1],
+      ["session.restored", 2],
+    ]);
+  });
+
+  test("a restore replaces what was there; the log goes on, and money is as it was", async (ctx) => {
+    await makeSession(ctx);
+    const before = await dump(ctx.store);
+    const result = await restore(ctx, snapshotOf({}, { token_usage: USAGE }));
+    assert.deepEqual([result.new_session, result.messages_before], [false, 2]);
+    const after = await dump(ctx.store);
+    const MONEY = [
+      "calls",
+      "spend_runs",
+      "spend_sessions",
+      "spend_totals",
+      "spend_days",
+      "spend_hours",
+      "reservations",
+    ];
+    for (const table of [...MONEY, "runs", "agents"]) assert.deepEqual(after[table], before[table], table);
+    assert.deepEqual(after.events!.slice(0, -1), before.events);
+    assert.equal((await logOf(ctx, "ses")).at(-1), "session.restored");
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi"]);
+    assert.equal((await getSession(ctx, "ses")).token_usage.cost_usd, 0.000001);
+
+    // And the session goes on.
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    await book(ctx, place, "more");
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi", "hello", "more"]);
+    const log = await listSessionEvents(ctx, { sessionId: "ses", after: 0, limit: 100 });
+    assert.deepEqual(log.map(({ seq }) => seq), log.map((_, index) => index + 1));
+  });
+
+  test("a dry run says what would happen, and writes nothing", async (ctx) => {
+    const isNew = await restore(ctx, snapshotOf({ agent: { model: "demo:echo" } }), { dryRun: true });
+    assert.deepEqual([isNew.new_session, isNew.messages_before, isNew.agent_defined], [true, 0, true]);
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    await book(ctx, place, "kept");
+    const before = await dump(ctx.store);
+    const result = await restore(ctx, snapshotOf(), { dryRun: true });
+    assert.deepEqual(
+      [
+        result.dry_run,
+        result.new_session,
+        result.messages_before,
+        result.messages_restored,
+        result.fenced_run_id,
+      ],
+      [true, false, 2, 2, place.runId],
+    );
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("a session that is another agent's is a conflict, and nothing is left of the try", async (ctx) => {
+    await makeSession(ctx);
+    const before = await dump(ctx.store);
+    for (const dryRun of [true, false]) {
+      await assert.rejects(
+        restore(ctx, snapshotOf({ agent_id: "bob" }), { dryRun }),
+        isError("conflict", /Cannot restore session ses of agent bob: here it belongs to agent agent/),
+      );
+    }
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("a session that becomes another agent's while it is staged is a conflict too", async (ctx) => {
+    const slow = {
+      ...ctx,
+      store: {
+        ...bind(ctx.store),
+        async write(statements: Parameters<typeof ctx.store.write>[0]) {
+          // Somebody creates it just before the flip.
+          if (statements.length > 5) await beginRun(ctx, { sessionId: "ses", agentId: "bob" });
+          return await ctx.store.write(statements);
+        },
+      },
+    };
+    await assert.rejects(restore(slow, snapshotOf()), isError("conflict", /here it belongs to agent bob/));
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello"]);
+    const { messages, loose_generations, imported_events } = await dump(ctx.store);
+    assert.deepEqual([messages!.length, loose_generations, imported_events], [1, [], []]);
+  });
+
+  test("a run in progress is fenced off: its messages are refused, its calls booked, its end cancelled", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    await book(ctx, place, "replaced");
+    const reasons: string[] = [];
+    ctx.liveRuns.set(place.runId, { cancel: (reason) => void reasons.push(reason) });
+    const result = await restore(ctx, snapshotOf());
+    assert.equal(result.fenced_run_id, place.runId);
+    assert.deepEqual(reasons, ["its session was restored from a snapshot"]);
+    const state = await book(ctx, place, "refused");
+    assert.deepEqual([state.holdsSession, state.isCancelRequested, state.settledNanoUsd], [
+      false,
+      true,
+      2_000n,
+    ]);
+    await endAs(ctx, place);
+    const run = await getRun(ctx, place.runId);
+    assert.deepEqual([run.status, run.output, run.token_usage.model_calls], ["cancelled", null, 2]);
+    assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi"]);
+    const session = await getSession(ctx, "ses");
+    assert.deepEqual([session.status, session.active_run_id, session.message_count], ["completed", null, 2]);
+    const log = await logOf(ctx, "ses");
+    assert.deepEqual(log.slice(-4), ["session.restored", "model.called", "cost.recorded", "run.cancelled"]);
+    assert.equal(session.event_log_count, log.length);
+  });
+
+  test("a definition comes with a session only where there is none of that name", async (ctx) => {
+    const agent = { model: "demo:echo", system_prompt: "Be brief.", cost_budget_usd: 0.25, tools: ["x"] };
+    assert.equal((await restore(ctx, snapshotOf({ agent }))).agent_defined, true);
+    const defined = await getAgent(ctx, "agent");
+    assert.deepEqual(
+      [defined.model, defined.system_prompt, defined.cost_budget_usd, defined.max_steps, defined.tools],
+      ["demo:echo", "Be brief.", 0.25, 20, ["x"]],
+    );
+    const again = await restore(
+      ctx,
+      snapshotOf({ session_id: "ses_2", agent: { ...agent, model: "other" } }),
+    );
+    assert.equal(again.agent_defined, false);
+    assert.equal((await getAgent(ctx, "agent")).model, "demo:echo");
+  });
+
+  test("a session whose agent is defined nowhere is exported with the definition of its latest run", async (ctx) => {
+    const definition = { agent_id: "agent", name: "agent", model: "demo:echo", tools: [] };
+    const place = await beginRun(ctx, { sessionId: "ses", payload: { definition } });
+    await endAs(ctx, place);
+    assert.deepEqual(JSON.parse(await exportText(ctx, { sessionId: "ses" })).agent, definition);
+  });
+
+  test("history of another environment is kept apart, in pages, and goes with the next export", async (ctx) => {
+    const events = Array.from({ length: 250 }, (_, index) => event(index + 1));
+    events[3] = { ...events[3]!, imported_from: "staging" };
+    await restore(ctx, snapshotOf({ events }));
+    const page = await listImportedEvents(ctx, { sessionId: "ses", after: 2, limit: 2 });
+    assert.deepEqual(page, [
+      { ...events[2], position: 3, imported_from: "production" },
+      { ...events[3], position: 4, imported_from: "staging" },
+    ]);
+    assert.equal((await logOf(ctx, "ses")).length, 2);
+    const exported = JSON.parse(await exportText(ctx, { sessionId: "ses", withEvents: true }));
+    assert.equal(exported.event_log_count, 2);
+    assert.deepEqual(
+      exported.events.map((each: { imported_from?: string; seq: number }) => [each.imported_from, each.seq]),
+      [
+        ...events.map(({ seq }) => [seq === 4 ? "staging" : "production", seq]),
+        [undefined, 1],
+        [undefined, 2],
+      ],
+    );
+    // The next file brings its own.
+    await restore(ctx, snapshotOf());
+    assert.deepEqual(await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 10 }), []);
+  });
+
+  test("of two restores at once the session is one or the other, never a mix", async (ctx) => {
+    const message = (text: string, index: number) => ({
+      id: `${text}_${index}`,
+      created_at: "2026-11-20T08:00:00.000Z",
+      role: "user",
+      content: text,
+    });
+    const document = (text: string, count: number) =>
+      snapshotOf({}, { messages: Array.from({ length: count }, (_, index) => message(text, index)) });
+    for (let round = 0; round < 5; round++) {
+      const results = await Promise.all([
+        restore(ctx, document("one", 1_500)),
+        restore(ctx, document("two", 1_200)),
+        restore(ctx, document("three", 3)),
+      ]);
+      assert.equal(results.filter((result) => result.new_session).length, round === 0 ? 1 : 0);
+      const texts = await textsOf(ctx, "ses");
+      assert.equal(new Set(texts).size, 1);
+      assert.equal(texts.length, { one: 1_500, two: 1_200, three: 3 }[texts[0] as string]);
+      assert.equal((await getSession(ctx, "ses")).message_count, texts.length);
+    }
+  });
+
+  test("what an import that died has staged is swept, and what is in use is not", async (ctx) => {
+    await makeSession(ctx);
+    const before = await dump(ctx.store);
+    await ctx.store.write([
+      { sql: "INSERT INTO loose_generations VALUES ('ses', 7, 'evt_dead', 0)" },
+      ...Array.from({ length: 3 }, (_, index) => ({
+        sql:
+          `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
+VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
+        args: [index],
+      })),
+      { sql: "INSERT INTO imported_events VALUES ('ses', 7, 1, '{}')" },
+    ]);
+    const leave = ctx.generationsInUse.enter("evt_dead");
+    await sweepGenerations(ctx);
+    assert.equal((await dump(ctx.store)).messages!.length, before.messages!.length + 3);
+    leave();
+    await sweepGenerations(ctx);
+    assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("messages of before the second migration are exported like all others", async (ctx) => {
+    await makeSession(ctx);
+    await ctx.store.write([{
+      sql:
+        `UPDATE messages SET is_whole = 0, content = '{"role":"user","content":[{"type":"text","text":"ö"}]}'
+WHERE position = 0`,
+    }]);
+    const { state } = JSON.parse(await exportText(ctx, { sessionId: "ses" }));
+    const { id, created_at } = state.messages[0];
+    assert.deepEqual(state.messages[0], {
+      id,
+      created_at,
+      role: "user",
+      content: [{ type: "text", text: "ö" }],
+    });
+    await restore(ctx, JSON.stringify({ ...JSON.parse(await exportText(ctx, { sessionId: "ses" })) }));
+    assert.deepEqual(await listMessages(ctx, "ses"), state.messages);
+  });
+
+  test("large messages come back whole; one that a server does not take is refused, and nothing is left", async (ctx) => {
+    const large = { ...ctx, maxSnapshotBytes: 64 * 1024 * 1024 };
+    const megabytes = (count: number) => ({
+      id: "m",
+      created_at: "2026-11-20T08:00:02Z",
+      role: "user",
+      content: [{ type: "file", mediaType: "text/plain", data: 'ä"b😀'.repeat(count * 111_000) }],
+    });
+    const messages = [1, 1, 3.9, ...(name === "sqld" ? [] : [14])].map(megabytes);
+    await restore(large, snapshotOf({}, { messages }));
+    assert.deepEqual(await listMessages(ctx, "ses"), messages);
+    const again = JSON.parse(await exportText(ctx, { sessionId: "ses" }));
+    assert.deepEqual(again.state.messages, messages);
+    if (name !== "sqld") return;
+    const before = await dump(ctx.store);
+    await assert.rejects(
+      restore(large, snapshotOf({}, { messages: [...messages, megabytes(6)] })),
+      isError("too_large", /a message or event is larger than the 5 MB/),
+    );
+    assert.deepEqual(await dump(ctx.store), before);
   });
 }

@@ -1,39 +1,56 @@
-import type { Terminal } from "./terminal.ts";
+import type { Output, Terminal } from "./terminal.ts";
 
 /** A terminal that remembers what was written to it, for tests. */
 export interface MemoryTerminal extends Terminal {
   readonly out: string;
   readonly err: string;
   interrupt(): void;
+  resize(columns: number, rows: number): void;
 }
 
-/** `columns` makes it a terminal; without, it is a pipe. */
+/** `columns` makes it a terminal; without, it is a pipe. `keys` are typed as soon as somebody reads them. */
 export function memoryTerminal(
-  { stdin = "", columns, hasColour = false, hasUnicode = true, onWrite = () => {} }: {
-    stdin?: string;
+  { stdin = "", columns, rows = 24, keys, hasColour = false, hasUnicode = true, onWrite = () => {} }: {
+    stdin?: string | Uint8Array<ArrayBuffer>;
     columns?: number;
+    rows?: number;
+    keys?: Iterable<string> | AsyncIterable<string>;
     hasColour?: boolean;
     hasUnicode?: boolean;
     onWrite?: (text: string) => void;
   } = {},
 ): MemoryTerminal {
   const controller = new AbortController();
+  const isTerminal = columns !== undefined;
+  let size = { columns, rows };
   let out = "";
   let err = "";
-  const shape = { isTerminal: columns !== undefined, hasColour, columns };
-  return {
-    stdout: {
-      ...shape,
-      write(text) {
-        onWrite(text);
-        out += text;
-      },
+  const outputTo = (write: (text: string) => void): Output => ({
+    write,
+    isTerminal,
+    hasColour,
+    get columns() {
+      return size.columns;
     },
-    stderr: { ...shape, write: (text) => void (err += text) },
+    get rows() {
+      return isTerminal ? size.rows : undefined;
+    },
+  });
+  return {
+    stdout: outputTo((text) => {
+      onWrite(text);
+      out += text;
+    }),
+    stderr: outputTo((text) => void (err += text)),
     hasUnicode,
-    readStdin: () => Promise.resolve(stdin),
+    async *stdin() {
+      yield typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
+    },
+    readStdin: () => Promise.resolve(typeof stdin === "string" ? stdin : new TextDecoder().decode(stdin)),
+    ...(keys && { keys: () => typed(keys) }),
     interrupted: controller.signal,
     interrupt: () => controller.abort(),
+    resize: (columns, rows) => void (size = { columns, rows }),
     get out() {
       return out;
     },
@@ -41,4 +58,8 @@ export function memoryTerminal(
       return err;
     },
   };
+}
+
+async function* typed(keys: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  yield* keys;
 }

@@ -1,4 +1,4 @@
-import { type Connection, problemError } from "../client/mod.ts";
+import { type Connection, errorOf, problemError } from "../client/mod.ts";
 import { PurserError } from "../errors.ts";
 import { idInPath } from "./command_id.ts";
 import { readEvents } from "./read_events.ts";
@@ -41,7 +41,7 @@ export async function followRun(
       body: JSON.stringify({ input: run.input, session_id: run.sessionId }),
     }),
   );
-  if (!response.ok || !response.body) throw await refusalOf(response);
+  if (!response.ok || !response.body) throw await errorOf(response);
   for await (const { event, data } of readEvents(response.body)) {
     const body = JSON.parse(data);
     if (event === "result") return { ...body, text: data };
@@ -49,14 +49,6 @@ export async function followRun(
     hear(event, body);
   }
   throw lost(run);
-}
-
-async function refusalOf(response: Response): Promise<PurserError> {
-  const problem = problemError(await response.json().catch(() => undefined));
-  return problem ?? new PurserError(
-    "unavailable",
-    `Cannot run the agent: the server answered ${response.status} with something that is not Purser's`,
-  );
 }
 
 function lost({ sessionId }: RunRequest): PurserError {

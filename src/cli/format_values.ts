@@ -10,6 +10,14 @@ export function countOf(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** `512 bytes`, `1.4 MB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return countOf(bytes, "byte");
+  const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
+  const amount = bytes / 1_000 ** power;
+  return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${["", "kB", "MB", "GB"][power]}`;
+}
+
 /** An exact amount, as `$0.0001506`; null is a cost that no price is known for. */
 export function formatCost(usd: number | null): string {
   return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;

@@ -1,3 +1,4 @@
+import { systemClock } from "../clock.ts";
 import { type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
 
 /** The terminal of this process. `quit` ends the process at once: at the second Ctrl-C. */
@@ -6,14 +7,18 @@ export function processTerminal(
   quit: () => never,
 ): Terminal {
   let interrupted: AbortSignal | undefined;
+  const interruptedSignal = () => interrupted ??= listenForSignals(quit);
+  const canBeSteered = Deno.stdin.isTerminal() && env.TERM !== "dumb";
   return {
     stdout: outputTo(Deno.stdout, env),
     stderr: outputTo(Deno.stderr, env),
     hasUnicode: wantsUnicode(env),
+    stdin: () => Deno.stdin.readable,
     readStdin: () => new Response(Deno.stdin.readable).text(),
     get interrupted() {
-      return interrupted ??= listenForSignals(quit);
+      return interruptedSignal();
     },
+    ...(canBeSteered && { keys: () => typedKeys(interruptedSignal()) }),
   };
 }
 
@@ -28,16 +33,39 @@ function outputTo(stream: typeof Deno.stdout, env: Readonly<Record<string, strin
     hasColour: wantsColour(env, isTerminal),
     // Asked anew each time: a window changes its size.
     get columns() {
-      return isTerminal ? consoleColumns() : undefined;
+      return isTerminal ? consoleSize().columns || 80 : undefined;
+    },
+    get rows() {
+      return isTerminal ? consoleSize().rows || 24 : undefined;
     },
   };
 }
 
-function consoleColumns(): number {
+function consoleSize(): { columns: number; rows: number } {
   try {
-    return Deno.consoleSize().columns || 80;
+    return Deno.consoleSize();
   } catch {
-    return 80;
+    return { columns: 80, rows: 24 };
+  }
+}
+
+/** Reads keys in raw mode, which ends with the last of them. */
+async function* typedKeys(signal: AbortSignal): AsyncGenerator<string> {
+  const { readKeys } = await import("./replay/mod.ts");
+  const buffer = new Uint8Array(1_024);
+  const read = async () => {
+    const length = await Deno.stdin.read(buffer);
+    return length === null ? null : buffer.slice(0, length);
+  };
+  const restore = () => Deno.stdin.setRaw(false);
+  // At once: the process may end before the generator goes on.
+  signal.addEventListener("abort", restore, { once: true });
+  try {
+    Deno.stdin.setRaw(true);
+    yield* readKeys(read, { clock: systemClock, signal });
+  } finally {
+    signal.removeEventListener("abort", restore);
+    restore();
   }
 }
 

@@ -6,6 +6,8 @@ export interface Output {
   hasColour: boolean;
   /** The width in columns of a terminal; undefined elsewhere, where nothing needs to be cut. */
   columns: number | undefined;
+  /** The height in rows of a terminal. */
+  rows: number | undefined;
 }
 
 /** All that a command knows of the terminal that it runs in. Tests pass one that remembers. */
@@ -14,8 +16,15 @@ export interface Terminal {
   stderr: Output;
   /** Whether block characters can be shown. */
   hasUnicode: boolean;
+  /** Standard input as it comes. It can be read once. */
+  stdin(): AsyncIterable<Uint8Array<ArrayBuffer>>;
   /** All of standard input as text. */
   readStdin(): Promise<string>;
+  /**
+   * Keys as they are typed, by name, Ctrl-C too; where standard input is a terminal that can be steered. While
+   * they are read, nothing is echoed.
+   */
+  keys?(): AsyncIterable<string>;
   /** Aborts at the first Ctrl-C or SIGTERM. At the second the entry ends the process. */
   readonly interrupted: AbortSignal;
 }

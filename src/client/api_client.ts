@@ -18,7 +18,7 @@ export function createApiClient(options: { baseUrl: string; send: Send; apiKey?:
     fetch: async (input: RequestInfo | URL, init?: RequestInit) => {
       const response = await options.send(new Request(input, init));
       if (response.ok) return response;
-      throw await toError(response);
+      throw await errorOf(response);
     },
   });
 }
@@ -34,7 +34,8 @@ export class ProblemError extends PurserError {
   }
 }
 
-async function toError(response: Response): Promise<PurserError> {
+/** The error that an answer tells of. */
+export async function errorOf(response: Response): Promise<PurserError> {
   const text = await response.text().catch(() => "");
   let problem: unknown;
   try {

@@ -9,8 +9,11 @@ import { type Owner, PROOF_PATH, proofOf, readOwner } from "./owner_file.ts";
 /** A way to the API that has to be closed. */
 export interface Connection {
   api: ApiClient;
-  /** Sends a request as it is, for answers that are streams; the URL's path counts, its host is replaced. */
-  send(request: Request): Promise<Response>;
+  /**
+   * Sends a request as it is, for answers that are streams; the URL's path counts, its host is replaced. A body
+   * that is a stream can be sent once: `again` makes the request anew, should the owner of the file have ended.
+   */
+  send(request: Request, again?: () => Request): Promise<Response>;
   /** Who answers: this process over its own database, the owner of a local file, or a remote server. */
   kind: "local" | "owner" | "remote";
   /** What a message may call it: a path or a host. */
@@ -83,7 +86,7 @@ function toOwned(owned: OwnedDatabase, where: string): Connection {
 function connection(
   kind: Connection["kind"],
   where: string,
-  send: (request: Request) => Promise<Response>,
+  send: Connection["send"],
   close: () => Promise<void>,
 ): Connection {
   return { kind, where, send, close, api: createApiClient({ baseUrl: NOWHERE, send }) };
@@ -156,9 +159,9 @@ function toOwner(options: ConnectOptions, path: string, owner: Owner): Connectio
         "what it had booked is kept, see purser sessions list",
       { cause },
     );
-  const send = async (request: Request): Promise<Response> => {
-    if (next) return (await next).send(request);
-    const spare = request.clone();
+  const send: Connection["send"] = async (request, again) => {
+    if (next) return (await next).send(request, again);
+    const spare = again ?? ((clone) => () => clone)(request.clone());
     try {
       return withCheckedBody(await fetch(redirectTo(request, owner.url, owner.token)), lost);
     } catch (error) {
@@ -167,7 +170,7 @@ function toOwner(options: ConnectOptions, path: string, owner: Owner): Connectio
         throw lost(error);
       }
       next ??= toFile(options, path);
-      return (await next).send(spare);
+      return (await next).send(spare());
     }
   };
   return connection("owner", path, send, async () => await (await next)?.close());

@@ -1,4 +1,9 @@
-/** What looks like a credential in a provider's or a network's error text. */
+import { redactCredentials } from "../credentials.ts";
+
+/**
+ * What may be a credential in a provider's or a network's error text. Providers repeat a wrong key, often short,
+ * masked or cut: these forms ask for less than those of `redactCredentials()`, which would take words for keys.
+ */
 const CREDENTIALS: readonly RegExp[] = [
   /\b(bearer|basic)\s+[^"'<>]+/gi,
   /\b(sk|pk|rk|psr|xai|gsk|key)[-_][A-Za-z0-9_\-*]{6,}/g,
@@ -12,7 +17,7 @@ const CREDENTIALS: readonly RegExp[] = [
  * log from which nothing can be removed. Providers repeat a wrong key; fetch repeats a header it can't send.
  */
 export function redactSecrets(text: string): string {
-  return CREDENTIALS.reduce(
+  const redacted = CREDENTIALS.reduce(
     (redacted, pattern) =>
       redacted.replace(pattern, (_match, kept: unknown) => {
         const prefix = typeof kept === "string" && /^[?&]/.test(kept) ? kept : "";
@@ -20,4 +25,6 @@ export function redactSecrets(text: string): string {
       }),
     text,
   );
+  // Merely random tokens stay: a request's id is what one asks a provider about.
+  return redactCredentials(redacted, () => {}, { withoutEntropy: true });
 }

@@ -8,6 +8,7 @@ import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
 import { writeDocument } from "./document.ts";
+import { readingOf } from "./generations_in_use.ts";
 import type { Extras } from "./extras.ts";
 import { readImportedEventTexts } from "./imported_events.ts";
 import { SCHEMA_VERSION } from "./snapshot.ts";
@@ -67,7 +68,7 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
   if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
   const generation = Number(row.generation);
   // Before anything else is awaited: a restore must not sweep it away.
-  const close = ctx.generationsInUse.enter(sessionId, generation);
+  const close = ctx.generationsInUse.enter(readingOf(sessionId, generation));
   try {
     checkAgent(input, row.agent_id);
     const extras = JSON.parse(row.extras ?? "{}") as Extras;

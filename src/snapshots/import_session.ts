@@ -89,28 +89,28 @@ export async function importSession(
 
 async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Flip> {
   const { head } = snapshot;
-  const staged = await openGeneration(ctx, head.session_id);
-  const leave = ctx.generationsInUse.enter(staged.sessionId, staged.generation);
+  const importId = ctx.ids.next("evt");
+  const leave = ctx.generationsInUse.enter(importId);
   let flip: Flip | undefined;
   try {
-    await stageGeneration(ctx, staged, snapshot);
-    flip = await flipGeneration(ctx, staged, newState(ctx, snapshot));
-  } catch (error) {
-    await giveUp(ctx, staged, leave);
-    throw error;
+    const staged = await openGeneration(ctx, head.session_id, importId);
+    try {
+      await stageGeneration(ctx, staged, snapshot);
+      flip = await flipGeneration(ctx, staged, newState(ctx, snapshot));
+    } finally {
+      if (!flip) await giveUp(ctx, staged);
+    }
+  } finally {
+    leave();
   }
-  if (!flip) {
-    await giveUp(ctx, staged, leave);
-    throw await explainRefusal(ctx, head);
-  }
-  leave();
+  if (!flip) throw await explainRefusal(ctx, head);
   announce(ctx, head, flip);
   await fence(ctx, flip.fencedRunId);
   await sweep(ctx);
   return flip;
 }
 
-function newState(ctx: SnapshotContext, { head, messageCount }: ReadSnapshot): NewState {
+function newState(ctx: SnapshotContext, { head, messageCount, eventCount }: ReadSnapshot): NewState {
   return {
     agentId: head.agent_id,
     // Nobody runs it here.
@@ -124,6 +124,7 @@ function newState(ctx: SnapshotContext, { head, messageCount }: ReadSnapshot): N
       schema_version: head.schema_version,
       status: head.state.status,
       event_log_count: head.event_log_count,
+      events_imported: eventCount,
       ...(head.state.token_usage && { token_usage: head.state.token_usage }),
       ...(head.integrity && { integrity: head.integrity }),
     },
@@ -148,13 +149,11 @@ function toDefinition(agentId: string, agent: SnapshotAgent): AgentDefinition {
 }
 
 /** Takes back what was staged. Where that fails too, the next sweep finds it. */
-async function giveUp(ctx: SnapshotContext, staged: StagedGeneration, leave: () => void): Promise<void> {
+async function giveUp(ctx: SnapshotContext, staged: StagedGeneration): Promise<void> {
   try {
     await removeGeneration(ctx, staged.sessionId, staged.generation);
   } catch (error) {
     ctx.log.warn("What a failed import had staged stays until the next sweep", { reason: messageOf(error) });
-  } finally {
-    leave();
   }
 }
 

@@ -11,4 +11,17 @@ export { type ImportResult, importSession } from "./import_session.ts";
 export { type ImportedEvent, listImportedEvents } from "./imported_events.ts";
 export { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./json_schema.ts";
 export { parseTags } from "./parse_tags.ts";
+export { bytesOf, readSnapshot, writeSnapshot } from "./snapshot_file.ts";
+export {
+  gunzip,
+  openSource,
+  peekGzip,
+  readFile,
+  sizeOfFile,
+  type SnapshotSource,
+} from "./snapshot_source.ts";
+export { type Found, redactValue } from "./redact_value.ts";
+export { splitDocument } from "./split_document.ts";
+export { rewriteDocument } from "./rewrite_document.ts";
+export { writeFile } from "./write_file.ts";
 export { sweepGenerations } from "./sweep_generations.ts";

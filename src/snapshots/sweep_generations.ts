@@ -1,5 +1,6 @@
 import { LEASE_NOW, leaseNow } from "../sessions/mod.ts";
 import type { SnapshotContext } from "./context.ts";
+import { readingOf } from "./generations_in_use.ts";
 
 /** On a shared database another instance may be reading a replaced generation, for an export, for so long. */
 const READ_FOR_MS = 3_600_000;
@@ -7,15 +8,18 @@ const READ_FOR_MS = 3_600_000;
 const STAGED_FOR_MS = 600_000;
 const ROWS_PER_COMMIT = 2_000;
 
-const LIST = `SELECT session_id, generation FROM loose_generations
+const LIST = `SELECT session_id, generation, staged_by FROM loose_generations
 WHERE since <= ${LEASE_NOW} - CASE WHEN staged_by IS NULL THEN ? ELSE ? END`;
 // From here on an import that was only slow can't be finished.
 const CLAIM = `UPDATE loose_generations SET staged_by = NULL WHERE session_id = ? AND generation = ?`;
+// What was found loose may have become a session's present state since.
+const IS_LOOSE = "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2)";
 const REMOVE = (table: string) =>
-  `DELETE FROM ${table} WHERE rowid IN (
-  SELECT rowid FROM ${table} WHERE session_id = ? AND generation = ? LIMIT ${ROWS_PER_COMMIT})`;
-const COUNT_LEFT = `SELECT EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND generation = ?2)
-  OR EXISTS (SELECT 1 FROM imported_events WHERE session_id = ?1 AND generation = ?2)`;
+  `DELETE FROM ${table} WHERE ${IS_LOOSE} AND rowid IN (
+  SELECT rowid FROM ${table} WHERE session_id = ?1 AND generation = ?2 LIMIT ${ROWS_PER_COMMIT})`;
+const COUNT_LEFT = `SELECT ${IS_LOOSE} AND (
+  EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND generation = ?2)
+  OR EXISTS (SELECT 1 FROM imported_events WHERE session_id = ?1 AND generation = ?2))`;
 const FORGET = "DELETE FROM loose_generations WHERE session_id = ? AND generation = ?";
 
 /**
@@ -30,8 +34,10 @@ export async function sweepGenerations(
   // The owner's clock may have been set back since: whatever is loose there is over.
   const now = isShared ? leaseNow(ctx) : Number.MAX_SAFE_INTEGER;
   const { rows } = await ctx.store.read({ sql: LIST, args: [now, readFor, stagedFor] });
-  for (const [sessionId, generation] of rows as [string, bigint][]) {
-    if (ctx.generationsInUse.has(sessionId, Number(generation))) continue;
+  for (const [sessionId, generation, stagedBy] of rows as [string, bigint, string | null][]) {
+    const { generationsInUse } = ctx;
+    if (stagedBy !== null && generationsInUse.has(stagedBy)) continue;
+    if (generationsInUse.has(readingOf(sessionId, Number(generation)))) continue;
     await removeGeneration(ctx, sessionId, Number(generation));
   }
 }

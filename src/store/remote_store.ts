@@ -128,6 +128,14 @@ export class RemoteStore implements Store {
         return await within(deadline - clock.monotonic(), attempt());
       } catch (error) {
         if (isConstraint(error)) throw new ConstraintError(messageOf(error), { cause: error });
+        if (isTooBig(error)) {
+          const where = hostOf(this.#options.url);
+          throw new PurserError(
+            "too_large",
+            `Cannot ${action} the database at ${where}: a message or event is larger than the 5 MB that the server takes`,
+            { cause: error },
+          );
+        }
         const isPassing = canPass(error);
         if (!isPassing && !isRefusedAtTheDoor(error)) throw error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
@@ -170,6 +178,11 @@ function sqliteCode(error: unknown): string {
 function isConstraint(error: unknown): boolean {
   return sqliteCode(error).startsWith("SQLITE_CONSTRAINT") ||
     /constraint failed|append-only/i.test(messageOf(error));
+}
+
+/** The server's own limit on one value. */
+function isTooBig(error: unknown): boolean {
+  return /string or blob too big/i.test(messageOf(error));
 }
 
 function isTokenTaken(error: unknown): boolean {

@@ -42,6 +42,7 @@ export async function sessionsShow(ctx: CommandContext): Promise<void> {
     "Messages": `${formatCount(session.message_count)}, with ${countOf(session.event_log_count, "event")}`,
     "Tags": tags || undefined,
     ...usageFields(session.token_usage),
+    "Restored": session.restored_from && describeOrigin(session.restored_from),
     "Created": `${formatTime(session.created_at)} UTC`,
     "Updated": `${formatTime(session.updated_at)} UTC`,
   }, style)];
@@ -65,4 +66,28 @@ export async function sessionsShow(ctx: CommandContext): Promise<void> {
   }
   ctx.print(parts.join("\n\n"));
   if (hasMore(costsAnswer)) ctx.say("There are more calls than the first 1000 shown here");
+}
+
+/** What a snapshot has brought: where it is from, and what the session had cost there, which is no cost here. */
+function describeOrigin(origin: Record<string, unknown>): string {
+  const { source_environment, exported_at, restored_at, events_imported, token_usage } = origin as {
+    source_environment: string;
+    exported_at: string;
+    restored_at: string;
+    events_imported: number;
+    token_usage?: { cost_usd: number | null; total_tokens: number };
+  };
+  const lines = [
+    `${formatTime(restored_at)} UTC, from environment ${source_environment}, exported ${
+      formatTime(exported_at)
+    } UTC`,
+  ];
+  if (token_usage) {
+    const cost = formatCost(token_usage.cost_usd);
+    lines.push(`had cost ${cost} there, for ${countOf(token_usage.total_tokens, "token")}: not counted here`);
+  }
+  if (events_imported > 0) {
+    lines.push(`with ${countOf(events_imported, "event")} of history, for purser state replay`);
+  }
+  return lines.join("\n");
 }

@@ -1,0 +1,12 @@
+const FRAME = "\x1b[H";
+
+/** The screens that a viewer has drawn, one after the other, each as its lines without what is blank. */
+export function readScreens(out: string): string[] {
+  const [, ...frames] = out.split(FRAME);
+  return frames.map((frame) =>
+    frame.split("\r\n")
+      // deno-lint-ignore no-control-regex -- the colours and erasures of a terminal, and the switch of its screen
+      .map((line) => line.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").trimEnd())
+      .filter((line) => line !== "").join("\n")
+  );
+}

@@ -1,0 +1,95 @@
+import type { Connection } from "../../client/mod.ts";
+import { NAME_PATTERN } from "../../ids.ts";
+import { idInPath } from "../command_id.ts";
+import { type ImportedEvent, MESSAGE, type ReplayEvent } from "./replay_event.ts";
+import { PAGE_SIZE, readPages } from "./read_pages.ts";
+
+/** What is to be stepped through. */
+export interface Replay {
+  sessionId: string;
+  /** In order, imported history first. To be read once. */
+  events: AsyncIterable<ReplayEvent> | Iterable<ReplayEvent>;
+  /** Messages are all that a snapshot without an event log has. */
+  kind: "events" | "messages";
+}
+
+/** What a snapshot file has that a replay looks at. */
+export interface ReplaySnapshot {
+  agent_id: string;
+  session_id: string;
+  state: { messages: readonly SnapshotMessage[] };
+  events?: readonly ReplayEvent[];
+}
+
+interface SnapshotMessage {
+  id?: string;
+  created_at?: string;
+  role: string;
+  content: unknown;
+}
+
+/** Where replays come from. */
+export interface ReplaySources {
+  connect(): Promise<Connection>;
+  /** Reads a snapshot; `-` is standard input. */
+  readSnapshot(path: string): Promise<ReplaySnapshot>;
+  /** Reads a page of the history that a session was restored with. Undefined: there is no such history. */
+  listImported?: ListImported;
+}
+
+/** The events after a position of a session's imported history, in order. */
+export type ListImported = (
+  connection: Connection,
+  page: { sessionId: string; after: number; limit: number },
+) => Promise<ImportedEvent[]>;
+
+/** Finds a session, or a snapshot file, by what was typed. A session's events are read when they are asked for. */
+export async function loadReplay(argument: string, sources: ReplaySources): Promise<Replay> {
+  if (isFileArgument(argument)) return replayOf(await sources.readSnapshot(argument));
+  const connection = await sources.connect();
+  return { sessionId: argument, events: readLog(connection, argument, sources.listImported), kind: "events" };
+}
+
+/** Whether a file is meant, rather than a session. */
+export function isFileArgument(argument: string): boolean {
+  return /[/\\]|\.(json|gz)$/.test(argument) || !NAME_PATTERN.test(argument);
+}
+
+async function* readLog(
+  connection: Connection,
+  sessionId: string,
+  listImported: ListImported | undefined,
+): AsyncGenerator<ReplayEvent> {
+  if (listImported) {
+    yield* readPages(
+      (after) => listImported(connection, { sessionId, after, limit: PAGE_SIZE }),
+      ({ position }) => position,
+    );
+  }
+  const param = { session_id: idInPath(sessionId) };
+  const readPage = async (after: number): Promise<ReplayEvent[]> => {
+    const query = { after: String(after), limit: String(PAGE_SIZE) };
+    return await (await connection.api.sessions[":session_id"].events.$get({ param, query })).json();
+  };
+  yield* readPages(readPage, ({ seq }) => seq);
+}
+
+function replayOf(snapshot: ReplaySnapshot): Replay {
+  const { session_id: sessionId, events, state } = snapshot;
+  if (events) return { sessionId, events, kind: "events" };
+  return { sessionId, events: state.messages.map(eventOf(snapshot)), kind: "messages" };
+}
+
+/** A message as an event, so that it can be stepped through; its seq is its place among the messages. */
+function eventOf({ agent_id, session_id }: ReplaySnapshot) {
+  return (message: SnapshotMessage, index: number): ReplayEvent => ({
+    seq: index + 1,
+    type: MESSAGE,
+    at: message.created_at ?? null,
+    agent_id,
+    session_id,
+    run_id: null,
+    call_id: null,
+    payload: { ...message },
+  });
+}

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+
+/** `purser state` as people use it: the real CLI in processes of its own, over files. */
+
+/** A machine with an agent and a session of one run. */
+async function newPlaceWithSession(): Promise<Place> {
+  const place = await newPlace();
+  await purser(place, "agents set helper --model demo:echo --tool calculator".split(" "));
+  await purser(place, ["run", "helper", "What is 17 * 23?", "--session", "first"]);
+  return place;
+}
+
+const filesOf = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+
+Deno.test("a session goes from one database to another by a file, and goes on there", async () => {
+  await using place = await newPlaceWithSession();
+  const file = `${place.folder}/session.json`;
+  const exported = await purser(place, [
+    "state",
+    "export",
+    "helper",
+    "--output",
+    file,
+    "--tag",
+    "why=a b",
+    "--with-events",
+  ]);
+  assert.deepEqual([exported.code, exported.err], [0, ""]);
+  assert.match(
+    exported.out,
+    /^Exported session first of helper to .*session\.json: 4 messages, \d\.\d kB\n$/,
+  );
+  assert.equal((await Deno.stat(file)).mode! & 0o777, 0o600);
+
+  const shown = await purser(place, ["state", "show", file]);
+  assert.match(
+    shown.out,
+    /^Field +Value\nschema_version +1\nagent_id +helper\nsession_id +first\nstatus +completed\nmessages +4\nevent_log_count +9\nsource_environment +local\nexported_at +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\ntags +why=a b\n$/,
+  );
+  const document = JSON.parse((await purser(place, ["state", "show", file, "--format", "json"])).out);
+  assert.deepEqual(document, JSON.parse(await Deno.readTextFile(file)));
+
+  const other = {
+    ...place,
+    env: { ...place.env, PURSER_DB: `${place.folder}/other.db`, PURSER_ENVIRONMENT: "laptop" },
+  };
+  assert.deepEqual(await purser(other, ["state", "import", file, "--dry-run"]), {
+    code: 0,
+    out: "Would restore session first of helper: 4 messages\nThe session is not known here\n" +
+      "9 events would be kept as imported history\nAgent helper would be defined, as the snapshot has it\n" +
+      "Nothing was written\n",
+    err: "",
+  });
+  assert.equal((await purser(other, ["sessions", "list"])).out, "No sessions yet\n");
+  assert.match(
+    (await purser(other, ["state", "import", file])).out,
+    /^Restored session first of helper: 4 messages\n/,
+  );
+  const show = await purser(other, ["sessions", "show", "first"]);
+  assert.match(show.out, /Cost +\$0\n/);
+  assert.match(
+    show.out,
+    /Restored +.* UTC, from environment local, exported .* UTC\n +had cost \$0\.\d+ there, for \d+ tokens: not counted here\n +with 9 events of history/,
+  );
+  assert.equal((await purser(other, ["cost", "--by", "agent"])).out.includes("helper"), false);
+  assert.equal((await purser(other, ["run", "helper", "hi", "--session", "first"])).code, 0);
+
+  const replay = await purser(other, ["state", "replay", "first", "--json"]);
+  const steps = replay.out.trim().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual([steps[0].imported_from, steps[0].type], ["local", "session.created"]);
+  assert.equal(
+    steps.some(({ type, imported_from }) => type === "session.restored" && imported_from === undefined),
+    true,
+  );
+  const fromFile = await purser(place, ["state", "replay", file, "--from", "5", "--until", "6"]);
+  assert.match(fromFile.out, /^#5 .* tool\.called .*\n.*\n#6 .* tool\.returned [^]*\{"result":391\}\n$/);
+});
+
+Deno.test("snapshots go through pipes, gzip, an owner of the file and a server alike", async () => {
+  await using place = await newPlaceWithSession();
+  const piped = await purser(place, ["state", "export", "helper", "--output", "-"]);
+  const { exported_at: _at, integrity: _integrity, ...document } = JSON.parse(piped.out);
+  const zipped = `${place.folder}/session.json.gz`;
+  await purser(place, ["state", "export", "helper", "--output", zipped]);
+  const gz = await Deno.readFile(zipped);
+  assert.deepEqual([...gz.subarray(0, 2)], [0x1f, 0x8b]);
+  assert.match((await purser(place, ["state", "show", zipped])).out, /messages +4/);
+  assert.match((await purser(place, ["state", "show", "-"], gz)).out, /messages +4/);
+
+  const server = start({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/server.db` } }, [
+    "serve",
+    "--port",
+    "0",
+  ]);
+  try {
+    const url = await readUrl(server);
+    const { PURSER_DB: _db, ...env } = place.env;
+    const remote = { ...place, env: { ...env, PURSER_SERVER: url } };
+    // The server owns its file, so this one goes through its owner.
+    const owned = { ...place, env: { ...place.env, PURSER_DB: `${place.folder}/server.db` } };
+    for (
+      const [where, args, stdin] of [
+        [remote, ["-"], piped.out],
+        [remote, [zipped], undefined],
+        [owned, ["-"], gz],
+        [owned, [zipped], undefined],
+      ] as const
+    ) {
+      const { code, out } = await purser(where, ["state", "import", ...args], stdin);
+      assert.match(out, /^Restored session first of helper: 4 messages\n/);
+      assert.equal(code, 0);
+    }
+    for (const where of [remote, owned]) {
+      const again = JSON.parse((await purser(where, ["state", "export", "helper", "--output", "-"])).out);
+      assert.deepEqual(again.state.messages, document.state.messages);
+    }
+  } finally {
+    server.kill("SIGTERM");
+    await Promise.all([server.stderr.cancel(), server.status]);
+  }
+});
+
+Deno.test("what can't be exported or imported is told in one sentence, and leaves no file and no trace", async () => {
+  await using place = await newPlaceWithSession();
+  const broken = `${place.folder}/broken.json`;
+  await Deno.writeTextFile(broken, '{"schema_version": 1, "agent_id": "helper", "session_id": "first"');
+  const large = `${place.folder}/large.json`;
+  await Deno.writeTextFile(large, '{"a":"');
+  await Deno.truncate(large, 2 * 1024 ** 3); // sparse
+  const before = filesOf(place.folder);
+  const cases: [string[], number, RegExp][] = [
+    [["export", "helper"], 2, /--output is missing; give a file, or - for standard output/],
+    [["export", "helper", "--output", place.folder], 1, /Cannot write .*: it is a directory/],
+    [["export", "helper", "--output", "/no/such/place"], 1, /there is no such directory/],
+    [["export", "helper", "--output", "x", "--tag", "novalue"], 2, /"novalue" is not of the form key=value/],
+    [["export", "nobody", "--output", "-"], 3, /agent nobody has no session/],
+    [
+      ["export", "nobody", "--session", "first", "--output", "-"],
+      1,
+      /it belongs to agent helper, not to nobody/,
+    ],
+    [["import", place.folder], 1, /it is a directory/],
+    [["import", `${place.folder}/none.json`], 1, /there is no such file/],
+    [["import", broken], 1, /it ends in the middle/],
+    [["show", broken], 1, /it ends in the middle/],
+    [["import", large], 1, /it is over 268435456 bytes; max_snapshot_bytes in the config allows more/],
+    [["replay", broken], 1, /it ends in the middle/],
+  ];
+  for (const [args, code, message] of cases) {
+    const outcome = await purser(place, ["state", ...args]);
+    assert.deepEqual([outcome.code, outcome.out], [code, ""], args.join(" "));
+    assert.match(outcome.err, message);
+    assert.ok(outcome.err.trim().split("\n").length <= 2, outcome.err);
+  }
+  assert.deepEqual(filesOf(place.folder), before);
+  const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
+  assert.deepEqual([session.message_count, session.event_log_count], [4, 9]);
+});
+
+Deno.test("credentials in an export are warned of, and replaced when that is asked for", async () => {
+  await using place = await newPlaceWithSession();
+  const key = ["sk", "proj", "abcdefghij0123456789ABCDEFGHIJ0123456789"].join("-");
+  await purser(place, ["run", "helper", `My key is ${key}, keep it`, "--session", "second"]);
+  const plain = await purser(place, [
+    "state",
+    "export",
+    "helper",
+    "--session",
+    "second",
+    "--output",
+    "-",
+    "--with-events",
+  ]);
+  assert.ok(plain.out.includes(key));
+  assert.match(
+    plain.err,
+    /^warning: The snapshot holds what looks like \d+ credentials \(.*openai_key.*\); --redact replaces them\n$/,
+  );
+  const redacted = await purser(place, [
+    "state",
+    "export",
+    "helper",
+    "--session",
+    "second",
+    "--output",
+    "-",
+    "--with-events",
+    "--redact",
+  ]);
+  assert.equal(redacted.out.includes(key), false);
+  assert.match(redacted.out, /My key is \[redacted:openai_key\], keep it/);
+  assert.match(redacted.err, /^Replaced \d+ credentials: .*openai_key/);
+  const { code, out } = await purser(place, ["state", "import", "-", "--dry-run"], redacted.out);
+  assert.deepEqual([code, out.split("\n")[0]], [0, "Would restore session second of helper: 2 messages"]);
+});
+
+async function readUrl(server: Deno.ChildProcess): Promise<string> {
+  let said = "";
+  const decoder = new TextDecoder();
+  const reader = server.stderr.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error(`The server did not start: ${said}`);
+    said += decoder.decode(value, { stream: true });
+    const url = /answers at (http:\/\/\S+)/.exec(said)?.[1];
+    if (url) {
+      reader.releaseLock();
+      return url;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { fileURLToPath } from "node:url";
+import { readEnvironment } from "../../src/config.ts";
+
+const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+
+/** A machine of its own for the real CLI. */
+export interface Place extends AsyncDisposable {
+  folder: string;
+  env: Record<string, string>;
+}
+
+/** A machine on which Purser has never run. */
+export async function newPlace(): Promise<Place> {
+  const folder = await Deno.makeTempDir({ prefix: "purser_cli_" });
+  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const env = {
+    PATH,
+    HOME,
+    ...(DENO_DIR && { DENO_DIR }),
+    XDG_CONFIG_HOME: folder,
+    XDG_DATA_HOME: folder,
+    PURSER_DB: `${folder}/books.db`,
+  };
+  return { folder, env, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+}
+
+/** Starts the real CLI in a process of its own. */
+export function start(place: Place, args: string[], stdin: "piped" | "null" = "null"): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", CLI, ...args],
+    clearEnv: true,
+    env: place.env,
+    stdin,
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+/** Runs the real CLI to its end. */
+export async function purser(place: Place, args: string[], stdin?: string | Uint8Array<ArrayBuffer>) {
+  const child = start(place, args, stdin === undefined ? "null" : "piped");
+  if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
+  const { code, stdout, stderr } = await child.output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
