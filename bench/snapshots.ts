@@ -11,13 +11,17 @@ import { ms, ratio, report, timeInTurn } from "./measure.ts";
 const MESSAGES = Number(Deno.args[0] ?? 100_000);
 const RUNS = 5;
 
-const WORDS = "the budget of this run is spent before it ends, so the next call is not made and a “reason” is given".split(" ");
+const WORDS =
+  "the budget of this run is spent before it ends, so the next call is not made and a “reason” is given"
+    .split(" ");
 
 /** About a thousand bytes each: questions, answers with a tool call, and its result. */
 function makeMessages() {
   const text = (length: number, seed: number) => {
     let text = "";
-    for (let i = seed; text.length < length; i++) text += `${WORDS[(i * 7) % WORDS.length]}${i % 11 === 0 ? ".\n" : " "}`;
+    for (let i = seed; text.length < length; i++) {
+      text += `${WORDS[(i * 7) % WORDS.length]}${i % 11 === 0 ? ".\n" : " "}`;
+    }
     return text;
   };
   return Array.from({ length: MESSAGES }, (_, index) => {
@@ -31,8 +35,17 @@ function makeMessages() {
           ...common,
           role: "assistant",
           content: [
-            { type: "reasoning", text: text(300, index), providerOptions: { acme: { signature: "c2lnbmF0dXJl" } } },
-            { type: "tool-call", toolCallId, toolName: "search", input: { query: text(300, index), limit: index, exact: false } },
+            {
+              type: "reasoning",
+              text: text(300, index),
+              providerOptions: { acme: { signature: "c2lnbmF0dXJl" } },
+            },
+            {
+              type: "tool-call",
+              toolCallId,
+              toolName: "search",
+              input: { query: text(300, index), limit: index, exact: false },
+            },
           ],
         };
       case 2:
@@ -43,7 +56,15 @@ function makeMessages() {
             type: "tool-result",
             toolCallId,
             toolName: "search",
-            output: { type: "json", value: { hits: [{ title: text(200, index), score: index / 7 }, { title: text(400, index), score: 0.5 }] } },
+            output: {
+              type: "json",
+              value: {
+                hits: [{ title: text(200, index), score: index / 7 }, {
+                  title: text(400, index),
+                  score: 0.5,
+                }],
+              },
+            },
           }],
         };
       default:
@@ -77,7 +98,9 @@ const open = (durability: "full" | "normal") =>
   });
 
 async function* chunks() {
-  for (let start = 0; start < bytes.length; start += 256 * 1024) yield bytes.subarray(start, start + 256 * 1024);
+  for (let start = 0; start < bytes.length; start += 256 * 1024) {
+    yield bytes.subarray(start, start + 256 * 1024);
+  }
 }
 
 /** Rows as a program would write them that has no more to do than that: one transaction, one row a message. */
@@ -85,8 +108,12 @@ function insertBare(path: string): void {
   const connection = connectNatively(path);
   connection.exec("PRAGMA journal_mode = WAL");
   connection.exec("PRAGMA synchronous = FULL");
-  connection.exec("CREATE TABLE IF NOT EXISTS messages (session_id, position, message_id, created_at, content)");
-  const insert = connection.prepare("INSERT INTO messages VALUES (?, ?, ?, ?, ?)") as { run(...args: unknown[]): void };
+  connection.exec(
+    "CREATE TABLE IF NOT EXISTS messages (session_id, position, message_id, created_at, content)",
+  );
+  const insert = connection.prepare("INSERT INTO messages VALUES (?, ?, ?, ?, ?)") as {
+    run(...args: unknown[]): void;
+  };
   const { session_id, state } = JSON.parse(text) as typeof document;
   connection.exec("BEGIN IMMEDIATE");
   state.messages.forEach((message, position) =>
@@ -105,7 +132,9 @@ const restore = async (core: typeof full) => {
     // A session of its own each time: what is replaced would have to be swept too.
     let isFirst = true;
     for await (const chunk of chunks()) {
-      yield isFirst ? new TextEncoder().encode(new TextDecoder().decode(chunk).replace('"ses"', `"${id}"`)) : chunk;
+      yield isFirst
+        ? new TextEncoder().encode(new TextDecoder().decode(chunk).replace('"ses"', `"${id}"`))
+        : chunk;
       isFirst = false;
     }
   };

@@ -18,8 +18,8 @@ function blocks(document: string, language: string, heading?: string): string[] 
   ) => code!);
 }
 
-async function deno(args: string[], env: Record<string, string> = {}) {
-  const output = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1", ...env }, cwd: ROOT })
+async function deno(args: string[], env: Record<string, string> = {}, cwd: string | URL = ROOT) {
+  const output = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1", ...env }, cwd })
     .output();
   const text = new TextDecoder();
   return { code: output.code, stdout: text.decode(output.stdout), stderr: text.decode(output.stderr) };
@@ -56,6 +56,39 @@ Deno.test("the README's first steps work as they are written", () =>
     }
     assert.match(output, /391/);
     assert.match(output, /helper/);
+  }));
+
+Deno.test("the commands of the document on snapshots work as they are written", () =>
+  inDirectory(async (directory) => {
+    const lines = blocks(await readDocument("docs/snapshots.md"), "sh").join("").trim().split("\n");
+    let output = "";
+    for (const line of lines) {
+      const [program, ...args] = words(line);
+      assert.equal(program, "purser");
+      const { code, stdout, stderr } = await deno(
+        ["run", "-A", "--quiet", new URL("cli.ts", ROOT).href, ...args],
+        { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory },
+        directory,
+      );
+      assert.equal(code, 0, `${line}\n${stderr}`);
+      output += stdout;
+    }
+    assert.match(output, /Nothing was written\nRestored session ses_42 of helper: 4 messages/);
+    assert.match(output, /calculator says 414/);
+  }));
+
+Deno.test("the library example on snapshots runs", () =>
+  inDirectory(async (directory) => {
+    const [code] = blocks(await readDocument("docs/snapshots.md"), "ts");
+    const path = `${directory}/example.ts`;
+    await Deno.writeTextFile(
+      path,
+      code!.replaceAll('"./src/mod.ts"', JSON.stringify(new URL("src/mod.ts", ROOT).href)),
+    );
+    const config = new URL("deno.json", ROOT).pathname;
+    const result = await deno(["run", "-A", "--quiet", "--config", config, path], {}, directory);
+    assert.equal(result.code, 0, result.stderr);
+    assert.equal(result.stdout, "2 messages restored\n");
   }));
 
 Deno.test("the README names only tasks that exist, and each with its form for Node", async () => {

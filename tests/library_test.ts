@@ -4,7 +4,10 @@ import {
   openPurser,
   PurserError,
   type PurserOptions,
+  readSnapshot,
   type RunPart,
+  type Snapshot,
+  writeSnapshot,
 } from "../src/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -115,4 +118,79 @@ Deno.test("a budget's end is a BudgetExceededError with the details of SPEC.md",
   assert.equal(error.details.budget_usd, 0.0002);
   assert.ok(error.details.cost_usd_so_far >= 0.0002);
   await purser.close();
+});
+
+Deno.test("a session is exported, kept in a file, and restored by a program", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  try {
+    const here = await openPurser({ db: ":memory:", env: {}, environment: "here" });
+    await here.runAgent(ECHO, "Hello 🙂", { sessionId: "s1" });
+    const snapshot = await here.exportSession("echo", "s1", { tags: { a: "1" }, withEvents: true });
+    assert.deepEqual(
+      [
+        snapshot.schema_version,
+        snapshot.agent_id,
+        snapshot.source_environment,
+        snapshot.state.messages.length,
+      ],
+      [1, "echo", "here", 2],
+    );
+    assert.equal(snapshot.events!.length, snapshot.event_log_count);
+    for (const path of [`${directory}/s1.json`, `${directory}/s1.json.gz`]) {
+      await writeSnapshot(snapshot, path);
+      assert.deepEqual(await readSnapshot(path), snapshot);
+    }
+    assert.equal((await rejection(here.exportSession("other", "s1"))).code, "conflict");
+    assert.equal((await rejection(here.exportSession("echo", "none"))).code, "not_found");
+    await here.close();
+
+    const there = await openPurser({ db: ":memory:", env: {} });
+    const preview = await there.importSession(snapshot, { dryRun: true });
+    assert.deepEqual([preview.dry_run, preview.messages_restored], [true, 2]);
+    assert.equal((await rejection(there.exportSession("echo", "s1"))).code, "not_found");
+    assert.equal((await there.importSession(snapshot)).messages_restored, 2);
+    const again = await there.exportSession("echo", "s1");
+    assert.deepEqual(again.state.messages, snapshot.state.messages);
+    assert.deepEqual([again.agent, again.tags], [snapshot.agent, snapshot.tags]);
+    assert.equal((await there.runAgent(ECHO, "More", { sessionId: "s1" })).status, "completed");
+    await there.close();
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
+Deno.test("what is no snapshot is neither written nor restored, and every problem is told", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  try {
+    const purser = await openPurser({ db: ":memory:", env: {}, maxSnapshotBytes: 10_000 });
+    await purser.runAgent(ECHO, "Hello", { sessionId: "s1" });
+    const snapshot = await purser.exportSession("echo", "s1");
+    const wrong = { ...snapshot, tags: { a: 1 }, exported_at: "now" } as unknown as Snapshot;
+    for (const promise of [purser.importSession(wrong), writeSnapshot(wrong, `${directory}/wrong.json`)]) {
+      const { code, details } = await rejection(promise);
+      assert.equal(code, "invalid");
+      assert.deepEqual(details.issues.map(({ path }: { path: string }) => path), ["tags.a", "exported_at"]);
+    }
+    const changed = { ...snapshot, tags: { changed: "after the export" } };
+    assert.match(
+      (await rejection(purser.importSession(changed))).message,
+      /integrity: is not that of this document/,
+    );
+    // Written anew, it is a document of its own.
+    await writeSnapshot(changed, `${directory}/changed.json`);
+    assert.equal(
+      (await purser.importSession(await readSnapshot(`${directory}/changed.json`))).messages_restored,
+      2,
+    );
+    const large = {
+      ...changed,
+      state: { ...snapshot.state, messages: [{ role: "user", content: "x".repeat(10_000) }] },
+    };
+    delete large.integrity;
+    assert.equal((await rejection(purser.importSession(large as Snapshot))).code, "too_large");
+    assert.deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name), ["changed.json"]);
+    await purser.close();
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
 });
