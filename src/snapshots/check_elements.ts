@@ -1,4 +1,4 @@
-import type { Issues } from "./issues.ts";
+import { type Issues, shorten } from "./issues.ts";
 import { SnapshotMessage } from "./message.ts";
 import { SnapshotEvent } from "./snapshot.ts";
 
@@ -6,6 +6,8 @@ import { SnapshotEvent } from "./snapshot.ts";
 export class MessageCheck {
   /** The tool calls so far. */
   #calls = new Set<string>();
+  /** Set once a message could not be read: it may have had any call. */
+  #isBlind = false;
 
   constructor(private readonly issues: Issues) {}
 
@@ -19,13 +21,19 @@ export class MessageCheck {
     content.forEach((part, at) => {
       if (typeof part?.toolCallId !== "string") return;
       if (part.type === "tool-call") this.#calls.add(part.toolCallId);
-      else if (part.type === "tool-result" && !this.#calls.has(part.toolCallId)) {
+      else if (part.type === "tool-result" && !this.#calls.has(part.toolCallId) && !this.#isBlind) {
+        const id = JSON.stringify(shorten(part.toolCallId, 80));
         this.issues.add(
           [...place, "content", at, "toolCallId"],
-          `there is no tool call ${JSON.stringify(part.toolCallId)} before this result`,
+          `there is no tool call ${id} before this result`,
         );
       }
     });
+  }
+
+  /** Passes over a message that is no good JSON. */
+  skip(): void {
+    this.#isBlind = true;
   }
 }
 

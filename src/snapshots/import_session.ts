@@ -8,7 +8,7 @@ import type { SnapshotContext } from "./context.ts";
 import { extrasOf } from "./extras.ts";
 import { type Flip, flipGeneration, type NewState } from "./flip_generation.ts";
 import { readDocument, type ReadSnapshot } from "./read_document.ts";
-import type { SnapshotAgent, SnapshotHead } from "./snapshot.ts";
+import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "./snapshot.ts";
 import { openGeneration, type StagedGeneration, stageGeneration } from "./stage_generation.ts";
 import { removeGeneration, sweepGenerations } from "./sweep_generations.ts";
 
@@ -125,12 +125,17 @@ function newState(ctx: SnapshotContext, { head, messageCount, eventCount }: Read
       status: head.state.status,
       event_log_count: head.event_log_count,
       events_imported: eventCount,
-      ...(head.state.token_usage && { token_usage: head.state.token_usage }),
+      ...(head.state.token_usage && { token_usage: knownUsage(head.state.token_usage) }),
       ...(head.integrity && { integrity: head.integrity }),
     },
     extras: extrasOf(head),
     agent: head.agent && toDefinition(head.agent_id, head.agent),
   };
+}
+
+/** The figures, without what else a file may have put beside them: this goes into the event log for good. */
+function knownUsage(usage: NonNullable<SnapshotHead["state"]["token_usage"]>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(usage).filter(([key]) => key in TokenUsage.shape));
 }
 
 function toDefinition(agentId: string, agent: SnapshotAgent): AgentDefinition {

@@ -9,6 +9,8 @@ export interface Issue {
 
 /** So many are told one by one; of the others only the number. */
 const MAX_TOLD = 100;
+/** After so many, reading on tells nothing more. */
+const MAX_COUNTED = 100_000;
 
 /** What a schema says is wrong. */
 interface SchemaIssue {
@@ -31,8 +33,12 @@ export class Issues {
 
   add(path: readonly PropertyKey[] | string, message: string): void {
     this.#count++;
+    if (this.#count >= MAX_COUNTED) this.throwIfAny();
     if (this.#told.length >= MAX_TOLD) return;
-    this.#told.push({ path: (typeof path === "string" ? path : formatPath(path)).toWellFormed(), message });
+    this.#told.push({
+      path: shorten(typeof path === "string" ? path : formatPath(path), 200),
+      message: shorten(message, 400),
+    });
   }
 
   /** Adds what a schema found, under the place of the value in the document. */
@@ -71,4 +77,9 @@ function flatten(issue: SchemaIssue): readonly SchemaIssue[] {
 /** How far into the value an alternative came. One whose kind did not even match came less far. */
 function depth(issues: readonly SchemaIssue[]): number {
   return Math.min(...issues.map(({ path, note }) => path.length - (note === undefined ? 0 : 0.5)));
+}
+
+/** A problem must not be as large as the document, nor hold half a character of it. */
+export function shorten(text: string, length: number): string {
+  return (text.length > length ? `${text.slice(0, length)}…` : text).toWellFormed();
 }

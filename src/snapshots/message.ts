@@ -7,14 +7,15 @@ import { z } from "zod";
 
 /** A time in UTC, as RFC 3339 has it. */
 export const UtcTime = z.string().regex(
-  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|\+00:00)$/,
+  /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?(Z|\+00:00)$/,
   { error: "must be an ISO 8601 time in UTC, such as 2026-11-21T09:30:00.000Z", abort: true },
 ).refine(isRealTime, "is no time that exists").meta({ format: "date-time" });
 
 /** JavaScript takes the 30th of February for the 2nd of March. */
 function isRealTime(text: string): boolean {
   const ms = Date.parse(text);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, 10) === text.slice(0, 10);
+  if (Number.isNaN(ms)) return false;
+  return Number(text.slice(8, 10)) <= 28 || new Date(ms).toISOString().slice(0, 10) === text.slice(0, 10);
 }
 
 const providerOptions = z.record(z.string(), z.looseObject({})).optional();
@@ -49,8 +50,8 @@ const ReasoningFilePart = z.looseObject({
 }).meta({ id: "ReasoningFilePart" });
 const ToolCallPart = z.looseObject({
   type: z.literal("tool-call"),
-  toolCallId: z.string().min(1),
-  toolName: z.string().min(1),
+  toolCallId: z.string(),
+  toolName: z.string(),
   input: z.unknown(),
   providerExecuted: z.boolean().optional(),
   providerOptions,
@@ -58,19 +59,19 @@ const ToolCallPart = z.looseObject({
 const ToolOutput = z.looseObject({ type: z.string().min(1), providerOptions });
 const ToolResultPart = z.looseObject({
   type: z.literal("tool-result"),
-  toolCallId: z.string().min(1),
-  toolName: z.string().min(1),
+  toolCallId: z.string(),
+  toolName: z.string(),
   output: ToolOutput,
   providerOptions,
 }).meta({ id: "ToolResultPart" });
 const ToolApprovalRequest = z.looseObject({
   type: z.literal("tool-approval-request"),
-  approvalId: z.string().min(1),
-  toolCallId: z.string().min(1),
+  approvalId: z.string(),
+  toolCallId: z.string(),
 }).meta({ id: "ToolApprovalRequest" });
 const ToolApprovalResponse = z.looseObject({
   type: z.literal("tool-approval-response"),
-  approvalId: z.string().min(1),
+  approvalId: z.string(),
   approved: z.boolean(),
 }).meta({ id: "ToolApprovalResponse" });
 

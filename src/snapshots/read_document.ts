@@ -33,6 +33,8 @@ type Json = Record<string, unknown>;
 const ARRAYS = [["state", "messages"], ["events"]];
 /** A message or an event of a session may be as deep as the session lets it; a file adds its own levels. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 10;
+/** Stands in the spool for an element that is no good JSON, and has been told of. */
+const UNREADABLE = "";
 const MAX_MEMBERS = 10_000;
 const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
 
@@ -89,9 +91,8 @@ class DocumentReader {
   async finish(): Promise<ReadSnapshot> {
     const issues = this.#issues;
     const version = this.#checkVersion();
-    if (version === undefined) issues.throwIfAny();
     const from = version ?? this.format.version;
-    const head = upgrade(this.format, from, "head", this.#head);
+    const head = upgrade(this.format, from, "head", this.#head) as Json;
     this.#checkHead(head);
     const messages = () => this.#upgradePages("message", this.#messages, from);
     const events = () => this.#upgradePages("event", this.#events, from);
@@ -115,6 +116,10 @@ class DocumentReader {
   }
 
   #take(part: DocumentPart): Promise<void> | void {
+    const name = part.path.at(-1)!;
+    if (part.kind !== "element" && !name.isWellFormed()) {
+      this.#issues.add(part.path, "has a lone surrogate in its name");
+    }
     if (part.kind === "open") return this.#put(part.path, part.type === "array" ? [] : {});
     const place = part.kind === "element" ? [...part.path, part.index] : part.path;
     const read = this.#parse(part.text, part.keyCount, place);
@@ -127,9 +132,14 @@ class DocumentReader {
     const isMessage = part.path.length === 2;
     const isKnown = this.#head.schema_version === this.format.version;
     if (!isKnown) this.#deferred[isMessage ? "messages" : "events"] = true;
-    else if (read && isMessage) this.#messageCheck.check(part.index, read.value);
+    else if (isMessage) this.#checkMessage(part.index, read?.canonical, read?.value);
     else if (read) checkEvent(this.#issues, part.index, read.value);
-    return (isMessage ? this.#messages : this.#events).add(read?.canonical ?? "null");
+    return (isMessage ? this.#messages : this.#events).add(read?.canonical ?? UNREADABLE);
+  }
+
+  #checkMessage(index: number, text: string | undefined, value: unknown): void {
+    if (text === undefined || text === UNREADABLE) this.#messageCheck.skip();
+    else this.#messageCheck.check(index, value);
   }
 
   /** The fields beside the lists are held in memory, and kept with the session. */
@@ -201,7 +211,9 @@ class DocumentReader {
       }
     }
     for (const key of ["agent_id", "name"] as const) {
-      if (typeof agent?.[key] === "string" && agent[key] !== head.agent_id) {
+      if (
+        typeof agent?.[key] === "string" && typeof head.agent_id === "string" && agent[key] !== head.agent_id
+      ) {
         this.#issues.add(["agent", key], "is not the snapshot's agent_id");
       }
     }
@@ -210,14 +222,19 @@ class DocumentReader {
   async #checkMessages(pages: ElementPages): Promise<void> {
     let index = 0;
     for await (const page of pages) {
-      for (const text of page) this.#messageCheck.check(index++, JSON.parse(text));
+      for (const text of page) {
+        this.#checkMessage(index++, text, text === UNREADABLE ? undefined : JSON.parse(text));
+      }
     }
   }
 
   async #checkEvents(pages: ElementPages): Promise<void> {
     let index = 0;
     for await (const page of pages) {
-      for (const text of page) checkEvent(this.#issues, index++, JSON.parse(text));
+      for (const text of page) {
+        if (text !== UNREADABLE) checkEvent(this.#issues, index, JSON.parse(text));
+        index++;
+      }
     }
   }
 
@@ -238,7 +255,9 @@ class DocumentReader {
     for await (const page of spool.pages()) {
       yield from === this.format.version
         ? page
-        : page.map((text) => toCanonicalText(upgrade(this.format, from, part, JSON.parse(text))));
+        : page.map((text) =>
+          text === UNREADABLE ? text : toCanonicalText(upgrade(this.format, from, part, JSON.parse(text)))
+        );
     }
   }
 }

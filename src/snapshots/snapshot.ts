@@ -14,7 +14,7 @@ const agentName = z.string().regex(
 const count = z.int().nonnegative();
 
 /** What a session's calls had cost in the environment of the snapshot. */
-const TokenUsage = z.looseObject({
+export const TokenUsage = z.looseObject({
   input_tokens: count,
   output_tokens: count,
   total_tokens: count,

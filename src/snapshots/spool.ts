@@ -23,6 +23,7 @@ export function createSpool({ memoryCharacters = MEMORY_CHARACTERS } = {}): Spoo
   let characters = 0;
   let count = 0;
   let file: Deno.FsFile | undefined;
+  let finished: Promise<void> | undefined;
   const flush = async () => {
     file ??= await openTemporaryFile();
     const bytes = new TextEncoder().encode(lines.join("\n") + "\n");
@@ -45,7 +46,7 @@ export function createSpool({ memoryCharacters = MEMORY_CHARACTERS } = {}): Spoo
         if (lines.length > 0) yield lines;
         return;
       }
-      if (lines.length > 0) await flush();
+      await (finished ??= lines.length > 0 ? flush() : Promise.resolve());
       yield* readPages(file);
     },
     // deno-lint-ignore require-await -- the interface's
@@ -76,14 +77,19 @@ async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
   for (let written = 0; written < bytes.length;) written += await file.write(bytes.subarray(written));
 }
 
+/** Reads from the start; every reader has a place of its own in the file. */
+// deno-lint-ignore require-await -- what reads it awaits
 async function* readPages(file: Deno.FsFile): AsyncGenerator<string[]> {
-  await file.seek(0, Deno.SeekMode.Start);
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(READ_BYTES);
+  let position = 0;
   let unfinished: string[] = [];
   for (;;) {
-    const read = await file.read(buffer);
+    // In one go: between two calls another reader would move the file's only place.
+    file.seekSync(position, Deno.SeekMode.Start);
+    const read = file.readSync(buffer);
     if (read === null) return;
+    position += read;
     const text = decoder.decode(buffer.subarray(0, read), { stream: true });
     const end = text.lastIndexOf("\n");
     if (end === -1) {

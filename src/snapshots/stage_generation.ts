@@ -16,7 +16,6 @@ export interface StagedGeneration {
 /** A commit of staging holds the database only for a moment. */
 const COMMIT_ROWS = 1_000;
 const COMMIT_CHARACTERS = 1024 * 1024;
-const LARGE_CHARACTERS = 256 * 1024;
 
 const NOW = LEASE_NOW.replace("?", "?3");
 // Past every number that was ever in use for the session, so that no other's rows are among them.
@@ -32,16 +31,39 @@ export const IS_STAGED =
 
 const KEEP_ALIVE = `UPDATE loose_generations SET since = ${LEASE_NOW.replace("?", "?4")}
 WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3`;
-const ADD_MESSAGES =
-  `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
-SELECT ?1, ?2, ?4 + key, value ->> 0, value ->> 1, value ->> 2, 1 FROM json_each(?5) WHERE ${IS_STAGED}`;
-const ADD_LARGE_MESSAGE =
-  `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
-SELECT ?1, ?2, ?4, ?5, ?6, ?7, 1 WHERE ${IS_STAGED}`;
-const ADD_EVENTS = `INSERT INTO imported_events (session_id, generation, position, content)
-SELECT ?1, ?2, 1 + ?4 + key, value ->> 0 FROM json_each(?5) WHERE ${IS_STAGED}`;
-const ADD_LARGE_EVENT = `INSERT INTO imported_events (session_id, generation, position, content)
-SELECT ?1, ?2, 1 + ?4, ?5 WHERE ${IS_STAGED}`;
+/** So many rows go into one statement; what is left over goes row by row. */
+const ROWS_PER_STATEMENT = 32;
+
+/** Adds rows while the generation is still being staged. */
+interface AddRows {
+  one: string;
+  many: string;
+}
+
+const ADD_MESSAGES = addRows(
+  4,
+  (values) =>
+    `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
+SELECT ?1, ?2, column1, column2, column3, column4, 1 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
+);
+const ADD_EVENTS = addRows(
+  2,
+  (values) =>
+    `INSERT INTO imported_events (session_id, generation, position, content)
+SELECT ?1, ?2, 1 + column1, column2 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
+);
+
+function addRows(columns: number, write: (values: string) => string): AddRows {
+  return { one: write(places(1, columns)), many: write(places(ROWS_PER_STATEMENT, columns)) };
+}
+
+/** Places for rows of values, which come after the three of the key. */
+function places(rows: number, columns: number): string {
+  return Array.from({ length: rows }, (_, row) => {
+    const numbers = Array.from({ length: columns }, (_, column) => `?${4 + row * columns + column}`);
+    return `(${numbers.join(", ")})`;
+  }).join(", ");
+}
 
 /** Takes a number for the generation that an import is about to stage. */
 export async function openGeneration(
@@ -63,25 +85,8 @@ export async function stageGeneration(
   snapshot: ReadSnapshot,
 ): Promise<void> {
   const { exported_at: exportedAt, source_environment: source } = snapshot.head;
-  await stage(ctx, staged, snapshot.messages(), {
-    many: ADD_MESSAGES,
-    large: ADD_LARGE_MESSAGE,
-    toRow: (text) => toMessageRow(ctx, text, exportedAt),
-  });
-  await stage(ctx, staged, snapshot.events(), {
-    many: ADD_EVENTS,
-    large: ADD_LARGE_EVENT,
-    toRow: (text) => [markImported(text, source)],
-  });
-}
-
-/** How one kind of element is written. */
-interface Writing {
-  /** Rows of a JSON array, from a position on. */
-  many: string;
-  /** One row by itself: as part of an array it would be escaped once more, past what a server takes. */
-  large: string;
-  toRow: (text: string) => SqlValue[];
+  await stage(ctx, staged, snapshot.messages(), ADD_MESSAGES, (text) => toMessageRow(ctx, text, exportedAt));
+  await stage(ctx, staged, snapshot.events(), ADD_EVENTS, (text) => [markImported(text, source)]);
 }
 
 /** Elements in commits of bounded size. */
@@ -89,40 +94,43 @@ async function stage(
   ctx: SnapshotContext,
   { sessionId, generation, importId }: StagedGeneration,
   pages: ElementPages,
-  { many, large, toRow }: Writing,
+  add: AddRows,
+  toRow: (text: string) => SqlValue[],
 ): Promise<void> {
   const key = [sessionId, generation, importId];
+  const isShared = ctx.store.kind === "remote";
   let position = 0;
   let rows: SqlValue[][] = [];
   let characters = 0;
-  const commit = async (statement: Statement, count: number) => {
-    position += count;
-    const isShared = ctx.store.kind === "remote";
-    await ctx.store.write(
-      isShared ? [statement, { sql: KEEP_ALIVE, args: [...key, leaseNow(ctx)] }] : [statement],
-    );
-  };
-  const commitRows = async () => {
-    const args = [...key, position, JSON.stringify(rows)];
-    const count = rows.length;
+  const commit = async () => {
+    const statements = addAll(add, key, rows);
+    if (isShared) statements.push({ sql: KEEP_ALIVE, args: [...key, leaseNow(ctx)] });
     rows = [];
     characters = 0;
-    if (count > 0) await commit({ sql: many, args }, count);
+    await ctx.store.write(statements);
   };
   for await (const page of pages) {
     for (const text of page) {
-      const row = toRow(text);
-      if (text.length > LARGE_CHARACTERS) {
-        await commitRows();
-        await commit({ sql: large, args: [...key, position, ...row] }, 1);
-        continue;
-      }
-      rows.push(row);
+      rows.push([position++, ...toRow(text)]);
       characters += text.length;
-      if (rows.length >= COMMIT_ROWS || characters >= COMMIT_CHARACTERS) await commitRows();
+      if (rows.length >= COMMIT_ROWS || characters >= COMMIT_CHARACTERS) await commit();
     }
   }
-  await commitRows();
+  if (rows.length > 0) await commit();
+}
+
+function addAll(add: AddRows, key: readonly SqlValue[], rows: readonly SqlValue[][]): Statement[] {
+  const statements: Statement[] = [];
+  for (let start = 0; start < rows.length;) {
+    const isMany = rows.length - start >= ROWS_PER_STATEMENT;
+    const count = isMany ? ROWS_PER_STATEMENT : 1;
+    statements.push({
+      sql: isMany ? add.many : add.one,
+      args: [...key, ...rows.slice(start, start + count).flat()],
+    });
+    start += count;
+  }
+  return statements;
 }
 
 /** A message without an id or a time gets one: the time of the export, which is the last it can be of. */

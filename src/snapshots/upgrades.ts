@@ -27,14 +27,15 @@ export interface Format {
  */
 export const FORMAT: Format = { version: SCHEMA_VERSION, head: Snapshot, upgrades: [] };
 
-/** Runs one part of a document through every step from its version on. */
+/** Runs one part of a document through every step from its version on. What is no object is for the schema to refuse. */
 export function upgrade(
   { upgrades }: Format,
   from: number,
   part: "head" | "message" | "event",
-  value: Record<string, unknown>,
-): Record<string, unknown> {
-  let upgraded = value;
+  value: unknown,
+): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  let upgraded = value as Record<string, unknown>;
   for (const step of upgrades) {
     if (step.from < from) continue;
     upgraded = step[part]?.(upgraded) ?? upgraded;

@@ -234,7 +234,11 @@ function fileNameOf(agentId: string, sessionId: string): string {
 }
 
 function readDryRun(c: Context): boolean {
-  const query = restore.request.query.safeParse(c.req.query());
+  // One that is given twice stays a list, and is refused: it is not clear which is meant.
+  const given = Object.entries(c.req.queries()).map((
+    [key, values],
+  ) => [key, values.length > 1 ? values : values[0]]);
+  const query = restore.request.query.safeParse(Object.fromEntries(given));
   if (!query.success) throw invalidRequest(query.error, "the request");
   return query.data.dry_run === "true";
 }

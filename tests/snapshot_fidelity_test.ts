@@ -1,0 +1,499 @@
+import assert from "node:assert/strict";
+import type { LanguageModelV4, LanguageModelV4Content } from "@ai-sdk/provider";
+import fc from "fast-check";
+import { z } from "zod";
+import { AGENT_DEFAULTS, type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
+import { bookCall } from "../src/booking/mod.ts";
+import { toIso } from "../src/clock.ts";
+import { type NewMessage, newMessage } from "../src/sessions/mod.ts";
+import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";
+import { listImportedEvents } from "../src/snapshots/mod.ts";
+import { beginRun, createBooking } from "./harness/booking.ts";
+import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
+import { modelCall } from "./harness/model_calls.ts";
+import { seededRandom } from "./harness/random.ts";
+import {
+  anySnapshot,
+  exportText,
+  fullSnapshot,
+  type LooseDocument,
+  restore,
+  sealedText,
+  snapshotOf,
+  type TestSnapshots,
+  withSnapshots,
+} from "./harness/snapshots.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+const RUNS: Record<DatabaseKind["name"], number> = { file: 15, memory: 50, sqld: 5 };
+
+/** A way to write JSON that is not ours. */
+const spelling = fc.record({
+  seed: fc.nat(),
+  gap: fc.constantFrom("", " ", "\r\n\t"),
+  isEscaped: fc.boolean(),
+  hasFractions: fc.boolean(),
+});
+type Spelling = typeof spelling extends fc.Arbitrary<infer T> ? T : never;
+
+/** A value as JSON with its members in any order. */
+function spell(value: unknown, { seed, gap, isEscaped, hasFractions }: Spelling): string {
+  const random = seededRandom(seed);
+  const escapeUnit = (unit: string) => "\\u" + unit.charCodeAt(0).toString(16).padStart(4, "0");
+  const quote = (text: string) =>
+    isEscaped ? `"${text.split("").map(escapeUnit).join("")}"` : JSON.stringify(text);
+  const write = (item: unknown): string => {
+    if (typeof item === "string") return quote(item);
+    if (Object.is(item, -0)) return hasFractions ? "-0.0e0" : "-0";
+    if (Number.isSafeInteger(item) && hasFractions) return `${item}.0`;
+    if (typeof item !== "object" || item === null) return JSON.stringify(item);
+    if (Array.isArray(item)) return `[${gap}${item.map(write).join(`${gap},${gap}`)}${gap}]`;
+    const entries = Object.entries(item).map((entry) => ({ entry, at: random() })).sort((a, b) =>
+      a.at - b.at
+    );
+    const members = entries.map(({ entry: [key, member] }) => `${quote(key)}${gap}:${gap}${write(member)}`);
+    return `{${gap}${members.join(`${gap},${gap}`)}${gap}}`;
+  };
+  return write(value);
+}
+
+/** A value as JSON has it: there, -0 is 0 (RFC 8785). */
+const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value));
+
+/** What of a document is the session's, wherever it was exported. */
+function lasting(document: LooseDocument): LooseDocument {
+  const {
+    exported_at: _exportedAt,
+    source_environment: _source,
+    event_log_count: _count,
+    events: _events,
+    integrity: _integrity,
+    ...rest
+  } = plain(document);
+  const { token_usage: _usage, ...state } = rest.state;
+  return { ...rest, state };
+}
+
+/** What a document has become once it was restored; messages without an id have got one. */
+function restored(document: LooseDocument, exported: LooseDocument): LooseDocument {
+  const expected = lasting(document);
+  if (expected.state.status === "running") expected.state.status = "interrupted";
+  expected.state.messages = expected.state.messages.map((message: LooseDocument, index: number) => ({
+    id: exported.state.messages[index]?.id,
+    created_at: toIso(Date.parse(document.exported_at)),
+    ...message,
+  }));
+  return expected;
+}
+
+async function exportOf(ctx: TestSnapshots, sessionId: string, withEvents = false): Promise<LooseDocument> {
+  const text = await exportText(ctx, { sessionId, withEvents });
+  const document = JSON.parse(text);
+  assert.equal(text, sealedText(document), "it is not canonical, or its integrity is wrong");
+  return document;
+}
+
+/** The same document for a session and an agent of its own. */
+function named(document: LooseDocument, name: string): LooseDocument {
+  const agent = document.agent && { ...document.agent, agent_id: name, name };
+  return { ...document, agent_id: name, session_id: name, ...(agent && { agent }) };
+}
+
+for (const kind of databaseKinds()) {
+  const { name, ignore } = kind;
+  const test = (sentence: string, body: (ctx: TestSnapshots) => Promise<void>): void => {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        const clock = eagerClock();
+        const booking = await createBooking(await database.open({ clock }), { clock });
+        await body(withSnapshots(booking, { maxSnapshotBytes: 64 * 1024 * 1024 }));
+      },
+    });
+  };
+  const check = (property: (document: LooseDocument, spelling: Spelling) => Promise<void>): Promise<void> =>
+    fc.assert(fc.asyncProperty(anySnapshot, spelling, property), {
+      numRuns: RUNS[name],
+      // To shrink is to restore hundreds of documents more.
+      ...(name === "sqld" ? { endOnFailure: true } : { interruptAfterTimeLimit: 15_000 }),
+    });
+
+  test("whatever is restored comes out again as it went in, and once more the same", async (ctx) => {
+    let count = 0;
+    await check(async (generated, style) => {
+      const id = `s${count++}`;
+      const document = named(generated, id);
+      await restore(ctx, spell(document, style));
+      const first = await exportOf(ctx, id);
+      assert.deepEqual(lasting(first), restored(document, first));
+      for (const { id } of first.state.messages) assert.ok(typeof id === "string" && id !== "");
+      assert.deepEqual(await listMessages(ctx, id), first.state.messages);
+      assert.deepEqual([first.source_environment, first.event_log_count, first.events], [
+        "test",
+        2,
+        undefined,
+      ]);
+      await restore(ctx, JSON.stringify(first));
+      const second = await exportOf(ctx, id);
+      assert.deepEqual(lasting(second), lasting(first));
+      assert.equal(second.event_log_count, 3);
+    });
+  });
+
+  test("a history that is restored comes out as it went in, marked with where it is from", async (ctx) => {
+    let count = 0;
+    await check(async (generated, style) => {
+      const id = `s${count++}`;
+      const document = named(generated, id);
+      const { events = [], source_environment: source } = document;
+      const { events_imported } = await restore(ctx, spell(document, style));
+      assert.equal(events_imported, events.length);
+      const marked = plain(events).map((event: object) => ({ imported_from: source, ...event }));
+      const first = await exportOf(ctx, id, true);
+      assert.deepEqual(first.events.slice(0, events.length), marked);
+      const own = await ownEvents(ctx, id);
+      assert.deepEqual(first.events.slice(events.length), own);
+      assert.equal(first.event_log_count, own.length);
+      const listed = await listImportedEvents(ctx, { sessionId: id, after: 0, limit: 1_000 });
+      assert.deepEqual(
+        listed,
+        marked.map((event: object, index: number) => ({ ...event, position: index + 1 })),
+      );
+
+      const elsewhere = { ...ctx, environment: "elsewhere" };
+      await restore(elsewhere, JSON.stringify(first));
+      const second = await exportOf(elsewhere, id, true);
+      const hop = [...marked, ...own.map((event) => ({ ...event, imported_from: "test" }))];
+      assert.deepEqual(second.events, [...hop, ...await ownEvents(ctx, id)]);
+      assert.deepEqual([second.source_environment, second.event_log_count], ["elsewhere", 3]);
+    });
+  });
+
+  test("a long session of small, large and huge messages comes out as it went in", async (ctx) => {
+    const huge = "x😀\u0000é\u2028".repeat(120_000);
+    const messages = Array.from({ length: 700 }, (_, index) => ({
+      id: `msg_${index}`,
+      created_at: "2026-11-20T08:00:00.000Z",
+      role: index % 2 ? "assistant" : "user",
+      content: index === 600 ? huge : index % 100 === 0 ? "ß".repeat(300_000) : `${index}`,
+    }));
+    const event = fullSnapshot().events[0];
+    const events = Array.from({ length: 700 }, (_, seq) => ({
+      ...event,
+      seq,
+      payload: { text: seq % 200 === 0 ? "é".repeat(100_000) : "" },
+    }));
+    const document = snapshotOf({ events }, { messages });
+    await restore(ctx, document);
+    const exported = await exportOf(ctx, "ses", true);
+    assert.deepEqual(lasting(exported), restored(document, exported));
+    assert.deepEqual(
+      exported.events.slice(0, events.length),
+      events.map((one) => ({ ...one, imported_from: "production" })),
+    );
+    assert.deepEqual(await listMessages(ctx, "ses"), messages);
+  });
+
+  test("messages that are taken one by one are taken side by side", async (ctx) => {
+    // 3 MB each in UTF-8: a libSQL server takes 5 MB at once.
+    const messages = Array.from({ length: 3 }, () => ({ role: "user", content: "漢".repeat(1_000_000) }));
+    await restore(ctx, snapshotOf({}, { messages: messages.slice(1, 2) }));
+    await restore(ctx, snapshotOf({}, { messages }));
+    assert.equal((await listMessages(ctx, "ses")).length, 3);
+  });
+
+  test("messages of every kind that a run keeps come out as a document that is taken again", async (ctx) => {
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    const add = (messages: NewMessage[]) =>
+      bookCall(ctx, {
+        place,
+        call: modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() }),
+        progress: { events: [], messages },
+      });
+    for (const message of runMessages()) await add([newMessage(ctx.ids, ctx.clock.now(), message)]);
+    for (const withEvents of [false, true]) {
+      const first = await exportOf(ctx, "ses", withEvents);
+      const copy = named(first, `copy-${withEvents}`);
+      delete copy.integrity;
+      await restore(ctx, copy);
+      const second = await exportOf(ctx, copy.session_id);
+      assert.deepEqual(second.state.messages, first.state.messages);
+    }
+  });
+}
+
+/** The log of this environment as a snapshot has it. */
+async function ownEvents(ctx: TestSnapshots, sessionId: string): Promise<LooseDocument[]> {
+  const events = await listSessionEvents(ctx, { sessionId, after: 0, limit: 1_000 });
+  return events.map(({ event_id: _eventId, ...event }) => event);
+}
+
+function nest(depth: number, value: unknown = 1): unknown {
+  let nested = value;
+  for (let i = 0; i < depth; i++) nested = i % 2 ? [nested] : { "[{": nested };
+  return nested;
+}
+
+/** Messages as the AI SDK gives them, with what JSON has no word for. */
+function runMessages(): { role: string; content: unknown; [field: string]: unknown }[] {
+  const proto = JSON.parse('{"__proto__":{"__proto__":1},"a":{"__proto__":"x"}}');
+  const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+  const half = "a\ud800b\udfff";
+  const values = [
+    proto,
+    nest(2_000),
+    nest(500),
+    nest(498, half),
+    { [half]: half, at: new Date(0), none: undefined, bytes, nan: NaN, far: -Infinity, zero: -0 },
+    [undefined, () => 1, Symbol("x"), new Map([[1, 2]]), new Set([1])],
+    "__proto__",
+    '"__proto__"',
+    "\\ud800",
+    Buffer.from("buffer"),
+    new URL("https://a.example/b"),
+    undefined,
+    null,
+  ];
+  const url = new URL("data:,x");
+  const calls = values.map((input, index) => ({
+    type: "tool-call",
+    toolCallId: `call_${index}`,
+    toolName: "t",
+    input: input ?? null,
+    providerOptions: { google: { thoughtSignature: half, proto } },
+  }));
+  const outputs = [
+    (value: unknown) => ({ type: "json", value: value ?? null }),
+    (value: unknown) => ({ type: "error-json", value: value ?? null }),
+    (value: unknown) => ({
+      type: "content",
+      value: [{ type: "media", data: value }, { type: "text", text: half }],
+    }),
+  ];
+  return [
+    { role: "user", content: half },
+    {
+      role: "user",
+      content: [
+        { type: "image", image: bytes, mediaType: "image/png" },
+        { type: "image", image: url },
+        { type: "image", image: bytes.buffer },
+        { type: "file", data: Buffer.from(bytes), mediaType: "a/b", filename: half },
+        { type: "file", data: { type: "data", data: bytes }, mediaType: "a/b" },
+        { type: "file", data: { type: "url", url }, mediaType: "a/b" },
+      ],
+    },
+    {
+      role: "assistant",
+      content: [
+        {
+          type: "reasoning",
+          text: half,
+          providerOptions: { anthropic: { signature: half, at: new Date(0) } },
+        },
+        { type: "reasoning-file", data: bytes, mediaType: "image/png" },
+        { type: "custom", kind: "a.b", value: proto },
+        { type: "text", text: half, providerOptions: undefined },
+      ],
+    },
+    ...outputs.flatMap((output, turn) => [
+      {
+        role: "assistant",
+        content: calls.map((call) => ({ ...call, toolCallId: `${turn}/${call.toolCallId}` })),
+      },
+      {
+        role: "tool",
+        content: calls.map(({ toolCallId, toolName }, index) => ({
+          type: "tool-result",
+          toolCallId: `${turn}/${toolCallId}`,
+          toolName,
+          output: output(values[index]),
+        })),
+      },
+    ]),
+    { role: "assistant", content: [], providerOptions: { a: proto }, [half]: half },
+  ];
+}
+
+/** Exports a session, and restores it into an empty environment; it has to be there what it was here. */
+async function move({ core }: TestPurser, sessionId: string): Promise<void> {
+  const text = await exportText(core, { sessionId, withEvents: true });
+  const document = JSON.parse(text);
+  assert.equal(text, sealedText(document));
+  await using other = await openTestPurser({ config: { environment: "other" } });
+  await restore(other.core, text);
+  const arrived = JSON.parse(await exportText(other.core, { sessionId }));
+  assert.deepEqual(lasting(arrived), lasting(document));
+}
+
+const OUTPUTS: Record<string, unknown> = {
+  proto: JSON.parse('{"__proto__":1,"a":[{"__proto__":{}}]}'),
+  deep: nest(2_000),
+  halves: { "\ud800": "\udfff", text: "a\ud83d" },
+  bytes: new Uint8Array([0, 255]),
+  date: new Date(0),
+  nothing: undefined,
+  none: null,
+  numbers: [NaN, Infinity, -0, 5e-324, 2 ** 53],
+  big: 10n ** 30n,
+  map: new Map([[1, 2]]),
+  text: "\0\u2028",
+};
+
+/** A model that says what it is told to, call by call. */
+function scriptedModel(...answers: LanguageModelV4Content[][]): LanguageModelV4 {
+  const usage = {
+    inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 1, text: 1, reasoning: 0 },
+  };
+  const model = {
+    specificationVersion: "v4" as const,
+    provider: "local",
+    modelId: "scripted",
+    supportedUrls: {},
+    doGenerate: () => {
+      const content = answers.shift() ?? [{ type: "text" as const, text: "done" }];
+      const reason = content.some(({ type }) => type === "tool-call")
+        ? "tool-calls" as const
+        : "stop" as const;
+      return Promise.resolve({
+        content,
+        usage,
+        warnings: [],
+        finishReason: { unified: reason, raw: reason },
+      });
+    },
+    doStream: () => Promise.reject(new Error("this model does not stream")),
+  };
+  return model;
+}
+
+const callOf = (toolCallId: string, toolName: string, input = "{}"): LanguageModelV4Content => ({
+  type: "tool-call",
+  toolCallId,
+  toolName,
+  input,
+});
+
+for (const [name, output] of Object.entries(OUTPUTS)) {
+  Deno.test(`a session whose tool returned ${name} can be moved elsewhere`, async () => {
+    const tool = { description: "", inputSchema: z.object({}), execute: () => output };
+    const failing = { ...tool, execute: () => Promise.reject(output) };
+    const model = scriptedModel([callOf("c1", "good"), callOf("c2", "bad")]);
+    await using purser = await openTestPurser({ models: { m: model }, tools: { good: tool, bad: failing } });
+    await purser.run({ model: "m", tools: ["good", "bad"] }, "Hello", { sessionId: "ses" }).catch(() => {});
+    await move(purser, "ses");
+  });
+}
+
+const DEEP = JSON.stringify(nest(2_000));
+const ANSWERS: Record<string, LanguageModelV4Content[]> = {
+  "parts of every kind": [
+    { type: "reasoning", text: "a\ud800", providerMetadata: { anthropic: { signature: "c2ln\udfff" } } },
+    { type: "reasoning-file", mediaType: "image/png", data: { type: "data", data: new Uint8Array([1, 2]) } },
+    { type: "file", mediaType: "image/png", data: { type: "data", data: new Uint8Array([0, 255]) } },
+    { type: "file", mediaType: "a/b", data: { type: "url", url: new URL("https://a.example/") } },
+    { type: "source", sourceType: "url", id: "1", url: "https://a.example/", title: "\ud800" },
+    { type: "custom", kind: "a.b", providerMetadata: { a: JSON.parse('{"__proto__":1}') } },
+    callOf("c1", "good"),
+  ],
+  "odd texts": [{ type: "text", text: "\0\ud800" }, { type: "text", text: "" }],
+  "nothing": [],
+  "odd keys": [callOf("c1", "good", '{"__proto__":1,"\\ud800":"\\udfff"}')],
+  "deep input": [callOf("c1", "good", `{"deep":${DEEP}}`)],
+  "half a surrogate as an id": [callOf("c\ud800", "good")],
+  "one id twice": [callOf("c1", "good"), callOf("c1", "good")],
+  "input that is no object": [callOf("c1", "good", "[1]"), callOf("c2", "good", "")],
+  "input that is no JSON": [callOf("c1", "good", "no JSON")],
+  "an unknown tool": [callOf("c1", "unknown tool")],
+  "a tool without a name": [callOf("c1", "")],
+  "a call without an id": [callOf("", "good")],
+};
+
+for (const [what, answer] of Object.entries(ANSWERS)) {
+  Deno.test(`a session in which the model said ${what} can be moved elsewhere`, async () => {
+    const tool = { description: "", inputSchema: z.looseObject({}), execute: () => "ok" };
+    await using purser = await openTestPurser({
+      models: { m: scriptedModel(answer) },
+      tools: { good: tool },
+    });
+    await purser.run({ model: "m", tools: ["good"] }, "Hello\ud800", { sessionId: "ses" }).catch(() => {});
+    await move(purser, "ses");
+  });
+}
+
+Deno.test("a session can be moved elsewhere however its run has ended", async () => {
+  await using purser = await openTestPurser();
+  await purser.run({}, "What is 2+2? Use the calculator", { sessionId: "good" });
+  await purser.run({ model: "demo:loop", tools: ["calculator"], maxSteps: 3 }, "Go", { sessionId: "loop" });
+  await purser.run({ model: "demo:fail" }, "Hello", { sessionId: "failed" }).catch(() => {});
+  await purser.run({ model: "demo:loop", tools: ["calculator"], costBudgetNanoUsd: 0n }, "Go", {
+    sessionId: "spent",
+  }).catch(() => {});
+  await purser.run({}, "Hello", { sessionId: "cancelled", signal: AbortSignal.abort("x\ud800") }).catch(
+    () => {},
+  );
+  for (const session of (await purser.api("GET", "/sessions")).body) await move(purser, session.session_id);
+});
+
+const DEFINITIONS: Record<string, Partial<AgentDefinition>> = {
+  "half a surrogate": { systemPrompt: "a\ud800" },
+  "odd characters": { systemPrompt: "😀\u2028\ufeff\u0001" },
+  "the largest limits": { maxSteps: 1000, maxOutputTokens: 10_000_000 },
+  "the smallest budget": { costBudgetNanoUsd: 1n, allowUnpriced: true },
+  "the largest budget": { costBudgetNanoUsd: 10n ** 18n, budgetMode: "strict", allowUnpriced: true },
+};
+
+for (const [what, definition] of Object.entries(DEFINITIONS)) {
+  Deno.test(`a session whose agent has ${what} can be moved elsewhere, defined or not`, async () => {
+    await using purser = await openTestPurser();
+    const agent = { ...AGENT_DEFAULTS, agentId: "agent", model: "demo:echo", ...definition };
+    await purser.run(agent, "Hello", { sessionId: "ses" }).catch(() => {});
+    await move(purser, "ses");
+    await defineAgent(purser.core, agent);
+    await move(purser, "ses");
+  });
+}
+
+Deno.test("a definition of few fields keeps them, and has the defaults beside them", async () => {
+  await using purser = await openTestPurser();
+  const agent = { model: "demo:echo", max_steps: 3, extra: { a: [1] }, created_at: "some day" };
+  await purser.api("POST", "/agents/snapshot/restore", snapshotOf({ agent }));
+  assert.deepEqual((await purser.api("GET", "/agents/ses/snapshot")).body.agent, {
+    agent_id: "agent",
+    name: "agent",
+    system_prompt: "",
+    cost_budget_usd: null,
+    budget_mode: "stop",
+    allow_unpriced: false,
+    max_output_tokens: null,
+    tools: [],
+    ...agent,
+  });
+});
+
+Deno.test("a document that is as deep as one may be comes out such that it goes in again, hop for hop", async () => {
+  // A value of the document may be 510 deep, counted from its own bracket.
+  const places: Record<string, (document: LooseDocument) => unknown> = {
+    "an unknown field": (document) => document.extra = nest(510),
+    "the state": (document) => document.state.extra = nest(510),
+    "the agent": (document) => document.agent.extra = nest(509),
+    "a message": (document) => document.state.messages[0].mood = nest(509),
+    "a tool's input": (document) => document.state.messages[2].content[2].input = nest(507),
+    "an event": (document) => document.events[1].payload.deep = nest(508),
+    "the token usage": (document) => document.state.token_usage.extra = nest(509),
+  };
+  for (const [name, put] of Object.entries(places)) {
+    await using purser = await openTestPurser();
+    let document = fullSnapshot();
+    put(document);
+    for (let hop = 0; hop < 3; hop++) {
+      const { status, body } = await purser.api("POST", "/agents/snapshot/restore", document);
+      assert.equal(status, 200, `${name}, hop ${hop}: ${JSON.stringify(body)}`);
+      document = (await purser.api("GET", "/agents/ses/snapshot?with_events=true")).body;
+    }
+  }
+});
