@@ -13,17 +13,8 @@ import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { seededRandom } from "./harness/random.ts";
-import {
-  anySnapshot,
-  exportText,
-  fullSnapshot,
-  type LooseDocument,
-  restore,
-  sealedText,
-  snapshotOf,
-  type TestSnapshots,
-  withSnapshots,
-} from "./harness/snapshots.ts";
+import { anySnapshot, fullSnapshot, type LooseDocument, sealedText } from "./harness/any_snapshot.ts";
+import { exportText, restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 const RUNS: Record<DatabaseKind["name"], number> = { file: 15, memory: 50, sqld: 5 };

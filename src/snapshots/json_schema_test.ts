@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import {
-  anySnapshot,
-  exportText,
-  fullSnapshot,
-  hardJson,
-  type LooseDocument,
-  restore,
-} from "../../tests/harness/snapshots.ts";
+import { anySnapshot, fullSnapshot, hardJson, type LooseDocument } from "../../tests/harness/any_snapshot.ts";
+import { exportText, restore } from "../../tests/harness/snapshots.ts";
 import { openTestPurser } from "../../tests/harness/test_purser.ts";
 import { makeJsonSchema, SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./json_schema.ts";
 import { Snapshot } from "./snapshot.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
-import { fullSnapshot, type LooseDocument, sealedText, snapshotOf } from "../../tests/harness/snapshots.ts";
+import { fullSnapshot, type LooseDocument, sealedText } from "../../tests/harness/any_snapshot.ts";
+import { snapshotOf } from "../../tests/harness/snapshots.ts";
 import { rejection } from "../../tests/harness/test_purser.ts";
 import { PurserError } from "../errors.ts";
 import type { Issue } from "./issues.ts";

@@ -78,7 +78,6 @@ async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
 }
 
 /** Reads from the start; every reader has a place of its own in the file. */
-// deno-lint-ignore require-await -- what reads it awaits
 async function* readPages(file: Deno.FsFile): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(READ_BYTES);
