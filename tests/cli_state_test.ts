@@ -128,6 +128,8 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
   const large = `${place.folder}/large.json`;
   await Deno.writeTextFile(large, '{"a":"');
   await Deno.truncate(large, 2 * 1024 ** 3); // sparse
+  const empty = `${place.folder}/empty.json`;
+  await Deno.writeTextFile(empty, "");
   const before = filesOf(place.folder);
   const cases: [string[], number, RegExp][] = [
     [["export", "helper"], 2, /--output is missing; give a file, or - for standard output/],
@@ -142,6 +144,8 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
     ],
     [["import", place.folder], 1, /it is a directory/],
     [["import", `${place.folder}/none.json`], 1, /there is no such file/],
+    [["import", empty], 1, /the document is empty/],
+    [["show", empty], 1, /the document is empty/],
     [["import", broken], 1, /it ends in the middle/],
     [["show", broken], 1, /it ends in the middle/],
     [["import", large], 1, /it is over 268435456 bytes; max_snapshot_bytes in the config allows more/],

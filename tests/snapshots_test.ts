@@ -14,7 +14,12 @@ import {
   listSessionEvents,
   newMessage,
 } from "../src/sessions/mod.ts";
-import { exportSession, listImportedEvents, sweepGenerations } from "../src/snapshots/mod.ts";
+import {
+  exportSession,
+  GenerationsInUse,
+  listImportedEvents,
+  sweepGenerations,
+} from "../src/snapshots/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, dump } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
@@ -424,6 +429,51 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
     leave();
     await sweepGenerations(ctx);
     assert.deepEqual(await dump(ctx.store), before);
+  });
+
+  test("what was replaced goes at once where one process owns the database, and after an hour where it is shared", async (ctx) => {
+    await makeSession(ctx);
+    const replaced = (await dump(ctx.store)).messages!.length;
+    await restore(ctx, snapshotOf());
+    const kept = (await dump(ctx.store)).messages!.length - 2;
+    if (ctx.store.kind !== "remote") return assert.equal(kept, 0);
+    assert.equal(kept, replaced);
+    const age = (ms: number) =>
+      ctx.store.write([{ sql: "UPDATE loose_generations SET since = since - ?", args: [ms] }]);
+    await age(3_500_000);
+    await sweepGenerations(ctx);
+    assert.equal((await dump(ctx.store)).messages!.length, replaced + 2);
+    await age(101_000);
+    await sweepGenerations(ctx);
+    const { messages, loose_generations } = await dump(ctx.store);
+    assert.deepEqual([messages!.length, loose_generations], [2, []]);
+  });
+
+  test("an import that was taken for dead while it staged is told so, and changes nothing", async (ctx) => {
+    await makeSession(ctx);
+    const texts = await textsOf(ctx, "ses");
+    const slow = {
+      ...ctx,
+      store: {
+        ...bind(ctx.store),
+        async write(statements: Parameters<typeof ctx.store.write>[0]) {
+          const isFlip = statements.some(({ sql }) => sql.startsWith("UPDATE sessions SET generation"));
+          if (isFlip) {
+            await ctx.store.write([{ sql: "UPDATE loose_generations SET since = 0" }]);
+            await sweepGenerations(ctx);
+          }
+          return await ctx.store.write(statements);
+        },
+      },
+      // As if it were another instance.
+      generationsInUse: new GenerationsInUse(),
+    };
+    await assert.rejects(
+      restore(slow, snapshotOf()),
+      isError("unavailable", /it took so long that it was taken for dead/),
+    );
+    assert.deepEqual(await textsOf(ctx, "ses"), texts);
+    assert.equal((await logOf(ctx, "ses")).includes("session.restored"), false);
   });
 
   test("messages of before the second migration are exported like all others", async (ctx) => {

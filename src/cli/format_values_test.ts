@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { parseUsd } from "../money.ts";
-import { countOf, formatAmounts, formatCost, formatCount, formatShare, formatTime } from "./format_values.ts";
+import {
+  countOf,
+  formatAmounts,
+  formatBytes,
+  formatCost,
+  formatCount,
+  formatShare,
+  formatTime,
+} from "./format_values.ts";
 
 const amounts = (...usd: string[]) => formatAmounts(usd.map((text) => parseUsd(text)));
 
@@ -39,4 +47,13 @@ Deno.test("formatShare() rounds to whole percent", () => {
 Deno.test("formatTime() is UTC to the second", () => {
   assert.equal(formatTime("2026-11-21T09:30:05.123Z"), "2026-11-21 09:30:05");
   assert.equal(formatTime(null), "-");
+});
+
+Deno.test("formatBytes() has two digits at least, and the unit people know", () => {
+  const cases: [number, string][] = [[0, "0 bytes"], [1, "1 byte"], [999, "999 bytes"], [1_500, "1.5 kB"]];
+  cases.push([23_456, "23 kB"], [1_440_000, "1.4 MB"], [99e6, "99 MB"], [2 * 1024 ** 3, "2.1 GB"], [
+    5e13,
+    "50000 GB",
+  ]);
+  for (const [bytes, text] of cases) assert.equal(formatBytes(bytes), text);
 });

@@ -2,56 +2,63 @@ import { randomUUID } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { messageOf, PurserError } from "../errors.ts";
 
+type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
+
 /**
  * Writes a file beside its target and renames it when it is whole and on the disk: the target is never torn. Only
- * its owner may read it, for it holds what was said. Gzip where the name ends with `.gz`.
+ * its owner may read it, for it holds what was said. Gzip where the name ends with `.gz`. A device or a pipe is
+ * written to as it is.
  *
  * @throws {PurserError} `unavailable` when it can't be written; what `chunks` throws
  */
-export async function writeFile(path: string, chunks: AsyncIterable<Uint8Array<ArrayBuffer>>): Promise<void> {
+export async function writeFile(path: string, chunks: Chunks): Promise<void> {
+  const content = path.endsWith(".gz") ? gzip(chunks) : chunks;
+  const target = await Deno.stat(path).catch(() => undefined);
+  if (target?.isDirectory) throw new PurserError("unavailable", `Cannot write ${path}: it is a directory`);
+  if (target && !target.isFile) {
+    using file = await attempt(path, () => Deno.open(path, { write: true }));
+    return await writeAll(path, file, content);
+  }
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.part`);
-  const attempt = async <T>(task: () => Promise<T>): Promise<T> => {
-    try {
-      return await task();
-    } catch (error) {
-      throw unwritable(path, error);
-    }
-  };
-  const file = await attempt(async () => {
-    const isDirectory = await Deno.stat(path).then((stat) => stat.isDirectory, () => false);
-    if (isDirectory) throw new Error("it is a directory");
-    return await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
-  });
-  let isOpen = true;
+  const file = await attempt(path, () => Deno.open(temporary, { write: true, createNew: true, mode: 0o600 }));
   try {
-    for await (const chunk of path.endsWith(".gz") ? gzip(chunks) : chunks) {
-      for (let written = 0; written < chunk.length;) {
-        written += await attempt(() => file.write(chunk.subarray(written)));
-      }
+    try {
+      await writeAll(path, file, content);
+      await attempt(path, () => file.syncData());
+    } finally {
+      file.close();
     }
-    await attempt(() => file.syncData());
-    file.close();
-    isOpen = false;
-    await attempt(() => Deno.rename(temporary, path));
+    await attempt(path, () => Deno.rename(temporary, path));
   } catch (error) {
-    if (isOpen) file.close();
     await Deno.remove(temporary).catch(() => {});
     throw error;
   }
 }
 
-function gzip(chunks: AsyncIterable<Uint8Array<ArrayBuffer>>): AsyncIterable<Uint8Array<ArrayBuffer>> {
+async function writeAll(path: string, file: Deno.FsFile, chunks: Chunks): Promise<void> {
+  for await (const chunk of chunks) {
+    for (let written = 0; written < chunk.length;) {
+      written += await attempt(path, () => file.write(chunk.subarray(written)));
+    }
+  }
+}
+
+function gzip(chunks: Chunks): Chunks {
   return ReadableStream.from(chunks).pipeThrough(new CompressionStream("gzip"));
 }
 
-function unwritable(path: string, error: unknown): PurserError {
-  const { name, code } = error as { name?: string; code?: string };
-  const reason = code === "ENOSPC"
-    ? "the disk is full"
-    : name === "NotFound"
-    ? "there is no such directory"
-    : name === "PermissionDenied"
-    ? "it may not be written"
-    : messageOf(error);
-  return new PurserError("unavailable", `Cannot write ${path}: ${reason}`, { cause: error });
+async function attempt<T>(path: string, task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const { name, code } = error as { name?: string; code?: string };
+    const reason = code === "ENOSPC"
+      ? "the disk is full"
+      : name === "NotFound"
+      ? "there is no such directory"
+      : name === "PermissionDenied"
+      ? "it may not be written"
+      : messageOf(error);
+    throw new PurserError("unavailable", `Cannot write ${path}: ${reason}`, { cause: error });
+  }
 }

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { writeFile } from "./write_file.ts";
+
+async function inDirectory(body: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  try {
+    await body(directory);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+const filesOf = (directory: string) => [...Deno.readDirSync(directory)].map(({ name }) => name).sort();
+
+async function* chunks(...texts: (string | Error)[]): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (const text of texts) {
+    if (text instanceof Error) throw text;
+    await Promise.resolve();
+    yield new TextEncoder().encode(text);
+  }
+}
+
+Deno.test("writeFile() writes what comes, for its owner only, over what was there", () =>
+  inDirectory(async (directory) => {
+    const path = `${directory}/out.json`;
+    await Deno.writeTextFile(path, "before, and longer than what comes");
+    await writeFile(path, chunks("a", "", "b"));
+    assert.equal(await Deno.readTextFile(path), "ab");
+    if (Deno.build.os !== "windows") assert.equal((await Deno.stat(path)).mode! & 0o777, 0o600);
+    assert.deepEqual(filesOf(directory), ["out.json"]);
+  }));
+
+Deno.test("writeFile() leaves the target as it was, and nothing beside it, when what comes breaks off", () =>
+  inDirectory(async (directory) => {
+    const path = `${directory}/out.json.gz`;
+    await assert.rejects(writeFile(path, chunks("a", new Error("broken"))), /broken/);
+    assert.deepEqual(filesOf(directory), []);
+    await Deno.writeTextFile(path, "before");
+    await assert.rejects(writeFile(path, chunks("a", new Error("broken"))), /broken/);
+    assert.equal(await Deno.readTextFile(path), "before");
+    assert.deepEqual(filesOf(directory), ["out.json.gz"]);
+  }));
+
+Deno.test("writeFile() says why it can't: a directory, or none", () =>
+  inDirectory(async (directory) => {
+    await assert.rejects(writeFile(directory, chunks("a")), {
+      message: `Cannot write ${directory}: it is a directory`,
+    });
+    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /there is no such directory/);
+    assert.deepEqual(filesOf(directory), []);
+  }));
+
+Deno.test({
+  name: "writeFile() writes to a pipe or a device, and does not put a file in its place",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    inDirectory(async (directory) => {
+      const path = `${directory}/pipe`;
+      await new Deno.Command("mkfifo", { args: [path] }).output();
+      const [text] = await Promise.all([Deno.readTextFile(path), writeFile(path, chunks("through", " it"))]);
+      assert.equal(text, "through it");
+      assert.equal((await Deno.stat(path)).isFile, false);
+      await writeFile("/dev/null", chunks("gone"));
+      assert.equal((await Deno.stat("/dev/null")).isFile, false);
+    }),
+});
