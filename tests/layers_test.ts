@@ -9,7 +9,7 @@ const ROOT = normalize(new URL("..", import.meta.url).pathname);
 /** The layers, lowest first; a folder may import those of lower layers only. */
 const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
-  ["store", "channels", "bus"],
+  ["store", "channels", "bus", "credentials"],
   ["pricing", "ledger", "sessions", "agents"],
   ["budget", "snapshots", "alerts", "monitor"],
   ["booking"],
