@@ -1,7 +1,7 @@
 import { canonicalize, MAX_JSON_DEPTH, toCanonicalText } from "../canonical_json.ts";
 import { messageOf } from "../errors.ts";
-import { parseUsd } from "../money.ts";
 import { checkEvent, MessageCheck } from "./check_elements.ts";
+import { checkHead } from "./check_head.ts";
 import { decodeDocument } from "./decode_document.ts";
 import { computeIntegrity, type ElementPages } from "./document.ts";
 import { Issues } from "./issues.ts";
@@ -93,7 +93,7 @@ class DocumentReader {
     const version = this.#checkVersion();
     const from = version ?? this.format.version;
     const head = upgrade(this.format, from, "head", this.#head) as Json;
-    this.#checkHead(head);
+    checkHead(head, { schema: this.format.head, faulty: this.#faulty, issues });
     const messages = () => this.#upgradePages("message", this.#messages, from);
     const events = () => this.#upgradePages("event", this.#events, from);
     if (this.#deferred.messages) await this.#checkMessages(messages());
@@ -148,7 +148,7 @@ class DocumentReader {
     this.#characters += text.length;
     if (this.#members <= MAX_MEMBERS && this.#characters <= MAX_HEAD_CHARACTERS) return;
     throw new DocumentFault(
-      `the fields beside messages and events are over ${MAX_MEMBERS} or ${MAX_HEAD_CHARACTERS} characters`,
+      `the fields beside messages and events are more than ${MAX_MEMBERS}, or longer than ${MAX_HEAD_CHARACTERS} characters`,
       path.join("."),
       0,
     );
@@ -192,31 +192,6 @@ class DocumentReader {
       `it is of version ${given} of the format, and this program knows up to ${version}; upgrade Purser`,
     );
     only.throwIfAny();
-  }
-
-  #checkHead(head: Json): void {
-    const checked = this.format.head.safeParse(head);
-    if (!checked.success) {
-      const isNews = ({ path: [first, second] }: { path: readonly PropertyKey[] }) =>
-        !this.#faulty.has(String(first)) && !this.#faulty.has(`${String(first)}.${String(second)}`);
-      const told = checked.error.issues.filter(isNews);
-      this.#issues.addSchemaIssues([], told);
-    }
-    const agent = head.agent as { agent_id?: unknown; name?: unknown; cost_budget_usd?: unknown } | undefined;
-    if (typeof agent?.cost_budget_usd === "number") {
-      try {
-        parseUsd(agent.cost_budget_usd);
-      } catch (error) {
-        this.#issues.add(["agent", "cost_budget_usd"], messageOf(error));
-      }
-    }
-    for (const key of ["agent_id", "name"] as const) {
-      if (
-        typeof agent?.[key] === "string" && typeof head.agent_id === "string" && agent[key] !== head.agent_id
-      ) {
-        this.#issues.add(["agent", key], "is not the snapshot's agent_id");
-      }
-    }
   }
 
   async #checkMessages(pages: ElementPages): Promise<void> {
