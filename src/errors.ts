@@ -61,6 +61,11 @@ export class BudgetExceededError extends PurserError {
   }
 }
 
+/** Whether the system says that a disk has no room left. */
+export function isDiskFull(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === "ENOSPC";
+}
+
 /** The text of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -83,6 +83,7 @@ const bind = (store: Store): Store => ({
   read: (statement) => store.read(statement),
   readAll: (statements) => store.readAll(statements),
   write: (statements) => store.write(statements),
+  freeBytes: () => store.freeBytes(),
   close: () => store.close(),
 });
 

@@ -1,3 +1,4 @@
+import { isDiskFull, PurserError } from "../errors.ts";
 import { systemClock } from "../clock.ts";
 import { type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
 
@@ -27,7 +28,14 @@ function outputTo(stream: typeof Deno.stdout, env: Readonly<Record<string, strin
   return {
     write(text) {
       let bytes = new TextEncoder().encode(text);
-      while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
+      try {
+        while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
+      } catch (error) {
+        if (!isDiskFull(error)) throw error;
+        throw new PurserError("unavailable", "Cannot write to standard output: the disk is full", {
+          cause: error,
+        });
+      }
     },
     isTerminal,
     hasColour: wantsColour(env, isTerminal),

@@ -1,4 +1,11 @@
 /** The typed client: in-process or remote. */
-export { type ApiClient, createApiClient, errorOf, ProblemError, problemError, type Send } from "./api_client.ts";
+export {
+  type ApiClient,
+  createApiClient,
+  errorOf,
+  ProblemError,
+  problemError,
+  type Send,
+} from "./api_client.ts";
 export { connect, type Connection, type ConnectOptions, explainBusyFile, ownDatabase } from "./connect.ts";
 export type { OwnedDatabase, OwnOptions } from "./own_database.ts";

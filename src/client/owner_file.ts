@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
+import { isDiskFull, messageOf, PurserError } from "../errors.ts";
 
 /** How the owner of a database file can be reached. */
 export interface Owner {
@@ -33,12 +34,29 @@ async function pathOf(databasePath: string): Promise<string> {
   return `${await Deno.realPath(databasePath).catch(inFolder)}.owner.json`;
 }
 
-/** Writes the file beside the database, readable by its user only, whole or not at all. */
+/**
+ * Writes the file beside the database, readable by its user only, whole or not at all. On a disk that is full it is
+ * left out: what is there can be read all the same, only not by two commands at once.
+ *
+ * @throws {PurserError} `unavailable` when it can't be written for another reason
+ */
 export async function writeOwner(databasePath: string, owner: Owner): Promise<void> {
   const path = await pathOf(databasePath);
   const draft = `${path}.${owner.pid}.${randomBytes(4).toString("hex")}`;
-  await Deno.writeTextFile(draft, JSON.stringify(owner), { mode: 0o600, createNew: true });
-  await Deno.rename(draft, path);
+  try {
+    await Deno.writeTextFile(draft, JSON.stringify(owner), { mode: 0o600, createNew: true });
+    await Deno.rename(draft, path);
+  } catch (error) {
+    await Deno.remove(draft).catch(() => {});
+    if (isDiskFull(error)) return;
+    throw new PurserError(
+      "unavailable",
+      `Cannot write ${path}, which tells other commands who owns the database: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 /** Reads it; undefined where there is none that can be understood. */

@@ -6,7 +6,7 @@ import type { SessionMessage } from "./session_message.ts";
 
 /** A page of messages has at most so many rows and, but for a last one that is larger, so many bytes. */
 const PAGE_ROWS = 500;
-const PAGE_BYTES = 1024 * 1024;
+const PAGE_BYTES = 128 * 1024;
 /** A larger text is read in pieces: a libSQL server answers with at most 10 MB. */
 const PIECE_CHARACTERS = 1024 * 1024;
 

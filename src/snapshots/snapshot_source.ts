@@ -3,7 +3,7 @@ import { messageOf, PurserError } from "../errors.ts";
 /** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
 
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 const GZIP_MAGIC = [0x1f, 0x8b];
 
 /**

@@ -1,4 +1,4 @@
-import { messageOf, PurserError } from "../errors.ts";
+import { isDiskFull, messageOf, PurserError } from "../errors.ts";
 
 /**
  * Lines of text that are written once and then read, perhaps several times. They are JSON, in which no line
@@ -13,9 +13,9 @@ export interface Spool extends AsyncDisposable {
 }
 
 /** So many characters stay in memory. */
-const MEMORY_CHARACTERS = 8 * 1024 * 1024;
-const WRITE_CHARACTERS = 1024 * 1024;
-const READ_BYTES = 1024 * 1024;
+const MEMORY_CHARACTERS = 1 * 1024 * 1024;
+const WRITE_CHARACTERS = 64 * 1024;
+const READ_BYTES = 64 * 1024;
 
 /** An empty spool. At the edge, which has no files, all of it stays in memory. */
 export function createSpool({ memoryCharacters = MEMORY_CHARACTERS } = {}): Spool {
@@ -105,11 +105,10 @@ async function attempt<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
-    const isFull = (error as { code?: unknown })?.code === "ENOSPC";
     throw new PurserError(
       "unavailable",
       `Cannot read the snapshot: the directory for temporary files ${
-        isFull ? "is on a disk that is full" : `can't be used: ${messageOf(error)}`
+        isDiskFull(error) ? "is on a disk that is full" : `can't be used: ${messageOf(error)}`
       }`,
       { cause: error },
     );

@@ -1,5 +1,6 @@
 import { toCanonicalText } from "../canonical_json.ts";
 import { toIso } from "../clock.ts";
+import { PurserError } from "../errors.ts";
 import { LEASE_NOW, leaseNow } from "../sessions/mod.ts";
 import type { SqlValue, Statement } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
@@ -15,7 +16,9 @@ export interface StagedGeneration {
 
 /** A commit of staging holds the database only for a moment. */
 const COMMIT_ROWS = 1_000;
-const COMMIT_CHARACTERS = 1024 * 1024;
+/** What an import leaves free for all else. */
+const RESERVE_BYTES = 4 * 1024 * 1024;
+const COMMIT_CHARACTERS = 256 * 1024;
 
 const NOW = LEASE_NOW.replace("?", "?3");
 // Past every number that was ever in use for the session, so that no other's rows are among them.
@@ -102,7 +105,9 @@ async function stage(
   let position = 0;
   let rows: SqlValue[][] = [];
   let characters = 0;
+  let staged = 0;
   const commit = async () => {
+    await checkRoom(ctx, staged += characters, characters);
     const statements = addAll(add, key, rows);
     if (isShared) statements.push({ sql: KEEP_ALIVE, args: [...key, leaseNow(ctx)] });
     rows = [];
@@ -117,6 +122,19 @@ async function stage(
     }
   }
   if (rows.length > 0) await commit();
+}
+
+/**
+ * Refuses to fill the disk to its brim. What was staged could then not even be taken back: a deletion is written
+ * down too, and needs room for about an eighth of what it deletes.
+ */
+async function checkRoom(ctx: SnapshotContext, staged: number, next: number): Promise<void> {
+  const free = await ctx.store.freeBytes();
+  if (free === undefined || free > RESERVE_BYTES + staged / 8 + 4 * next) return;
+  throw new PurserError(
+    "unavailable",
+    `Cannot restore the session: the disk of the database has only ${Math.floor(free / 1e6)} MB left; make room, and try again`,
+  );
 }
 
 function addAll(add: AddRows, key: readonly SqlValue[], rows: readonly SqlValue[][]): Statement[] {

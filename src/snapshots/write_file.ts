@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { messageOf, PurserError } from "../errors.ts";
+import { isDiskFull, messageOf, PurserError } from "../errors.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
@@ -51,8 +51,8 @@ async function attempt<T>(path: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
-    const { name, code } = error as { name?: string; code?: string };
-    const reason = code === "ENOSPC"
+    const { name } = error as { name?: string };
+    const reason = isDiskFull(error)
       ? "the disk is full"
       : name === "NotFound"
       ? "there is no such directory"

@@ -1,4 +1,6 @@
 import Database from "libsql";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { setImmediate } from "node:timers";
 import type { Durability } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
@@ -99,6 +101,16 @@ export class FileStore implements Store {
     return this.#queue.push(statements);
   }
 
+  async freeBytes(): Promise<number | undefined> {
+    if (this.kind === "memory") return undefined;
+    try {
+      const { bavail, bsize } = await statfs(dirname(this.path));
+      return bavail * bsize;
+    } catch {
+      return undefined; // a system that does not tell
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -118,7 +130,7 @@ export class FileStore implements Store {
       }
       pragma(`synchronous = ${this.durability === "full" ? "FULL" : "NORMAL"}`);
       pragma("temp_store = MEMORY");
-      pragma("cache_size = -65536");
+      pragma("cache_size = -32768");
       // Takes the lock now: a second process has to find out here, not in the middle of its work.
       connection.exec("BEGIN IMMEDIATE");
       connection.exec("COMMIT");

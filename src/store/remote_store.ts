@@ -76,6 +76,10 @@ export class RemoteStore implements Store {
     return this.#queue.push(statements);
   }
 
+  freeBytes(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));

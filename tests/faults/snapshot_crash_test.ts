@@ -1,0 +1,385 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
+import { toCanonicalText } from "../../src/canonical_json.ts";
+import { systemClock } from "../../src/clock.ts";
+import { parseDatabaseUrl } from "../../src/config.ts";
+import { type Core, openCore } from "../../src/core.ts";
+import { createIds } from "../../src/ids.ts";
+import { runAgent } from "../../src/runner/mod.ts";
+import { listMessages } from "../../src/sessions/mod.ts";
+import { openStore, type Store, toObjects } from "../../src/store/mod.ts";
+import { seededRandom } from "../harness/random.ts";
+import { TextLineStream } from "../harness/text_lines.ts";
+import { AGENT, configOf, documentOf, SESSION } from "./snapshot_crash_worker.ts";
+
+const KILLS = 200;
+const FENCING_KILLS = 25;
+/** Between which two lines of a worker a kill is to fall. */
+const SPANS = {
+  opening: ["opening", "opened"],
+  importing: ["begin", "end"],
+  writing: ["read", "end"],
+  sweeping: ["restored", "end"],
+} as const;
+type Aim = keyof typeof SPANS;
+const AIMS: Aim[] = [
+  "importing",
+  "writing",
+  "sweeping",
+  "importing",
+  "writing",
+  "writing",
+  "importing",
+  "opening",
+];
+const aimOf = (kill: number) => AIMS[kill % AIMS.length]!;
+const WORKER = fileURLToPath(new URL("snapshot_crash_worker.ts", import.meta.url));
+const PATIENCE_MS = 30_000;
+const GUESSED_MS = 20;
+
+Deno.test(`an import that is killed, ${KILLS} times, leaves the old session or the new one, never a mix`, async () => {
+  await using place = await newPlace();
+  const money = await spend(place.db);
+  const log = { begun: 0, acknowledged: [] as number[] };
+  const hits = { opening: 0, reading: 0, staging: 0, sweeping: 0, outside: 0 };
+  await killWorkers(place, { kills: KILLS }, async ({ said, willOpenNext }) => {
+    const begun = said.flatMap((line) => line.begin ?? []);
+    const ended = said.flatMap((line) => line.end ?? []);
+    log.begun = Math.max(log.begun, ...begun);
+    log.acknowledged.push(...said.flatMap((line) => line.restored ?? []));
+    const phase = await findPhase(place.db);
+    if (begun.length === 0) hits[said.some((line) => line.opened) ? "outside" : "opening"]++;
+    else hits[begun.length > ended.length ? phase : "outside"]++;
+    if (willOpenNext) return;
+    await using core = await openAgain(place.db);
+    await checkSession(core, log);
+    await checkNothingIsLeft(core);
+    assert.deepEqual(await readMoney(core), money, "an import changes nothing that has to do with money");
+  });
+  const inside = hits.reading + hits.staging + hits.sweeping;
+  const found = JSON.stringify(hits);
+  assert.ok(inside >= KILLS / 2, `half of the kills fall inside an import: ${found}`);
+  assert.ok(Math.min(hits.opening, hits.reading, hits.staging, hits.sweeping) >= 5, `all is hit: ${found}`);
+});
+
+Deno.test(`an import that fences a run and is killed, ${FENCING_KILLS} times, loses no call and lets no run through`, async () => {
+  await using place = await newPlace();
+  await spend(place.db);
+  const log = { begun: 0, acknowledged: [] as number[] };
+  const calls: string[] = [];
+  let [fenced, inside] = [0, 0];
+  await killWorkers(place, { kills: FENCING_KILLS, mode: "fence" }, async ({ said, willOpenNext }) => {
+    const begun = said.flatMap((line) => line.begin ?? []);
+    const ended = said.flatMap((line) => line.end ?? []);
+    log.begun = Math.max(log.begun, ...begun);
+    log.acknowledged.push(...said.flatMap((line) => line.restored ?? []));
+    calls.push(...said.flatMap((line) => line.call ?? []));
+    if (begun.length > ended.length) inside++;
+    for (const { ran } of said) {
+      if (!ran) continue;
+      assert.equal(ran.status, "cancelled", `run ${ran.run} was fenced off: ${ran.message}`);
+      fenced++;
+    }
+    if (willOpenNext) return;
+    await using core = await openAgain(place.db);
+    await checkSession(core, log, { withRuns: true });
+    await checkNothingIsLeft(core);
+    await checkRuns(core, calls);
+  });
+  assert.ok(
+    fenced > 0 && inside >= FENCING_KILLS / 4,
+    `${fenced} runs were fenced, ${inside} kills were inside`,
+  );
+});
+
+/** A line of a worker. */
+interface Line {
+  opening?: true;
+  opened?: true;
+  begin?: number;
+  /** All of the document is read; now it is staged. */
+  read?: number;
+  /** It is the session's state; what it has replaced is still to be swept. */
+  restored?: number;
+  end?: number;
+  call?: string;
+  ran?: { run: string; status: string; message?: string };
+}
+
+interface Place extends AsyncDisposable {
+  db: string;
+}
+
+async function newPlace(): Promise<Place> {
+  const folder = await Deno.makeTempDir({ prefix: "purser_snapshot_crash_" });
+  return { db: `${folder}/crash.db`, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+}
+
+/**
+ * Kills one worker after another, each at a random moment of what the kill is aimed at: of its first or second
+ * import, or while it opens the database. `look` is given what the worker had said. The next worker loads its
+ * modules meanwhile.
+ */
+async function killWorkers(
+  { db }: Place,
+  { kills, mode = "restore" }: { kills: number; mode?: string },
+  look: (killed: { said: Line[]; willOpenNext: boolean }) => Promise<void>,
+): Promise<void> {
+  const random = seededRandom(2026);
+  const spawn = () =>
+    new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--quiet", WORKER, db, mode],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+  // How long it takes here; the first import of a process is slower than its second.
+  const typicalMs = new Map<string, number>();
+  let first = 1;
+  let next = spawn();
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      const worker = next;
+      next = spawn();
+      const aim = aimOf(kill);
+      const turn = aim === "opening" ? 1 : 1 + Math.floor(random() * 2);
+      const share = 1.1 * random();
+      let isHit = false;
+      const hit = () => {
+        isHit = true;
+        worker.kill("SIGKILL");
+      };
+      let timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE_MS);
+      const orders = worker.stdin.getWriter();
+      await orders.write(new TextEncoder().encode(`${first}\n`));
+      const said: Line[] = [];
+      const startedAt = new Map<string, number>();
+      const lines = worker.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+      for await (const text of lines) {
+        const line = JSON.parse(text) as Line;
+        said.push(line);
+        if (line.begin) first = line.begin + 1;
+        for (const [name, [from, to]] of Object.entries(SPANS)) {
+          const key = `${name} ${said.filter((other) => other[from]).length}`;
+          if (line[from]) startedAt.set(key, performance.now());
+          if (line[to]) {
+            const tookMs = performance.now() - startedAt.get(key)!;
+            typicalMs.set(key, (typicalMs.get(key) ?? tookMs) * 0.7 + tookMs * 0.3);
+          }
+          if (line[from] && key === `${aim} ${turn}`) {
+            clearTimeout(timer);
+            timer = setTimeout(hit, share * (typicalMs.get(key) ?? GUESSED_MS));
+          }
+        }
+      }
+      clearTimeout(timer);
+      await orders.abort().catch(() => {});
+      await worker.status;
+      assert.ok(isHit, `worker ${kill} is killed when it was to be: ${JSON.stringify(said.at(-1))}`);
+      await look({ said, willOpenNext: kill + 1 < kills && aimOf(kill + 1) === "opening" });
+    }
+  } finally {
+    next.kill("SIGKILL");
+    await next.status;
+    await next.stdin.abort().catch(() => {});
+    await next.stdout.cancel();
+  }
+}
+
+interface Killed {
+  /** The latest document whose import was begun. */
+  begun: number;
+  /** The documents whose restore was told of, in order. */
+  acknowledged: number[];
+}
+
+type OpenCore = Core & AsyncDisposable;
+
+/** Opens the database as the next process would. */
+async function openAgain(db: string): Promise<OpenCore> {
+  const core = await openCore({ config: configOf(db) });
+  return Object.assign(core, { [Symbol.asyncDispose]: () => core.close() });
+}
+
+/** What a process was at that was killed in an import, as it has left the database. */
+async function findPhase(db: string): Promise<"reading" | "staging" | "sweeping"> {
+  const store = await openStore({
+    location: parseDatabaseUrl(db),
+    durability: "full",
+    remoteTimeoutMs: 1_000,
+    clock: systemClock,
+    ids: createIds(systemClock),
+  });
+  try {
+    const loose = await read<{ staged_by: string | null }>(store, "SELECT staged_by FROM loose_generations");
+    // One that was replaced may be left from the kill before, if the worker was killed while it opened.
+    if (loose.some((row) => row.staged_by !== null)) return "staging";
+    return loose.length > 0 ? "sweeping" : "reading";
+  } finally {
+    await store.close();
+  }
+}
+
+/** All that makes up the session belongs to one document: the last acknowledged one, or one begun after it. */
+async function checkSession(
+  ctx: { store: Store },
+  { begun, acknowledged }: Killed,
+  { withRuns = false } = {},
+): Promise<void> {
+  const { store } = ctx;
+  const [session] = await read<{
+    agent_id: string;
+    status: string;
+    generation: bigint;
+    message_count: bigint;
+    event_count: bigint;
+    active_run_id: string | null;
+    tags: string;
+    extras: string;
+    restored_from: string | null;
+  }>(store, "SELECT * FROM sessions WHERE session_id = ?", SESSION);
+  const restored = await checkEvents(store, session!.event_count, acknowledged, begun);
+  const last = acknowledged.at(-1) ?? 0;
+  if (session!.restored_from === null) {
+    assert.deepEqual([last, restored], [0, []], "only before the first import nothing is restored");
+    return;
+  }
+  const from = JSON.parse(session!.restored_from);
+  const number = from.event_log_count as number;
+  assert.ok(number >= last && number <= begun, `document ${number} is of ${last} to ${begun}`);
+  assert.equal(number, restored.at(-1), "the session is what its latest session.restored tells");
+  const document = documentOf(number, { isSmall: withRuns });
+  const { head, events = [] } = document;
+  assert.deepEqual(
+    [from.source_environment, from.exported_at, from.status, from.events_imported],
+    [head.source_environment, head.exported_at, document.status, events.length],
+  );
+  assert.deepEqual(JSON.parse(session!.tags), head.tags);
+  assert.deepEqual(JSON.parse(session!.extras), { document: { mark: number }, state: { mark: number } });
+  assert.equal(session!.agent_id, AGENT);
+  assert.equal(session!.active_run_id, null);
+
+  const messages = await listMessages(ctx, SESSION);
+  assert.equal(messages.length, Number(session!.message_count));
+  const own = messages.slice(0, document.messages.length);
+  assertSame(own, document.messages, `the messages are those of document ${number}`);
+  const added = await read<{ run_id: string | null }>(
+    store,
+    "SELECT run_id FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3",
+    SESSION,
+    Number(session!.generation),
+    own.length,
+  );
+  assert.equal(own.length + added.length, messages.length, "no row stands past the session's end");
+  const imported = await read<{ content: string }>(
+    store,
+    "SELECT content FROM imported_events WHERE session_id = ? AND generation = ? ORDER BY position",
+    SESSION,
+    Number(session!.generation),
+  );
+  assertSame(imported.map((row) => JSON.parse(row.content)), events, `and its history too, of ${number}`);
+
+  const status = document.status === "running" ? "interrupted" : document.status;
+  if (added.length === 0) return assert.equal(session!.status, status);
+  assert.ok(withRuns, "nothing but an import writes messages here");
+  assert.ok(added.every((row) => row.run_id !== null), "what came after it is of runs");
+  assert.equal(session!.status, "interrupted", "a run that the kill has ended");
+}
+
+/** Says which documents the log tells of, in order; each must have been begun, and none that ended is missing. */
+async function checkEvents(
+  store: Store,
+  eventCount: bigint,
+  acknowledged: number[],
+  begun: number,
+): Promise<number[]> {
+  const [log] = await read<{ first: bigint; last: bigint; count: bigint }>(
+    store,
+    "SELECT min(seq) AS first, max(seq) AS last, count(*) AS count FROM events WHERE session_id = ?",
+    SESSION,
+  );
+  assert.deepEqual(log, { first: 1n, last: eventCount, count: eventCount }, "the log has no gap");
+  const told = await read<{ number: bigint; messages: bigint; before: bigint }>(
+    store,
+    `SELECT payload ->> '$.event_log_count' AS number, payload ->> '$.messages' AS messages,
+      payload ->> '$.messages_before' AS before
+    FROM events WHERE session_id = ? AND type = 'session.restored' ORDER BY seq`,
+    SESSION,
+  );
+  const numbers = told.map((row) => Number(row.number));
+  assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => a - b), "each is restored once, in order");
+  assert.deepEqual(acknowledged.filter((number) => !numbers.includes(number)), [], "none is lost");
+  assert.ok((numbers.at(-1) ?? 0) <= begun);
+  for (const [index, { before }] of told.entries()) {
+    if (index > 0) assert.ok(before >= told[index - 1]!.messages, "each has replaced the one before");
+  }
+  return numbers;
+}
+
+async function checkNothingIsLeft({ store }: Core): Promise<void> {
+  const left = await read(
+    store,
+    `SELECT (SELECT count(*) FROM loose_generations) AS generations,
+      (SELECT count(*) FROM messages m JOIN sessions s USING (session_id) WHERE m.generation <> s.generation)
+        AS messages,
+      (SELECT count(*) FROM imported_events e JOIN sessions s USING (session_id)
+        WHERE e.generation <> s.generation) AS events`,
+  );
+  assert.deepEqual(left, [{ generations: 0n, messages: 0n, events: 0n }]);
+  assert.deepEqual(await read(store, "PRAGMA integrity_check"), [{ integrity_check: "ok" }]);
+}
+
+/** Every call that was told of is booked, the sums are those of the ledger, and no run goes on. */
+async function checkRuns({ store }: Core, calls: readonly string[]): Promise<void> {
+  const ledger = await read<{ call_id: string; cost: bigint }>(
+    store,
+    "SELECT call_id, cost_nano_usd AS cost FROM calls",
+  );
+  const booked = new Set(ledger.map((row) => row.call_id));
+  assert.deepEqual(calls.filter((call) => !booked.has(call)), [], "no call that was told of is lost");
+  const sum = { calls: BigInt(ledger.length), cost: ledger.reduce((total, row) => total + row.cost, 0n) };
+  for (const table of ["spend_runs", "spend_sessions", "spend_totals", "spend_days", "spend_hours"]) {
+    const sums = await read(
+      store,
+      `SELECT sum(model_calls) AS calls, sum(cost_nano_usd) AS cost FROM ${table}`,
+    );
+    assert.deepEqual(sums, [sum], `${table} adds up to the ledger`);
+  }
+  const unended = await read(
+    store,
+    `SELECT run_id, status FROM runs r WHERE status NOT IN ('cancelled', 'interrupted', 'completed')
+      OR 1 <> (SELECT count(*) FROM events e WHERE e.run_id = r.run_id
+        AND e.type IN ('run.completed', 'run.cancelled', 'run.interrupted', 'run.failed'))`,
+  );
+  assert.deepEqual(unended, [], "every run has ended, and once");
+}
+
+/** Spends money in the session and in another one; says what the books then have. */
+async function spend(db: string): Promise<unknown> {
+  await using core = await openAgain(db);
+  const agent = { ...AGENT_DEFAULTS, agentId: AGENT, model: "demo:echo" };
+  for (const sessionId of [SESSION, "other"]) await runAgent(core, { agent, input: "hello", sessionId });
+  return await readMoney(core);
+}
+
+async function readMoney({ store }: Core): Promise<Record<string, unknown>> {
+  const tables = ["calls", "spend_runs", "spend_sessions", "spend_totals", "spend_days", "spend_hours"];
+  const rows = tables.concat("reservations", "runs").map(async (table) =>
+    [table, await read(store, `SELECT * FROM ${table}`)] as const
+  );
+  return Object.fromEntries(await Promise.all(rows));
+}
+
+async function read<Row>(store: Store, sql: string, ...args: (string | number)[]): Promise<Row[]> {
+  return toObjects<Row>(await store.read({ sql, args }));
+}
+
+/** Compares what is too large for a report of all its differences. */
+function assertSame(actual: readonly unknown[], expected: readonly unknown[], message: string): void {
+  const at = Array.from({ length: Math.max(actual.length, expected.length) }).findIndex((_, index) =>
+    toCanonicalText(actual[index] ?? null) !== toCanonicalText(expected[index] ?? null)
+  );
+  if (at === -1) return;
+  const show = (value: unknown) => JSON.stringify(value)?.slice(0, 200);
+  assert.fail(`${message}; at ${at} there is ${show(actual[at])} instead of ${show(expected[at])}`);
+}
