@@ -187,7 +187,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: "state replay",
     args: ["SESSION|FILE"],
-    summary: "Step through a session's event log, forward and back",
+    summary: "Step through a session's event log",
     detail:
       "On a terminal with keys: → next, ← back, ↑↓ scroll, g first, G last, q quit. Piped, or with --json, " +
       "a line or more for each step. A FILE is a snapshot: -, a path, or a name that ends with .json or .gz.",

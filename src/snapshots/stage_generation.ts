@@ -133,7 +133,9 @@ async function checkRoom(ctx: SnapshotContext, staged: number, next: number): Pr
   if (free === undefined || free > RESERVE_BYTES + staged / 8 + 4 * next) return;
   throw new PurserError(
     "unavailable",
-    `Cannot restore the session: the disk of the database has only ${Math.floor(free / 1e6)} MB left; make room, and try again`,
+    `Cannot restore the session: the disk of the database has only ${
+      Math.floor(free / 1e6)
+    } MB left; make room, and try again`,
   );
 }
 

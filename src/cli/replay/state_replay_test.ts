@@ -141,7 +141,7 @@ Deno.test("state replay steps through the messages of a file without an event lo
   );
   assert.equal(
     err,
-    "The file has no event log, so these are its messages; for the log: purser state export s1 --with-events\n",
+    "The file has no event log, so these are its messages; for the log: purser state export AGENT --session s1 --with-events --output FILE\n",
   );
   const none = () => Promise.resolve({ ...FILE, state: { messages: [] } });
   assert.match((await replay(["-"], { readSnapshot: none })).err, /\nThere are no messages either\n$/);
