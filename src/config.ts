@@ -52,6 +52,9 @@ export interface Config {
   configPath?: string;
 }
 
+/** How long the name of an environment may be; it goes into every snapshot. */
+export const MAX_ENVIRONMENT_NAME = 200;
+
 /** The largest snapshot that is read where the config says nothing: 256 MiB. */
 export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
 

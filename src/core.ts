@@ -3,8 +3,14 @@ import type { ToolSet } from "ai";
 import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
 import { createBus } from "./bus/mod.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type Config, DEFAULT_MAX_SNAPSHOT_BYTES, type Environment, parseDatabaseUrl } from "./config.ts";
-import { messageOf } from "./errors.ts";
+import {
+  type Config,
+  DEFAULT_MAX_SNAPSHOT_BYTES,
+  type Environment,
+  MAX_ENVIRONMENT_NAME,
+  parseDatabaseUrl,
+} from "./config.ts";
+import { messageOf, PurserError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { readRunCost } from "./ledger/mod.ts";
 import { type Log, silentLog } from "./log.ts";
@@ -54,6 +60,12 @@ export interface CoreOptions {
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, clock = systemClock, log = silentLog, env = {} } = options;
+  if (config.environment.length > MAX_ENVIRONMENT_NAME) {
+    throw new PurserError(
+      "invalid",
+      `Cannot use the environment's name: it is longer than ${MAX_ENVIRONMENT_NAME} characters`,
+    );
+  }
   const ids = options.ids ?? createIds(clock);
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),

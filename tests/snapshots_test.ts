@@ -513,7 +513,7 @@ WHERE position = 0`,
     const before = await dump(ctx.store);
     await assert.rejects(
       restore(large, snapshotOf({}, { messages: [...messages, megabytes(6)] })),
-      isError("too_large", /a message or event is larger than the 5 MB/),
+      isError("too_large", /a value is larger than the 5 MB/),
     );
     assert.deepEqual(await dump(ctx.store), before);
   });

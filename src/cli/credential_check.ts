@@ -12,8 +12,11 @@ export interface CredentialCheck {
 }
 
 const ARRAYS = [["state", "messages"], ["events"]];
-/** Where people and models may have written something; the rest are names and numbers. */
-const FREE_TEXT = new Set(["state.messages", "events", "agent"]);
+/** Names, numbers and times; all else may hold what people, models and tools have written. */
+const STRUCTURAL = new Set([
+  ...["schema_version", "agent_id", "session_id", "source_environment", "exported_at", "event_log_count"],
+  ...["integrity", "state.status", "state.token_usage"],
+]);
 
 export function createCredentialCheck(): CredentialCheck {
   const found: Found = new Map();
@@ -21,7 +24,7 @@ export function createCredentialCheck(): CredentialCheck {
   const redact = (value: unknown, path: readonly string[]) => {
     const place = path.join(".");
     if (place === "state.messages") messages++;
-    return FREE_TEXT.has(place) ? redactValue(value, found) : value;
+    return STRUCTURAL.has(place) ? value : redactValue(value, found);
   };
   return {
     found,
@@ -40,7 +43,7 @@ export function createCredentialCheck(): CredentialCheck {
       };
       const text = decodeDocument(taken(), Number.MAX_SAFE_INTEGER);
       for await (const part of splitDocument(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
-        if (part.kind !== "open" && FREE_TEXT.has(part.path.join("."))) {
+        if (part.kind !== "open") {
           redact(JSON.parse(part.text), part.path);
         }
         if (waiting.length > 0) {

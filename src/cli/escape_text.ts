@@ -20,6 +20,17 @@ export function escapeLines(text: string): string {
     );
 }
 
+/** JSON text with the same meaning in which nothing is left that a terminal would obey. */
+export function escapeJson(json: string): string {
+  return json.replace(
+    UNSAFE,
+    (character) =>
+      /\s/.test(character) && character < "\x80"
+        ? character
+        : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 function escapeCharacter(character: string): string {
   const code = character.charCodeAt(0);
   return SHORT[character] ??

@@ -104,12 +104,12 @@ export async function ownDatabase(options: OwnOptions): Promise<OwnedDatabase> {
 }
 
 /** Opens the file, or finds its owner; while neither works, waits and tries again. */
-async function toFile(options: ConnectOptions, path: string): Promise<Connection> {
+async function toFile(options: ConnectOptions, path: string, lost?: Owner): Promise<Connection> {
   const { clock = systemClock, patienceMs = PATIENCE_MS } = options;
   const deadline = clock.monotonic() + patienceMs;
   for (let delayMs = FIRST_DELAY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
     const owner = await readOwner(path);
-    if (owner && await isAnswering(owner)) return toOwner(options, path, owner);
+    if (owner && await isAnswering(owner)) return toOwner(options, path, owner, lost);
     try {
       return toOwned(await ownDatabase(options), path);
     } catch (error) {
@@ -149,8 +149,11 @@ async function isAnswering(owner: Owner): Promise<boolean> {
   }
 }
 
-/** Goes through the owner; when it has ended, finds the next one or becomes it. */
-function toOwner(options: ConnectOptions, path: string, owner: Owner): Connection {
+/**
+ * Goes through the owner; when it has ended, finds the next one or becomes it. `before` is the owner that a request
+ * was lost by already: should it live, it is the request that it does not take.
+ */
+function toOwner(options: ConnectOptions, path: string, owner: Owner, before?: Owner): Connection {
   let next: Promise<Connection> | undefined;
   const lost = (cause: unknown) =>
     new PurserError(
@@ -169,7 +172,16 @@ function toOwner(options: ConnectOptions, path: string, owner: Owner): Connectio
       if (!wasNeverSent(error) && request.method !== "GET") {
         throw lost(error);
       }
-      next ??= toFile(options, path);
+      if (before?.token === owner.token) {
+        throw new PurserError(
+          "unavailable",
+          `Cannot send the request to process ${owner.pid}: ${reasonOf(error)}`,
+          {
+            cause: error,
+          },
+        );
+      }
+      next ??= toFile(options, path, owner);
       return (await next).send(spare());
     }
   };

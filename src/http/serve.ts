@@ -38,6 +38,15 @@ export async function serve(
   return await listen(core, app, { ...options, guard: loopbackGuard });
 }
 
+/** Cuts what is left. A server that is shutting down may be gone from under it, which is as well. */
+function cutOff(cut: AbortController): void {
+  try {
+    cut.abort();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error;
+  }
+}
+
 /** Listens with a guard in front of the app. Port 0 takes a free one. */
 export async function listen(
   core: Core,
@@ -68,7 +77,7 @@ export async function listen(
           core.clock.sleep(graceMs, over.signal).then(() => false),
         ]);
         over.abort();
-        if (!isDone) cut.abort();
+        if (!isDone) cutOff(cut);
       },
     };
   } catch (error) {

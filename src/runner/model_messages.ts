@@ -1,13 +1,29 @@
 import type { ModelMessage } from "ai";
 import type { SessionMessage } from "../sessions/mod.ts";
 
-/** A session's message as the AI SDK takes it: without what is Purser's own, and with URLs as objects again. */
-export function toModelMessage(
-  { id: _id, created_at: _createdAt, ...message }: SessionMessage,
-): ModelMessage {
-  const { content } = message;
-  const revived = Array.isArray(content) ? { ...message, content: content.map(revivePart) } : message;
-  return revived as unknown as ModelMessage;
+/** The kinds of parts that the AI SDK takes, by role. */
+const PARTS: Readonly<Record<string, ReadonlySet<unknown>>> = {
+  user: new Set(["text", "image", "file"]),
+  assistant: new Set([
+    ...["text", "file", "reasoning", "reasoning-file", "custom"],
+    ...["tool-call", "tool-result", "tool-approval-request"],
+  ]),
+  tool: new Set(["tool-result", "tool-approval-response"]),
+};
+
+/**
+ * A session's messages as the AI SDK takes them: without what is Purser's own, and with URLs as objects again. Parts
+ * of a kind that it does not know, which a snapshot of a later version may have brought, stay in the session and
+ * are not sent.
+ */
+export function toModelMessages(messages: readonly SessionMessage[]): ModelMessage[] {
+  return messages.flatMap(({ id: _id, created_at: _createdAt, ...message }) => {
+    const { role, content } = message;
+    if (!Array.isArray(content)) return [message as unknown as ModelMessage];
+    const known = content.filter((part) => PARTS[role]?.has(part?.type));
+    if (known.length === 0 && content.length > 0) return [];
+    return [{ ...message, content: known.map(revivePart) } as unknown as ModelMessage];
+  });
 }
 
 interface Part {

@@ -14,7 +14,7 @@ import { listen, tellSafely } from "./hear_run.ts";
 import { keepLease } from "./keep_lease.ts";
 import { enterLiveRun } from "./live_run.ts";
 import { meterModel } from "./meter_model.ts";
-import { toModelMessage } from "./model_messages.ts";
+import { toModelMessages } from "./model_messages.ts";
 import type { ResolvedModel } from "./models.ts";
 import { warnOfOvershoot } from "./overshoot.ts";
 import { endAfter, endIn, endOf } from "./run_end.ts";
@@ -158,5 +158,5 @@ async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise
     if (error.cause instanceof PurserError) throw error.cause;
     throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
   });
-  return messages.map(toModelMessage);
+  return toModelMessages(messages);
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, type SQL } from "drizzle-orm";
+import { and, asc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { toIso } from "../clock.ts";
 import { toCostEvent, toModelCall } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
@@ -7,7 +7,7 @@ import type { SessionEvent, SessionEventType } from "./session_event.ts";
 
 const { calls, events } = tables;
 
-/** A part of one session's log, by seq. */
+/** A part of one session's log, by seq. Large events make it shorter than `limit`; it is empty only at the end. */
 export function listSessionEvents(
   ctx: Pick<SessionContext, "query">,
   input: { sessionId: string; after: number; limit: number },
@@ -24,15 +24,43 @@ export function listAllEvents(
   return selectEvents(ctx, gt(events.eventId, input.after), events.eventId, input.limit);
 }
 
+/** A page has at most so many bytes, but for a single event that is larger: a libSQL server answers with 10 MB. */
+const PAGE_BYTES = 1024 * 1024;
+/** What the row of a booked call comes to, whose event has no payload of its own. */
+const CALL_BYTES = 600;
+
+/** How many of the rows that a condition finds fit into a page: payloads are weighed before they are read. */
+async function countFitting(
+  ctx: Pick<SessionContext, "query">,
+  where: SQL,
+  order: typeof events.seq | typeof events.eventId,
+  limit: number,
+): Promise<number> {
+  const size = sql<number>`coalesce(octet_length(${events.payload}), ${CALL_BYTES})`;
+  const rows = ctx.query.select({ order: order.getSQL().as("place"), size: size.as("size") }).from(events)
+    .where(where).orderBy(asc(order)).limit(limit).as("page_rows");
+  const sums = ctx.query.select({
+    before: sql<
+      number
+    >`sum(${rows.size}) OVER (ORDER BY ${rows.order} ROWS UNBOUNDED PRECEDING) - ${rows.size}`.as("before"),
+  }).from(rows).as("sums");
+  const [row] = await ctx.query.select({ count: sql<bigint>`count(*)` }).from(sums).where(
+    lt(sums.before, PAGE_BYTES),
+  );
+  return Number(row?.count ?? 0);
+}
+
 async function selectEvents(
   ctx: Pick<SessionContext, "query">,
   where: SQL,
   order: typeof events.seq | typeof events.eventId,
   limit: number,
 ): Promise<SessionEvent[]> {
+  const fitting = await countFitting(ctx, where, order, limit);
+  if (fitting === 0) return [];
   const rows = await ctx.query.select({ event: events, call: calls }).from(events)
     .leftJoin(calls, and(eq(events.type, "cost.recorded"), eq(calls.callId, events.callId)))
-    .where(where).orderBy(asc(order)).limit(limit);
+    .where(where).orderBy(asc(order)).limit(fitting);
   return rows.map(({ event, call }) => ({
     event_id: event.eventId,
     seq: event.seq,

@@ -7,7 +7,7 @@ import type { SessionMessage } from "./session_message.ts";
 /** A page of messages has at most so many rows and, but for a last one that is larger, so many bytes. */
 const PAGE_ROWS = 500;
 const PAGE_BYTES = 128 * 1024;
-/** A larger text is read in pieces: a libSQL server answers with at most 10 MB. */
+/** From a server, a larger text is read in pieces: it answers with at most 10 MB. */
 const PIECE_CHARACTERS = 1024 * 1024;
 
 // Sizes come from the rows' heads; only what fits is read whole.
@@ -16,7 +16,7 @@ const READ_PAGE = `WITH sizes AS (
     sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
   FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3 AND position < ?4)
 SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
-  CASE WHEN s.size <= ?5 THEN m.content END AS content
+  CASE WHEN s.size <= ?6 THEN m.content END AS content
 FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
 const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
 const READ_PLACE = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
@@ -43,12 +43,13 @@ export interface MessageSpan {
  * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile
  */
 export async function* readMessageTexts(
-  ctx: { store: Pick<Store, "read"> },
+  ctx: { store: Pick<Store, "kind" | "read"> },
   { sessionId, generation, from = 0, to }: MessageSpan,
 ): AsyncGenerator<string[]> {
   for (let position = from; position < to;) {
     const end = Math.min(to, position + PAGE_ROWS);
-    const args = [sessionId, generation, position, end, PAGE_BYTES];
+    const whole = ctx.store.kind === "remote" ? PAGE_BYTES : Number.MAX_SAFE_INTEGER;
+    const args = [sessionId, generation, position, end, PAGE_BYTES, whole];
     const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }));
     if (rows.length === 0) {
       throw new PurserError(
@@ -65,7 +66,7 @@ export async function* readMessageTexts(
 
 /** The messages of a session in order. */
 export async function listMessages(
-  ctx: { store: Pick<Store, "read"> },
+  ctx: { store: Pick<Store, "kind" | "read"> },
   sessionId: string,
 ): Promise<SessionMessage[]> {
   const place = (await ctx.store.read({ sql: READ_PLACE, args: [sessionId] })).rows[0];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describeAgent, getAgentDefinition } from "../agents/mod.ts";
-import { toCanonicalText } from "../canonical_json.ts";
+import { canonicalize, toCanonicalText } from "../canonical_json.ts";
 import { toIso } from "../clock.ts";
 import { PurserError } from "../errors.ts";
 import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledger/mod.ts";
@@ -59,6 +59,7 @@ interface SessionRow {
  */
 export async function exportSession(ctx: SnapshotContext, input: ExportInput): Promise<SessionExport> {
   const { sessionId, withEvents = false } = input;
+  checkTags(input.tags ?? {});
   const [found, usage, started] = await ctx.store.readAll([
     { sql: READ_SESSION, args: [sessionId] },
     sessionUsageStatement(sessionId),
@@ -114,6 +115,13 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
     close();
     throw error;
   }
+}
+
+/** Tags from a query or a command line are well-formed already; a program may give anything. */
+function checkTags(tags: Readonly<Record<string, string>>): void {
+  canonicalize(tags, (path, message) => {
+    throw new PurserError("invalid", `Cannot use the tag ${path.join(".").toWellFormed()}: it ${message}`);
+  });
 }
 
 function checkAgent({ agentId, sessionId }: ExportInput, owner: string): void {

@@ -7,6 +7,9 @@ export interface Extras {
   agent?: Record<string, unknown>;
 }
 
+/** Such fields are in the session's own row, which every commit of a run touches. */
+export const MAX_EXTRA_CHARACTERS = 1024 * 1024;
+
 const DOCUMENT_FIELDS = new Set([
   "schema_version",
   "agent_id",
@@ -29,6 +32,11 @@ export function extrasOf(head: SnapshotHead): Extras {
     state: without(head.state, STATE_FIELDS),
     ...(head.agent && { agent: head.agent }),
   };
+}
+
+/** Whether a field of the document, or of its state, is one that nobody here knows. */
+export function isExtra(path: readonly string[]): boolean {
+  return path.length === 1 ? !DOCUMENT_FIELDS.has(path[0]!) : !STATE_FIELDS.has(path[1]!);
 }
 
 function without(value: Record<string, unknown>, known: ReadonlySet<string>): Record<string, unknown> {

@@ -1,11 +1,18 @@
 import type { Store } from "../store/mod.ts";
 import type { SnapshotEvent } from "./snapshot.ts";
 
-/** Pages are small: an event may hold a large tool output. */
-const PAGE_ROWS = 100;
+/** A page has at most so many bytes, but for a single event that is larger: a libSQL server answers with 10 MB. */
+const PAGE_BYTES = 1024 * 1024;
+const PAGE_ROWS = 500;
 
-const READ_PAGE = `SELECT position, content FROM imported_events
-WHERE session_id = ? AND generation = ? AND position > ? ORDER BY position LIMIT ?`;
+// Sizes come from the rows' heads; only what fits is read whole.
+const READ_PAGE = `WITH sizes AS (
+  SELECT rowid AS id, position,
+    sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
+  FROM (SELECT rowid, position, content FROM imported_events
+    WHERE session_id = ?1 AND generation = ?2 AND position > ?3 ORDER BY position LIMIT ?4))
+SELECT e.position, e.content FROM sizes s JOIN imported_events e ON e.rowid = s.id
+WHERE s.before < ${PAGE_BYTES} ORDER BY e.position`;
 const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
 
 /** An event of another environment's log, with its place in the history that came with a snapshot. */
@@ -21,13 +28,16 @@ export async function* readImportedEventTexts(
       sql: READ_PAGE,
       args: [sessionId, generation, after, PAGE_ROWS],
     });
-    if (rows.length > 0) yield rows.map((row) => row[1] as string);
-    if (rows.length < PAGE_ROWS) return;
+    if (rows.length === 0) return;
+    yield rows.map((row) => row[1] as string);
     after = Number(rows.at(-1)![0]);
   }
 }
 
-/** A part of the history that came with a session's snapshot; empty where none did. */
+/**
+ * A part of the history that came with a session's snapshot; empty where none did, or at its end. Large events make
+ * it shorter than `limit`.
+ */
 export async function listImportedEvents(
   ctx: { store: Pick<Store, "read"> },
   input: { sessionId: string; after: number; limit: number },

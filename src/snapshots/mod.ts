@@ -21,7 +21,7 @@ export {
   type SnapshotSource,
 } from "./snapshot_source.ts";
 export { type Found, redactValue } from "./redact_value.ts";
-export { splitDocument } from "./split_document.ts";
+export { DocumentFault, splitDocument } from "./split_document.ts";
 export { rewriteDocument } from "./rewrite_document.ts";
 export { writeFile } from "./write_file.ts";
 export { sweepGenerations } from "./sweep_generations.ts";

@@ -4,6 +4,7 @@ import { checkEvent, MessageCheck } from "./check_elements.ts";
 import { checkHead } from "./check_head.ts";
 import { decodeDocument } from "./decode_document.ts";
 import { computeIntegrity, type ElementPages } from "./document.ts";
+import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import type { SnapshotHead } from "./snapshot.ts";
 import { DocumentFault, type DocumentPart, splitDocument } from "./split_document.ts";
@@ -71,6 +72,7 @@ class DocumentReader {
 
   #members = 0;
   #characters = 0;
+  #extraCharacters = 0;
 
   constructor(private readonly format: Format) {}
 
@@ -146,6 +148,12 @@ class DocumentReader {
   #weigh({ path, text }: { path: readonly string[]; text: string }): void {
     this.#members++;
     this.#characters += text.length;
+    if (isExtra(path)) this.#extraCharacters += text.length;
+    if (this.#extraCharacters > MAX_EXTRA_CHARACTERS) {
+      const message =
+        `the fields that are not of this format are longer than ${MAX_EXTRA_CHARACTERS} characters`;
+      throw new DocumentFault(message, path.join("."), 0);
+    }
     if (this.#members <= MAX_MEMBERS && this.#characters <= MAX_HEAD_CHARACTERS) return;
     throw new DocumentFault(
       `the fields beside messages and events are more than ${MAX_MEMBERS}, or longer than ${MAX_HEAD_CHARACTERS} characters`,

@@ -188,9 +188,24 @@ Deno.test("readDocument() bounds the fields beside the lists in number and size"
   const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`x${index}`, 1]));
   const [{ message }] = await issuesOf(JSON.stringify(snapshotOf(many))) as [Issue];
   assert.match(message, /the fields beside messages and events are more than 10000/);
-  const large = new TextEncoder().encode(JSON.stringify(snapshotOf({ extra: "x".repeat(17 * 1024 * 1024) })));
-  const error = await rejection(readDocument(cut(large), { maxBytes: large.length }));
-  assert.match(error.message, /extra: the fields beside messages and events are more than 10000, or longer/);
+  const refusal = async (more: LooseDocument) => {
+    const large = new TextEncoder().encode(JSON.stringify(snapshotOf(more)));
+    return (await rejection(readDocument(cut(large), { maxBytes: large.length }))).message;
+  };
+  const text = "x".repeat(17 * 1024 * 1024);
+  assert.match(
+    await refusal({ agent: { model: "m", system_prompt: text } }),
+    /agent: the fields beside messages and events are more than 10000, or longer/,
+  );
+  assert.match(
+    await refusal({ extra: text }),
+    /extra: the fields that are not of this format are longer than 1048576/,
+  );
+  assert.match(
+    await refusal({ tags: { a: "x".repeat(70_000) } }),
+    /tags: must not have more than 65536 characters/,
+  );
+  assert.match(await refusal({ source_environment: "x".repeat(201) }), /source_environment: /);
 });
 
 /** A version 2 in which some things have other names. */

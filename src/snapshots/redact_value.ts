@@ -12,6 +12,8 @@ const STRUCTURAL = new Set([
 const RECORDS = new Set(["content", "payload", "definition", "tool_calls", "messages", "events", "agent"]);
 /** Signatures of reasoning, encrypted reasoning, cache keys: random by nature, and void when changed. */
 const OPAQUE = new Set(["providerOptions", "providerMetadata", "provider_options", "provider_metadata"]);
+/** What a provider has encrypted or signed, also in a tool's output: it wants it back as it was. */
+const ENCRYPTED = /^(encrypted|signature|thought_?signature)/i;
 /** Types of parts that carry media, in a message or in a tool's output. */
 const MEDIA = /^(?:file|image|media|audio|video|reasoning-file|file-data|image-data|data)$/;
 const BASE64 = /^(?:data:[^,]{0,200},)?[A-Za-z0-9+/=\s]*$/;
@@ -49,7 +51,7 @@ export function redactValue(value: unknown, found: Found): unknown {
     return isFields(item) ? mapFields(item, redactOpaque) : mapItems(item, undefined, redactOpaque) ?? item;
   };
 
-  const walkOf = (name: string) => OPAQUE.has(name) ? redactOpaque : redactFree;
+  const walkOf = (name: string) => OPAQUE.has(name) || ENCRYPTED.test(name) ? redactOpaque : redactFree;
 
   return redactRecord(value, undefined);
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_ENVIRONMENT_NAME } from "../config.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
@@ -68,6 +69,15 @@ export const SnapshotAgent = z.looseObject({
 export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 
 const TAG_RULE = "must have a name";
+/** Every list of sessions has their tags. */
+const MAX_TAG_CHARACTERS = 65_536;
+const TAGS_RULE = `must not have more than ${MAX_TAG_CHARACTERS} characters in all`;
+
+function areSmall(tags: Record<string, string>): boolean {
+  let characters = 0;
+  for (const [key, value] of Object.entries(tags)) characters += key.length + value.length;
+  return characters <= MAX_TAG_CHARACTERS;
+}
 
 /** A whole session as one document, at version 1 of the format. */
 export const Snapshot = z.looseObject({
@@ -80,8 +90,8 @@ export const Snapshot = z.looseObject({
     token_usage: TokenUsage.optional(),
   }),
   event_log_count: count,
-  tags: z.record(z.string().min(1, TAG_RULE), z.string()),
-  source_environment: z.string(),
+  tags: z.record(z.string().min(1, TAG_RULE), z.string()).refine(areSmall, TAGS_RULE),
+  source_environment: z.string().max(MAX_ENVIRONMENT_NAME),
   exported_at: UtcTime,
   events: z.array(SnapshotEvent).optional(),
   agent: SnapshotAgent.optional(),

@@ -1,4 +1,6 @@
 import { toCanonicalText } from "../canonical_json.ts";
+import { messageOf, PurserError } from "../errors.ts";
+import { MessageCheck } from "./check_elements.ts";
 import { writeDocument } from "./document.ts";
 import { Issues } from "./issues.ts";
 import { readDocument } from "./read_document.ts";
@@ -36,15 +38,27 @@ export async function writeSnapshot(snapshot: Snapshot, path: string): Promise<v
   const issues = new Issues();
   const checked = Snapshot.safeParse(snapshot);
   if (!checked.success) issues.addSchemaIssues([], checked.error.issues);
+  const messages = new MessageCheck(issues);
+  if (checked.success) snapshot.state.messages.forEach((message, index) => messages.check(index, message));
   issues.throwIfAny();
   await writeFile(path, snapshotBytes(snapshot));
 }
 
 /** A snapshot as it is, in the pieces that a reader takes: what is wrong with it is for the reader to say. */
 export async function* bytesOf(snapshot: unknown): AsyncGenerator<Uint8Array> {
-  const bytes = new TextEncoder().encode(JSON.stringify(snapshot));
+  const bytes = new TextEncoder().encode(toText(snapshot));
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
     yield bytes.subarray(start, start + CHUNK_BYTES);
+  }
+}
+
+function toText(snapshot: unknown): string {
+  try {
+    return JSON.stringify(snapshot);
+  } catch (error) {
+    throw new PurserError("invalid", `Cannot read the snapshot: it has no JSON form: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 

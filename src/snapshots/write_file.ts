@@ -19,7 +19,9 @@ export async function writeFile(path: string, chunks: Chunks): Promise<void> {
     using file = await attempt(path, () => Deno.open(path, { write: true }));
     return await writeAll(path, file, content);
   }
-  const temporary = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.part`);
+  // Through a link, as every program writes.
+  const place = await Deno.realPath(path).catch(() => path);
+  const temporary = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`);
   const file = await attempt(path, () => Deno.open(temporary, { write: true, createNew: true, mode: 0o600 }));
   try {
     try {
@@ -28,7 +30,7 @@ export async function writeFile(path: string, chunks: Chunks): Promise<void> {
     } finally {
       file.close();
     }
-    await attempt(path, () => Deno.rename(temporary, path));
+    await attempt(path, () => Deno.rename(temporary, place));
   } catch (error) {
     await Deno.remove(temporary).catch(() => {});
     throw error;

@@ -136,7 +136,7 @@ export class RemoteStore implements Store {
           const where = hostOf(this.#options.url);
           throw new PurserError(
             "too_large",
-            `Cannot ${action} the database at ${where}: a message or event is larger than the 5 MB that the server takes`,
+            `Cannot ${action} the database at ${where}: a value is larger than the 5 MB that the server takes; most often it is a message or a tool's output`,
             { cause: error },
           );
         }

@@ -118,7 +118,14 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
         input,
         ...more,
       }),
-    events: (sessionId) => listSessionEvents(core, { sessionId, after: 0, limit: 10_000 }),
+    async events(sessionId) {
+      const events: SessionEvent[] = [];
+      for (;;) {
+        const page = await listSessionEvents(core, { sessionId, after: events.length, limit: 10_000 });
+        if (page.length === 0) return events;
+        events.push(...page);
+      }
+    },
     messages: async (sessionId) =>
       (await listMessages(core, sessionId)).map(({ id: _id, created_at: _at, ...message }) => message),
     [Symbol.asyncDispose]: () => core.close(),

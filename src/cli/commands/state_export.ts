@@ -1,5 +1,5 @@
 import { PurserError } from "../../errors.ts";
-import { parseTags, rewriteDocument, writeFile } from "../../snapshots/mod.ts";
+import { DocumentFault, parseTags, rewriteDocument, writeFile } from "../../snapshots/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { checkId, idInPath, readId } from "../command_id.ts";
 import { EXIT } from "../exit_code.ts";
@@ -7,7 +7,7 @@ import { countOf, formatBytes } from "../format_values.ts";
 import { createProgress } from "../progress.ts";
 import { countCredentials, createCredentialCheck } from "../credential_check.ts";
 import { fetchStream } from "../fetch_stream.ts";
-import { escapeText } from "../escape_text.ts";
+import { escapeJson, escapeText } from "../escape_text.ts";
 import { readUnlessAborted, unlessAborted } from "../interruptible.ts";
 import { UsageError } from "../usage_error.ts";
 
@@ -62,8 +62,18 @@ async function save(
     }
   };
   try {
-    if (output === "-") { for await (const text of decode(document())) stdout.write(text); }
-    else await writeFile(output, document());
+    if (output === "-") {
+      for await (const text of decode(document())) stdout.write(stdout.isTerminal ? escapeJson(text) : text);
+    } else await writeFile(output, document());
+  } catch (error) {
+    if (!(error instanceof DocumentFault)) throw error;
+    throw new PurserError(
+      "unavailable",
+      `Cannot export: what the server sent is no whole snapshot: ${error.message}`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     progress.end();
   }

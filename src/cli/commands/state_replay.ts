@@ -36,7 +36,10 @@ export function createStateReplay(
   { holdLimits, readSnapshot, ...sources }:
     & Omit<ReplaySources, "connect" | "readSnapshot">
     & {
-      readSnapshot: (source: SnapshotSource) => ReturnType<ReplaySources["readSnapshot"]>;
+      readSnapshot: (
+        source: SnapshotSource,
+        options: { maxBytes: number },
+      ) => ReturnType<ReplaySources["readSnapshot"]>;
       holdLimits?: HoldLimits;
     },
 ): Command {
@@ -45,7 +48,8 @@ export function createStateReplay(
     const replay = await loadReplay(ctx.args[0]!, {
       ...sources,
       connect: ctx.connect,
-      readSnapshot: (path) => readSnapshot(path === "-" ? ctx.terminal.stdin() : path),
+      readSnapshot: (path) =>
+        readSnapshot(path === "-" ? ctx.terminal.stdin() : path, { maxBytes: ctx.config.maxSnapshotBytes }),
     });
     const { terminal: { stdout, keys }, isJson, style } = ctx;
     const notes = notesOn(replay);

@@ -1,5 +1,6 @@
 import { openSource, readDocument, type ReadSnapshot } from "../../snapshots/mod.ts";
 import type { CommandContext } from "../command.ts";
+import { escapeJson } from "../escape_text.ts";
 import { formatCount } from "../format_values.ts";
 import { renderTable } from "../render_table.ts";
 import { paintStatus } from "../paint_status.ts";
@@ -11,7 +12,7 @@ export async function stateShow(ctx: CommandContext): Promise<void> {
   const bytes = await openSource(path === "-" ? ctx.terminal.stdin() : path);
   await using snapshot = await readDocument(bytes, { maxBytes: ctx.config.maxSnapshotBytes });
   if (format === "table") return ctx.print(renderSnapshot(ctx, snapshot));
-  for await (const text of writeIndented(snapshot)) ctx.terminal.stdout.write(text);
+  for await (const text of writeIndented(snapshot)) ctx.terminal.stdout.write(escapeJson(text));
 }
 
 /** The rows that the table has, in their order. */
@@ -39,22 +40,20 @@ function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapsho
   ], { columns, style, hasUnicode });
 }
 
-const MESSAGES = "\u0000messages";
-const EVENTS = "\u0000events";
-
 /** The document for people to read, its elements one by one. */
 async function* writeIndented({ head, messages, events }: ReadSnapshot): AsyncGenerator<string> {
+  // Nobody can have written these into the document.
+  const [MESSAGES, EVENTS] = [crypto.randomUUID(), crypto.randomUUID()];
   const frame = JSON.stringify(
     { ...head, state: { ...head.state, messages: MESSAGES }, ...(head.events && { events: EVENTS }) },
     null,
     2,
   );
-  // What stands for the lists can't be part of a text: JSON has NUL as an escape only there.
   const lists = {
     [JSON.stringify(MESSAGES)]: [messages, "    "],
     [JSON.stringify(EVENTS)]: [events, "  "],
   } as const;
-  for (const piece of frame.split(/("\\u0000messages"|"\\u0000events")/)) {
+  for (const piece of frame.split(new RegExp(`("${MESSAGES}"|"${EVENTS}")`))) {
     const list = lists[piece];
     if (!list) {
       yield piece;

@@ -34,6 +34,7 @@ export function createCallCounter(): CallCounter {
   // what the model's answer told.
   const unbooked = new Map<string, CallTotals>();
   // A session may be restored where its snapshot was taken: its history then has calls of its own log.
+  // Restored again and again, that history has them as often.
   const imported = new Set<string>();
   return {
     get totals() {
@@ -43,8 +44,8 @@ export function createCallCounter(): CallCounter {
       const figures = figuresOf(costRecorded ?? event);
       const callId = callIdOf(event);
       if (callId !== undefined) {
+        if (imported.has(callId) && !unbooked.has(callId)) return;
         if (event.imported_from !== undefined) imported.add(callId);
-        else if (imported.has(callId)) return;
       }
       if (event.type === "cost.recorded" && callId !== undefined) {
         const told = unbooked.get(callId);

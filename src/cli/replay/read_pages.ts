@@ -11,8 +11,8 @@ export async function* readPages<T>(
     yield* page;
     const last = page.at(-1);
     const next = last === undefined ? null : positionOf(last);
-    // A page that leads nowhere would be read for ever.
-    if (page.length < PAGE_SIZE || next === null || next <= after) return;
+    // The last page is the empty one: large events make others short. One that leads nowhere would be read for ever.
+    if (next === null || next <= after) return;
     after = next;
   }
 }

@@ -156,7 +156,10 @@ Deno.test("state replay puts imported history first", async () => {
   await using places = await openBooks();
   const { connect } = places;
   const old = { position: 1, ...event(7, "run.started", { input: "Old" }, { imported_from: "production" }) };
-  const { out } = await replay(["first"], { connect, listImported: () => Promise.resolve([old]) });
+  const { out } = await replay(["first"], {
+    connect,
+    listImported: (_, { after }) => Promise.resolve(after === 0 ? [old] : []),
+  });
   assert.match(out, /^#7 .* run\.started .* imported from production · so far \$0\n {6}input: Old\n#1 /);
 });
 

@@ -57,7 +57,7 @@ export function eventRoutes(core: Core) {
             after = event.event_id;
           }
           if (events.length > 0) lastSentAt = core.clock.now();
-          if (events.length === PAGE) continue;
+          if (events.length > 0) continue;
           if (core.clock.now() - lastSentAt >= HEARTBEAT_MS) {
             await stream.write(": still here\n\n");
             lastSentAt = core.clock.now();

@@ -41,6 +41,7 @@ const events = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events",
   summary: "A session's event log",
+  description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
   tags: ["sessions"],
   request: {
     params,

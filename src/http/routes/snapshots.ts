@@ -98,6 +98,7 @@ const imported = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events/imported",
   summary: "The history of another environment that came with a session's snapshot",
+  description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
   tags: ["snapshots"],
   request: {
     params,
@@ -150,7 +151,7 @@ export function restoreRoutes(core: Core) {
   router.openAPIRegistry.registerPath(restore);
   return router.post(restore.path, async (c) => {
     const dryRun = readDryRun(c);
-    return c.json(await importSession(core, readBody(c, core.maxSnapshotBytes), { dryRun }), 200);
+    return c.json(await importSession(core, readBody(c, core), { dryRun }), 200);
   });
 }
 
@@ -244,7 +245,8 @@ function readDryRun(c: Context): boolean {
 }
 
 /** The request's body as it comes. */
-function readBody({ req: { raw } }: Context, maxBytes: number): AsyncIterable<Uint8Array> {
+function readBody({ req: { raw } }: Context, core: Core): AsyncIterable<Uint8Array> {
+  const maxBytes = core.maxSnapshotBytes;
   if (!isJsonBody(raw)) throw notJson();
   const encoding = raw.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   if (encoding !== "identity" && encoding !== "gzip") {
@@ -254,6 +256,21 @@ function readBody({ req: { raw } }: Context, maxBytes: number): AsyncIterable<Ui
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const body = raw.body ?? new Blob([]).stream();
+  const body = unbroken(raw.body ?? new Blob([]).stream(), core);
   return encoding === "gzip" ? gunzip(body) : body;
+}
+
+/** A body that breaks off is the sender's fault, or this process's end; nothing that the log has to hear of. */
+async function* unbroken<Bytes>(body: ReadableStream<Bytes>, core: Core): AsyncGenerator<Bytes> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw core.stopping.aborted
+      ? new PurserError("unavailable", "Cannot read the body: this process is ending; try again", {
+        cause: error,
+      })
+      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", {
+        cause: error,
+      });
+  }
 }
