@@ -182,6 +182,29 @@ Deno.test("what is no snapshot is neither written nor restored, and every proble
       (await purser.importSession(await readSnapshot(`${directory}/changed.json`))).messages_restored,
       2,
     );
+    const result = {
+      type: "tool-result",
+      toolCallId: "x",
+      toolName: "t",
+      output: { type: "text", value: "" },
+    };
+    const messages = [{ role: "tool", content: [result] }];
+    const unanswered = { ...changed, state: { ...snapshot.state, messages } } as unknown as Snapshot;
+    const refused = await rejection(writeSnapshot(unanswered, `${directory}/wrong.json`));
+    assert.deepEqual(refused.details.issues.map(({ path }: { path: string }) => path), [
+      "state.messages[0].content[0].toolCallId",
+    ]);
+    const cycle: Record<string, unknown> = { ...changed };
+    cycle.self = cycle;
+    for (const none of [cycle, { ...changed, big: 1n }, undefined]) {
+      assert.equal((await rejection(purser.importSession(none as unknown as Snapshot))).code, "invalid");
+    }
+    const wrongTags: Record<string, string>[] = [{ "a\ud800": "b" }, { a: "\udc00" }, {
+      a: "x".repeat(70_000),
+    }];
+    for (const tags of wrongTags) {
+      assert.equal((await rejection(purser.exportSession("echo", "s1", { tags }))).code, "invalid");
+    }
     const large = {
       ...changed,
       state: { ...snapshot.state, messages: [{ role: "user", content: "x".repeat(10_000) }] },

@@ -197,6 +197,27 @@ Deno.test("a restored session with media by URL can be run: they are URLs again 
   assert.equal(sent.split(JSON.stringify({ type: "url", url })).length - 1, 2);
 });
 
+Deno.test("parts that are not known stay in a session, and are not sent", async () => {
+  await using fake = await startFakeProvider((request) => answerTo(request, { text: "Fine." }));
+  await using purser = await openTestPurser({ fake });
+  await purser.api("PUT", "/agents/agent", { model: "openai.chat:gpt-4o-mini" });
+  const messages = [
+    { role: "user", content: [{ type: "hologram", data: { x: 1 } }, { type: "text", text: "See?" }] },
+    { role: "assistant", content: [{ type: "gesture" }] },
+    { role: "assistant", content: [{ type: "gesture" }, { type: "text", text: "Yes." }] },
+  ];
+  await purser.api("POST", "/agents/snapshot/restore", snapshotOf({}, { messages }));
+  const { body } = await purser.api("POST", "/agents/agent/runs", { input: "And now?", session_id: "ses" });
+  assert.equal(body.output, "Fine.");
+  assert.deepEqual(fake.requests[0]!.body.messages.map(({ content }: { content: unknown }) => content), [
+    "See?",
+    "Yes.",
+    "And now?",
+  ]);
+  const kept = (await purser.messages("ses")).slice(0, 3).map(({ content }) => content);
+  assert.deepEqual(kept, messages.map(({ content }) => content));
+});
+
 Deno.test("a session counts its messages and events over its runs", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", { model: "demo:echo" });

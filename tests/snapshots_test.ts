@@ -388,6 +388,32 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 10 }), []);
   });
 
+  test("history and logs of large events come in pages that a server answers", async (ctx) => {
+    const large = { ...ctx, maxSnapshotBytes: 64 * 1024 * 1024 };
+    const output = "ü".repeat(100_000);
+    const events = Array.from({ length: 60 }, (_, index) => ({ ...event(index + 1), payload: { output } }));
+    await restore(large, snapshotOf({ events }));
+    const place = await beginRun(ctx, { sessionId: "ses" });
+    const payload = { output };
+    const called = { type: "tool.returned" as const, at: 1, payload };
+    for (let i = 0; i < 20; i++) {
+      const call = modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() });
+      await bookCall(ctx, { place, call, progress: { events: [called, called, called], messages: [] } });
+    }
+    const page = await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 1_000 });
+    assert.ok(page.length > 0 && page.length < 60, String(page.length));
+    const log = await listSessionEvents(ctx, { sessionId: "ses", after: 0, limit: 1_000 });
+    assert.ok(log.length > 0 && log.length < 80, String(log.length));
+    const all = JSON.parse(await exportText(ctx, { sessionId: "ses", withEvents: true }));
+    assert.deepEqual(all.events.length, 60 + all.event_log_count);
+    assert.equal(all.event_log_count, 2 + 1 + 80);
+    assert.ok(
+      all.events.every(({ type, payload }: { type: string; payload: { output: string } }) =>
+        type !== "tool.returned" || payload.output === output
+      ),
+    );
+  });
+
   test("of two restores at once the session is one or the other, never a mix", async (ctx) => {
     const message = (text: string, index: number) => ({
       id: `${text}_${index}`,

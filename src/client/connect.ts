@@ -212,9 +212,13 @@ function wasNeverSent(error: unknown): boolean {
   return /\(Connect\)|connection refused/i.test(reasonOf(error));
 }
 
+/** A reason may quote the whole URL. */
+const MAX_REASON = 300;
+
 function reasonOf(error: unknown): string {
   const cause = (error as { cause?: unknown })?.cause;
-  return messageOf(error) + (cause === undefined ? "" : `: ${messageOf(cause)}`);
+  const reason = messageOf(error) + (cause === undefined ? "" : `: ${messageOf(cause)}`);
+  return reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
 }
 
 function redirectTo(request: Request, base: string, key: string | undefined): Request {

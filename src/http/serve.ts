@@ -10,7 +10,7 @@ export interface Listening {
   url: string;
   /**
    * Serves what is in flight, refuses the rest, and resolves when all is answered; what takes longer than
-   * `graceMs`, such as a body that never comes or an answer that nobody reads, is cut off.
+   * `graceMs`, such as a body that never comes or an answer that nobody reads, is left behind.
    */
   shutdown(options?: { graceMs?: number }): Promise<void>;
 }
@@ -38,15 +38,6 @@ export async function serve(
   return await listen(core, app, { ...options, guard: loopbackGuard });
 }
 
-/** Cuts what is left. A server that is shutting down may be gone from under it, which is as well. */
-function cutOff(cut: AbortController): void {
-  try {
-    cut.abort();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error;
-  }
-}
-
 /** Listens with a guard in front of the app. Port 0 takes a free one. */
 export async function listen(
   core: Core,
@@ -63,8 +54,7 @@ export async function listen(
   };
   try {
     const started = Promise.withResolvers<void>();
-    const cut = new AbortController();
-    const options = { hostname: host, port, signal: cut.signal, onListen: () => started.resolve() };
+    const options = { hostname: host, port, onListen: () => started.resolve() };
     const server = Deno.serve(options, handle);
     await started.promise;
     const shownHost = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
@@ -77,7 +67,8 @@ export async function listen(
           core.clock.sleep(graceMs, over.signal).then(() => false),
         ]);
         over.abort();
-        if (!isDone) cutOff(cut);
+        // What is left reads a closed database next, and breaks; it must not keep the process from ending.
+        if (!isDone) server.unref();
       },
     };
   } catch (error) {

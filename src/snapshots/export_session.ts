@@ -11,7 +11,7 @@ import { writeDocument } from "./document.ts";
 import { readingOf } from "./generations_in_use.ts";
 import type { Extras } from "./extras.ts";
 import { readImportedEventTexts } from "./imported_events.ts";
-import { SCHEMA_VERSION } from "./snapshot.ts";
+import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "./snapshot.ts";
 
 /** Which session to export, and what goes with it. */
 export interface ExportInput {
@@ -86,7 +86,7 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
         token_usage: toSessionUsage(usage!) satisfies TokenUsage,
       },
       event_log_count: lastSeq,
-      tags: { ...JSON.parse(row.tags), ...input.tags },
+      tags: mergeTags(JSON.parse(row.tags), input.tags),
       source_environment: ctx.environment,
       exported_at: toIso(ctx.clock.now()),
       ...(agent && { agent }),
@@ -117,8 +117,17 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
   }
 }
 
+type Tags = Readonly<Record<string, string>>;
+
+/** The session's own tags and those of the export, which no import would take if they were too many. */
+function mergeTags(own: Tags, given: Tags = {}): Tags {
+  const tags = { ...own, ...given };
+  if (areSmall(tags)) return tags;
+  throw new PurserError("invalid", `Cannot export the session with these tags: they ${TAGS_RULE}`);
+}
+
 /** Tags from a query or a command line are well-formed already; a program may give anything. */
-function checkTags(tags: Readonly<Record<string, string>>): void {
+function checkTags(tags: Tags): void {
   canonicalize(tags, (path, message) => {
     throw new PurserError("invalid", `Cannot use the tag ${path.join(".").toWellFormed()}: it ${message}`);
   });

@@ -71,9 +71,10 @@ export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 const TAG_RULE = "must have a name";
 /** Every list of sessions has their tags. */
 const MAX_TAG_CHARACTERS = 65_536;
-const TAGS_RULE = `must not have more than ${MAX_TAG_CHARACTERS} characters in all`;
+export const TAGS_RULE = `must not have more than ${MAX_TAG_CHARACTERS} characters in all`;
 
-function areSmall(tags: Record<string, string>): boolean {
+/** Whether tags are small enough to be kept. */
+export function areSmall(tags: Record<string, string>): boolean {
   let characters = 0;
   for (const [key, value] of Object.entries(tags)) characters += key.length + value.length;
   return characters <= MAX_TAG_CHARACTERS;

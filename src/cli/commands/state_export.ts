@@ -11,6 +11,9 @@ import { escapeJson, escapeText } from "../escape_text.ts";
 import { readUnlessAborted, unlessAborted } from "../interruptible.ts";
 import { UsageError } from "../usage_error.ts";
 
+/** Servers take URLs of 64 KiB with all else that stands in a request's head. */
+const MAX_QUERY = 32_000;
+
 /** `purser state export AGENT --output FILE [--session ID] [--tag k=v]… [--with-events] [--redact]` */
 export async function stateExport(ctx: CommandContext): Promise<number> {
   const { options, terminal: { interrupted } } = ctx;
@@ -25,6 +28,9 @@ export async function stateExport(ctx: CommandContext): Promise<number> {
   const sessionId = options.read("session", checkId);
   const tags = options.read("tag", () => parseTags(options.texts("tag"))) ?? {};
   const query = new URLSearchParams(Object.entries(tags).map(([key, value]) => ["tag", `${key}=${value}`]));
+  if (String(query).length > MAX_QUERY) {
+    throw new UsageError("Cannot use --tag: the tags together are too long for a URL", options.command);
+  }
   if (options.has("with-events")) query.set("with_events", "true");
 
   try {
