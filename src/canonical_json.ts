@@ -11,6 +11,8 @@ export type OnJsonFault = (path: readonly (string | number)[], message: string) 
 export interface CanonicalJson {
   text: string;
   keyCount: number;
+  /** Whether a key ends with a backslash, which may be V8's mistake: see `parseSlowly`. */
+  hasBackslashKey: boolean;
 }
 
 /**
@@ -21,6 +23,7 @@ export interface CanonicalJson {
 export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): CanonicalJson {
   const path: (string | number)[] = [];
   let keyCount = 0;
+  let hasBackslashKey = false;
   const write = (item: unknown): string => {
     if (typeof item === "string") {
       if (!item.isWellFormed()) onFault([...path], "has a lone surrogate, which is no Unicode text");
@@ -45,6 +48,7 @@ export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): Can
     let text = "{";
     for (const key of keys.sort(byUnits)) {
       path.push(key);
+      if (key.endsWith("\\")) hasBackslashKey = true;
       if (key === FORBIDDEN_KEY) onFault([...path], "is a key that is not allowed");
       if (!key.isWellFormed()) onFault([...path], "has a lone surrogate in its name");
       text += (text === "{" ? "" : ",") + JSON.stringify(key) + ":" +
@@ -53,7 +57,8 @@ export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): Can
     }
     return text + "}";
   };
-  return { text: write(value), keyCount };
+  const text = write(value);
+  return { text, keyCount, hasBackslashKey };
 }
 
 /** The canonical text of a plain JSON value. Throws a `TypeError` on one that is not portable. */

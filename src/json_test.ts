@@ -25,7 +25,8 @@ Deno.test("toPlainValue() turns what has no JSON form into text", () => {
 
 Deno.test("toPlainJsonText() reads back as the value for any plain JSON", () => {
   fc.assert(fc.property(fc.jsonValue(), (value) => {
-    fc.pre(!JSON.stringify(value).includes('"__proto__"'));
+    // V8 may take another key for one that ends with a backslash: see `parseSlowly`.
+    fc.pre(!/"__proto__"|\\\\":/.test(JSON.stringify(value)));
     const isWellFormed = JSON.stringify(value).isWellFormed() && !/\\ud[89a-f]/i.test(JSON.stringify(value));
     fc.pre(isWellFormed);
     assert.deepEqual(JSON.parse(toPlainJsonText(value)), JSON.parse(JSON.stringify(value)));

@@ -1,7 +1,8 @@
-import { toCanonicalText } from "../canonical_json.ts";
+import { canonicalize } from "../canonical_json.ts";
 import { toIso } from "../clock.ts";
 import type { Ids } from "../ids.ts";
 import { toJsonText, toPlainJsonText } from "../json.ts";
+import { parseSlowly } from "../parse_slowly.ts";
 
 /** A message of a session: the shape of the AI SDK's model messages, plus `id` and `created_at`. */
 export interface SessionMessage {
@@ -34,7 +35,10 @@ export function newMessage(
     (Array.isArray(content) && content.every((part) => PLAIN_PARTS.has(part?.type)));
   const json = isPlain ? toPlainJsonText(message) : toJsonText(message);
   const id = ids.next("msg");
-  return { id, createdAt, text: toCanonicalText({ ...JSON.parse(json), id, created_at: toIso(createdAt) }) };
+  const write = (parse: (text: string) => unknown) =>
+    canonicalize({ ...parse(json) as object, id, created_at: toIso(createdAt) });
+  const written = write(JSON.parse);
+  return { id, createdAt, text: (written.hasBackslashKey ? write(parseSlowly) : written).text };
 }
 
 /** Messages as a JSON array of `[id, created_at, text]`. */

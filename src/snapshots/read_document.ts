@@ -1,5 +1,6 @@
-import { canonicalize, MAX_JSON_DEPTH, toCanonicalText } from "../canonical_json.ts";
+import { canonicalize, MAX_JSON_DEPTH, type OnJsonFault, toCanonicalText } from "../canonical_json.ts";
 import { messageOf } from "../errors.ts";
+import { parseSlowly } from "../parse_slowly.ts";
 import { checkEvent, MessageCheck } from "./check_elements.ts";
 import { checkHead } from "./check_head.ts";
 import { decodeDocument } from "./decode_document.ts";
@@ -176,7 +177,12 @@ class DocumentReader {
       return undefined;
     }
     const before = this.#issues.count;
-    const canonical = canonicalize(value, (path, message) => this.#issues.add([...place, ...path], message));
+    const onFault: OnJsonFault = (path, message) => this.#issues.add([...place, ...path], message);
+    let canonical = canonicalize(value, onFault);
+    if (canonical.hasBackslashKey && this.#issues.count === before) {
+      value = parseSlowly(text);
+      canonical = canonicalize(value, onFault);
+    }
     if (canonical.keyCount !== keyCount) this.#issues.add(place, "has an object in which a key stands twice");
     return this.#issues.count === before ? { value, canonical: canonical.text } : undefined;
   }

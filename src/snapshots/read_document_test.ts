@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { toCanonicalText } from "../canonical_json.ts";
 import fc from "fast-check";
 import { z } from "zod";
 import { fullSnapshot, type LooseDocument, sealedText } from "../../tests/harness/any_snapshot.ts";
@@ -319,4 +320,14 @@ Deno.test("readDocument() gives its lists as often as they are read, and closes 
   const large = `{"state":{"messages":[${Array.from({ length: 10 }, () => message).join(",")}]}`;
   const error = await rejection(readDocument(cut(new TextEncoder().encode(large)), { maxBytes: 2 ** 30 }));
   assert.equal(error.code, "invalid");
+});
+
+Deno.test("readDocument() keeps keys apart of which V8 takes one for the other", async () => {
+  const withKey = (key: string) => ({ ...snapshotOf().state.messages[0], [key]: 1 });
+  const document = snapshotOf({}, { messages: ["\\", "\n", '"', "\\"].map(withKey) });
+  await using read = await readDocument(cut(new TextEncoder().encode(sealedText(document))), {
+    maxBytes: 10_000,
+  });
+  const texts = (await Array.fromAsync(read.messages())).flat();
+  assert.deepEqual(texts, document.state.messages.map((message) => toCanonicalText(message)));
 });

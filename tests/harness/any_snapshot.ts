@@ -127,10 +127,11 @@ export const hardText: fc.Arbitrary<string> = fc.oneof(
     "'; --",
   ),
 );
+/** None ends with a backslash, for which V8 may take others when a test parses them: see `parseSlowly`. */
 const hardKey = fc.oneof(
   hardText,
   fc.constantFrom("10", "2", "-1", "constructor", "toString", "toJSON", "valueOf", "hasOwnProperty", "then"),
-).filter((key) => key !== "__proto__");
+).filter((key) => key !== "__proto__" && !key.endsWith("\\"));
 const hardNumber = fc.oneof(
   fc.constantFrom(
     -0,
