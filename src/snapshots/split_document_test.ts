@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { parseSlowly } from "../parse_slowly.ts";
 import { DocumentFault, type DocumentPart, splitDocument, type SplitOptions } from "./split_document.ts";
 
 const OPTIONS: SplitOptions = { arrays: [["state", "messages"], ["events"]], maxDepth: 3 };
@@ -325,7 +326,7 @@ Deno.test("splitDocument() and JSON.parse() of its texts take just what JSON.par
   );
 });
 
-Deno.test("keyCount is the number of keys that JSON.parse() sees, and more where a key stands twice", async () => {
+Deno.test("keyCount is the number of keys that a reader sees, and more where a key stands twice", async () => {
   await fc.assert(
     fc.asyncProperty(value, hardString, value, chunkSizes, async (item, key, twin, sizes) => {
       const member = (content: unknown) => `${JSON.stringify(key)}: ${JSON.stringify(content)}`;
@@ -333,12 +334,13 @@ Deno.test("keyCount is the number of keys that JSON.parse() sees, and more where
       const parts = await split(`{"a":${JSON.stringify(item)},"events":[${twice}]}`, sizes, DEEP);
       const [single, , doubled] = parts;
       assert.ok(single?.kind === "member" && doubled?.kind === "element");
-      assert.equal(single.keyCount, countKeys(JSON.parse(single.text)));
+      // V8's own reading may take a key for one of an earlier document that ends with a backslash.
+      assert.equal(single.keyCount, countKeys(parseSlowly(single.text)));
       assert.equal(doubled.text, twice);
       assert.equal(doubled.keyCount, 2 + countKeys(item) + countKeys(twin));
-      assert.ok(doubled.keyCount > countKeys(JSON.parse(doubled.text)));
+      assert.ok(doubled.keyCount > countKeys(parseSlowly(doubled.text)));
     }),
-    { numRuns: 200 },
+    { numRuns: 200, examples: [[{ "\\": 1 }, '"', "", [7]], [{}, '"', "", [7]]] },
   );
 });
 
