@@ -12,6 +12,7 @@ export type IdKind =
   | "rule"
   | "alert"
   | "dlv"
+  | "anom"
   | "key";
 
 /** Makes ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */

@@ -196,6 +196,98 @@ export const reservations = sqliteTable("reservations", {
   expiresAt: int("expires_at").notNull(),
 });
 
+export const spendWindows = sqliteTable("spend_windows", {
+  /** An agent, or '' for all. */
+  scope: text("scope").notNull(),
+  kind: text("kind").$type<"minute" | "day">().notNull(),
+  start: int("start").notNull(),
+  costNanoUsd: nanoUsd("cost_nano_usd").notNull(),
+});
+
+/** What a rule measures. */
+export type ThresholdType =
+  | "per_run_usd"
+  | "per_session_usd"
+  | "per_hour_usd"
+  | "per_day_usd"
+  | "per_month_usd";
+
+/** How bad something is, mildest first. */
+export type Severity = "info" | "warning" | "critical";
+
+export const alertRules = sqliteTable("alert_rules", {
+  ruleId: text("rule_id").primaryKey(),
+  name: text("name").notNull(),
+  thresholdType: text("threshold_type").$type<ThresholdType>().notNull(),
+  thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
+  severity: text("severity").$type<Severity>().notNull(),
+  cooldownMs: int("cooldown_ms").notNull(),
+  repeat: text("repeat").$type<"cooldown" | "once_per_window">().notNull(),
+  /** An agent, or '' for all. */
+  scope: text("scope").notNull(),
+  enabled: flag("enabled").notNull(),
+  lastFiredAt: int("last_fired_at"),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+  isArmed: flag("is_armed").notNull(),
+  cooldownFrom: int("cooldown_from"),
+  restsUntil: int("rests_until"),
+  isOver: flag("is_over").notNull(),
+});
+
+export const alertClaims = sqliteTable("alert_claims", {
+  ruleId: text("rule_id").notNull(),
+  window: text("window").notNull(),
+});
+
+export const alerts = sqliteTable("alerts", {
+  position: int("position").primaryKey(),
+  alertId: text("alert_id").notNull(),
+  ruleId: text("rule_id").notNull(),
+  ruleName: text("rule_name").notNull(),
+  thresholdType: text("threshold_type").$type<ThresholdType>().notNull(),
+  thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
+  severity: text("severity").$type<Severity>().notNull(),
+  valueNanoUsd: nanoUsd("value_nano_usd").notNull(),
+  agentId: text("agent_id"),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  /** The key of the claim for this window. */
+  window: text("window"),
+  windowStart: int("window_start"),
+  triggeredAt: int("triggered_at").notNull(),
+  isTest: flag("is_test").notNull(),
+});
+
+export const anomalies = sqliteTable("anomalies", {
+  anomalyId: text("anomaly_id").primaryKey(),
+  anomalyKey: text("anomaly_key").notNull(),
+  kind: text("kind").notNull(),
+  severity: text("severity").$type<Severity>().notNull(),
+  agentId: text("agent_id").notNull(),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  callId: text("call_id"),
+  message: text("message").notNull(),
+  details: text("details", { mode: "json" }).$type<Record<string, unknown>>().notNull(),
+  detectedAt: int("detected_at").notNull(),
+});
+
+export const deliveries = sqliteTable("deliveries", {
+  deliveryId: text("delivery_id").primaryKey(),
+  subjectId: text("subject_id").notNull(),
+  channel: text("channel").notNull(),
+  kind: text("kind").notNull(),
+  status: text("status").$type<"pending" | "delivered" | "failed">().notNull(),
+  attempts: int("attempts").notNull(),
+  dueAt: int("due_at").notNull(),
+  leaseUntil: int("lease_until"),
+  leasedBy: text("leased_by"),
+  lastError: text("last_error"),
+  createdAt: int("created_at").notNull(),
+  settledAt: int("settled_at"),
+});
+
 /** Every table, for the test that compares them with the migrated database. */
 export const tables = {
   agents,
@@ -212,4 +304,10 @@ export const tables = {
   spendHours,
   events,
   reservations,
+  spendWindows,
+  alertRules,
+  alertClaims,
+  alerts,
+  anomalies,
+  deliveries,
 };

@@ -1,5 +1,6 @@
 import { statements as ledger } from "./m0001_ledger.ts";
 import { statements as snapshots } from "./m0002_snapshots.ts";
+import { statements as alerts } from "./m0003_alerts.ts";
 
 /** One step of the schema. A released step is never edited: its checksum is kept in every database. */
 export interface Migration {
@@ -12,4 +13,5 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { version: 1, name: "ledger", statements: ledger },
   { version: 2, name: "snapshots", statements: snapshots },
+  { version: 3, name: "alerts", statements: alerts },
 ];

@@ -1,0 +1,24 @@
+import type { Severity } from "../channels/mod.ts";
+import type { Clock } from "../clock.ts";
+import type { Ids } from "../ids.ts";
+import type { Query, Store } from "../store/mod.ts";
+
+/** A channel as the outbox knows it: what a row of it needs. */
+export interface OutboxChannel {
+  name: string;
+  kind: string;
+  /** It hears of nothing milder. */
+  minSeverity: Severity;
+}
+
+/** What alerts need of the process they run in. */
+export interface AlertContext {
+  store: Store;
+  query: Query;
+  clock: Clock;
+  ids: Ids;
+  /** The channels that this process delivers to, and writes outbox rows for. */
+  outboxChannels: readonly OutboxChannel[];
+  /** Tells the dispatcher that there may be something to deliver. */
+  wakeDispatcher(subjectIds: readonly string[]): void;
+}

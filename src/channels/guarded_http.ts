@@ -1,0 +1,18 @@
+/** A POST of JSON text to an address that somebody configured. */
+export interface PostRequest {
+  url: string;
+  body: string;
+  headers?: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+/** What came back: at most 64 KiB of the body. */
+export interface PostAnswer {
+  status: number;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  body: string;
+}
+
+/** Posts; rejects when there is no answer. Never follows a redirect. */
+export type PostJson = (request: PostRequest) => Promise<PostAnswer>;

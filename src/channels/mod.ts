@@ -1,0 +1,14 @@
+/** The contract of notification channels, the registry, and the HTTP client that channels use. */
+export {
+  type Channel,
+  CHANNEL_CONTRACT,
+  type ChannelContext,
+  type ChannelKit,
+  type ChannelModule,
+  type ChannelPlugin,
+  defineChannel,
+  type Delivery,
+  type SendResult,
+} from "./channel.ts";
+export { type Fact, isAtLeast, type Notification, SEVERITIES, type Severity } from "./notification.ts";
+export type { PostAnswer, PostJson, PostRequest } from "./guarded_http.ts";

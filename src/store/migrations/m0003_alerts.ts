@@ -1,0 +1,105 @@
+/** Alert rules, what fired, the outbox of notifications, and what the behaviour monitor noticed. */
+export const statements: readonly string[] = [
+  // Spend by minute and UTC day, of one agent or (scope '') of all: what the windows of rules are added up from.
+  `CREATE TABLE spend_windows (
+  scope TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  start INTEGER NOT NULL,
+  cost_nano_usd INTEGER NOT NULL CHECK (typeof(cost_nano_usd) = 'integer'),
+  PRIMARY KEY (scope, kind, start)
+) WITHOUT ROWID`,
+  `INSERT INTO spend_windows
+SELECT agent_id, 'day', day, sum(cost_nano_usd) FROM spend_days GROUP BY agent_id, day`,
+  `INSERT INTO spend_windows SELECT '', 'day', day, sum(cost_nano_usd) FROM spend_days GROUP BY day`,
+  // Two hours are enough for any window of an hour that ends after the newest call.
+  `INSERT INTO spend_windows
+SELECT agent_id, 'minute', at / 60000 * 60000, sum(cost_nano_usd) FROM calls
+WHERE cost_nano_usd IS NOT NULL AND at > (SELECT max(at) FROM calls) - 7200000 GROUP BY 1, 3`,
+  `INSERT INTO spend_windows
+SELECT '', 'minute', start, sum(cost_nano_usd) FROM spend_windows WHERE kind = 'minute' GROUP BY start`,
+
+  // scope is an agent, or '' for all. The last four columns are the decision's: a rule is armed when events have
+  // to look at it, and rests during its cooldown; is_over: told of this hour, and not fallen below since.
+  `CREATE TABLE alert_rules (
+  rule_id TEXT PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL,
+  threshold_type TEXT NOT NULL,
+  threshold_nano_usd INTEGER NOT NULL,
+  severity TEXT NOT NULL,
+  cooldown_ms INTEGER NOT NULL,
+  repeat TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  enabled INTEGER NOT NULL,
+  last_fired_at INTEGER,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  is_armed INTEGER NOT NULL,
+  cooldown_from INTEGER,
+  rests_until INTEGER,
+  is_over INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID`,
+  `CREATE INDEX alert_rules_armed ON alert_rules (scope, threshold_type, threshold_nano_usd) WHERE is_armed = 1`,
+  `CREATE INDEX alert_rules_resting ON alert_rules (rests_until) WHERE is_armed = 0 AND enabled = 1 AND is_over = 0`,
+  `CREATE INDEX alert_rules_ahead ON alert_rules (cooldown_from) WHERE is_armed = 0 AND enabled = 1`,
+  `CREATE INDEX alert_rules_over ON alert_rules (scope, threshold_nano_usd) WHERE is_over = 1`,
+
+  // The windows that a rule with repeat = once_per_window has fired for.
+  `CREATE TABLE alert_claims (
+  rule_id TEXT NOT NULL,
+  window TEXT NOT NULL,
+  PRIMARY KEY (rule_id, window)
+) WITHOUT ROWID`,
+
+  // The history, in the order in which things fired.
+  `CREATE TABLE alerts (
+  position INTEGER PRIMARY KEY,
+  alert_id TEXT NOT NULL UNIQUE,
+  rule_id TEXT NOT NULL,
+  rule_name TEXT NOT NULL,
+  threshold_type TEXT NOT NULL,
+  threshold_nano_usd INTEGER NOT NULL,
+  severity TEXT NOT NULL,
+  value_nano_usd INTEGER NOT NULL,
+  agent_id TEXT,
+  session_id TEXT,
+  run_id TEXT,
+  window TEXT,
+  window_start INTEGER,
+  triggered_at INTEGER NOT NULL,
+  is_test INTEGER NOT NULL DEFAULT 0
+)`,
+
+  `CREATE TABLE anomalies (
+  anomaly_id TEXT PRIMARY KEY NOT NULL,
+  anomaly_key TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
+  severity TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  session_id TEXT,
+  run_id TEXT,
+  call_id TEXT,
+  message TEXT NOT NULL,
+  details TEXT NOT NULL,
+  detected_at INTEGER NOT NULL
+)`,
+  `CREATE INDEX anomalies_latest ON anomalies (detected_at)`,
+
+  // One row for each notification (an alert or an anomaly) and channel. Pending ones are due at due_at, unless
+  // lease_until says that a process is at it.
+  `CREATE TABLE deliveries (
+  delivery_id TEXT PRIMARY KEY NOT NULL,
+  subject_id TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  status TEXT NOT NULL DEFAULT 'pending',
+  attempts INTEGER NOT NULL DEFAULT 0,
+  due_at INTEGER NOT NULL,
+  lease_until INTEGER,
+  leased_by TEXT,
+  last_error TEXT,
+  created_at INTEGER NOT NULL,
+  settled_at INTEGER
+) WITHOUT ROWID`,
+  `CREATE INDEX deliveries_of ON deliveries (subject_id)`,
+  `CREATE INDEX deliveries_due ON deliveries (channel, due_at) WHERE status = 'pending'`,
+];
