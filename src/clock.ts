@@ -62,6 +62,12 @@ export function toIso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** One hour and one UTC day in milliseconds. */
+/** One minute, one hour and one UTC day in milliseconds. */
+export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
+
+/** The start of the UTC minute, hour or day that holds a time; days of the epoch are UTC days. */
+export function startOf(epochMs: number, lengthMs: number): number {
+  return Math.floor(epochMs / lengthMs) * lengthMs;
+}

@@ -98,6 +98,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       environment: config.environment,
+      outboxChannels: [],
+      wakeDispatcher() {},
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
       generationsInUse: new GenerationsInUse(),
       stopping: stopping.signal,

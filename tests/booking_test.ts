@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  bookCall,
-  bookLooseCalls,
-  bookReportedCalls,
-  MAX_AHEAD_MS,
-  type ReportedCall,
-} from "../src/booking/mod.ts";
+import { bookCall, bookLooseCalls, bookReportedCalls, type ReportedCall } from "../src/booking/mod.ts";
 import { PurserError } from "../src/errors.ts";
-import { listCalls, listCosts, readRunCost, readRunUsage } from "../src/ledger/mod.ts";
+import { listCalls, listCosts, MAX_AHEAD_MS, readRunCost, readRunUsage } from "../src/ledger/mod.ts";
 import { toUsd } from "../src/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import {

@@ -1,4 +1,16 @@
 /** Alert rules, the decision, the history, the outbox and the dispatcher. */
+export { announceAlerts } from "./announce_alerts.ts";
+export { decideAlerts, readFired } from "./decide_alerts.ts";
+export { describeAlert } from "./describe_alert.ts";
 export type { AlertContext, OutboxChannel } from "./context.ts";
 export { insertDeliveries } from "./outbox.ts";
 export { type AlertRule, DEFAULT_COOLDOWN_SECONDS, type Repeat, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
+export { createRule } from "./create_rule.ts";
+export { getRule, type RuleWithValue } from "./get_rule.ts";
+export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
+export { listRules } from "./list_rules.ts";
+export { removeRule } from "./remove_rule.ts";
+export { readRuleInput, RuleChanges, RuleInput } from "./rule_input.ts";
+export { testChannel, type TestContext, type TestResult } from "./test_channel.ts";
+export { type RuleTest, testRule } from "./test_rule.ts";
+export { updateRule } from "./update_rule.ts";

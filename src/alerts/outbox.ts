@@ -1,4 +1,4 @@
-import { isAtLeast, SEVERITIES, type Severity } from "../channels/mod.ts";
+import { isAtLeast, SEVERITIES, type Severity } from "../severity.ts";
 import type { Statement } from "../store/mod.ts";
 import type { AlertContext, OutboxChannel } from "./context.ts";
 

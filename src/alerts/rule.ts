@@ -1,6 +1,7 @@
 import { toIso } from "../clock.ts";
 import { toUsd } from "../money.ts";
-import type { Severity, tables, ThresholdType } from "../store/mod.ts";
+import type { Severity } from "../severity.ts";
+import type { tables, ThresholdType } from "../store/mod.ts";
 
 /** What a rule may measure. */
 export const THRESHOLD_TYPES = [

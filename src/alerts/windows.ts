@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "../clock.ts";
+import { DAY_MS, HOUR_MS, startOf } from "../clock.ts";
 import type { ThresholdType } from "../store/mod.ts";
 
 /** The time windows: those that are not a run's or a session's. */
@@ -14,7 +14,7 @@ export interface TimeSpan {
 export function windowAt(type: TimeWindow, now: number): TimeSpan {
   if (type === "per_hour_usd") return { from: now - HOUR_MS + 1, to: now + 1 };
   if (type === "per_day_usd") {
-    const from = Math.floor(now / DAY_MS) * DAY_MS;
+    const from = startOf(now, DAY_MS);
     return { from, to: from + DAY_MS };
   }
   const date = new Date(now);

@@ -1,3 +1,4 @@
+import { announceAlerts, decideAlerts, readFired } from "../alerts/mod.ts";
 import type { Grant } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
 import { type ModelCall, recordCalls, toCostEvent } from "../ledger/mod.ts";
@@ -11,6 +12,7 @@ import {
 } from "../sessions/mod.ts";
 import type { Statement } from "../store/mod.ts";
 import type { BookingContext } from "./context.ts";
+import { writeParts } from "./write_parts.ts";
 
 /** A call of a run that Purser keeps: booked together with what happened in the run since the last commit. */
 export interface RunBooking {
@@ -27,17 +29,17 @@ export interface RunBooking {
 export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<RunState> {
   const { place, call, grant } = booking;
   const events = [...booking.progress.events, costRecorded(call)];
-  const record = recordCalls([call]);
-  const reservation = grant ? ctx.gate.bookingStatements(grant) : [];
-  const results = await ctx.store.write([
-    ...record,
-    ...reservation,
-    ...keepProgress(ctx, place, { events, messages: booking.progress.messages }),
-  ]);
-  const state = readRunState(results.at(-1)!, place.runId);
+  const results = await writeParts(ctx.store, {
+    record: recordCalls([call]),
+    reservation: grant ? ctx.gate.bookingStatements(grant) : [],
+    alerts: decideAlerts(ctx, [call]),
+    progress: keepProgress(ctx, place, { events, messages: booking.progress.messages }),
+  });
+  const state = readRunState(results.progress.at(-1)!, place.runId);
   ctx.gate.settle(place.runId, state.settledNanoUsd);
-  if (grant) ctx.gate.booked(grant, results.slice(record.length, record.length + reservation.length));
+  if (grant) ctx.gate.booked(grant, results.reservation);
   publish(ctx, place, events, state.eventCount, call);
+  announceAlerts(ctx, readFired(results.alerts));
   return state;
 }
 
@@ -51,17 +53,17 @@ export async function bookLooseCalls(
   calls: readonly ModelCall[],
   grant?: Grant,
 ): Promise<void> {
-  const record = recordCalls(calls);
-  const reservation = grant ? ctx.gate.bookingStatements(grant) : [];
-  const results = await ctx.store.write([
-    ...record,
-    ...reservation,
-    ...logCalls(calls),
-    readSettled(calls),
-  ]);
-  for (const [runId, cost] of results.at(-1)!.rows) ctx.gate.settle(runId as string, cost as bigint);
-  if (grant) ctx.gate.booked(grant, results.slice(record.length, record.length + reservation.length));
+  const results = await writeParts(ctx.store, {
+    record: recordCalls(calls),
+    reservation: grant ? ctx.gate.bookingStatements(grant) : [],
+    alerts: decideAlerts(ctx, calls),
+    log: logCalls(calls),
+    settled: [readSettled(calls)],
+  });
+  for (const [runId, cost] of results.settled[0]!.rows) ctx.gate.settle(runId as string, cost as bigint);
+  if (grant) ctx.gate.booked(grant, results.reservation);
   for (const call of calls) publishCost(ctx, call, null);
+  announceAlerts(ctx, readFired(results.alerts));
 }
 
 /** The event that tells of a booked call; its payload is the ledger's row. */

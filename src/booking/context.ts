@@ -1,3 +1,4 @@
+import type { AlertContext } from "../alerts/mod.ts";
 import type { BudgetGate } from "../budget/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../log.ts";
@@ -5,7 +6,7 @@ import type { LatePriceBook, PriceBook } from "../pricing/mod.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 
 /** What booking needs of the process it runs in. */
-export interface BookingContext extends SessionContext {
+export interface BookingContext extends SessionContext, AlertContext {
   bus: Bus;
   gate: BudgetGate;
   prices: PriceBook & Partial<Pick<LatePriceBook, "ready">>;

@@ -2,4 +2,4 @@
 export type { BookingContext } from "./context.ts";
 export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
 export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
-export { MAX_AHEAD_MS, MAX_CALL_USD, type ReportedCall } from "./reported_call.ts";
+export { MAX_CALL_USD, type ReportedCall } from "./reported_call.ts";

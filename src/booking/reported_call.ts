@@ -1,12 +1,9 @@
 import { checkAgentName } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import { MAX_AHEAD_MS, type ModelCall } from "../ledger/mod.ts";
 import { type NanoUsd, roundUsd } from "../money.ts";
 import { checkUsage, type Usage } from "../pricing/mod.ts";
 import type { BookingContext } from "./context.ts";
-
-/** How far ahead of this process's clock a reported call may be. */
-export const MAX_AHEAD_MS = 5 * 60_000;
 
 /** The most that a reported call may cost, in USD. */
 export const MAX_CALL_USD = 1_000_000;

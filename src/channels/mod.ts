@@ -10,5 +10,6 @@ export {
   type Delivery,
   type SendResult,
 } from "./channel.ts";
-export { type Fact, isAtLeast, type Notification, SEVERITIES, type Severity } from "./notification.ts";
+export type { Fact, Notification } from "./notification.ts";
+export { isAtLeast, SEVERITIES, type Severity } from "../severity.ts";
 export type { PostAnswer, PostJson, PostRequest } from "./guarded_http.ts";

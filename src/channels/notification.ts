@@ -1,6 +1,4 @@
-/** How bad something is, mildest first. */
-export const SEVERITIES = ["info", "warning", "critical"] as const;
-export type Severity = (typeof SEVERITIES)[number];
+import type { Severity } from "../severity.ts";
 
 /** One line of what a notification tells: `Agent`, `researcher`. */
 export interface Fact {
@@ -27,9 +25,4 @@ export interface Notification {
   environment: string;
   /** The same in wire form, for programs: of an alert its history record without deliveries. */
   data: Readonly<Record<string, unknown>>;
-}
-
-/** Whether `severity` is at least `minimum`. */
-export function isAtLeast(severity: Severity, minimum: Severity): boolean {
-  return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(minimum);
 }

@@ -1,8 +1,8 @@
 /** The ledger: record calls, sum spend, list costs. */
-export type { ModelCall } from "./model_call.ts";
+export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { type CostEvent, toCostEvent } from "./cost_event.ts";
 export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
-export { recordCalls } from "./record_calls.ts";
+export { ALL_AGENTS, recordCalls } from "./record_calls.ts";
 export { toModelCall } from "./stored_call.ts";
 export {
   readAgentUsage,

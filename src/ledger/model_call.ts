@@ -1,6 +1,9 @@
 import type { NanoUsd } from "../money.ts";
 import type { Usage } from "../pricing/mod.ts";
 
+/** How far ahead of this process's clock a call may be that was made elsewhere. */
+export const MAX_AHEAD_MS = 5 * 60_000;
+
 /** One call of a model, as the ledger keeps it. Times in milliseconds since the epoch. */
 export interface ModelCall {
   callId: string;

@@ -1,7 +1,10 @@
-import { DAY_MS, HOUR_MS } from "../clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, startOf } from "../clock.ts";
 import type { SqlValue, Statement } from "../store/mod.ts";
 import { addCall, COUNTER_COLUMNS, type Counters, counterValues, noCounters } from "./counters.ts";
 import type { ModelCall } from "./model_call.ts";
+
+/** The scope of windows that add up all agents; no agent is called that. */
+export const ALL_AGENTS = "";
 
 const CALL_COLUMNS = [
   "call_id",
@@ -74,7 +77,7 @@ const ADD_TO_HOUR = upsert("spend_hours", ["hour", "agent_id", "provider", "mode
  * The unit fails with a `ConstraintError` when a call is in the ledger already.
  */
 export function recordCalls(calls: readonly ModelCall[]): Statement[] {
-  return [...insertCalls(calls), ...addToRollups(calls)];
+  return [...insertCalls(calls), ...addToRollups(calls), ...addToWindows(calls)];
 }
 
 function insertCalls(calls: readonly ModelCall[]): Statement[] {
@@ -158,7 +161,38 @@ function toStatement({ sql, key, counters, span }: Rollup): Statement {
   return { sql, args: [...key, ...more, ...counterValues(counters)] };
 }
 
-/** The start of the UTC hour or day that holds a time; days of the epoch are UTC days. */
-function startOf(at: number, lengthMs: number): number {
-  return Math.floor(at / lengthMs) * lengthMs;
+const windowsOf = (windows: number) =>
+  `INSERT INTO spend_windows (scope, kind, start, cost_nano_usd) VALUES ${
+    Array(windows).fill("(?, ?, ?, ?)").join(", ")
+  }
+ON CONFLICT (scope, kind, start) DO UPDATE SET cost_nano_usd = cost_nano_usd + excluded.cost_nano_usd`;
+
+/** What one call adds to: its minute and its day, of its agent and of all. */
+const WINDOWS_PER_INSERT = 4;
+const ADD_TO_WINDOWS = windowsOf(WINDOWS_PER_INSERT);
+const ADD_TO_WINDOW = windowsOf(1);
+
+/** The spend by minute and day that alert rules look at. Free calls and those without a price add nothing. */
+function addToWindows(calls: readonly ModelCall[]): Statement[] {
+  const windows = new Map<string, { key: SqlValue[]; costNanoUsd: bigint }>();
+  for (const { at, agentId, costNanoUsd } of calls) {
+    if (!costNanoUsd) continue;
+    for (const scope of [agentId, ALL_AGENTS]) {
+      for (const [kind, lengthMs] of [["minute", MINUTE_MS], ["day", DAY_MS]] as const) {
+        const key = [scope, kind, startOf(at, lengthMs)];
+        const id = key.join(" ");
+        const window = windows.get(id);
+        if (window) window.costNanoUsd += costNanoUsd;
+        else windows.set(id, { key, costNanoUsd });
+      }
+    }
+  }
+  const rows = [...windows.values()].map(({ key, costNanoUsd }) => [...key, costNanoUsd]);
+  const statements: Statement[] = [];
+  let next = 0;
+  for (; next + WINDOWS_PER_INSERT <= rows.length; next += WINDOWS_PER_INSERT) {
+    statements.push({ sql: ADD_TO_WINDOWS, args: rows.slice(next, next + WINDOWS_PER_INSERT).flat() });
+  }
+  for (const args of rows.slice(next)) statements.push({ sql: ADD_TO_WINDOW, args });
+  return statements;
 }

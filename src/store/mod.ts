@@ -4,4 +4,4 @@ export { ConstraintError, toObjects } from "./store.ts";
 export { openStore, type OpenStoreOptions } from "./open_store.ts";
 export { createQuery, type Query } from "./query.ts";
 export * as tables from "./tables.ts";
-export type { AgentStatus, Severity, ThresholdType } from "./tables.ts";
+export type { AgentStatus, ThresholdType } from "./tables.ts";

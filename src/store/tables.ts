@@ -1,3 +1,4 @@
+import type { Severity } from "../severity.ts";
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -211,9 +212,6 @@ export type ThresholdType =
   | "per_hour_usd"
   | "per_day_usd"
   | "per_month_usd";
-
-/** How bad something is, mildest first. */
-export type Severity = "info" | "warning" | "critical";
 
 export const alertRules = sqliteTable("alert_rules", {
   ruleId: text("rule_id").primaryKey(),

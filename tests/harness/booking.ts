@@ -59,6 +59,8 @@ export async function createBooking(
     gate,
     prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
+    outboxChannels: [{ name: "log", kind: "log", minSeverity: "info" }],
+    wakeDispatcher() {},
     published,
     errors,
   };

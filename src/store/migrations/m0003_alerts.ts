@@ -40,7 +40,7 @@ SELECT '', 'minute', start, sum(cost_nano_usd) FROM spend_windows WHERE kind = '
 ) WITHOUT ROWID`,
   `CREATE INDEX alert_rules_armed ON alert_rules (scope, threshold_type, threshold_nano_usd) WHERE is_armed = 1`,
   `CREATE INDEX alert_rules_resting ON alert_rules (rests_until) WHERE is_armed = 0 AND enabled = 1 AND is_over = 0`,
-  `CREATE INDEX alert_rules_ahead ON alert_rules (cooldown_from) WHERE is_armed = 0 AND enabled = 1`,
+  `CREATE INDEX alert_rules_fired ON alert_rules (cooldown_from) WHERE enabled = 1`,
   `CREATE INDEX alert_rules_over ON alert_rules (scope, threshold_nano_usd) WHERE is_over = 1`,
 
   // The windows that a rule with repeat = once_per_window has fired for.

@@ -1,0 +1,44 @@
+import { toIso } from "../clock.ts";
+import { toUsd } from "../money.ts";
+import type { Severity } from "../severity.ts";
+import type { tables, ThresholdType } from "../store/mod.ts";
+
+/** An alert in wire form: what a notification tells of it. */
+export interface AlertRecord {
+  alert_id: string;
+  rule_id: string;
+  /** The rule as it was when it fired. */
+  rule_name: string;
+  threshold_type: ThresholdType;
+  threshold_usd: number;
+  severity: Severity;
+  value_usd: number;
+  /** Whose call it was; of a test, the agent that the rule is restricted to. */
+  agent_id: string | null;
+  session_id: string | null;
+  run_id: string | null;
+  window_start: string | null;
+  triggered_at: string;
+  test: boolean;
+}
+
+export type AlertRow = typeof tables.alerts.$inferSelect;
+
+/** The wire form of a row. */
+export function toAlertRecord(row: Omit<AlertRow, "position" | "window">): AlertRecord {
+  return {
+    alert_id: row.alertId,
+    rule_id: row.ruleId,
+    rule_name: row.ruleName,
+    threshold_type: row.thresholdType,
+    threshold_usd: toUsd(row.thresholdNanoUsd),
+    severity: row.severity,
+    value_usd: toUsd(row.valueNanoUsd),
+    agent_id: row.agentId,
+    session_id: row.sessionId,
+    run_id: row.runId,
+    window_start: row.windowStart === null ? null : toIso(row.windowStart),
+    triggered_at: toIso(row.triggeredAt),
+    test: row.isTest,
+  };
+}

@@ -1,0 +1,51 @@
+import type { Fact, Notification } from "../channels/mod.ts";
+import { formatUsd, parseTotalUsd } from "../money.ts";
+import type { ThresholdType } from "../store/mod.ts";
+import type { AlertRecord } from "./alert_record.ts";
+
+const SPENT: Record<ThresholdType, string> = {
+  per_run_usd: "spent in one run",
+  per_session_usd: "spent in one session",
+  per_hour_usd: "spent in the last hour",
+  per_day_usd: "spent today (UTC)",
+  per_month_usd: "spent this month (UTC)",
+};
+
+/** What people are told when a rule has fired, or is tested. */
+export function describeAlert(record: AlertRecord, environment: string): Notification {
+  const spent = SPENT[record.threshold_type];
+  const value = `$${usd(record.value_usd)}`;
+  const threshold = `$${usd(record.threshold_usd)}`;
+  const title = record.test
+    ? `Test of alert rule ${record.rule_name}: nothing was spent`
+    : `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`;
+  const facts: Fact[] = [{ label: "Rule", value: record.rule_name }];
+  const add = (label: string, fact: string | null) => {
+    if (fact !== null) facts.push({ label, value: fact });
+  };
+  if (record.test) add("Test", "somebody checks that this channel works");
+  else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
+  add("Threshold", threshold);
+  add("Since", record.window_start);
+  // The last call brought it over the line; what was spent in a window of time may be that of all agents.
+  add("Last call by", record.agent_id);
+  add("Session", record.session_id);
+  add("Run", record.run_id);
+  add("Environment", environment);
+  add("Alert", record.alert_id);
+  return {
+    id: record.alert_id,
+    type: "alert.triggered",
+    isTest: record.test,
+    severity: record.severity,
+    title,
+    facts,
+    at: record.triggered_at,
+    environment,
+    data: { ...record, environment },
+  };
+}
+
+function usd(value: number): string {
+  return formatUsd(parseTotalUsd(value));
+}

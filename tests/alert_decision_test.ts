@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { bookInModel, type RuleState } from "../src/alerts/_decision_model.ts";
+import { THRESHOLD_TYPES } from "../src/alerts/mod.ts";
+import { bookLooseCalls } from "../src/booking/mod.ts";
+import { fixedClock } from "../src/clock.ts";
+import type { ModelCall } from "../src/ledger/mod.ts";
+import { tables } from "../src/store/mod.ts";
+import { type Alerts, insertRule, ruleRow } from "./harness/alerts.ts";
+import { createBooking } from "./harness/booking.ts";
+import { databaseKinds } from "./harness/databases.ts";
+import { modelCall } from "./harness/model_calls.ts";
+
+const START = Date.parse("2028-02-28T22:30:00.000Z");
+const MINUTE = 60_000;
+
+/** A step of a history: time goes by, forward or back, and a commit books calls. */
+const step = fc.record({
+  advanceMs: fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: 0, max: 20 * MINUTE }) },
+    { weight: 2, arbitrary: fc.constantFrom(1, 999, MINUTE, 60 * MINUTE, 60 * MINUTE - 1, 24 * 60 * MINUTE) },
+    { weight: 1, arbitrary: fc.constantFrom(-60 * MINUTE, -1, -31 * 24 * 60 * MINUTE) },
+    { weight: 1, arbitrary: fc.constant(31 * 24 * 60 * MINUTE) },
+  ),
+  toggles: fc.option(fc.nat(4), { nil: undefined, freq: 8 }),
+  calls: fc.array(
+    fc.record({
+      agent: fc.constantFrom("a", "b"),
+      session: fc.constantFrom(null, "s1", "s2"),
+      run: fc.constantFrom(null, "r1", "r2", "r3"),
+      cost: fc.oneof(fc.constant(null), fc.constantFrom(0n, 1n, 500n, 1_000_000_000n), fc.bigInt(1n, 900n)),
+      lateMs: fc.oneof(
+        { weight: 6, arbitrary: fc.constant(0) },
+        { weight: 2, arbitrary: fc.integer({ min: -300_000, max: 90 * MINUTE }) },
+        { weight: 1, arbitrary: fc.constantFrom(60 * MINUTE, 60 * MINUTE - 1, 24 * 60 * MINUTE) },
+      ),
+    }),
+    { minLength: 1, maxLength: 4 },
+  ),
+});
+
+const rule = fc.record({
+  thresholdType: fc.constantFrom(...THRESHOLD_TYPES),
+  thresholdNanoUsd: fc.oneof(fc.constantFrom(1n, 500n, 1_000n), fc.bigInt(1n, 3_000n)),
+  cooldownMs: fc.constantFrom(0, 1_000, 10 * MINUTE, 3_600_000, 86_400_000),
+  repeat: fc.constantFrom("cooldown" as const, "once_per_window" as const),
+  scope: fc.constantFrom("", "a", "b"),
+  enabled: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, {
+    weight: 1,
+    arbitrary: fc.constant(false),
+  }),
+});
+
+const history = fc.record({
+  rules: fc.array(rule, { minLength: 1, maxLength: 5 }),
+  steps: fc.array(step, { minLength: 1, maxLength: 25 }),
+});
+
+for (const { name, ignore, create } of databaseKinds()) {
+  Deno.test({
+    name: `the decision in SQL is that of the model, whatever is booked and however the clock goes (${name})`,
+    ignore,
+    async fn() {
+      await fc.assert(
+        fc.asyncProperty(history, async ({ rules, steps }) => {
+          await using database = await create();
+          const clock = fixedClock(START);
+          const ctx = await createBooking(await database.open({ clock }), { clock });
+          const states: RuleState[] = rules.map((given, index) => ({
+            rule: ruleRow({ ...given, ruleId: `rule_${index}` }),
+            firedAt: null,
+            claims: new Set(),
+            isOver: false,
+          }));
+          for (const { rule } of states) await insertRule(ctx.store, rule as Alerts["rule"]);
+          const booked: ModelCall[] = [];
+          let count = 0;
+          for (const { advanceMs, toggles, calls } of steps) {
+            clock.advance(advanceMs);
+            const now = clock.now();
+            const toggled = toggles === undefined ? undefined : states[toggles]?.rule;
+            if (toggled) {
+              toggled.enabled = !toggled.enabled;
+              await toggle(ctx.store, toggled.ruleId, toggled.enabled, now);
+            }
+            const commit = calls.map(({ agent, session, run, cost, lateMs }) =>
+              modelCall({
+                callId: `call_${++count}`,
+                at: now - lateMs,
+                agentId: agent,
+                sessionId: session,
+                runId: run,
+                costNanoUsd: cost,
+              })
+            );
+            const { length: before } = await ctx.query.select().from(tables.alerts);
+            await bookLooseCalls(ctx, commit);
+            const rows = (await ctx.query.select().from(tables.alerts).orderBy(tables.alerts.position))
+              .slice(before);
+            const expected = bookInModel(states, booked, commit, now);
+            assert.deepEqual(
+              rows.map(({ ruleId, valueNanoUsd, runId, sessionId }) => ({
+                ruleId,
+                value: valueNanoUsd,
+                runId,
+                sessionId,
+              })),
+              expected,
+            );
+          }
+        }),
+        { numRuns: name === "sqld" ? 15 : name === "file" ? 30 : 150 },
+      );
+    },
+  });
+}
+
+/** Enables or disables, as PATCH does. */
+async function toggle(store: Alerts["store"], ruleId: string, enabled: boolean, now: number): Promise<void> {
+  await store.write([{
+    sql: `UPDATE alert_rules SET enabled = ?2,
+      is_armed = ?2 AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?3) WHERE rule_id = ?1`,
+    args: [ruleId, enabled ? 1 : 0, now],
+  }]);
+}
