@@ -165,14 +165,18 @@ const windowsOf = (windows: number) =>
   `INSERT INTO spend_windows (scope, kind, start, cost_nano_usd) VALUES ${
     Array(windows).fill("(?, ?, ?, ?)").join(", ")
   }
-ON CONFLICT (scope, kind, start) DO UPDATE SET cost_nano_usd = cost_nano_usd + excluded.cost_nano_usd`;
+ON CONFLICT (scope, kind, start) DO UPDATE SET
+  cost_nano_usd = min(cost_nano_usd + excluded.cost_nano_usd, 9223372036854775807)`;
 
 /** What one call adds to: its minute and its day, of its agent and of all. */
 const WINDOWS_PER_INSERT = 4;
 const ADD_TO_WINDOWS = windowsOf(WINDOWS_PER_INSERT);
 const ADD_TO_WINDOW = windowsOf(1);
 
-/** The spend by minute and day that alert rules look at. Free calls and those without a price add nothing. */
+/**
+ * The spend by minute and day that alert rules look at; it ends at what 64 bits hold, which is above any threshold.
+ * Free calls and those without a price add nothing.
+ */
 function addToWindows(calls: readonly ModelCall[]): Statement[] {
   const windows = new Map<string, { key: SqlValue[]; costNanoUsd: bigint }>();
   for (const { at, agentId, costNanoUsd } of calls) {

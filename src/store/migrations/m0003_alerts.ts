@@ -1,3 +1,7 @@
+/** A sum that ends at what 64 bits hold. */
+const SUM =
+  `min(sum(cost_nano_usd / 1000000000) * 1000000000 + sum(cost_nano_usd % 1000000000), 9223372036854775807)`;
+
 /** Alert rules, what fired, the outbox of notifications, and what the behaviour monitor noticed. */
 export const statements: readonly string[] = [
   // Spend by minute and UTC day, of one agent or (scope '') of all: what the windows of rules are added up from.
@@ -9,14 +13,14 @@ export const statements: readonly string[] = [
   PRIMARY KEY (scope, kind, start)
 ) WITHOUT ROWID`,
   `INSERT INTO spend_windows
-SELECT agent_id, 'day', day, sum(cost_nano_usd) FROM spend_days GROUP BY agent_id, day`,
-  `INSERT INTO spend_windows SELECT '', 'day', day, sum(cost_nano_usd) FROM spend_days GROUP BY day`,
+SELECT agent_id, 'day', day, ${SUM} FROM spend_days GROUP BY agent_id, day`,
+  `INSERT INTO spend_windows SELECT '', 'day', day, ${SUM} FROM spend_days GROUP BY day`,
   // Two hours are enough for any window of an hour that ends after the newest call.
   `INSERT INTO spend_windows
-SELECT agent_id, 'minute', at / 60000 * 60000, sum(cost_nano_usd) FROM calls
+SELECT agent_id, 'minute', at / 60000 * 60000, ${SUM} FROM calls
 WHERE cost_nano_usd IS NOT NULL AND at > (SELECT max(at) FROM calls) - 7200000 GROUP BY 1, 3`,
   `INSERT INTO spend_windows
-SELECT '', 'minute', start, sum(cost_nano_usd) FROM spend_windows WHERE kind = 'minute' GROUP BY start`,
+SELECT '', 'minute', start, ${SUM} FROM spend_windows WHERE kind = 'minute' GROUP BY start`,
 
   // scope is an agent, or '' for all. The last four columns are the decision's: a rule is armed when events have
   // to look at it, and rests during its cooldown; is_over: told of this hour, and not fallen below since.
