@@ -63,7 +63,7 @@ export function decideRule(
   return { fires: true, value };
 }
 
-/** Books calls in one commit and tells which alerts they fire, in the order of the windows. */
+/** Books calls in one commit and tells which alerts they fire, in no certain order. */
 export function bookInModel(
   states: readonly RuleState[],
   booked: ModelCall[],
@@ -83,14 +83,10 @@ export function bookInModel(
     }
   }
   const alerts: ModelAlert[] = [];
-  const firedNow = new Set<RuleState>();
   for (const window of windows) {
-    for (const state of [...states].sort((a, b) => (a.rule.ruleId < b.rule.ruleId ? -1 : 1))) {
-      const isOwn = window.type === "per_run_usd" || window.type === "per_session_usd";
-      if (firedNow.has(state) && !(isOwn && state.rule.cooldownMs === 0)) continue;
+    for (const state of states) {
       const decision = decideRule(state, window, { value: valueOf(window, booked), now });
       if (!decision.fires) continue;
-      firedNow.add(state);
       state.firedAt = now;
       if (state.rule.repeat === "once_per_window") {
         if (window.claim === null) state.isOver = true;

@@ -25,7 +25,7 @@ export interface AlertRecord {
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
 /** The wire form of a row. */
-export function toAlertRecord(row: Omit<AlertRow, "position" | "window">): AlertRecord {
+export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "channels">): AlertRecord {
   return {
     alert_id: row.alertId,
     rule_id: row.ruleId,

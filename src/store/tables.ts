@@ -255,6 +255,7 @@ export const alerts = sqliteTable("alerts", {
   windowStart: int("window_start"),
   triggeredAt: int("triggered_at").notNull(),
   isTest: flag("is_test").notNull(),
+  channels: text("channels"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

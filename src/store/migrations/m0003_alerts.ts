@@ -54,7 +54,8 @@ SELECT '', 'minute', start, ${SUM} FROM spend_windows WHERE kind = 'minute' GROU
   PRIMARY KEY (rule_id, window)
 ) WITHOUT ROWID`,
 
-  // The history, in the order in which things fired.
+  // The history, in the order in which things fired. channels are those of the process that booked the call:
+  // [[name, kind, rank of the mildest severity], …].
   `CREATE TABLE alerts (
   position INTEGER PRIMARY KEY,
   alert_id TEXT NOT NULL UNIQUE,
@@ -70,7 +71,8 @@ SELECT '', 'minute', start, ${SUM} FROM spend_windows WHERE kind = 'minute' GROU
   window TEXT,
   window_start INTEGER,
   triggered_at INTEGER NOT NULL,
-  is_test INTEGER NOT NULL DEFAULT 0
+  is_test INTEGER NOT NULL DEFAULT 0,
+  channels TEXT
 )`,
 
   `CREATE TABLE anomalies (
@@ -106,4 +108,39 @@ SELECT '', 'minute', start, ${SUM} FROM spend_windows WHERE kind = 'minute' GROU
 ) WITHOUT ROWID`,
   `CREATE INDEX deliveries_of ON deliveries (subject_id)`,
   `CREATE INDEX deliveries_due ON deliveries (channel, due_at) WHERE status = 'pending'`,
+
+  // The claim: a rule fires only where its cooldown has passed and it was not told of this window.
+  `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts
+WHEN NEW.is_test = 0 AND EXISTS (
+  SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
+    r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at
+    OR (r.repeat = 'once_per_window'
+      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c.window = NEW.window))))
+BEGIN
+  SELECT RAISE(IGNORE);
+END`,
+  // What firing means, as a trigger: events that fire nothing, which are nearly all, don't pay for it. A rule that is
+  // told once a day or month need not be looked at before that has ended; 300 s before, since calls may be ahead.
+  `CREATE TRIGGER alerts_fire AFTER INSERT ON alerts WHEN NEW.is_test = 0
+BEGIN
+  INSERT OR IGNORE INTO alert_claims (rule_id, window)
+  SELECT rule_id, NEW.window FROM alert_rules
+  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW.window IS NOT NULL;
+  UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
+    is_over = repeat = 'once_per_window' AND threshold_type = 'per_hour_usd',
+    rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
+      CASE threshold_type
+        WHEN 'per_day_usd' THEN NEW.window_start + 86400000 - 300000
+        WHEN 'per_month_usd' THEN unixepoch(NEW.window_start / 1000, 'unixepoch', '+1 month') * 1000 - 300000
+        ELSE 0
+      END END)
+  WHERE rule_id = NEW.rule_id;
+  UPDATE alert_rules SET is_armed = enabled AND is_over = 0 AND rests_until <= NEW.triggered_at
+  WHERE rule_id = NEW.rule_id;
+  INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
+  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (c.key + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
+    NEW.triggered_at, NEW.triggered_at
+  FROM json_each(NEW.channels) c
+  WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= c.value ->> 2;
+END`,
 ];
