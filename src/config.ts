@@ -3,11 +3,15 @@ import type { PriceOverride } from "./price_override.ts";
 import { findConfigFile, findDataFile, type Platform } from "./config/directories.ts";
 import { messageOf, PurserError } from "./errors.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
+import type { Severity } from "./severity.ts";
+import { type ChannelConfig, nameChannels } from "./config/name_channels.ts";
 
 export { type DatabaseAddress, parseDatabaseUrl } from "./config/database_url.ts";
 export { BUILT_IN_PROVIDERS } from "./config/built_in_providers.ts";
 export { nearestName } from "./config/nearest_name.ts";
-export type { PriceOverride };
+export { CHANNEL_NAME, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./config/name_channels.ts";
+export { describeIssue } from "./config/describe_issue.ts";
+export type { ChannelConfig, PriceOverride };
 
 /** Environment variables by name. Handed in everywhere, so that an edge entry can pass its own record. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -48,6 +52,14 @@ export interface Config {
   prices: PriceOverride[];
   /** Absolute paths of TypeScript modules with tools. */
   tools: string[];
+  /** Where notifications go, beside the `log` channel that is always there. */
+  channels: ChannelConfig[];
+  /** Absolute paths of TypeScript modules with kinds of channels. */
+  plugins: string[];
+  /** The private networks that channels may reach, as `10.0.0.0/8`. */
+  allowPrivateNetworks: string[];
+  /** From which severity anomalies are told to the channels. Undefined: never. */
+  notifyAnomaliesFrom?: Severity;
   /** The absolute path of the config file that was read. */
   configPath?: string;
 }
@@ -135,12 +147,17 @@ export async function loadConfig(input: {
     ),
     prices: file.prices ?? [],
     tools: file.tools ?? [],
+    channels: nameChannels(file.channels ?? []),
+    plugins: file.plugins ?? [],
+    allowPrivateNetworks: file.allow_private_networks ?? [],
   };
   if (useServer) config.server = serverUrl(server);
   const dbToken = pick("db_token", undefined, env, "PURSER_DB_TOKEN", file.db_token).value;
   const apiKey = pick("--api-key", options.apiKey, env, "PURSER_API_KEY", file.api_key).value;
   if (dbToken !== undefined) config.dbToken = dbToken;
   if (apiKey !== undefined) config.apiKey = apiKey;
+  const notifyFrom = file.anomalies?.notify_from;
+  if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
   if (config.dbUrl === "" && !useServer) {
     throw new PurserError(

@@ -56,6 +56,9 @@ Deno.test("loadConfig() has a default for everything", async () => {
     providers: {},
     prices: [],
     tools: [],
+    channels: [],
+    plugins: [],
+    allowPrivateNetworks: [],
   });
 });
 
@@ -194,6 +197,78 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   assert.deepEqual(config.tools, ["/etc/purser/tools.ts", "/opt/more.ts"]);
   assert.equal(config.dbUrl, "/etc/purser/data/purser.db");
   assert.equal(config.configPath, "/etc/purser/purser.json");
+});
+
+Deno.test("loadConfig() reads channels, gives each a name, and leaves what its plugin judges as it is", async () => {
+  const config = await load({
+    env: { ...HOME, OPS_SECRET: "s3cret" },
+    options: { configPath: "/etc/purser/purser.json" },
+    files: {
+      "/etc/purser/purser.json": `{
+        "channels": [
+          {"kind": "slack", "url": "https://a"},
+          {"kind": "webhook", "name": "slack-2", "url": "https://b", "secrets": ["\${OPS_SECRET}", {"file": "old"}]},
+          {"kind": "slack", "min_severity": "critical", "timeout_ms": 3000, "url": {"file": "/run/url"}},
+        ],
+        "plugins": ["./ntfy.ts", "/opt/sms.ts"],
+        "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
+        "anomalies": {"notify_from": "warning"},
+      }`,
+    },
+  });
+  const usual = { minSeverity: "info", timeoutMs: 10_000 };
+  assert.deepEqual(config.channels, [
+    { kind: "slack", name: "slack", ...usual, settings: { url: "https://a" } },
+    {
+      kind: "webhook",
+      name: "slack-2",
+      ...usual,
+      settings: { url: "https://b", secrets: ["s3cret", { file: "/etc/purser/old" }] },
+    },
+    {
+      kind: "slack",
+      name: "slack-3",
+      minSeverity: "critical",
+      timeoutMs: 3000,
+      settings: { url: { file: "/run/url" } },
+    },
+  ]);
+  assert.deepEqual(config.plugins, ["/etc/purser/ntfy.ts", "/opt/sms.ts"]);
+  assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
+  assert.equal(config.notifyAnomaliesFrom, "warning");
+});
+
+Deno.test("loadConfig() refuses channels that it could not tell apart, and networks that are none", async () => {
+  const cases: [string, string][] = [
+    [`{"channels": [{"url": "a"}]}`, "channels[0].kind: is missing"],
+    [
+      `{"channels": [{"kind": "a", "name": "x"}, {"kind": "b"}, {"kind": "c", "name": "x"}]}`,
+      "channels[2].name: repeats the name of channels[0]",
+    ],
+    [
+      `{"channels": [{"kind": "slack", "name": "log"}]}`,
+      "channels[0].name: log is the name of the log channel; choose another one",
+    ],
+    [
+      `{"channels": [{"kind": "slack", "name": "a b"}]}`,
+      "channels[0].name: takes letters, digits, ., _ and -, at most 64",
+    ],
+    [
+      `{"channels": [{"kind": "slack", "min_severity": "high", "timeout_ms": 5}]}`,
+      'channels[0].min_severity: expected one of "info"|"warning"|"critical"; ' +
+      "channels[0].timeout_ms: Too small: expected number to be >=100",
+    ],
+    [
+      `{"allow_private_networks": ["10.0.0.0/8", "10.0.0.1", "::1/129"]}`,
+      "allow_private_networks[1]: must be a network such as 10.0.0.0/8; " +
+      "allow_private_networks[2]: must be a network such as 10.0.0.0/8",
+    ],
+    [
+      `{"anomalies": {"notify_form": "info"}}`,
+      "anomalies.notify_form is not a setting; did you mean notify_from?",
+    ],
+  ];
+  for (const [file, reason] of cases) assert.equal(await refusal(file), reason);
 });
 
 Deno.test("loadConfig() says which variable is not set, and where the file needs it", async () => {

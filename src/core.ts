@@ -1,7 +1,16 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
+import { builtInChannels } from "../plugins/mod.ts";
+import {
+  type AlertEvaluator,
+  type Dispatcher,
+  ensureRules,
+  readAlertNotification,
+  startDispatcher,
+} from "./alerts/mod.ts";
 import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
 import { createBus } from "./bus/mod.ts";
+import { type Channels, createChannels } from "./channels/mod.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import {
   type Config,
@@ -15,13 +24,20 @@ import { createIds, type Ids } from "./ids.ts";
 import { readRunCost } from "./ledger/mod.ts";
 import { type Log, silentLog } from "./log.ts";
 import { createLatePriceBook } from "./pricing/mod.ts";
+import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
 import { GenerationsInUse, type SnapshotContext, sweepGenerations } from "./snapshots/mod.ts";
 import { createQuery, openStore } from "./store/mod.ts";
 
+/** How long a process that ends waits for the first attempts to deliver what it has to tell. */
+const DELIVERY_GRACE_MS = 5_000;
+
 /** Everything one process works with, over one database. */
 export interface Core extends RunnerContext, SnapshotContext {
+  channels: Channels;
+  /** Notices what agents do out of the ordinary. */
+  monitor: Monitor;
   maxBodyBytes: number;
   /** The names of the providers that the config adds. */
   providers: Readonly<Record<string, unknown>>;
@@ -40,7 +56,22 @@ export interface Core extends RunnerContext, SnapshotContext {
 export interface CoreOptions {
   config:
     & Pick<Config, "dbUrl" | "durability" | "remoteTimeoutMs" | "maxBodyBytes" | "environment">
-    & Partial<Pick<Config, "dbToken" | "maxSnapshotBytes" | "providers" | "prices" | "tools">>;
+    & Partial<
+      Pick<
+        Config,
+        | "dbToken"
+        | "maxSnapshotBytes"
+        | "providers"
+        | "prices"
+        | "tools"
+        | "channels"
+        | "plugins"
+        | "allowPrivateNetworks"
+        | "notifyAnomaliesFrom"
+      >
+    >;
+  /** Rules and channels that a program brings along; its channels come after those of the config. */
+  alerts?: AlertEvaluator;
   /** Where keys and base URLs of the model providers come from. */
   env?: Environment;
   clock?: Clock;
@@ -81,6 +112,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     const stopping = new AbortController();
     const newReservationId = () => ids.next("req");
     const providers = config.providers ?? {};
+    const channels = createChannels({
+      channels: [...config.channels ?? [], ...options.alerts?.dispatcher.channels ?? []],
+      plugins: builtInChannels,
+      pluginPaths: config.plugins,
+      allowPrivateNetworks: config.allowPrivateNetworks,
+      log,
+      clock,
+    });
+    let dispatcher: Dispatcher | undefined;
     const modules = config.tools?.length ? await loadToolModules(config.tools) : undefined;
     const base: RunnerContext & SnapshotContext = {
       store,
@@ -98,17 +138,27 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       environment: config.environment,
-      outboxChannels: [],
-      wakeDispatcher() {},
+      outboxChannels: channels.list,
+      wakeDispatcher: () => dispatcher?.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
       generationsInUse: new GenerationsInUse(),
       stopping: stopping.signal,
     };
     await recover(base);
+    if (options.alerts) await ensureRules(base, options.alerts.rules);
+    dispatcher = startDispatcher({
+      ...base,
+      channels,
+      readNotification: async (subjectId) =>
+        await readAlertNotification(base, subjectId) ?? await readAnomalyNotification(base, subjectId),
+    });
+    const monitor = startMonitor({ ...base, notifyAnomaliesFrom: config.notifyAnomaliesFrom });
     if (store.kind === "remote") keepRecovering(base, stopping.signal);
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {
       ...base,
+      channels,
+      monitor,
       maxBodyBytes: config.maxBodyBytes,
       providers,
       customModels: options.models ?? {},
@@ -118,6 +168,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       async close(options) {
         stopping.abort();
         await endRuns(options);
+        await monitor.stop();
+        await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
+        await channels.close();
         await store.close();
       },
     };

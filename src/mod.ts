@@ -17,6 +17,25 @@ export { BudgetExceededError, type ErrorCode, PurserError } from "./errors.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
 export type { CostEvent, TokenUsage } from "./ledger/mod.ts";
 export type { MeterContext, RunPart, RunResult, ToolKit } from "./runner/mod.ts";
+export {
+  type AlertDispatcher,
+  type AlertEvaluator,
+  type AlertRule,
+  type ChannelInput,
+  createAlertEvaluator,
+  createDispatcher,
+  type RuleInCode,
+} from "./alerts/mod.ts";
+export {
+  type Channel,
+  type ChannelModule,
+  type ChannelPlugin,
+  defineChannel,
+  type NamedChannel,
+  type Notification,
+  type SendResult,
+  type Severity,
+} from "./channels/mod.ts";
 export type { Agent, BudgetMode } from "./agents/mod.ts";
 export type { PriceOverride, ProviderSettings } from "./config.ts";
 export type { Log } from "./log.ts";

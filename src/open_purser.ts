@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { type Agent, type BudgetMode, defineAgent } from "./agents/mod.ts";
+import type { AlertEvaluator } from "./alerts/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { ownDatabase } from "./client/mod.ts";
 import type { Clock } from "./clock.ts";
@@ -9,6 +10,7 @@ import { type App, readAgentDefinition } from "./http/mod.ts";
 import type { Ids } from "./ids.ts";
 import { type Log, silentLog } from "./log.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
+import type { Severity } from "./severity.ts";
 import {
   bytesOf,
   exportSession,
@@ -36,6 +38,14 @@ export interface PurserOptions {
   prices?: PriceOverride[];
   /** The largest snapshot that is restored, in bytes; default 256 MiB. */
   maxSnapshotBytes?: number;
+  /** Alert rules and the channels that hear of them: see `createAlertEvaluator`. */
+  alerts?: AlertEvaluator;
+  /** Private networks (CIDR) that channels may reach, as `127.0.0.0/8`. */
+  allowPrivateNetworks?: readonly string[];
+  /** Absolute paths of modules with further kinds of channels. */
+  plugins?: readonly string[];
+  /** From which severity anomalies are told to the channels; default: never. */
+  notifyAnomaliesFrom?: Severity;
   /** Where model keys come from; default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>;
   log?: Log;
@@ -130,6 +140,9 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       providers: options.providers,
       prices: options.prices,
       maxSnapshotBytes: options.maxSnapshotBytes,
+      allowPrivateNetworks: [...options.allowPrivateNetworks ?? []],
+      plugins: [...options.plugins ?? []],
+      notifyAnomaliesFrom: options.notifyAnomaliesFrom,
     },
   });
   await core.prices.ready?.(); // `meter` has to know at once whether a model has a price

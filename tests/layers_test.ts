@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
 const BESIDE: Record<string, readonly string[]> = {
   ledger: ["pricing"],
   sessions: ["ledger"],
+  monitor: ["alerts"],
 };
 
 const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts", "src/core.ts"]);

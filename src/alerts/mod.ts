@@ -2,6 +2,17 @@
 export { announceAlerts } from "./announce_alerts.ts";
 export { decideAlerts, readFired } from "./decide_alerts.ts";
 export { describeAlert } from "./describe_alert.ts";
+export { type DispatchContext, type Dispatcher, startDispatcher } from "./dispatcher.ts";
+export { ensureRules, type RuleInCode } from "./ensure_rules.ts";
+export {
+  type AlertDispatcher,
+  type AlertEvaluator,
+  type ChannelInput,
+  createAlertEvaluator,
+  createDispatcher,
+} from "./evaluator.ts";
+export { readAlertNotification } from "./read_notification.ts";
+export { readWaiting, type Waiting } from "./read_waiting.ts";
 export type { AlertContext, OutboxChannel } from "./context.ts";
 export { insertDeliveries } from "./outbox.ts";
 export { type AlertRule, DEFAULT_COOLDOWN_SECONDS, type Repeat, REPEATS, THRESHOLD_TYPES } from "./rule.ts";

@@ -1,6 +1,8 @@
 import type { z, ZodType } from "zod";
 import type { Notification } from "./notification.ts";
-import type { PostJson } from "./guarded_http.ts";
+import type { DeliveryError } from "./delivery_error.ts";
+import type { PostAnswer, PostJson } from "./guarded_http.ts";
+import type { ResolveHost } from "./resolve_host.ts";
 
 /** The version of the contract between Purser and its channels. A plugin says which one it was written for. */
 export const CHANNEL_CONTRACT = 1;
@@ -30,7 +32,10 @@ export interface Delivery {
 
 /** An open channel. */
 export interface Channel {
-  /** Makes one attempt, and never retries by itself. What it throws counts as a failure that may pass. */
+  /**
+   * Makes one attempt, and never retries by itself. What it throws counts as a failure that may pass, but for
+   * a DeliveryError, which says so itself.
+   */
   send(notification: Notification, delivery: Delivery): Promise<SendResult> | SendResult;
   close?(): Promise<void> | void;
 }
@@ -41,6 +46,8 @@ export interface ChannelContext {
   log: ChannelLog;
   /** The HTTP client for addresses that people configure: guarded, see its docs. */
   postJson: PostJson;
+  /** The addresses of a host that may be reached, for channels that speak something else than HTTP. */
+  resolveHost: ResolveHost;
   /** Milliseconds since the epoch. */
   now(): number;
   /** The channel's name in the config. */
@@ -60,7 +67,11 @@ export interface ChannelPlugin<Settings = unknown> {
   kind: string;
   /** One line for people. */
   summary: string;
-  /** What it takes; a secret is marked with `.meta({ secret: true })`. */
+  /**
+   * What it takes, an object; unknown keys are refused. A secret is marked with `.meta({ secret: true })`, an
+   * address whose path is secret with `.meta({ secret: "url" })`; either may be given as `{"file": "…"}`, as
+   * may what is marked with `.meta({ fromFile: true })`.
+   */
   settings: ZodType<Settings>;
   open(settings: Settings, context: ChannelContext): Channel | Promise<Channel>;
 }
@@ -69,6 +80,18 @@ export interface ChannelPlugin<Settings = unknown> {
 export interface ChannelKit {
   defineChannel: typeof defineChannel;
   z: typeof z;
+  /** What an HTTP answer means: success, a failure that may pass, or one that stays. `now` as the context has it. */
+  httpResult: (answer: PostAnswer, now: number) => SendResult;
+  /** Thrown from `send`: a failure that says whether a later attempt may succeed. */
+  DeliveryError: typeof DeliveryError;
+  /** Whether a text is an address for `postJson`: http or https, without user and password. */
+  isHttpUrl: (text: string) => boolean;
+  /** A value as JSON that every reader takes: without halves of surrogate pairs. */
+  toJson: (value: unknown) => string;
+  /** Cuts a text to so many UTF-16 units, with `…` at its end. */
+  cutText: (text: string, max: number) => string;
+  /** A text as one line without control characters, cut like `cutText`. */
+  oneLine: (text: string, max?: number) => string;
 }
 
 /** The default export of a plugin's module. */

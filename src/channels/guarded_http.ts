@@ -1,3 +1,12 @@
+import http from "node:http";
+import https from "node:https";
+import { isIP } from "node:net";
+import { VERSION } from "../version.ts";
+import { DeliveryError } from "./delivery_error.ts";
+import { isHttpUrl, NO_HTTP_URL } from "./http_url.ts";
+import { createResolveHost, type GuardOptions } from "./resolve_host.ts";
+import { describeNetworkError, isBeforeConnection } from "./network_error.ts";
+
 /** A POST of JSON text to an address that somebody configured. */
 export interface PostRequest {
   url: string;
@@ -14,5 +23,92 @@ export interface PostAnswer {
   body: string;
 }
 
-/** Posts; rejects when there is no answer. Never follows a redirect. */
+/** Posts; rejects with a DeliveryError when there is no answer. Never follows a redirect. */
 export type PostJson = (request: PostRequest) => Promise<PostAnswer>;
+
+/** How much of an answer is read. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** How many of a host's addresses are tried, where nobody listens at the first. */
+const MAX_ADDRESSES = 4;
+
+/**
+ * Makes the HTTP client for addresses that people configure. The name is looked up once, every address is
+ * checked, and the connection goes to a checked one, so that no name can turn to a private address in between.
+ * It has no time limit but the request's signal, which bounds all of it: lookup, connection, answer.
+ */
+export function createGuardedPost(
+  options: GuardOptions & {
+    /** Certificates (PEM) to trust instead of the system's. */
+    ca?: string;
+  } = {},
+): PostJson {
+  const resolveHost = createResolveHost(options);
+  return async (request) => {
+    if (!isHttpUrl(request.url)) throw new DeliveryError(`the address ${NO_HTTP_URL}`, { retry: false });
+    const url = new URL(request.url);
+    const addresses = (await resolveHost(url.hostname, request.signal)).slice(0, MAX_ADDRESSES);
+    for (const [index, address] of addresses.entries()) {
+      try {
+        return await postTo(address, url, request, options.ca);
+      } catch (error) {
+        const isLast = index === addresses.length - 1;
+        if (!isLast && isBeforeConnection(error) && !request.signal.aborted) continue;
+        throw describeNetworkError(error, { host: url.host, signal: request.signal });
+      }
+    }
+    throw new Error("Cannot post: the host has no address");
+  };
+}
+
+function postTo(address: string, url: URL, request: PostRequest, ca?: string): Promise<PostAnswer> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const body = new TextEncoder().encode(request.body);
+  return new Promise((resolve, reject) => {
+    const sent = (url.protocol === "https:" ? https : http).request({
+      method: "POST",
+      host,
+      port: url.port || (url.protocol === "https:" ? 443 : 80),
+      path: url.pathname + url.search,
+      agent: false,
+      signal: request.signal,
+      // A certificate has the name without the dot at its end.
+      servername: isIP(host) ? undefined : host.replace(/\.$/, ""),
+      ca,
+      lookup: (_name, options, callback) => {
+        const family = isIP(address);
+        if (options.all) callback(null, [{ address, family }]);
+        else callback(null, address, family);
+      },
+      headers: {
+        "user-agent": `purser/${VERSION}`,
+        ...request.headers,
+        host: url.host,
+        "content-type": "application/json; charset=utf-8",
+        "content-length": body.byteLength,
+      },
+    });
+    sent.on("error", reject);
+    sent.on("response", (response) => readAnswer(response).then(resolve, reject));
+    sent.on("upgrade", (_, socket) => {
+      socket.destroy();
+      reject(new DeliveryError("the receiver answered with another protocol", { retry: false }));
+    });
+    sent.end(body);
+  });
+}
+
+async function readAnswer(response: http.IncomingMessage): Promise<PostAnswer> {
+  const decoder = new TextDecoder();
+  let body = "";
+  let left = MAX_ANSWER_BYTES;
+  for await (const chunk of response as AsyncIterable<Uint8Array>) {
+    body += decoder.decode(chunk.subarray(0, left), { stream: true });
+    left -= chunk.byteLength;
+    if (left <= 0) break; // which closes the connection
+  }
+  const headers = Object.entries(response.headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as const]
+  );
+  return { status: response.statusCode ?? 0, headers: Object.fromEntries(headers), body };
+}

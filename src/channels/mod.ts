@@ -4,12 +4,20 @@ export {
   CHANNEL_CONTRACT,
   type ChannelContext,
   type ChannelKit,
+  type ChannelLog,
   type ChannelModule,
   type ChannelPlugin,
   defineChannel,
   type Delivery,
   type SendResult,
 } from "./channel.ts";
-export type { Fact, Notification } from "./notification.ts";
 export { isAtLeast, SEVERITIES, type Severity } from "../severity.ts";
+export type { Fact, Notification } from "./notification.ts";
 export type { PostAnswer, PostJson, PostRequest } from "./guarded_http.ts";
+export type { ResolveHost } from "./resolve_host.ts";
+export { DeliveryError } from "./delivery_error.ts";
+export type { ConfiguredChannel } from "./configured_channel.ts";
+export { type Channels, type ChannelsOptions, createChannels, type NamedChannel } from "./open_channels.ts";
+export { cutText, oneLine } from "./text.ts";
+export type { BuiltInChannels } from "./load_plugin.ts";
+export type { ChannelConfig } from "../config.ts";

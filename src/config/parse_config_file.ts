@@ -3,8 +3,8 @@ import { dirname, resolve } from "node:path";
 import { PurserError } from "../errors.ts";
 import { parseDatabaseUrl } from "./database_url.ts";
 import { expandVariables } from "./expand_variables.ts";
-import { formatPath } from "../format_path.ts";
-import { nearestName } from "./nearest_name.ts";
+import { describeIssue } from "./describe_issue.ts";
+import { placeFiles } from "./place_files.ts";
 import { ConfigFile, keysKnownAt } from "./schema.ts";
 
 /**
@@ -31,43 +31,20 @@ export function parseConfigFile(
 
   const result = ConfigFile.safeParse(expandVariables(written, { env: input.env, refuse }));
   if (!result.success) {
-    const issues = result.error.issues.flatMap((issue) => describeIssue(issue));
+    const issues = result.error.issues.flatMap((issue) => describeIssue(issue, keysKnownAt));
     throw refuse(issues.slice(0, 5).join("; "), { issues });
   }
 
   const file = result.data;
   const folder = dirname(configPath);
   if (file.tools) file.tools = file.tools.map((path) => resolve(folder, path));
+  if (file.plugins) file.plugins = file.plugins.map((path) => resolve(folder, path));
+  if (file.channels) file.channels = file.channels.map((channel) => placeFiles(channel, folder));
   if (file.db !== undefined) {
     const address = parseDatabaseUrl(file.db);
     if (address.kind === "file") file.db = resolve(folder, address.path);
   }
   return { file, configPath };
-}
-
-type Issue = ConfigIssue["issues"][number];
-type ConfigIssue = NonNullable<ReturnType<typeof ConfigFile.safeParse>["error"]>;
-
-function describeIssue(issue: Issue): string[] {
-  const at = formatPath(issue.path) || "the whole file";
-  switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => {
-        const near = nearestName(key, keysKnownAt(issue.path));
-        return `${formatPath([...issue.path, key])} is not a setting` +
-          (near ? `; did you mean ${near}?` : "");
-      });
-    case "invalid_key":
-      return issue.issues.map((inner) => `${at}: the name ${inner.message}`);
-    case "invalid_type":
-      return [`${at}: ${/received undefined$/.test(issue.message) ? "is missing" : plain(issue.message)}`];
-    default:
-      return [`${at}: ${plain(issue.message)}`];
-  }
-}
-
-function plain(message: string): string {
-  return message.replace(/^Invalid (?:input|option): /, "");
 }
 
 function positionAt(text: string, offset: number): { line: number; column: number } {

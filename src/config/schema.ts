@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { LOG_LEVELS } from "../log.ts";
+import { SEVERITIES } from "../severity.ts";
 import { PriceOverride, PriceOverrides } from "../price_override.ts";
 import { BUILT_IN_PROVIDERS } from "./built_in_providers.ts";
+import { Channels } from "./channel_schema.ts";
 
 const providerName = z.string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "takes letters, digits, _ and -, at most 64")
@@ -19,6 +21,10 @@ const Provider = z.strictObject({
   api_key: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
 });
+
+const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });
+
+const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
 /** `purser.json` as it is written. Every key is optional; an unknown one is refused. */
 export const ConfigFile = z.strictObject({
@@ -38,6 +44,10 @@ export const ConfigFile = z.strictObject({
   providers: z.record(providerName, Provider),
   prices: PriceOverrides,
   tools: z.array(z.string().min(1)),
+  channels: Channels,
+  plugins: z.array(z.string().min(1)),
+  allow_private_networks: z.array(network),
+  anomalies: Anomalies,
 }).partial();
 export type ConfigFile = z.infer<typeof ConfigFile>;
 
@@ -46,5 +56,6 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 0) return Object.keys(ConfigFile.shape);
   if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
   if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
+  if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
   return [];
 }

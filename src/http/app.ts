@@ -4,6 +4,9 @@ import { instanceOf, problemResponse, toProblem } from "./problem.ts";
 import { checkBody } from "./request_body.ts";
 import { createRouter } from "./router.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { anomalyRoutes } from "./routes/anomalies.ts";
+import { alertRoutes } from "./routes/alerts.ts";
+import { channelRoutes } from "./routes/channels.ts";
 import { costRoutes } from "./routes/costs.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -46,6 +49,9 @@ export function createApp(core: Core) {
     .route("/", sessionRoutes(core))
     .route("/", snapshotRoutes(core))
     .route("/", costRoutes(core))
+    .route("/", alertRoutes(core))
+    .route("/", channelRoutes(core))
+    .route("/", anomalyRoutes(core))
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))
     .route("/", documentRoutes(document));

@@ -1,8 +1,11 @@
 import { z } from "@hono/zod-openapi";
+import { REPEATS, RuleChanges, RuleInput, THRESHOLD_TYPES } from "../alerts/mod.ts";
 import { MAX_CALL_USD } from "../booking/mod.ts";
 import { GROUPINGS } from "../ledger/mod.ts";
+import { ANOMALY_KINDS } from "../monitor/mod.ts";
 import { parseUsd } from "../money.ts";
 import { NAME_PATTERN } from "../ids.ts";
+import { SEVERITIES } from "../severity.ts";
 
 /** The wire's schemas: what routes take and give, and what the OpenAPI document says of it. */
 
@@ -264,6 +267,84 @@ export const CostRow = z.object({
 
 export const Grouping = z.enum(GROUPINGS);
 
+// Those of the alerts layer know nothing of OpenAPI; a copy made here does.
+export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
+export const RuleChangesBody = RuleChanges.clone().openapi("AlertRuleChanges");
+
+const ThresholdType = z.enum(THRESHOLD_TYPES);
+const Severity = z.enum(SEVERITIES);
+
+export const Rule = z.object({
+  rule_id: z.string(),
+  name: z.string(),
+  threshold_type: ThresholdType,
+  threshold_usd: Usd,
+  severity: Severity,
+  cooldown_seconds: Count,
+  repeat: z.enum(REPEATS),
+  agent_id: z.string().nullable().openapi({ description: "Null: all agents" }),
+  enabled: z.boolean(),
+  last_fired_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+  value_usd: Usd.nullable().openapi({
+    description:
+      "What its present window holds; of a rule per run or session the newest one. Null: nothing yet",
+  }),
+}).openapi("AlertRule");
+
+export const AlertDelivery = z.object({
+  delivery_id: z.string(),
+  channel: z.string(),
+  kind: z.string(),
+  status: z.enum(["pending", "delivered", "failed"]),
+  attempts: Count,
+  last_error: z.string().nullable(),
+  delivered_at: Time.nullable(),
+}).openapi("AlertDelivery");
+
+export const Alert = z.object({
+  alert_id: z.string(),
+  rule_id: z.string(),
+  rule_name: z.string().openapi({
+    description: "The rule's name, threshold and severity are those of that time",
+  }),
+  threshold_type: ThresholdType,
+  threshold_usd: Usd,
+  severity: Severity,
+  value_usd: Usd,
+  agent_id: z.string().nullable().openapi({ description: "The agent of the call that made the rule fire" }),
+  session_id: z.string().nullable(),
+  run_id: z.string().nullable(),
+  window_start: Time.nullable(),
+  triggered_at: Time,
+  test: z.boolean(),
+  deliveries: z.array(AlertDelivery),
+}).openapi("Alert");
+
+export const TestResult = z.object({
+  channel: z.string(),
+  kind: z.string(),
+  delivery_id: z.string(),
+  status: z.enum(["delivered", "failed"]),
+  error: z.string().nullable(),
+  duration_ms: Count,
+}).openapi("ChannelTestResult");
+
+export const RuleTest = z.object({ alert_id: z.string(), results: z.array(TestResult) }).openapi(
+  "AlertRuleTest",
+);
+
+export const Channel = z.object({
+  name: z.string(),
+  kind: z.string(),
+  min_severity: Severity,
+  timeout_ms: z.number(),
+  status: z.enum(["ok", "invalid"]),
+  problem: z.string().nullable().openapi({ description: "Why nothing can be delivered through it" }),
+  settings: z.record(z.string(), z.unknown()).openapi({ description: "Secrets are `***`" }),
+}).openapi("Channel");
+
 export const Problem = z.object({
   type: z.string(),
   title: z.string(),
@@ -278,3 +359,16 @@ export const Problem = z.object({
 
 export const Health = z.object({ status: z.literal("ok"), version: z.string(), environment: z.string() })
   .openapi("Health");
+
+export const Anomaly = z.object({
+  anomaly_id: z.string(),
+  kind: z.enum(ANOMALY_KINDS),
+  severity: Severity,
+  agent_id: z.string(),
+  session_id: z.string().nullable(),
+  run_id: z.string().nullable(),
+  call_id: z.string().nullable(),
+  message: z.string().openapi({ description: "One line for people" }),
+  details: z.record(z.string(), z.unknown()).openapi({ description: "The figures, which differ by kind" }),
+  detected_at: Time,
+}).openapi("Anomaly");

@@ -5,6 +5,7 @@ import { type CostRow, type Grouping, GROUPINGS, readAllCosts, type Spend, sumRo
 import { escapeText } from "../escape_text.ts";
 import { parseSince } from "../parse_since.ts";
 import { hasMore, printAnswer } from "../print_answer.ts";
+import { readNewestAnomalies, renderAnomalies } from "../render_anomalies.ts";
 import { type CostLayout, nameOf, renderCosts, renderPeriods, unpricedWarning } from "../render_costs.ts";
 import { textWidth } from "../text_width.ts";
 
@@ -59,11 +60,12 @@ async function printOverview(
   const weekStart = today - 6 * DAY_MS;
   const monthStart = Date.parse(toIso(today).slice(0, 7) + "-01");
   const from = toIso(Math.min(weekStart, monthStart));
-  const [days, everything, agents, models] = await Promise.all([
+  const [days, everything, agents, models, anomalies] = await Promise.all([
     readAllCosts(api, { group_by: "day", from }),
     readAllCosts(api, { group_by: "model" }),
     readAllCosts(api, { group_by: "agent", from: span.from }),
     readAllCosts(api, { group_by: "model", from: span.from }),
+    readNewestAnomalies(api, span.from),
   ]);
   const total = sumRows(everything);
   if (total.modelCalls === 0) return ctx.print("No model call has been booked yet");
@@ -96,6 +98,10 @@ async function printOverview(
     parts.push(section(title, renderCosts(rows.slice(0, limit), groupBy, layout) + more));
   }
   if (agents.length === 0) parts.push(`No calls ${span.name}`);
+  if (anomalies.length > 0) {
+    const title = `Out of the ordinary, ${span.name.replace(/^of /, "")}`;
+    parts.push(section(title, renderAnomalies(anomalies, layout)));
+  }
   ctx.print(parts.join("\n\n"));
   warnOfUnpriced(ctx, total.unpricedCalls);
 }

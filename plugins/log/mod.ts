@@ -1,0 +1,35 @@
+import type { ChannelKit } from "../../src/channels/mod.ts";
+
+/** A log line is read in one piece; a text that is longer than this says no more. */
+const MAX_TEXT_CHARS = 2_000;
+
+/** Writes each notification as one warning-level line of the structured log. It needs nothing, and never fails. */
+export default ({ defineChannel, z, cutText }: ChannelKit) => {
+  const cutTexts = (value: unknown): unknown => {
+    if (typeof value === "string") return cutText(value, MAX_TEXT_CHARS);
+    if (Array.isArray(value)) return value.map(cutTexts);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, cutTexts(part)]));
+  };
+  return defineChannel({
+    kind: "log",
+    summary: "Writes a warning-level line to Purser's own log",
+    settings: z.object({}),
+    open: (_settings, { log }) => ({
+      send({ id, type, isTest, severity, title, at, environment, data }, { deliveryId, attempt }) {
+        log.warn(cutText(title, MAX_TEXT_CHARS), {
+          id,
+          type,
+          severity,
+          test: isTest,
+          environment: cutText(environment, MAX_TEXT_CHARS),
+          happened_at: at,
+          data: cutTexts(data),
+          delivery_id: deliveryId,
+          attempt,
+        });
+        return { ok: true };
+      },
+    }),
+  });
+};

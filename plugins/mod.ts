@@ -1,0 +1,9 @@
+import type { BuiltInChannels } from "../src/channels/mod.ts";
+
+/** Every kind of channel that is built in; each is imported when a channel of it is first used. */
+export const builtInChannels: BuiltInChannels = {
+  log: () => import("./log/mod.ts"),
+  slack: () => import("./slack/mod.ts"),
+  smtp: () => import("./smtp/mod.ts"),
+  webhook: () => import("./webhook/mod.ts"),
+};

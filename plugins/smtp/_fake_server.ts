@@ -1,0 +1,77 @@
+import { type Receiver, startReceiver } from "../../src/channels/conformance.ts";
+
+/** A mail as the fake server took it. */
+export interface TakenMail {
+  from: string;
+  to: string[];
+  raw: string;
+}
+
+/** A fake server with what it was told. */
+export interface FakeServer extends Receiver {
+  mails: TakenMail[];
+  commands: string[];
+}
+
+/** The reply to a command, or undefined for the usual one. */
+export type Reply = (command: string) => string | undefined;
+
+/** Starts an SMTP server without TLS that takes every mail, except where `reply` says otherwise. */
+export function startFakeServer(reply: Reply = () => undefined): FakeServer {
+  const mails: TakenMail[] = [];
+  const commands: string[] = [];
+  const receiver = startReceiver(async (connection, arrived) => {
+    const write = (line: string) => connection.write(new TextEncoder().encode(`${line}\r\n`));
+    await write(reply("CONNECT") ?? "220 fake ESMTP");
+    arrived();
+    let mail: TakenMail = { from: "", to: [], raw: "" };
+    let isData = false;
+    for await (const line of readLines(connection)) {
+      if (isData) {
+        if (line !== ".") {
+          mail.raw += `${line.replace(/^\./, "")}\r\n`;
+          continue;
+        }
+        isData = false;
+        const said = reply("END") ?? "250 queued";
+        if (said.startsWith("2")) mails.push(mail);
+        await write(said);
+        continue;
+      }
+      commands.push(line);
+      const [verb = "", address = ""] = /^(?:MAIL FROM|RCPT TO|\w+)/i.exec(line)
+        ? [/^(?:MAIL FROM|RCPT TO|\w+)/i.exec(line)![0].toUpperCase(), /<(.*?)>/.exec(line)?.[1]]
+        : [];
+      const said = reply(line) ?? usualReply(verb);
+      if (verb === "MAIL FROM") mail = { from: address, to: [], raw: "" };
+      if (verb === "RCPT TO" && said.startsWith("2")) mail.to.push(address);
+      isData = verb === "DATA" && said.startsWith("3");
+      await write(said);
+      if (verb === "QUIT" || said.startsWith("421")) return;
+    }
+  });
+  return Object.defineProperties(receiver, {
+    mails: { value: mails },
+    commands: { value: commands },
+  }) as FakeServer;
+}
+
+function usualReply(verb: string): string {
+  if (verb === "EHLO") return "250-fake\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME";
+  if (verb === "AUTH") return "235 welcome";
+  if (verb === "DATA") return "354 go on";
+  return verb === "QUIT" ? "221 bye" : "250 ok";
+}
+
+async function* readLines(connection: Deno.TcpConn): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(64 * 1024);
+  let rest = "";
+  for (;;) {
+    const length = await connection.read(buffer);
+    if (length === null) return;
+    const lines = (rest + decoder.decode(buffer.subarray(0, length), { stream: true })).split("\r\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+}

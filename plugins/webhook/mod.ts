@@ -1,0 +1,63 @@
+import type { ChannelKit } from "../../src/channels/mod.ts";
+import { isHeaderName, isHeaderValue, isReserved } from "./headers.ts";
+import { importSecret, isSecret, sign } from "./sign.ts";
+
+const NO_SECRET = "must be whsec_ and the base64 of 24 to 64 random bytes, as " +
+  '`echo "whsec_$(openssl rand -base64 32)"` makes one';
+
+/**
+ * POSTs JSON, signed by the Standard Webhooks specification (standardwebhooks.com) where there is a secret.
+ * Its `webhook-id` is the same in every attempt.
+ */
+export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) => {
+  const secret = z.string().refine(isSecret, NO_SECRET).meta({ secret: true });
+  const header = z.string()
+    .refine(isHeaderName, "is no name of a header")
+    .refine((name) => !isReserved(name), "is a header that Purser sets itself");
+  return defineChannel({
+    kind: "webhook",
+    summary: "POSTs JSON to an address, signed by the Standard Webhooks specification",
+    settings: z.object({
+      url: z.string().refine(isHttpUrl, "must be an http:// or https:// URL without user and password")
+        .meta({ secret: "url" }).describe("Where to POST"),
+      secret: secret.optional().describe("Signs what is sent; `whsec_` and base64 of 24 to 64 bytes"),
+      secrets: z.array(secret).min(1).max(10).optional()
+        .describe("Several instead of one, while they are exchanged: each signs"),
+      headers: z.record(
+        header,
+        z.string().refine(isHeaderValue, "is no value of a header").meta({ secret: true }),
+      )
+        .optional().describe("Further headers, such as `authorization`"),
+    }).refine(({ secret, secrets }) => secret === undefined || secrets === undefined, {
+      path: ["secrets"],
+      error: "stands beside secret; give one of them",
+    }),
+    async open({ url, secret, secrets = secret ? [secret] : [], headers = {} }, { postJson, now }) {
+      const keys = await Promise.all(secrets.map(importSecret));
+      return {
+        async send({ id, type, isTest, severity, title, at, environment, data }, { deliveryId, signal }) {
+          const body = toJson({
+            type,
+            timestamp: at,
+            data: { ...data, id, title, severity, environment, test: isTest },
+          });
+          // The time of this attempt, not of the event: receivers refuse what is older than five minutes.
+          const timestamp = Math.floor(now() / 1000);
+          const signature = await sign({ id: deliveryId, timestamp, body, keys });
+          const answer = await postJson({
+            url,
+            body,
+            signal,
+            headers: {
+              ...headers,
+              "webhook-id": deliveryId,
+              "webhook-timestamp": String(timestamp),
+              ...(signature && { "webhook-signature": signature }),
+            },
+          });
+          return httpResult(answer, now());
+        },
+      };
+    },
+  });
+};

@@ -1,0 +1,35 @@
+const PREFIX = "whsec_";
+
+/** Whether a text is a secret of Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
+export function isSecret(text: string): boolean {
+  const length = text.startsWith(PREFIX) ? decode(text)?.length : undefined;
+  return length !== undefined && length >= 24 && length <= 64;
+}
+
+/** Makes the key of a secret that `isSecret`. */
+export async function importSecret(secret: string): Promise<CryptoKey> {
+  const bytes = decode(secret) ?? new Uint8Array();
+  return await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+}
+
+/**
+ * The value of `webhook-signature`: `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`, once for each
+ * key with a space between, so that receivers can exchange theirs. Empty without keys.
+ */
+export async function sign(
+  input: { id: string; timestamp: number; body: string; keys: readonly CryptoKey[] },
+): Promise<string> {
+  const signed = new TextEncoder().encode(`${input.id}.${input.timestamp}.${input.body}`);
+  const signatures = input.keys.map(async (key) =>
+    `v1,${new Uint8Array(await crypto.subtle.sign("HMAC", key, signed)).toBase64()}`
+  );
+  return (await Promise.all(signatures)).join(" ");
+}
+
+function decode(secret: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.fromBase64(secret.slice(PREFIX.length));
+  } catch {
+    return undefined; // no base64
+  }
+}

@@ -1,0 +1,90 @@
+import { type ResultSet, type Statement, toObjects } from "../store/mod.ts";
+import type { AlertContext } from "./context.ts";
+
+/** How long a process may be at one delivery before any other takes it for dead; longer than any attempt may take. */
+export const DELIVERY_LEASE_MS = 180_000;
+
+/** The time for leases: a shared database's own, so that instances whose clocks differ agree. */
+const LEASE_NOW = "coalesce(?3, CAST(unixepoch('subsec') * 1000 AS INTEGER))";
+
+// An attempt counts from the claim on: one that ends the process must not be made for ever.
+const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, leased_by = ?4,
+  lease_until = ${LEASE_NOW} + ${DELIVERY_LEASE_MS}
+WHERE delivery_id = (
+  SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
+  WHERE status = 'pending' AND channel = ?1 AND due_at <= ?2
+    AND (lease_until IS NULL OR lease_until <= ${LEASE_NOW}) AND (attempts = 0 OR NOT ?5)
+  ORDER BY due_at, delivery_id LIMIT 1
+)
+RETURNING delivery_id, subject_id, attempts`;
+
+const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5, settled_at = ?6,
+  lease_until = NULL, leased_by = NULL
+WHERE delivery_id = ?1 AND leased_by = ?2`;
+
+// 500 records are kept, and those of which something is still to be delivered.
+const TRIM = `DELETE FROM alerts
+WHERE position <= (SELECT position FROM alerts ORDER BY position DESC LIMIT 1 OFFSET 500)
+  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending')`;
+
+/** A delivery that this process holds. */
+export interface ClaimedDelivery {
+  deliveryId: string;
+  subjectId: string;
+  /** Which attempt is to be made now, from 1. */
+  attempt: number;
+  /** Who holds the lease. */
+  holder: string;
+}
+
+/** What became of a claimed delivery: it is over, or due again. */
+export type Settlement =
+  & Pick<ClaimedDelivery, "deliveryId" | "holder">
+  & (
+    | { status: "delivered" }
+    | { status: "failed"; error: string }
+    | { status: "pending"; error: string | null; dueAt: number }
+  );
+
+/** What to do in one commit of a channel's deliveries. */
+export interface DeliveryStep {
+  channel: string;
+  settle?: Settlement;
+  /** Whether to claim the next one: any, none, or only one that nobody has attempted yet. */
+  claim: "any" | "first_attempts" | "none";
+}
+
+/**
+ * Settles one delivery and claims the next of the same channel, in one commit. A claim whose answer is lost to a broken
+ * connection is free again once its lease has run out.
+ */
+export async function stepDeliveries(
+  ctx: Pick<AlertContext, "store" | "clock" | "ids">,
+  { channel, settle, claim }: DeliveryStep,
+): Promise<ClaimedDelivery | undefined> {
+  const now = ctx.clock.now();
+  const holder = ctx.ids.next("req");
+  const statements: Statement[] = [];
+  if (settle) statements.push(settleStatement(settle, now));
+  if (settle && settle.status !== "pending") statements.push({ sql: TRIM });
+  if (claim !== "none") {
+    const leaseNow = ctx.store.kind === "remote" ? null : now;
+    statements.push({ sql: CLAIM, args: [channel, now, leaseNow, holder, claim === "any" ? 0 : 1] });
+  }
+  if (statements.length === 0) return undefined;
+  const results = await ctx.store.write(statements);
+  return claim === "none" ? undefined : readClaimed(results.at(-1)!, holder);
+}
+
+function settleStatement(settle: Settlement, now: number): Statement {
+  const { deliveryId, holder, status } = settle;
+  const error = status === "delivered" ? null : settle.error;
+  const dueAt = status === "pending" ? settle.dueAt : now;
+  return { sql: SETTLE, args: [deliveryId, holder, status, error, dueAt, status === "pending" ? null : now] };
+}
+
+function readClaimed(result: ResultSet, holder: string): ClaimedDelivery | undefined {
+  const row = toObjects<{ delivery_id: string; subject_id: string; attempts: bigint }>(result)[0];
+  return row &&
+    { deliveryId: row.delivery_id, subjectId: row.subject_id, attempt: Number(row.attempts), holder };
+}

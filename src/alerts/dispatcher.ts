@@ -1,0 +1,194 @@
+import type { Channels, ConfiguredChannel, Notification, SendResult } from "../channels/mod.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import {
+  type ClaimedDelivery,
+  type DeliveryStep,
+  type Settlement,
+  stepDeliveries,
+} from "./claim_delivery.ts";
+import type { AlertContext } from "./context.ts";
+import { freeLeases, readWaiting } from "./read_waiting.ts";
+import { decideRetry } from "./retry_policy.ts";
+
+/** On a shared database others may leave deliveries behind, so it is looked at this often. */
+const POLL_MS = 30_000;
+
+/** After the database could not be reached. */
+const TROUBLE_MS = 5_000;
+
+/** What delivering needs of the process it runs in. */
+export interface DispatchContext extends AlertContext {
+  channels: Channels;
+  log: Log;
+  /** What a delivery tells; undefined when that is gone. */
+  readNotification(subjectId: string): Promise<Notification | undefined>;
+  /** From 0 up to 1; default `Math.random`. */
+  random?: () => number;
+}
+
+/** Delivers what is in the outbox, each channel by itself. */
+export interface Dispatcher {
+  /** Looks into the outbox now. */
+  wake(): void;
+  /**
+   * Makes the first attempts that are due, for at most `graceMs`, cuts what takes longer, and ends. Whatever is left is
+   * the next process's, or another instance's.
+   */
+  stop(options: { graceMs: number }): Promise<void>;
+}
+
+/** Starts delivering; it goes on in the background until it is stopped. */
+export function startDispatcher(ctx: DispatchContext): Dispatcher {
+  const cut = new AbortController();
+  const lanes = ctx.channels.list.map((channel) => new Lane(ctx, channel, cut.signal));
+  const started = resume(ctx, lanes);
+  return {
+    wake() {
+      for (const lane of lanes) lane.wake();
+    },
+    async stop({ graceMs }) {
+      const isOver = new AbortController();
+      const ended = started.then(() => Promise.all(lanes.map((lane) => lane.end())));
+      await Promise.race([ended, ctx.clock.sleep(graceMs, isOver.signal)]);
+      isOver.abort();
+      cut.abort();
+      await ended;
+    },
+  };
+}
+
+/** Takes up what an earlier process has left. */
+async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<void> {
+  try {
+    const waiting = await readWaiting(ctx);
+    if (ctx.store.kind !== "remote" && waiting.some(({ isLeased }) => isLeased)) await freeLeases(ctx);
+    const orphans = waiting.filter(({ channel }) => ctx.channels.get(channel) === undefined);
+    if (orphans.length > 0) {
+      ctx.log.warn("Notifications wait for channels that the config doesn't name", {
+        channels: orphans.map(({ channel, count }) => `${channel} (${count})`),
+      });
+    }
+    for (const lane of lanes) lane.start(waiting.some(({ channel }) => channel === lane.name));
+  } catch (error) {
+    ctx.log.warn("The outbox could not be read", { reason: messageOf(error) });
+    for (const lane of lanes) lane.start(true);
+  }
+}
+
+/** One channel's way through the outbox: one delivery after the other, so that a crash doubles one at most. */
+class Lane {
+  readonly name: string;
+  #isWoken = false;
+  #isEnding = false;
+  #pause = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(
+    private readonly ctx: DispatchContext,
+    private readonly channel: ConfiguredChannel,
+    private readonly cut: AbortSignal,
+  ) {
+    this.name = channel.name;
+  }
+
+  /** Begins, at once if something waits. */
+  start(isWaiting: boolean): void {
+    this.#isWoken ||= isWaiting;
+    this.#running = this.#run();
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#pause.abort();
+  }
+
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    this.#pause.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    let settle: Settlement | undefined;
+    while (!this.#isOver() || settle) {
+      try {
+        if (!this.#isWoken && !settle) {
+          if (!this.#isEnding) await this.#rest();
+          if (this.#isEnding && !this.#isWoken) return;
+        }
+        this.#isWoken = false;
+        const claimed = await stepDeliveries(this.ctx, { channel: this.name, settle, claim: this.#wanted() });
+        settle = claimed && await this.#deliver(claimed);
+        if (claimed) this.#isWoken = true;
+      } catch (error) {
+        this.ctx.log.warn("Notifications could not be taken from the outbox", {
+          channel: this.name,
+          reason: messageOf(error),
+        });
+        if (this.#isEnding) return; // what was not settled is attempted again once its lease has run out
+        await this.#sleep(TROUBLE_MS);
+        this.#isWoken = true;
+      }
+    }
+  }
+
+  #isOver(): boolean {
+    return this.cut.aborted;
+  }
+
+  #wanted(): DeliveryStep["claim"] {
+    if (this.#isOver()) return "none";
+    return this.#isEnding ? "first_attempts" : "any";
+  }
+
+  /** Waits until something is due or somebody wakes this lane. */
+  async #rest(): Promise<void> {
+    const waiting = (await readWaiting(this.ctx)).find(({ channel }) => channel === this.name);
+    const untilDueMs = waiting ? Math.max(0, waiting.dueAt - this.ctx.clock.now()) : Infinity;
+    const restMs = this.ctx.store.kind === "remote" ? Math.min(POLL_MS, untilDueMs) : untilDueMs;
+    if (!this.#isWoken && !this.#isEnding) await this.#sleep(restMs);
+  }
+
+  async #sleep(delayMs: number): Promise<void> {
+    this.#pause = new AbortController();
+    if (this.#isEnding) return;
+    if (delayMs !== Infinity) return await this.ctx.clock.sleep(delayMs, this.#pause.signal);
+    await new Promise<void>((resolve) =>
+      this.#pause.signal.addEventListener("abort", () => resolve(), { once: true })
+    );
+  }
+
+  async #attempt({ deliveryId, subjectId, attempt }: ClaimedDelivery): Promise<SendResult> {
+    try {
+      const notification = await this.ctx.readNotification(subjectId);
+      if (!notification) return { ok: false, retry: false, reason: "what it was to tell is gone" };
+      return await this.channel.attempt(notification, { deliveryId, attempt, signal: this.cut });
+    } catch (error) {
+      return { ok: false, retry: true, reason: `the database could not be read: ${messageOf(error)}` };
+    }
+  }
+
+  /** Makes one attempt and says what follows. */
+  async #deliver(claimed: ClaimedDelivery): Promise<Settlement> {
+    const { ctx, channel } = this;
+    const { deliveryId, subjectId, holder, attempt } = claimed;
+    const result = await this.#attempt(claimed);
+    if (result.ok) return { deliveryId, holder, status: "delivered" };
+    const { reason: error } = result;
+    if (this.cut.aborted) {
+      return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() };
+    }
+    const decision = decideRetry({ attempt, ...result }, (ctx.random ?? Math.random)());
+    const facts = { channel: channel.name, about: subjectId, delivery: deliveryId, attempt, reason: error };
+    if (decision.retry) {
+      ctx.log.info("A notification was not delivered and will be tried again", {
+        ...facts,
+        wait_ms: decision.waitMs,
+      });
+      return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() + decision.waitMs };
+    }
+    ctx.log.warn("A notification was given up", { ...facts, because: decision.reason });
+    return { deliveryId, holder, status: "failed", error };
+  }
+}

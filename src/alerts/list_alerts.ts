@@ -1,0 +1,59 @@
+import { asc, desc, sql } from "drizzle-orm";
+import { toIso } from "../clock.ts";
+import { tables } from "../store/mod.ts";
+import { type AlertRecord, toAlertRecord } from "./alert_record.ts";
+import type { AlertContext } from "./context.ts";
+
+const { alerts, deliveries } = tables;
+
+/** What became of an alert in one channel. */
+export interface DeliveryRecord {
+  delivery_id: string;
+  channel: string;
+  kind: string;
+  status: "pending" | "delivered" | "failed";
+  attempts: number;
+  /** Why the latest attempt failed, for people. */
+  last_error: string | null;
+  delivered_at: string | null;
+}
+
+/** An alert of the history. */
+export interface AlertHistoryRecord extends AlertRecord {
+  deliveries: DeliveryRecord[];
+}
+
+/** How many alerts the history keeps, and a page of it has at most. */
+export const MAX_HISTORY = 500;
+
+/** The latest alerts, newest first, each with what became of it in every channel. */
+export async function listAlerts(
+  { query }: Pick<AlertContext, "query">,
+  { limit = MAX_HISTORY }: { limit?: number } = {},
+): Promise<AlertHistoryRecord[]> {
+  const rows = await query.select().from(alerts).orderBy(desc(alerts.position)).limit(limit);
+  const history = new Map<string, AlertHistoryRecord>();
+  for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
+  if (rows.length > 0) {
+    const ids = JSON.stringify([...history.keys()]);
+    const sent = await query.select().from(deliveries)
+      .where(sql`${deliveries.subjectId} IN (SELECT value FROM json_each(${ids}))`)
+      // Their ids are numbered in the order of the channels: `…_2` comes before `…_10`.
+      .orderBy(asc(sql`length(${deliveries.deliveryId})`), asc(deliveries.deliveryId));
+    for (const row of sent) history.get(row.subjectId)!.deliveries.push(toDeliveryRecord(row));
+  }
+  return [...history.values()];
+}
+
+function toDeliveryRecord(row: typeof deliveries.$inferSelect): DeliveryRecord {
+  const { status, settledAt } = row;
+  return {
+    delivery_id: row.deliveryId,
+    channel: row.channel,
+    kind: row.kind,
+    status,
+    attempts: row.attempts,
+    last_error: row.lastError,
+    delivered_at: status === "delivered" && settledAt !== null ? toIso(settledAt) : null,
+  };
+}

@@ -1,0 +1,37 @@
+import { type SqlValue, toObjects } from "../store/mod.ts";
+import type { AlertContext } from "./context.ts";
+
+const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
+  min(max(due_at, coalesce(lease_until, 0))) AS due_at
+FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
+
+/** What waits for one channel. */
+export interface Waiting {
+  channel: string;
+  /** How many deliveries are to be made. */
+  count: number;
+  /** Whether some process holds, or has held, one of them. */
+  isLeased: boolean;
+  /** When the first of them is due, or free again. */
+  dueAt: number;
+}
+
+/** Reads what waits to be delivered, by channel. */
+export async function readWaiting(ctx: Pick<AlertContext, "store">): Promise<Waiting[]> {
+  const result = await ctx.store.read({ sql: READ });
+  return toObjects<{ channel: string; waiting: SqlValue; is_leased: SqlValue; due_at: SqlValue }>(result)
+    .map((row) => ({
+      channel: row.channel,
+      count: Number(row.waiting),
+      isLeased: Number(row.is_leased) !== 0,
+      dueAt: Number(row.due_at),
+    }));
+}
+
+/** Frees what a process held that has ended; only the owner of a file knows that there is no other. */
+export async function freeLeases(ctx: Pick<AlertContext, "store">): Promise<void> {
+  await ctx.store.write([{
+    sql:
+      `UPDATE deliveries SET lease_until = NULL, leased_by = NULL WHERE status = 'pending' AND lease_until IS NOT NULL`,
+  }]);
+}

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { PurserError } from "../errors.ts";
+import { formatPath } from "../format_path.ts";
+import { NAME_PATTERN } from "../ids.ts";
+import { parseUsd } from "../money.ts";
+import { SEVERITIES } from "../severity.ts";
+import { DEFAULT_COOLDOWN_SECONDS, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
+
+/** A year. */
+const MAX_COOLDOWN_SECONDS = 31_536_000;
+const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`;
+
+// Neither control characters nor lone surrogates: not every way to the database keeps them as they are.
+const RuleName = z.string().refine(
+  (name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name) && name.trim() !== "",
+  "must be 1 to 200 characters, none of them a control character, and not blank",
+).meta({ minLength: 1, maxLength: 200, examples: ["Daily limit"] });
+
+/** USD, more than 0, exact. */
+const Threshold = z.number().superRefine((value, ctx) => {
+  try {
+    if (parseUsd(value) <= 0n) ctx.addIssue({ code: "custom", message: "must be more than 0" });
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+  }
+}).meta({
+  exclusiveMinimum: 0,
+  maximum: 1e9,
+  description: "USD, at most nine decimals",
+  examples: [10],
+});
+
+const AgentId = z.string().regex(
+  NAME_PATTERN,
+  "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first",
+);
+
+/** A rule as people give it. */
+export const RuleInput = z.strictObject({
+  name: RuleName,
+  threshold_type: z.enum(THRESHOLD_TYPES),
+  threshold_usd: Threshold,
+  severity: z.enum(SEVERITIES),
+  cooldown_seconds: z.number().int(COOLDOWN_RULE).min(0, COOLDOWN_RULE).max(
+    MAX_COOLDOWN_SECONDS,
+    COOLDOWN_RULE,
+  )
+    .optional().meta({ default: DEFAULT_COOLDOWN_SECONDS, description: "At most one alert in this time" }),
+  repeat: z.enum(REPEATS).optional().meta({
+    default: "cooldown",
+    description:
+      "Over a line that stays crossed: again after each cooldown, or once for each run, session, " +
+      "day or month, and for the hour once until it has fallen below",
+  }),
+  agent_id: AgentId.nullish().meta({ description: "Only this agent's calls; null for those of all agents" }),
+  enabled: z.boolean().optional().meta({ default: true }),
+});
+export type RuleInput = z.infer<typeof RuleInput>;
+
+/** What may be changed of a rule: all but its id. At least one of it has to be given. */
+export const RuleChanges = RuleInput.partial().refine(
+  (changes) => Object.values(changes).some((value) => value !== undefined),
+  {
+    error: `must have at least one of ${Object.keys(RuleInput.shape).join(", ")}`,
+    when: ({ issues }) => issues.length === 0,
+  },
+).meta({ minProperties: 1 });
+export type RuleChanges = z.infer<typeof RuleChanges>;
+
+/** Checks a rule that did not come through a route. Throws `invalid` with every problem and its path. */
+export function readRuleInput(value: unknown): RuleInput {
+  const result = RuleInput.safeParse(value);
+  if (result.success) return result.data;
+  const issues = result.error.issues.map(({ path, message }) => ({ path: formatPath(path), message }));
+  const told = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
+  throw new PurserError("invalid", `Cannot read the alert rule: ${told.join("; ")}`, { details: { issues } });
+}

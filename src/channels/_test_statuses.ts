@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { type Answer, startHttpReceiver } from "./_receiver.ts";
+import { addressOf, assertFailure, openBench, START, type Subject } from "./_test_bench.ts";
+
+const PASSING = [408, 425, 429];
+
+/** What an HTTP answer means is the same for every channel. */
+export function testStatuses(subject: Subject): void {
+  const { kind } = subject;
+
+  Deno.test(`${kind}: every HTTP status is a success, a failure that may pass or one that stays`, async () => {
+    let answer: Answer = { status: 200 };
+    await using receiver = startHttpReceiver(() => answer);
+    await using bench = openBench(subject, { address: addressOf(receiver.port) });
+    for (let status = 200; status <= 599; status++) {
+      // A receiver that tells its secrets, and would like to send us elsewhere.
+      answer = {
+        status,
+        headers: { location: `http://127.0.0.1:${receiver.port}/elsewhere` },
+        body: `You sent ${subject.secrets.join(" ")}`,
+      };
+      const result = await bench.attempt();
+      if (status < 300) assert.deepEqual(result, { ok: true }, String(status));
+      else {
+        const retry = PASSING.includes(status) || status >= 500;
+        assertFailure(result, { retry, says: new RegExp(`\\b${status}\\b`) });
+      }
+    }
+    assert.equal(receiver.requests.length, 400, "one request for each, and no redirect followed");
+    assert.ok(receiver.requests.every(({ method }) => method === "POST"));
+  });
+
+  Deno.test(`${kind}: Retry-After is honoured, in seconds or as a date, up to an hour`, async () => {
+    let answer: Answer = { status: 429 };
+    await using receiver = startHttpReceiver(() => answer);
+    await using bench = openBench(subject, { address: addressOf(receiver.port) });
+    const cases: [string, number | undefined][] = [
+      ["7", 7_000],
+      ["0", 0],
+      ["86400", 3_600_000],
+      ["9".repeat(30), 3_600_000],
+      [new Date(START + 90_000).toUTCString(), 90_000],
+      [new Date(START - 90_000).toUTCString(), undefined],
+      ["-5", undefined],
+      ["soon", undefined],
+    ];
+    for (const status of [429, 503]) {
+      for (const [value, expected] of cases) {
+        answer = { status, headers: { "retry-after": value } };
+        const result = await bench.attempt();
+        assertFailure(result, { retry: true });
+        assert.equal((result as { retryAfterMs?: number }).retryAfterMs, expected, value);
+      }
+    }
+  });
+
+  Deno.test(`${kind}: an answer of many megabytes is not read to its end`, async () => {
+    await using receiver = startHttpReceiver(() => ({ status: 500, body: "x".repeat(8 * 1024 * 1024) }));
+    await using bench = openBench(subject, { address: addressOf(receiver.port) });
+    assertFailure(await bench.attempt(), { retry: true, says: /500/ });
+  });
+}

@@ -1,0 +1,90 @@
+import { BlockList, isIP } from "node:net";
+
+/** The special-purpose IPv4 networks of IANA's registry, with multicast and what is reserved. */
+const SPECIAL_IPV4 = [
+  "0.0.0.0/8", // this network
+  "10.0.0.0/8", // private
+  "100.64.0.0/10", // shared by a provider's customers
+  "127.0.0.0/8", // loopback
+  "169.254.0.0/16", // link-local, and the metadata of clouds
+  "172.16.0.0/12", // private
+  "192.0.0.0/24", // protocol assignments
+  "192.0.2.0/24", // documentation
+  "192.31.196.0/24", // AS112
+  "192.52.193.0/24", // AMT
+  "192.88.99.0/24", // 6to4 relays, deprecated
+  "192.168.0.0/16", // private
+  "192.175.48.0/24", // AS112
+  "198.18.0.0/15", // benchmarks
+  "198.51.100.0/24", // documentation
+  "203.0.113.0/24", // documentation
+  "224.0.0.0/4", // multicast
+  "240.0.0.0/4", // reserved, and broadcast
+];
+
+/** Of IPv6 only 2000::/3 is handed out; these are the rest of the space and the special parts within. */
+const SPECIAL_IPV6 = [
+  "::/3", // unspecified, loopback, IPv4-compatible and -translated, discard, dummy
+  "4000::/2", // not handed out
+  "8000::/1", // the same; unique local, link-local, site-local, multicast
+  "2001::/23", // protocol assignments: Teredo, benchmarks, ORCHID, …
+  "2001:db8::/32", // documentation
+  "2620:4f:8000::/48", // AS112
+  "3fff::/20", // documentation
+];
+
+/** Says of an address whether it may be reached. */
+export type AddressGuard = (address: string) => boolean;
+
+/**
+ * Makes the guard that lets public addresses through, and those in the networks of `allowed` (CIDR). An IPv6
+ * address that stands for an IPv4 one (mapped, NAT64, 6to4) is judged as that one. Throws on a wrong network.
+ */
+export function createAddressGuard(allowed: readonly string[] = []): AddressGuard {
+  const special = listNetworks([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
+  const exempt = listNetworks(allowed);
+  return (address) => {
+    const plain = address.replace(/%.*$/, ""); // the zone of a link-local address
+    if (isIP(plain) === 0) return false;
+    const inner = isIP(plain) === 6 ? embeddedIpv4(plain) : undefined;
+    if (contains(exempt, plain) || (inner !== undefined && contains(exempt, inner))) return true;
+    return !contains(special, inner ?? plain);
+  };
+}
+
+function listNetworks(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", prefix = ""] = network.split("/");
+    const family = isIP(address);
+    const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
+    if (family === 0 || !(bits <= (family === 6 ? 128 : 32))) {
+      throw new RangeError(`Cannot use ${JSON.stringify(network)}: it must be a network such as 10.0.0.0/8`);
+    }
+    list.addSubnet(address, bits, family === 6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+function contains(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+}
+
+/** The IPv4 address that an IPv6 address stands for: RFC 4291 (mapped), RFC 6052 (NAT64), RFC 3056 (6to4). */
+function embeddedIpv4(address: string): string | undefined {
+  const words = readWords(address);
+  const begins = (...head: number[]) => head.every((word, index) => words[index] === word);
+  const ipv4At = (index: number) =>
+    [words[index]!, words[index + 1]!].flatMap((word) => [word >> 8, word & 255]).join(".");
+  if (begins(0, 0, 0, 0, 0, 0xffff) || begins(0x64, 0xff9b, 0, 0, 0, 0)) return ipv4At(6);
+  return begins(0x2002) ? ipv4At(1) : undefined;
+}
+
+/** An IPv6 address as its eight words. */
+function readWords(address: string): number[] {
+  // The URL parser brings every way of writing one, also 1::2.3.4.5, to words in hexadecimal.
+  const [head = "", tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split("::");
+  const read = (part: string) => part === "" ? [] : part.split(":").map((word) => parseInt(word, 16));
+  const [first, last] = [read(head), read(tail ?? "")];
+  return [...first, ...new Array(8 - first.length - last.length).fill(0), ...last];
+}

@@ -1,0 +1,91 @@
+import { messageOf, PurserError } from "../errors.ts";
+import { nearestName } from "../config.ts";
+import { CHANNEL_CONTRACT, type ChannelModule, type ChannelPlugin } from "./channel.ts";
+import { createChannelKit } from "./channel_kit.ts";
+
+/** The kinds that are built in, each with how its module is imported. */
+export type BuiltInChannels = Readonly<Record<string, () => Promise<{ default: ChannelModule }>>>;
+
+/** Finds the plugin of a kind. */
+export type LoadPlugin = (kind: string) => Promise<ChannelPlugin>;
+
+/**
+ * Makes what loads plugins: built-in ones by their kind, others from TypeScript modules on disk, also beside a
+ * compiled binary. No module is loaded before a channel needs it. What it makes throws `invalid` for a kind
+ * that nobody has, with what was wrong with the modules that could not be loaded.
+ */
+export function createLoadPlugin(builtIn: BuiltInChannels, paths: readonly string[]): LoadPlugin {
+  let fromDisk: Promise<PromiseSettledResult<ChannelPlugin>[]> | undefined;
+  return async (kind) => {
+    if (Object.hasOwn(builtIn, kind)) return await makePlugin((await builtIn[kind]!()).default, kind);
+    fromDisk ??= Promise.allSettled(paths.map((path) => loadModule(path, builtIn)));
+    const settled = await fromDisk;
+    const plugins = settled.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
+    const found = plugins.filter((plugin) => plugin.kind === kind);
+    if (found.length === 1) return found[0]!;
+    // A fault may be mended by the time of the next attempt.
+    fromDisk = undefined;
+    if (found.length > 1) throw refuse(`Cannot use the channel kind ${kind}: several plugins define it`);
+    const faults = settled.flatMap((one) => one.status === "rejected" ? [messageOf(one.reason)] : []);
+    const known = [...Object.keys(builtIn), ...plugins.map((plugin) => plugin.kind)];
+    const near = nearestName(kind, known);
+    const hint = near ? `; did you mean ${near}?` : ` (known are ${known.sort().join(", ")})`;
+    throw refuse([`There is no channel kind ${kind}${hint}`, ...faults].join("; "));
+  };
+}
+
+/** Loads the plugin of one module by absolute path. Throws `invalid`, naming the file and what is wrong. */
+export async function loadModule(path: string, builtIn: BuiltInChannels = {}): Promise<ChannelPlugin> {
+  const fail = (reason: string, cause?: unknown) =>
+    refuse(`Cannot load the plugin ${path}: ${reason}`, cause);
+  const stat = await Deno.stat(path).catch((error) => {
+    throw fail(error instanceof Deno.errors.NotFound ? "there is no such file" : messageOf(error), error);
+  });
+  if (!stat.isFile) throw fail("it is not a file");
+  try {
+    const { pathToFileURL } = await import("node:url");
+    const module: { default?: unknown } = await import(pathToFileURL(path).href);
+    const plugin = await makePlugin(module.default);
+    if (!Object.hasOwn(builtIn, plugin.kind)) return plugin;
+    throw new Error(`${plugin.kind} is the kind of a built-in channel`);
+  } catch (error) {
+    throw fail(messageOf(error), error);
+  }
+}
+
+/** Runs a module's default export and checks what it returns. */
+export async function makePlugin(make: unknown, kind?: string): Promise<ChannelPlugin> {
+  if (make === undefined) throw new Error("it has no default export");
+  if (typeof make !== "function") throw new Error("its default export is not a function");
+  const plugin: unknown = await make(await createChannelKit());
+  const fault = findPluginFault(plugin);
+  if (fault !== undefined) throw new Error(fault);
+  const sound = plugin as ChannelPlugin;
+  if (kind !== undefined && sound.kind !== kind) throw new Error(`its kind is ${sound.kind}, not ${kind}`);
+  return sound;
+}
+
+/** Why something is no channel plugin that this Purser can use, or undefined. */
+export function findPluginFault(made: unknown): string | undefined {
+  if (typeof made !== "object" || made === null) return "its default export returned no plugin";
+  const plugin = made as Partial<Record<keyof ChannelPlugin, unknown>>;
+  if (plugin.contract !== CHANNEL_CONTRACT) {
+    return `it was written for version ${String(plugin.contract)} of the channel contract, and this Purser ` +
+      `knows version ${CHANNEL_CONTRACT}`;
+  }
+  if (typeof plugin.kind !== "string" || !/^[a-z][a-z0-9_-]{0,31}$/.test(plugin.kind)) {
+    return "its kind must be made of small letters, digits, _ and -, at most 32";
+  }
+  if (typeof plugin.summary !== "string" || plugin.summary.trim() === "") return "it has no summary";
+  const settings = plugin.settings as
+    | { safeParse?: unknown; _zod?: { def?: { type?: unknown } } }
+    | undefined;
+  if (typeof settings?.safeParse !== "function" || settings._zod?.def?.type !== "object") {
+    return "its settings are not a z.object({…})";
+  }
+  return typeof plugin.open === "function" ? undefined : "it has no open function";
+}
+
+function refuse(message: string, cause?: unknown): PurserError {
+  return new PurserError("invalid", message, { cause });
+}

@@ -1,0 +1,42 @@
+import type { TestResult } from "../alerts/mod.ts";
+import { type Connection, errorOf } from "../client/mod.ts";
+import type { CommandContext } from "./command.ts";
+import { EXIT } from "./exit_code.ts";
+import { formatCount } from "./format_values.ts";
+import { printAnswer } from "./print_answer.ts";
+import { renderTable } from "./render_table.ts";
+
+/**
+ * Posts to a test's path and prints how it went in each channel; fails if any channel did. That all of them failed
+ * is a 502 of the API, and an answer all the same.
+ */
+export async function tryChannels<Body>(
+  ctx: CommandContext,
+  { send }: Connection,
+  url: URL,
+  resultsOf: (body: Body) => readonly TestResult[],
+): Promise<number> {
+  const make = () => new Request(url, { method: "POST" });
+  const answer = await send(make(), make);
+  const isProblem = answer.headers.get("content-type")?.includes("problem") ?? true;
+  if (isProblem || !(answer.ok || answer.status === 502)) throw await errorOf(answer);
+  const body = await answer.clone().json() as Body;
+  const results = resultsOf(body);
+  await printAnswer(ctx, answer, () => renderResults(ctx, results));
+  return results.every(({ status }) => status === "delivered") ? EXIT.done : EXIT.failed;
+}
+
+function renderResults({ terminal, style }: CommandContext, results: readonly TestResult[]): string {
+  const hasErrors = results.some(({ error }) => error !== null);
+  return renderTable(results, [
+    { title: "CHANNEL", cell: (result) => result.channel, paint: () => style.bold },
+    { title: "KIND", cell: (result) => result.kind, drop: 2 },
+    {
+      title: "RESULT",
+      cell: (result) => result.status,
+      paint: (result) => result.status === "delivered" ? style.green : style.red,
+    },
+    { title: "TIME", align: "right", cell: (result) => `${formatCount(result.duration_ms)} ms`, drop: 1 },
+    ...(hasErrors ? [{ title: "REASON", cell: (result: TestResult) => result.error ?? "", cutTo: 20 }] : []),
+  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+}

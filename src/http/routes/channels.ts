@@ -1,0 +1,54 @@
+import { testChannel } from "../../alerts/mod.ts";
+import type { ConfiguredChannel } from "../../channels/mod.ts";
+import type { Core } from "../../core.ts";
+import { createRoute, json, problems, z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+import { Channel, TestResult } from "../schemas.ts";
+
+const tags = ["channels"];
+
+const list = createRoute({
+  method: "get",
+  path: "/channels",
+  summary: "The channels that alerts go to",
+  description:
+    "Each is checked as far as that goes without sending: its plugin loads, and its settings are right.",
+  tags,
+  responses: { 200: json(z.array(Channel), "In the order of the config"), ...problems() },
+});
+
+const test = createRoute({
+  method: "post",
+  path: "/channels/{name}/test",
+  summary: "Send one test notification through a channel",
+  description: "One attempt, which the history knows nothing of.",
+  tags,
+  request: { params: z.object({ name: z.string().openapi({ example: "ops" }) }) },
+  responses: {
+    200: json(TestResult, "It was delivered"),
+    502: json(TestResult, "It was not, and why"),
+    ...problems("not_found"),
+  },
+});
+
+export function channelRoutes(core: Core) {
+  return createRouter()
+    .openapi(list, async (c) => c.json(await Promise.all(core.channels.list.map(describeChannel)), 200))
+    .openapi(test, async (c) => {
+      const result = await testChannel(core, c.req.valid("param").name);
+      return result.status === "delivered" ? c.json(result, 200) : c.json(result, 502);
+    });
+}
+
+async function describeChannel(channel: ConfiguredChannel): Promise<z.infer<typeof Channel>> {
+  const [problem = null, settings] = await Promise.all([channel.check(), channel.describe()]);
+  return {
+    name: channel.name,
+    kind: channel.kind,
+    min_severity: channel.minSeverity,
+    timeout_ms: channel.timeoutMs,
+    status: problem === null ? "ok" : "invalid",
+    problem,
+    settings,
+  };
+}

@@ -1,0 +1,41 @@
+import type { Severity } from "../severity.ts";
+import { toIso } from "../clock.ts";
+import type { tables } from "../store/mod.ts";
+
+/** What the monitor notices. */
+export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_call", "fast_calls"] as const;
+export type AnomalyKind = (typeof ANOMALY_KINDS)[number];
+
+export type AnomalyRow = typeof tables.anomalies.$inferSelect;
+
+/** An anomaly in wire form: the payload of `anomaly.detected`. */
+export interface Anomaly {
+  anomaly_id: string;
+  kind: AnomalyKind;
+  severity: Severity;
+  agent_id: string;
+  session_id: string | null;
+  run_id: string | null;
+  call_id: string | null;
+  /** One line for people. */
+  message: string;
+  /** The figures; which ones depends on the kind. */
+  details: Record<string, unknown>;
+  detected_at: string;
+}
+
+/** The wire form of a row. */
+export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
+  return {
+    anomaly_id: row.anomalyId,
+    kind: row.kind as AnomalyKind,
+    severity: row.severity,
+    agent_id: row.agentId,
+    session_id: row.sessionId,
+    run_id: row.runId,
+    call_id: row.callId,
+    message: row.message,
+    details: row.details,
+    detected_at: toIso(row.detectedAt),
+  };
+}

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { detectGrowingInput, type InputGrowth } from "./detect_growing_input.ts";
+
+/** The verdict after each call: a severity, or why there is none. */
+function verdictsOf(calls: readonly (number | { inputTokens: number; step: number })[]): string[] {
+  let growth: InputGrowth | undefined;
+  return calls.map((call) => {
+    const next = detectGrowingInput(
+      growth,
+      typeof call === "number" ? { inputTokens: call, step: null } : call,
+    );
+    growth = next.growth;
+    return next.verdict.isFound ? next.verdict.severity : next.verdict.reason;
+  });
+}
+
+/** Inputs that grow by the same amount in each step. */
+const line = (first: number, by: number, count: number) =>
+  Array.from({ length: count }, (_, index) => first + by * index);
+
+const sequences: { name: string; calls: Parameters<typeof verdictsOf>[0]; last: string }[] = [
+  { name: "a first call begins", calls: [10], last: "begins" },
+  {
+    name: "eight growths past 100,000 and eightfold are found",
+    calls: line(4_000, 12_000, 9),
+    last: "warning",
+  },
+  { name: "seven growths are few", calls: line(4_000, 14_000, 8), last: "few_steps" },
+  { name: "a chat of 200 turns stays small", calls: line(500, 400, 200), last: "small" },
+  {
+    name: "growth from a large start to its double is small",
+    calls: line(90_000, 10_000, 10),
+    last: "small",
+  },
+  { name: "a break begins anew", calls: [...line(4_000, 12_000, 8), 2_000], last: "begins" },
+  { name: "no growth begins anew", calls: [...line(4_000, 12_000, 8), 88_000], last: "begins" },
+  { name: "a flood past 500,000 is critical", calls: line(20_000, 60_000, 9), last: "critical" },
+  {
+    name: "a retry of a step breaks nothing",
+    calls: line(4_000, 12_000, 9).flatMap((
+      inputTokens,
+      step,
+    ) => [{ inputTokens, step }, { inputTokens, step }])
+      .slice(0, -1),
+    last: "warning",
+  },
+];
+
+for (const { name, calls, last } of sequences) {
+  Deno.test(`detectGrowingInput(): ${name}`, () => assert.equal(verdictsOf(calls).at(-1), last));
+}
+
+Deno.test("detectGrowingInput() finds nothing in a steady stream, nor below its floor", () => {
+  const steady = fc.tuple(fc.nat({ max: 2_000_000 }), fc.integer({ min: 1, max: 100 }))
+    .map(([tokens, count]) => Array<number>(count).fill(tokens));
+  const small = fc.array(fc.nat({ max: 99_999 }), { maxLength: 100 });
+  fc.assert(fc.property(fc.oneof(steady, small), (calls) => {
+    assert.ok(!verdictsOf(calls).some((verdict) => verdict === "warning" || verdict === "critical"));
+  }));
+});

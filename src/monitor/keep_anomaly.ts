@@ -1,0 +1,92 @@
+import { insertDeliveries } from "../alerts/mod.ts";
+import { isAtLeast } from "../severity.ts";
+import { toIso } from "../clock.ts";
+import { toPlainJsonText } from "../json.ts";
+import type { Statement } from "../store/mod.ts";
+import { type Anomaly, type AnomalyRow, toAnomaly } from "./anomaly.ts";
+import type { MonitorContext } from "./context.ts";
+import { type Finding, keyOf } from "./finding.ts";
+
+// What has turned critical is not told as a warning any more, whichever process noticed that first.
+const INSERT =
+  `INSERT OR IGNORE INTO anomalies (anomaly_id, anomaly_key, kind, severity, agent_id, session_id,
+  run_id, call_id, message, details, detected_at)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+WHERE NOT EXISTS (SELECT 1 FROM anomalies WHERE anomaly_key = ?12)`;
+
+// One whose session is not known here is logged outside any session.
+const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
+SELECT s.session_id, s.event_count + 1, a.run_id, a.agent_id, 'anomaly.detected', a.detected_at, ?2
+FROM anomalies a LEFT JOIN sessions s ON s.session_id = a.session_id WHERE a.anomaly_id = ?1`;
+
+const COUNT = `UPDATE sessions SET event_count = event_count + 1
+WHERE session_id = (SELECT session_id FROM anomalies WHERE anomaly_id = ?1)`;
+
+const IF_NEW = " WHERE EXISTS (SELECT 1 FROM anomalies WHERE anomaly_id = ?1)";
+
+const READ = `SELECT s.event_count FROM anomalies a LEFT JOIN sessions s ON s.session_id = a.session_id
+WHERE a.anomaly_id = ?1`;
+
+/**
+ * Keeps a finding once, in one unit: the anomaly, its event in the log, and its notifications. Then the bus hears of
+ * it, and the dispatcher. Undefined where it, or a critical one of its kind and occasion, is there already.
+ */
+export async function keepAnomaly(ctx: MonitorContext, finding: Finding): Promise<Anomaly | undefined> {
+  const { occasion: _, ...facts } = finding;
+  const row: AnomalyRow = {
+    ...facts,
+    anomalyId: ctx.ids.next("anom"),
+    anomalyKey: keyOf(finding),
+    detectedAt: ctx.clock.now(),
+  };
+  const anomaly = toAnomaly(row);
+  const deliveries = deliver(ctx, row);
+  const id = [row.anomalyId];
+  const results = await ctx.store.write([
+    insert(row, keyOf({ ...finding, severity: "critical" })),
+    { sql: LOG, args: [row.anomalyId, toPlainJsonText(anomaly)] },
+    { sql: COUNT, args: id },
+    ...deliveries,
+    { sql: READ, args: id },
+  ]);
+  const [kept] = results.at(-1)!.rows;
+  if (kept === undefined) return undefined;
+  ctx.bus.publish({
+    type: "anomaly.detected",
+    at: toIso(row.detectedAt),
+    agent_id: row.agentId,
+    session_id: row.sessionId,
+    run_id: row.runId,
+    seq: kept[0] === null ? null : Number(kept[0]),
+    payload: { ...anomaly },
+  });
+  if (deliveries.length > 0) ctx.wakeDispatcher(id);
+  return anomaly;
+}
+
+function insert(row: AnomalyRow, criticalKey: string): Statement {
+  return {
+    sql: INSERT,
+    args: [
+      row.anomalyId,
+      row.anomalyKey,
+      row.kind,
+      row.severity,
+      row.agentId,
+      row.sessionId,
+      row.runId,
+      row.callId,
+      row.message,
+      toPlainJsonText(row.details),
+      row.detectedAt,
+      criticalKey,
+    ],
+  };
+}
+
+/** The outbox's own statement, on the condition that the anomaly is new. */
+function deliver(ctx: MonitorContext, { anomalyId, severity, detectedAt }: AnomalyRow): Statement[] {
+  if (ctx.notifyAnomaliesFrom === undefined || !isAtLeast(severity, ctx.notifyAnomaliesFrom)) return [];
+  const { sql, args } = insertDeliveries(ctx, { subjectId: anomalyId, severity, now: detectedAt });
+  return [{ sql: sql + IF_NEW, args }];
+}

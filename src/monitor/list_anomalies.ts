@@ -1,0 +1,30 @@
+import { and, desc, eq, gte, lt, or } from "drizzle-orm";
+import { type Query, tables } from "../store/mod.ts";
+import { type Anomaly, toAnomaly } from "./anomaly.ts";
+
+const { anomalies } = tables;
+
+/** Which anomalies are listed. Times in milliseconds since the epoch. */
+export interface AnomalyFilter {
+  limit: number;
+  /** Inclusive. */
+  since?: number;
+  agentId?: string;
+  /** The last one of the page before. */
+  after?: { detectedAt: number; anomalyId: string };
+}
+
+/** What was noticed, newest first. */
+export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
+  const { limit, since, agentId, after } = filter;
+  const { detectedAt, anomalyId } = anomalies;
+  const rows = await ctx.query.select().from(anomalies).where(and(
+    since === undefined ? undefined : gte(detectedAt, since),
+    agentId === undefined ? undefined : eq(anomalies.agentId, agentId),
+    after && or(
+      lt(detectedAt, after.detectedAt),
+      and(eq(detectedAt, after.detectedAt), lt(anomalyId, after.anomalyId)),
+    ),
+  )).orderBy(desc(detectedAt), desc(anomalyId)).limit(limit);
+  return rows.map(toAnomaly);
+}

@@ -1,0 +1,7 @@
+/** The behaviour monitor: it notices what agents do out of the ordinary. */
+export { type Anomaly, ANOMALY_KINDS, type AnomalyKind, type AnomalyRow, toAnomaly } from "./anomaly.ts";
+export type { MonitorContext } from "./context.ts";
+export { describeAnomaly } from "./describe_anomaly.ts";
+export { type AnomalyFilter, listAnomalies } from "./list_anomalies.ts";
+export { type Monitor, startMonitor } from "./monitor.ts";
+export { readAnomalyNotification } from "./read_notification.ts";

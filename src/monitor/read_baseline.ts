@@ -1,0 +1,74 @@
+import { HOUR_MS } from "../clock.ts";
+import type { Store } from "../store/mod.ts";
+import { BASELINE_MS, KEPT } from "./limits.ts";
+import { describeUsual, type Usual } from "./usual.ts";
+
+/** What is usual for an agent. */
+export interface Baseline {
+  /** Its calls in an hour, of the hours in which it made any. */
+  hourCalls: Usual | undefined;
+  /** The mean cost of a priced call in an hour, in nano-USD, by provider and model: see `modelKey`. */
+  callCosts: ReadonlyMap<string, Usual>;
+}
+
+// Hour by hour, as the rollup's key begins with the hour: what it costs doesn't depend on the other agents.
+const READ = `WITH RECURSIVE hours(hour) AS (
+  SELECT ?1 UNION ALL SELECT hour - ${HOUR_MS} FROM hours WHERE hour > ?2
+)
+SELECT s.hour, s.provider, s.model, s.model_calls, s.unpriced_calls, s.cost_nano_usd
+FROM hours h CROSS JOIN spend_hours s ON s.hour = h.hour AND s.agent_id = ?3
+LIMIT 20000`;
+
+export function modelKey({ provider, model }: { provider: string; model: string }): string {
+  return `${provider}:${model}`;
+}
+
+/** Reads what an agent was like in the 14 days before the hour of `now`, which itself doesn't count. */
+export async function readBaseline(store: Store, agentId: string, now: number): Promise<Baseline> {
+  const thisHour = Math.floor(now / HOUR_MS) * HOUR_MS;
+  const { rows } = await store.read({
+    sql: READ,
+    args: [thisHour - HOUR_MS, thisHour - BASELINE_MS, agentId],
+  });
+  const hours = new Map<unknown, bigint>();
+  const models = new Map<string, { means: bigint[]; calls: bigint }>();
+  for (const row of rows) {
+    const [hour, provider, model, calls, unpriced, cost] = row as [
+      bigint,
+      string,
+      string,
+      bigint,
+      bigint,
+      bigint,
+    ];
+    hours.set(hour, (hours.get(hour) ?? 0n) + calls);
+    const priced = calls - unpriced;
+    if (priced <= 0n) continue;
+    const key = modelKey({ provider, model });
+    const known = models.get(key) ?? { means: [], calls: 0n };
+    if (!models.has(key) && models.size >= KEPT.modelsPerBaseline) continue;
+    known.means.push(cost / priced);
+    known.calls += priced;
+    models.set(key, known);
+  }
+  const total = [...hours.values()].reduce((sum, calls) => sum + calls, 0n);
+  return {
+    hourCalls: describeUsual([...hours.values()], Number(total)),
+    callCosts: new Map(
+      [...models].map(([key, { means, calls }]) => [key, describeUsual(means, Number(calls))!]),
+    ),
+  };
+}
+
+const READ_HOUR = `SELECT s.agent_id, sum(s.model_calls)
+FROM json_each(?2) j CROSS JOIN spend_hours s ON s.hour = ?1 AND s.agent_id = j.value GROUP BY s.agent_id`;
+
+/** How many calls agents have made in one UTC hour, whoever has booked them. */
+export async function readHourCalls(
+  store: Store,
+  hour: number,
+  agentIds: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await store.read({ sql: READ_HOUR, args: [hour, JSON.stringify(agentIds)] });
+  return new Map(rows.map(([agentId, calls]) => [String(agentId), Number(calls)]));
+}
