@@ -7,12 +7,22 @@ export const DELIVERY_LEASE_MS = 180_000;
 /** The time for leases: a shared database's own, so that instances whose clocks differ agree. */
 const LEASE_NOW = "coalesce(?3, CAST(unixepoch('subsec') * 1000 AS INTEGER))";
 
+/** How far apart the clocks of instances may be. */
+const MAX_SKEW_MS = 60_000;
+
+/**
+ * SQL for whether a delivery is due at a time. One that was put out or attempted after it tells of a clock that was set
+ * back since: it is due as well, or a wait could last for as long as the clock was wrong.
+ */
+export const isDue = (now: string) =>
+  `(due_at <= ${now} OR coalesce(attempted_at, created_at) > ${now} + ${MAX_SKEW_MS})`;
+
 // An attempt counts from the claim on: one that ends the process must not be made for ever.
-const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, leased_by = ?4,
+const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2, leased_by = ?4,
   lease_until = ${LEASE_NOW} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
   SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
-  WHERE status = 'pending' AND channel = ?1 AND due_at <= ?2
+  WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
     AND (lease_until IS NULL OR lease_until <= ${LEASE_NOW}) AND (attempts = 0 OR NOT ?5)
   ORDER BY due_at, delivery_id LIMIT 1
 )

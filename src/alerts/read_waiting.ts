@@ -1,8 +1,9 @@
+import { isDue } from "./claim_delivery.ts";
 import { type SqlValue, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 
 const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
-  min(max(due_at, coalesce(lease_until, 0))) AS due_at
+  min(max(CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at END, coalesce(lease_until, 0))) AS due_at
 FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
 
 /** What waits for one channel. */
@@ -17,8 +18,8 @@ export interface Waiting {
 }
 
 /** Reads what waits to be delivered, by channel. */
-export async function readWaiting(ctx: Pick<AlertContext, "store">): Promise<Waiting[]> {
-  const result = await ctx.store.read({ sql: READ });
+export async function readWaiting(ctx: Pick<AlertContext, "store" | "clock">): Promise<Waiting[]> {
+  const result = await ctx.store.read({ sql: READ, args: [ctx.clock.now()] });
   return toObjects<{ channel: string; waiting: SqlValue; is_leased: SqlValue; due_at: SqlValue }>(result)
     .map((row) => ({
       channel: row.channel,

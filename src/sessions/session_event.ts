@@ -10,6 +10,7 @@ export type SessionEventType =
   | "cost.recorded"
   | "budget.exceeded"
   | "budget.overshot"
+  | "anomaly.detected"
   | "run.completed"
   | "run.failed"
   | "run.cancelled"

@@ -280,6 +280,7 @@ export const deliveries = sqliteTable("deliveries", {
   status: text("status").$type<"pending" | "delivered" | "failed">().notNull(),
   attempts: int("attempts").notNull(),
   dueAt: int("due_at").notNull(),
+  attemptedAt: int("attempted_at"),
   leaseUntil: int("lease_until"),
   leasedBy: text("leased_by"),
   lastError: text("last_error"),

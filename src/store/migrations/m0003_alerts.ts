@@ -100,6 +100,7 @@ SELECT '', 'minute', start, ${SUM} FROM spend_windows WHERE kind = 'minute' GROU
   status TEXT NOT NULL DEFAULT 'pending',
   attempts INTEGER NOT NULL DEFAULT 0,
   due_at INTEGER NOT NULL,
+  attempted_at INTEGER,
   lease_until INTEGER,
   leased_by TEXT,
   last_error TEXT,
@@ -108,6 +109,11 @@ SELECT '', 'minute', start, ${SUM} FROM spend_windows WHERE kind = 'minute' GROU
 ) WITHOUT ROWID`,
   `CREATE INDEX deliveries_of ON deliveries (subject_id)`,
   `CREATE INDEX deliveries_due ON deliveries (channel, due_at) WHERE status = 'pending'`,
+
+  `CREATE TRIGGER alerts_forget AFTER DELETE ON alerts
+BEGIN
+  DELETE FROM deliveries WHERE subject_id = OLD.alert_id;
+END`,
 
   // The claim: a rule fires only where its cooldown has passed and it was not told of this window.
   `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts

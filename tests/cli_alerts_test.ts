@@ -1,0 +1,272 @@
+import assert from "node:assert/strict";
+import { memoryTerminal } from "../src/cli/_memory_terminal.ts";
+import { openTestBooks } from "../src/cli/_test_books.ts";
+import { createApp } from "../src/http/mod.ts";
+import { EVENT } from "./harness/bodies.ts";
+import { replaceChannels } from "./harness/fake_channels.ts";
+
+type Books = Awaited<ReturnType<typeof openTestBooks>>;
+
+const DAILY = "--threshold-usd $10 --threshold-type per_day_usd --severity warning";
+const USAGE = "\nSee purser alerts add --help\n";
+
+/** One command line after the other, over the same books: what it prints, what it tells, how it ends. */
+const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?: number }[] = [
+  { line: "alerts list", out: /^No alert rules yet\. Add one: purser alerts add --name "Daily limit" --th/ },
+  { line: "alerts history", out: "No alerts yet\n" },
+  {
+    line: `alerts add --name "Daily limit" ${DAILY}`,
+    out: "Added rule rule_0002 Daily limit: warning at $10 in a day of all agents, again after 1h\n",
+  },
+  {
+    line: "alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
+      "--agent-id elsewhere --cooldown 0 --repeat once_per_window --disabled",
+    out:
+      "Added rule rule_0003 Runaway: critical at $0.50 in a run of elsewhere, once per run; it is disabled\n",
+  },
+  { line: `alerts add --name Third ${DAILY} --cooldown 90 --json`, out: /^\{"rule_id":"rule_0004",.*\}\n$/ },
+  {
+    line: "alerts add",
+    code: 2,
+    err: `error: Cannot add a rule without --name, --threshold-usd, --threshold-type, --severity${USAGE}`,
+  },
+  {
+    line: "alerts add --name x --threshold-usd 10",
+    code: 2,
+    err: `error: Cannot add a rule without --threshold-type, --severity${USAGE}`,
+  },
+  { line: `alerts add --name "" ${DAILY}`, code: 2, err: /--name: a rule needs a name/ },
+  {
+    line: `alerts add --name ${"x".repeat(201)} ${DAILY}`,
+    code: 1,
+    err: /^error: .* name: must be 1 to 200/,
+  },
+  ...Object.entries({
+    "0": "0 is not more than 0",
+    "-1": "-1 is not more than 0",
+    "NaN": "Cannot read an amount in USD: NaN is not a number",
+    "1e-10": "Cannot read an amount in USD: 1e-10 has more than nine decimals",
+    "1000000001": "Cannot read an amount in USD: it is over a billion USD",
+  }).map(([amount, reason]) => ({
+    line: `alerts add --name x ${DAILY} --threshold-usd=${amount}`,
+    code: 2,
+    err: `error: Cannot use --threshold-usd: ${reason}${USAGE}`,
+  })),
+  {
+    line: `alerts add --name x ${DAILY} --threshold-type daily`,
+    code: 2,
+    err:
+      /--threshold-type: daily is not one of per_run_usd, per_session_usd, per_hour_usd, per_day_usd, per_m/,
+  },
+  {
+    line: `alerts add --name x ${DAILY} --severity Warning`,
+    code: 2,
+    err: `error: Cannot use --severity: Warning is not one of info, warning, critical${USAGE}`,
+  },
+  {
+    line: `alerts add --name x ${DAILY} --cooldown 1h`,
+    code: 2,
+    err: `error: Cannot use --cooldown: 1h is not a whole number from 0 to 31536000${USAGE}`,
+  },
+  {
+    line: `alerts add --name x ${DAILY} --cooldown=-1`,
+    code: 2,
+    err: /--cooldown: -1 is not a whole number/,
+  },
+  {
+    line: `alerts add --name x ${DAILY} --repeat never`,
+    code: 2,
+    err: /never is not one of cooldown, once_per/,
+  },
+  { line: `alerts add --name x ${DAILY} --agent-id "a b"`, code: 2, err: /--agent-id: an id has 1 to 128/ },
+  { line: `alerts add --name x ${DAILY} --colour red`, code: 2, err: /colour/ },
+
+  { line: "alerts enable rule_0003", out: "Enabled rule rule_0003 Runaway\n" },
+  { line: "alerts disable rule_0003", out: "Disabled rule rule_0003 Runaway\n" },
+  { line: "alerts enable rule_0003 --json", out: /^\{"rule_id":"rule_0003",.*"enabled":true,.*\}\n$/ },
+  { line: "alerts enable nope", code: 3, err: "error: Cannot find alert rule nope\n" },
+  { line: "alerts disable nope --json", code: 3, err: /^\{.*"code":"not_found".*\}\n$/ },
+  { line: "alerts enable", code: 2, err: /without RULE/ },
+  { line: "alerts enable ../..", code: 2, err: /as an id/ },
+  { line: "alerts remove rule_0004", out: "Removed rule rule_0004; its history stays\n" },
+  { line: "alerts remove rule_0004", code: 3, err: "error: Cannot find alert rule rule_0004\n" },
+  { line: "alerts remove index", code: 3, err: "error: Cannot find alert rule index\n" },
+  { line: "alerts history --limit 501", code: 2, err: /--limit: 501 is not a whole number from 1 to 500/ },
+  { line: "alerts history --limit 0", code: 2, err: /--limit: 0 is not a whole number/ },
+  { line: "alerts history --limit ten", code: 2, err: /--limit: ten is not a whole number/ },
+  { line: "alerts", code: 2, err: /^Usage: purser alerts COMMAND/ },
+  { line: "channels test nope", code: 3, err: "error: Cannot find channel nope\n" },
+  { line: "alerts test nope", code: 3, err: "error: Cannot find alert rule nope\n" },
+];
+
+Deno.test("rules are added, switched and removed, and what is wrong is told with its option", async (t) => {
+  await using books = await openTestBooks();
+  replaceChannels(books.core, { log: "ok" });
+  for (const { line, out = "", err = "", code = 0 } of STORY) {
+    await t.step(`purser ${line}`, async () => {
+      const outcome = await books.purser(line);
+      if (typeof out === "string") assert.equal(outcome.out, out);
+      else assert.match(outcome.out, out);
+      if (typeof err === "string") assert.equal(outcome.err, err);
+      else assert.match(outcome.err, err);
+      assert.equal(outcome.code, code);
+      assert.equal(books.openConnections, 0);
+    });
+  }
+});
+
+/** Two rules that have fired, and one that has not. */
+async function fireRules(books: Books): Promise<void> {
+  await books.purser(`alerts add --name "Daily limit" ${DAILY}`);
+  const over = "--threshold-usd 3 --severity critical --threshold-type";
+  await books.purser(
+    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent-id elsewhere`,
+  );
+  await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
+  const at = "2026-11-21T09:29:00.000Z";
+  const call = { ...EVENT, at, session_id: "ses_1", run_id: "run_1", cost_usd: 3.2 };
+  const answer = await createApp(books.core).request("/costs/events", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify([call]),
+  });
+  assert.equal(answer.status, 201);
+}
+
+Deno.test("alerts list shows each rule with what its window holds beside the threshold", async () => {
+  await using books = await openTestBooks();
+  await fireRules(books);
+  const ids = (await books.core.store.read({ sql: "SELECT rule_id FROM alert_rules ORDER BY rule_id" })).rows;
+  const [daily, sessions, runaway] = ids.map(([id]) => id);
+  const { out, err, code } = await books.purser("alerts list");
+  assert.equal(
+    out,
+    `NAME         ID         WATCHES               SPENT         SEVERITY  COOLDOWN            ENABLED  LAST FIRED (UTC)
+Daily limit  ${daily}  day of all agents     $3.20 of $10  warning   1h                  yes      never
+Sessions     ${sessions}  session of elsewhere  $3.20 of $3   critical  1h 30m              yes      2026-11-21 09:30
+Runaway      ${runaway}  run of all agents     $3.20 of $3   critical  none, once per run  yes      2026-11-21 09:30
+`,
+  );
+  assert.deepEqual([err, code], ["", 0]);
+  const narrow = await books.purser("alerts list", { terminal: memoryTerminal({ columns: 80 }) });
+  assert.match(narrow.out, /^NAME +ID +WATCHES +SPENT +SEVERITY +ENABLED\n/);
+  assert.match((await books.purser("alerts list --json")).out, /^\[\{"rule_id":.*"value_usd":3\.2\}.*\]\n$/);
+});
+
+Deno.test("alerts history shows what fired where, and what became of it in each channel", async () => {
+  await using books = await openTestBooks();
+  await fireRules(books);
+  replaceChannels(books.core, { log: "ok", mail: { reason: "535 Authentication failed" } });
+  const { rows } = await books.core.store.read({ sql: "SELECT alert_id, rule_name FROM alerts" });
+  const idOf = (name: string) => rows.find((row) => row[1] === name)![0]!;
+  const insert = `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, status, attempts, due_at,
+    last_error, created_at, settled_at) VALUES (?, ?, ?, 'custom', ?, ?, 0, ?, 0, 0)`;
+  await books.core.store.write([
+    { sql: "DELETE FROM deliveries" },
+    { sql: insert, args: ["d1", idOf("Sessions"), "ops", "delivered", 1, null] },
+    { sql: insert, args: ["d2", idOf("Sessions"), "slack", "pending", 2, "HTTP 503"] },
+    { sql: insert, args: ["d3", idOf("Sessions"), "mail", "failed", 9, "550 No such\nmailbox"] },
+    { sql: insert, args: ["d4", idOf("Sessions"), "pager", "pending", 0, null] },
+    { sql: insert, args: ["d5", idOf("Sessions"), "sms", "pending", 1, null] },
+  ]);
+  const listed = await books.purser("alerts list --json");
+  await books.purser(`alerts test ${JSON.parse(listed.out)[0].rule_id}`);
+  const { out, err, code } = await books.purser("alerts history");
+  const lines = out.split("\n");
+  assert.equal(lines.length, 5);
+  assert.equal(
+    lines[0],
+    "WHEN (UTC)           SEVERITY  RULE                SPENT        WHERE            CHANNELS",
+  );
+  assert.equal(
+    lines[1],
+    "2026-11-21 09:30:00  warning   [test] Daily limit  - of $10     -                log ok, mail failed",
+  );
+  const rest = lines.slice(2).sort();
+  assert.deepEqual(rest, [
+    "",
+    "2026-11-21 09:30:00  critical  Runaway             $3.20 of $3  elsewhere run_1  no channel",
+    "2026-11-21 09:30:00  critical  Sessions            $3.20 of $3  elsewhere ses_1  " +
+    "ops ok, slack retrying (2), mail failed, pager waiting, sms sending",
+  ]);
+  assert.equal(err, "warning: Channel mail failed to deliver 1 alert: 550 No such\\nmailbox\n");
+  assert.equal(code, 0);
+  const one = await books.purser("alerts history --limit 1 --json");
+  assert.match(one.out, /^\[\{"alert_id":.*"test":true,"deliveries":\[.*\]\}\]\n$/);
+  assert.equal(one.err, "");
+});
+
+Deno.test("a test prints a line for each channel, and fails if any did", async () => {
+  await using books = await openTestBooks();
+  await books.purser(`alerts add --name "Daily limit" ${DAILY} --disabled`);
+  const ruleId = String(
+    (await books.core.store.read({ sql: "SELECT rule_id FROM alert_rules" })).rows[0]![0],
+  );
+  const test = (line: string) => books.purser(line);
+
+  replaceChannels(books.core, { log: "ok", ops: "ok" });
+  assert.deepEqual(await test(`alerts test ${ruleId}`), {
+    code: 0,
+    out: `CHANNEL  KIND    RESULT     TIME
+log      log     delivered  0 ms
+ops      custom  delivered  0 ms
+`,
+    err: "",
+  });
+  replaceChannels(books.core, { log: "ok", ops: { reason: "HTTP 403" } });
+  assert.deepEqual(await test(`alerts test ${ruleId}`), {
+    code: 1,
+    out: `CHANNEL  KIND    RESULT     TIME  REASON
+log      log     delivered  0 ms
+ops      custom  failed     0 ms  HTTP 403
+`,
+    err: "",
+  });
+  const some = await test(`alerts test ${ruleId} --json`);
+  assert.deepEqual([some.code, JSON.parse(some.out).results.length], [1, 2]);
+  assert.deepEqual(await test("channels test ops"), {
+    code: 1,
+    out: `CHANNEL  KIND    RESULT  TIME  REASON
+ops      custom  failed  0 ms  HTTP 403
+`,
+    err: "",
+  });
+  assert.equal((await test("channels test log")).code, 0);
+  replaceChannels(books.core, { log: { reason: "disk full" } });
+  const none = await test(`alerts test ${ruleId} --json`);
+  assert.deepEqual([none.code, none.err], [1, ""]);
+  assert.equal(JSON.parse(none.out).results[0].error, "disk full");
+});
+
+Deno.test("channels list shows each channel, and tells what is wrong with one", async () => {
+  await using books = await openTestBooks();
+  const channel = { minSeverity: "info", timeoutMs: 10_000, check: () => Promise.resolve(undefined) };
+  Object.assign(books.core, {
+    channels: {
+      list: [
+        { ...channel, name: "log", kind: "log", describe: () => Promise.resolve({}) },
+        {
+          ...channel,
+          name: "ops",
+          kind: "webhook",
+          minSeverity: "critical",
+          timeoutMs: 2_500,
+          check: () => Promise.resolve("url: is not a URL"),
+          describe: () => Promise.resolve({ url: "***", headers: { "x-team": "a\u001bb" } }),
+        },
+      ],
+    },
+  });
+  assert.deepEqual(await books.purser("channels list"), {
+    code: 0,
+    out: `NAME  KIND     STATUS   FROM      TIMEOUT  SETTINGS
+log   log      ok       info         10 s
+ops   webhook  invalid  critical    2.5 s  url=***, headers={"x-team":"a\\u001bb"}
+`,
+    err: "warning: Channel ops can't be used: url: is not a URL\n",
+  });
+  assert.match(
+    (await books.purser("channels list --json")).out,
+    /^\[\{"name":"log",.*"status":"invalid",.*\}\]\n$/,
+  );
+});

@@ -1,0 +1,320 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../src/alerts/mod.ts";
+import { RETRY_WAITS_MS } from "../src/alerts/retry_policy.ts";
+import { tables } from "../src/store/mod.ts";
+import {
+  hang,
+  passing,
+  permanent,
+  type RecordingChannel,
+  recordingChannel,
+} from "./harness/recording_channel.ts";
+import { openTestPurser, type TestOptions, type TestPurser } from "./harness/test_purser.ts";
+
+/** Fires for every run: a demo run costs more than that. */
+const RULE: RuleInCode = {
+  name: "Every run",
+  threshold_type: "per_run_usd",
+  threshold_usd: 0.000_000_001,
+  severity: "warning",
+  cooldown_seconds: 0,
+  repeat: "once_per_window",
+};
+
+function open(
+  channels: RecordingChannel[],
+  { rules = [RULE], ...options }: TestOptions & { rules?: RuleInCode[] } = {},
+): Promise<TestPurser> {
+  const dispatcher = createDispatcher(channels);
+  return openTestPurser({ alerts: createAlertEvaluator({ rules, dispatcher }), ...options });
+}
+
+/** Waits until a condition holds, turn by turn: what is awaited needs no time, only turns. */
+async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  for (let turn = 0; turn < 5_000; turn++) {
+    if (await condition()) return;
+    await setImmediate();
+  }
+  assert.fail("it did not come to pass");
+}
+
+/** The rows of the outbox for one channel, oldest first. */
+async function outbox({ core }: TestPurser, channel: string) {
+  const rows = await core.query.select().from(tables.deliveries).orderBy(tables.deliveries.deliveryId);
+  return rows.filter((row) => row.channel === channel);
+}
+
+const statusOf = async (purser: TestPurser, channel: string) => (await outbox(purser, channel))[0]?.status;
+
+const logLines = ({ logs }: TestPurser) => logs.filter(({ fields }) => fields.channel === "log");
+
+Deno.test("an alert goes to every channel once, and the history tells what became of it", async () => {
+  const [ops, mail] = [recordingChannel("ops"), recordingChannel("mail", { answers: [permanent] })];
+  await using purser = await open([ops, mail]);
+  await purser.run({}, "hello");
+  await until(async () =>
+    await statusOf(purser, "mail") === "failed" && await statusOf(purser, "ops") !== "pending"
+  );
+  await until(async () => await statusOf(purser, "log") === "delivered");
+
+  const { body: [record, ...others] } = await purser.api("GET", "/alerts/history");
+  assert.equal(others.length, 0);
+  assert.deepEqual(
+    record.deliveries.map(({ channel, kind, status, attempts, last_error }: Record<string, unknown>) => ({
+      channel,
+      kind,
+      status,
+      attempts,
+      last_error,
+    })),
+    [
+      { channel: "log", kind: "log", status: "delivered", attempts: 1, last_error: null },
+      { channel: "ops", kind: "custom", status: "delivered", attempts: 1, last_error: null },
+      { channel: "mail", kind: "custom", status: "failed", attempts: 1, last_error: "HTTP 410" },
+    ],
+  );
+  const [{ notification, delivery }] = ops.sent as [RecordingChannel["sent"][number]];
+  assert.equal(delivery.deliveryId, record.deliveries[1].delivery_id);
+  assert.equal(notification.id, record.alert_id);
+  assert.equal(notification.severity, "warning");
+  const { deliveries: _deliveries, ...rest } = record;
+  assert.deepEqual(notification.data, { ...rest, environment: "test" });
+  assert.equal(logLines(purser).length, 1);
+  assert.equal(logLines(purser)[0]!.level, "warn");
+});
+
+Deno.test("a channel hears of nothing milder than it wants to", async () => {
+  const [all, critical] = [
+    recordingChannel("all"),
+    recordingChannel("critical", { minSeverity: "critical" }),
+  ];
+  await using purser = await open([all, critical], {
+    rules: [RULE, { ...RULE, name: "Bad", severity: "critical" }, {
+      ...RULE,
+      name: "Well",
+      severity: "info",
+    }],
+  });
+  await purser.run({}, "hello");
+  await all.until(3);
+  await critical.until(1);
+  await until(async () => (await outbox(purser, "all")).every(({ status }) => status === "delivered"));
+  assert.deepEqual(all.sent.map(({ notification }) => notification.severity).sort(), [
+    "critical",
+    "info",
+    "warning",
+  ]);
+  assert.deepEqual(critical.sent.map(({ notification }) => notification.severity), ["critical"]);
+});
+
+Deno.test("a failure that may pass is tried again by the schedule, with the same delivery id", async () => {
+  const ops = recordingChannel("ops", { answers: [passing, passing, { ok: true }] });
+  await using purser = await open([ops]);
+  await purser.run({}, "hello");
+  for (const [index, waitMs] of [...RETRY_WAITS_MS].slice(0, 2).entries()) {
+    await ops.until(index + 1);
+    await until(async () => (await outbox(purser, "ops"))[0]!.leaseUntil === null);
+    const [row] = await outbox(purser, "ops");
+    const wait = row!.dueAt - purser.clock.now();
+    assert.ok(wait >= waitMs && wait <= waitMs * 1.2, `waits ${wait} ms`);
+    assert.equal(row!.lastError, "HTTP 503");
+    purser.clock.advance(wait - 1);
+    await setImmediate();
+    assert.equal(ops.sent.length, index + 1, "not before it is due");
+    purser.clock.advance(1);
+  }
+  await ops.until(3);
+  await until(async () => await statusOf(purser, "ops") === "delivered");
+  assert.deepEqual(ops.sent.map(({ delivery }) => delivery.attempt), [1, 2, 3]);
+  assert.equal(new Set(ops.sent.map(({ delivery }) => delivery.deliveryId)).size, 1);
+});
+
+Deno.test("a receiver is given the time that it asks for", async () => {
+  const ops = recordingChannel("ops", { answers: [{ ...passing, retryAfterMs: 3_600_000 }, { ok: true }] });
+  await using purser = await open([ops]);
+  await purser.run({}, "hello");
+  await ops.until(1);
+  await until(async () => (await outbox(purser, "ops"))[0]!.leaseUntil === null);
+  assert.equal((await outbox(purser, "ops"))[0]!.dueAt - purser.clock.now(), 3_600_000);
+});
+
+Deno.test("after eight attempts a delivery is given up, with a warning that says so", async () => {
+  const ops = recordingChannel("ops", { answers: [passing] });
+  await using purser = await open([ops]);
+  await purser.run({}, "hello");
+  for (let attempt = 1; attempt <= 8; attempt++) {
+    await ops.until(attempt);
+    await until(async () => (await outbox(purser, "ops"))[0]!.leaseUntil === null);
+    await setImmediate();
+    purser.clock.advance(24 * 3_600_000);
+  }
+  await until(async () => await statusOf(purser, "ops") === "failed");
+  assert.equal(ops.sent.length, 8);
+  const [warning] = purser.logs.filter(({ message }) => message === "A notification was given up");
+  assert.equal(warning!.level, "warn");
+  assert.equal(warning!.fields.channel, "ops");
+  assert.equal(warning!.fields.because, "exhausted");
+});
+
+const broken: [name: string, channel: () => RecordingChannel][] = [
+  ["a dead channel", () => recordingChannel("ops", { answers: [passing] })],
+  ["a hanging channel", () => recordingChannel("ops", { answers: [hang] })],
+  [
+    "a channel that throws",
+    () =>
+      recordingChannel("ops", {
+        answers: [() => {
+          throw new Error("boom");
+        }],
+      }),
+  ],
+];
+for (const [name, create] of broken) {
+  Deno.test(`beside ${name} the log line and the other channels are there, though no time goes by`, async () => {
+    const [ops, other] = [create(), recordingChannel("other")];
+    const purser = await open([ops, other]);
+    for (const runs of [1, 2, 3]) {
+      await purser.run({}, "hello");
+      await other.until(runs);
+      await until(() => logLines(purser).length === runs);
+    }
+    assert.ok(ops.sent.length >= 1);
+    let isClosed = false;
+    purser.core.close().then(() => isClosed = true);
+    await until(() => {
+      purser.clock.advance(1_000);
+      return isClosed;
+    });
+  });
+}
+
+Deno.test("a channel that hangs is cut at its timeout, and tried again", async () => {
+  const ops = recordingChannel("ops", { timeoutMs: 2_000, answers: [hang, { ok: true }] });
+  await using purser = await open([ops]);
+  await purser.run({}, "hello");
+  await ops.until(1);
+  purser.clock.advance(1_999);
+  await setImmediate();
+  assert.equal((await outbox(purser, "ops"))[0]!.lastError, null);
+  purser.clock.advance(1);
+  await until(async () => (await outbox(purser, "ops"))[0]!.lastError === "no answer within 2 s");
+  assert.ok(ops.sent[0]!.delivery.signal.aborted);
+  purser.clock.advance(6_001);
+  await until(async () => await statusOf(purser, "ops") === "delivered");
+});
+
+Deno.test("one channel has one notification in flight at a time, in the order in which they fired", async () => {
+  let inFlight = 0;
+  const ops = recordingChannel("ops", {
+    answers: [async () => {
+      assert.equal(++inFlight, 1);
+      await setImmediate();
+      inFlight--;
+      return { ok: true };
+    }],
+  });
+  await using purser = await open([ops]);
+  const runs = [];
+  for (const text of ["one", "two", "three"]) runs.push((await purser.run({}, text)).run_id);
+  await ops.until(3);
+  assert.deepEqual(ops.sent.map(({ notification }) => notification.data.run_id), runs);
+});
+
+Deno.test("a process that ends makes the first attempts, for five seconds at most, and leaves the rest", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const config = { dbUrl: `${directory}/purser.db` };
+  const [fine, slow] = [
+    recordingChannel("fine"),
+    recordingChannel("slow", { answers: [hang], timeoutMs: 60_000 }),
+  ];
+  const first = await open([fine, slow], { config });
+  await first.run({}, "hello");
+  let isClosed = false;
+  first.core.close().then(() => isClosed = true);
+  await slow.until(1);
+  await fine.until(1);
+  await setImmediate();
+  first.clock.advance(4_999);
+  await setImmediate();
+  assert.equal(isClosed, false, "it waits");
+  await until(() => {
+    first.clock.advance(1);
+    return isClosed;
+  });
+
+  const next = recordingChannel("slow");
+  const second = await open([recordingChannel("fine"), next], { config });
+  second.clock.advance(6_000);
+  await next.until(1);
+  assert.equal(next.sent[0]!.delivery.attempt, 2);
+  assert.equal(next.sent[0]!.delivery.deliveryId, slow.sent[0]!.delivery.deliveryId);
+  await until(async () => await statusOf(second, "slow") === "delivered");
+  await second.core.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("what a dead process held is taken up at once by the next owner of the file", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const config = { dbUrl: `${directory}/purser.db` };
+  const first = await open([recordingChannel("ops", { answers: [passing] })], { config });
+  await first.run({}, "hello");
+  await until(async () => (await outbox(first, "ops"))[0]!.lastError !== null);
+  await first.core.store.write([{
+    sql: "UPDATE deliveries SET lease_until = ?, leased_by = 'the dead', due_at = 0 WHERE channel = 'ops'",
+    args: [first.clock.now() + 100_000],
+  }]);
+  await first.core.close();
+  const ops = recordingChannel("ops");
+  const second = await open([ops], { config });
+  await ops.until(1);
+  await second.core.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("notifications for channels that no config names any more wait, and a warning says so", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const config = { dbUrl: `${directory}/purser.db` };
+  const first = await open([recordingChannel("gone", { answers: [passing] })], { config });
+  await first.run({}, "hello");
+  await until(async () => (await outbox(first, "gone"))[0]!.lastError !== null);
+  await first.core.close();
+  const second = await open([], { config });
+  await until(() => second.logs.some(({ message }) => message.startsWith("Notifications wait for channels")));
+  assert.equal(await statusOf(second, "gone"), "pending");
+  await second.core.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("the history keeps the newest 500 alerts, and older ones that are still to be delivered", async () => {
+  const ops = recordingChannel("ops", { answers: [passing, { ok: true }] });
+  await using purser = await open([ops]);
+  for (let run = 0; run < 510; run++) await purser.run({ model: "demo:echo" }, "hello");
+  await until(async () =>
+    (await outbox(purser, "ops")).filter(({ status }) => status === "pending").length === 1
+  );
+  await until(async () => (await outbox(purser, "log")).every(({ status }) => status === "delivered"));
+  const kept = await purser.core.query.select().from(tables.alerts).orderBy(tables.alerts.position);
+  const oldest = ops.sent[0]!.notification.id;
+  assert.equal(kept[0]!.alertId, oldest, "it is still to be delivered");
+  assert.ok(kept.length <= 502, `${kept.length} are kept`);
+  const { body } = await purser.api("GET", "/alerts/history");
+  assert.equal(body.length, 500);
+  purser.clock.advance(6_001);
+  await until(async () =>
+    (await purser.core.query.select().from(tables.alerts)).every(({ alertId }) => alertId !== oldest)
+  );
+  assert.equal((await outbox(purser, "ops")).length, 500, "deliveries go with their alerts");
+});
+
+Deno.test("a clock that was a month ahead makes no delivery wait for a month", async () => {
+  const ops = recordingChannel("ops", { answers: [passing, { ok: true }] });
+  await using purser = await open([ops]);
+  purser.clock.advance(31 * 86_400_000);
+  await purser.run({}, "hello");
+  await until(async () => (await outbox(purser, "ops"))[0]?.lastError === "HTTP 503");
+  purser.clock.advance(-31 * 86_400_000);
+  await purser.run({}, "hello");
+  await until(async () => (await outbox(purser, "ops")).every(({ status }) => status === "delivered"));
+  assert.deepEqual(ops.sent.map(({ delivery }) => delivery.attempt).sort(), [1, 1, 2]);
+});
