@@ -1,5 +1,13 @@
 /** Runs every benchmark, one after the other: `deno task bench`, or some of them by name. */
-const all = ["book_call", "report_events", "summaries", "snapshots", "start_up"];
+const all = [
+  "book_call",
+  "report_events",
+  "alert_rules",
+  "alert_delivery",
+  "summaries",
+  "snapshots",
+  "start_up",
+];
 const wanted = Deno.args.length > 0 ? Deno.args : all;
 for (const name of wanted) {
   if (!all.includes(name)) {

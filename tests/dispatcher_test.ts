@@ -318,3 +318,21 @@ Deno.test("a clock that was a month ahead makes no delivery wait for a month", a
   await until(async () => (await outbox(purser, "ops")).every(({ status }) => status === "delivered"));
   assert.deepEqual(ops.sent.map(({ delivery }) => delivery.attempt).sort(), [1, 1, 2]);
 });
+
+Deno.test("a test that its process did not live to end is not made again", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const config = { dbUrl: `${directory}/purser.db` };
+  const first = await open([], { config });
+  const { body: [rule] } = await first.api("GET", "/alerts/rules");
+  await first.api("POST", `/alerts/rules/${rule.rule_id}/test`);
+  await first.core.store.write([{
+    sql: "UPDATE deliveries SET status = 'pending', leased_by = 'test', lease_until = 1, settled_at = NULL",
+  }]);
+  await first.core.close();
+  const second = await open([], { config });
+  await until(async () => await statusOf(second, "log") === "failed");
+  assert.equal((await outbox(second, "log"))[0]!.lastError, "the test ended with its process");
+  assert.equal(logLines(second).length, 0);
+  await second.core.close();
+  await Deno.remove(directory, { recursive: true });
+});

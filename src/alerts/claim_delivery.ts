@@ -4,6 +4,9 @@ import type { AlertContext } from "./context.ts";
 /** How long a process may be at one delivery before any other takes it for dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
 
+/** Who holds the deliveries of a test: they are attempted once, by whoever tests, and never by a dispatcher. */
+export const TESTER = "test";
+
 /** The time for leases: a shared database's own, so that instances whose clocks differ agree. */
 const LEASE_NOW = "coalesce(?3, CAST(unixepoch('subsec') * 1000 AS INTEGER))";
 
@@ -23,7 +26,7 @@ const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2,
 WHERE delivery_id = (
   SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
   WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
-    AND (lease_until IS NULL OR lease_until <= ${LEASE_NOW}) AND (attempts = 0 OR NOT ?5)
+    AND (lease_until IS NULL OR (lease_until <= ${LEASE_NOW} AND leased_by <> '${TESTER}')) AND (attempts = 0 OR NOT ?5)
   ORDER BY due_at, delivery_id LIMIT 1
 )
 RETURNING delivery_id, subject_id, attempts`;

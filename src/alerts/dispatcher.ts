@@ -62,7 +62,7 @@ export function startDispatcher(ctx: DispatchContext): Dispatcher {
 async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<void> {
   try {
     const waiting = await readWaiting(ctx);
-    if (ctx.store.kind !== "remote" && waiting.some(({ isLeased }) => isLeased)) await freeLeases(ctx);
+    if (waiting.some(({ isLeased }) => isLeased)) await freeLeases(ctx);
     const orphans = waiting.filter(({ channel }) => ctx.channels.get(channel) === undefined);
     if (orphans.length > 0) {
       ctx.log.warn("Notifications wait for channels that the config doesn't name", {

@@ -1,4 +1,4 @@
-import { isDue } from "./claim_delivery.ts";
+import { isDue, TESTER } from "./claim_delivery.ts";
 import { type SqlValue, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 
@@ -29,10 +29,21 @@ export async function readWaiting(ctx: Pick<AlertContext, "store" | "clock">): P
     }));
 }
 
-/** Frees what a process held that has ended; only the owner of a file knows that there is no other. */
-export async function freeLeases(ctx: Pick<AlertContext, "store">): Promise<void> {
-  await ctx.store.write([{
-    sql:
-      `UPDATE deliveries SET lease_until = NULL, leased_by = NULL WHERE status = 'pending' AND lease_until IS NOT NULL`,
-  }]);
+/** Nobody waits for the result of a test whose process has ended. */
+const END_TESTS = `UPDATE deliveries SET status = 'failed', last_error = 'the test ended with its process',
+  settled_at = ?1, lease_until = NULL, leased_by = NULL
+WHERE status = 'pending' AND leased_by = '${TESTER}'
+  AND (?2 OR lease_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER))`;
+
+const FREE = `UPDATE deliveries SET lease_until = NULL, leased_by = NULL
+WHERE status = 'pending' AND lease_until IS NOT NULL`;
+
+/**
+ * Frees what processes held that have ended. Only the owner of a file knows that there is no other; on a shared
+ * database deliveries are free again once their lease has run out, and just tests are ended.
+ */
+export async function freeLeases(ctx: Pick<AlertContext, "store" | "clock">): Promise<void> {
+  const isOwner = ctx.store.kind !== "remote";
+  const endTests = { sql: END_TESTS, args: [ctx.clock.now(), isOwner ? 1 : 0] };
+  await ctx.store.write(isOwner ? [endTests, { sql: FREE }] : [endTests]);
 }

@@ -1,5 +1,6 @@
 import type { SqlValue, Statement } from "../store/mod.ts";
 import { toAlertRecord } from "./alert_record.ts";
+import { TESTER } from "./claim_delivery.ts";
 import type { AlertContext } from "./context.ts";
 import { describeAlert } from "./describe_alert.ts";
 import { readRule } from "./get_rule.ts";
@@ -28,11 +29,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)`;
 const INSERT_DELIVERY =
   `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, attempts, due_at, created_at,
   lease_until, leased_by)
-VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5, ?6 + coalesce(?7, CAST(unixepoch('subsec') * 1000 AS INTEGER)), 'test')`;
+VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5, ?6 + coalesce(?7, CAST(unixepoch('subsec') * 1000 AS INTEGER)), '${TESTER}')`;
 
 const SETTLE = `UPDATE deliveries
 SET status = ?2, last_error = ?3, settled_at = ?4, lease_until = NULL, leased_by = NULL
-WHERE delivery_id = ?1 AND leased_by = 'test'`;
+WHERE delivery_id = ?1 AND leased_by = '${TESTER}'`;
 
 /**
  * Sends a test of a rule, also of a disabled one, to every channel whatever it wants to hear of: one attempt each,

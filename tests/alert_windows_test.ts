@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import type { RuleRow } from "../src/alerts/rule.ts";
+import { bookLooseCalls } from "../src/booking/mod.ts";
+import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/clock.ts";
+import { tables } from "../src/store/mod.ts";
+import { insertRule, ruleRow } from "./harness/alerts.ts";
+import { createBooking, type TestBooking } from "./harness/booking.ts";
+import { databaseKinds } from "./harness/databases.ts";
+import { modelCall } from "./harness/model_calls.ts";
+
+/** One USD. */
+const USD = 1_000_000_000n;
+
+/** The times of DESIGN.md §10, through a clock that the test sets. */
+class Times {
+  #calls = 0;
+  constructor(readonly ctx: TestBooking, readonly clock: ReturnType<typeof fixedClock>) {}
+
+  set(time: string): void {
+    this.clock.advance(Date.parse(time) - this.clock.now());
+  }
+
+  /** Books a call that happened at a time, now unless given, and tells which rules fire at which value in USD. */
+  async book(
+    usd: bigint,
+    { at, agentId = "agent" }: { at?: string; agentId?: string } = {},
+  ): Promise<string[]> {
+    const { length: before } = await this.alerts();
+    const call = modelCall({
+      callId: `call_${++this.#calls}`,
+      agentId,
+      at: at === undefined ? this.clock.now() : Date.parse(at),
+      costNanoUsd: usd * USD,
+      sessionId: "s",
+      runId: "r",
+    });
+    await bookLooseCalls(this.ctx, [call]);
+    return (await this.alerts()).slice(before).map(({ ruleName, valueNanoUsd }) =>
+      `${ruleName} ${valueNanoUsd / USD}`
+    );
+  }
+
+  async alerts() {
+    return await this.ctx.query.select().from(tables.alerts).orderBy(tables.alerts.position);
+  }
+}
+
+const kinds = databaseKinds();
+
+function test(
+  name: string,
+  start: string,
+  rules: Partial<RuleRow>[],
+  run: (times: Times) => Promise<void>,
+): void {
+  for (const { name: kind, ignore, create } of kinds) {
+    Deno.test({
+      name: `${name} (${kind})`,
+      ignore,
+      async fn() {
+        await using database = await create();
+        const clock = fixedClock(start);
+        const ctx = await createBooking(await database.open({ clock }), { clock });
+        for (const [index, rule] of rules.entries()) {
+          await insertRule(ctx.store, ruleRow({ ruleId: `rule_${index}`, cooldownMs: 0, ...rule }));
+        }
+        await run(new Times(ctx, clock));
+      },
+    });
+  }
+}
+
+const day = (usd: bigint, more: Partial<RuleRow> = {}): Partial<RuleRow> => ({
+  name: "day",
+  thresholdType: "per_day_usd",
+  thresholdNanoUsd: usd * USD,
+  ...more,
+});
+const hour = (usd: bigint, more: Partial<RuleRow> = {}): Partial<RuleRow> => ({
+  ...day(usd, more),
+  name: "hour",
+  thresholdType: "per_hour_usd",
+});
+const month = (usd: bigint, more: Partial<RuleRow> = {}): Partial<RuleRow> => ({
+  ...day(usd, more),
+  name: "month",
+  thresholdType: "per_month_usd",
+});
+
+test("a day ends with its last millisecond, UTC", "2026-11-21T23:59:59.998Z", [day(10n)], async (times) => {
+  assert.deepEqual(await times.book(9n), []);
+  times.set("2026-11-21T23:59:59.999Z");
+  assert.deepEqual(await times.book(1n), ["day 10"]);
+  times.set("2026-11-22T00:00:00.000Z");
+  assert.deepEqual(await times.book(9n), [], "a new day begins with nothing");
+  assert.deepEqual(await times.book(1n), ["day 10"]);
+  assert.deepEqual((await times.alerts()).map(({ windowStart }) => toIso(windowStart!)), [
+    "2026-11-21T00:00:00.000Z",
+    "2026-11-22T00:00:00.000Z",
+  ]);
+});
+
+test("a leap February has its 29th", "2028-02-28T12:00:00.000Z", [day(10n), month(25n)], async (times) => {
+  assert.deepEqual(await times.book(9n), []);
+  times.set("2028-02-29T00:00:00.000Z");
+  assert.deepEqual(await times.book(9n), [], "of the 29th alone");
+  times.set("2028-02-29T23:59:59.999Z");
+  assert.deepEqual(await times.book(7n), ["day 16", "month 25"]);
+  times.set("2028-03-01T00:00:00.000Z");
+  assert.deepEqual(await times.book(9n), [], "a new month begins with nothing");
+});
+
+test(
+  "a month ends with its last day, however long it is",
+  "2026-04-30T23:59:59.999Z",
+  [month(10n)],
+  async (times) => {
+    assert.deepEqual(await times.book(9n), []);
+    times.set("2026-05-01T00:00:00.000Z");
+    assert.deepEqual(await times.book(9n), []);
+    times.set("2026-05-31T23:59:59.999Z");
+    assert.deepEqual(await times.book(1n), ["month 10"]);
+    times.set("2026-12-31T23:59:59.999Z");
+    assert.deepEqual(await times.book(9n), []);
+    times.set("2027-01-01T00:00:00.000Z");
+    assert.deepEqual(await times.book(9n), [], "a new year too");
+  },
+);
+
+test(
+  "the rolling hour holds 3,600,000 ms, and not one more",
+  "2026-11-21T09:30:00.500Z",
+  [hour(10n)],
+  async (times) => {
+    assert.deepEqual(await times.book(9n), []);
+    times.clock.advance(HOUR_MS - 1);
+    assert.deepEqual(await times.book(1n), ["hour 10"]);
+    times.clock.advance(1);
+    assert.deepEqual(await times.book(1n), [], "the nine of an hour ago are out of it");
+    assert.deepEqual(await times.book(8n), ["hour 10"]);
+  },
+);
+
+test(
+  "the rolling hour goes over midnight and the end of a year",
+  "2026-12-31T23:30:00.000Z",
+  [hour(10n)],
+  async (times) => {
+    assert.deepEqual(await times.book(9n), []);
+    times.set("2027-01-01T00:29:59.999Z");
+    assert.deepEqual(await times.book(1n), ["hour 10"]);
+  },
+);
+
+test("a late event counts in the window in which it happened", "2026-11-21T10:00:00.000Z", [
+  day(10n),
+  hour(10n, { ruleId: "rule_hour" }),
+], async (times) => {
+  assert.deepEqual(await times.book(99n, { at: "2026-11-20T23:59:59.999Z" }), [], "yesterday is over");
+  assert.deepEqual(
+    await times.book(9n, { at: "2026-11-21T08:00:00.000Z" }),
+    [],
+    "today, and not in this hour",
+  );
+  assert.deepEqual(
+    await times.book(2n, { at: "2026-11-21T09:00:00.000Z" }),
+    ["day 11"],
+    "an hour ago is out of it",
+  );
+  assert.deepEqual(await times.book(10n, { at: "2026-11-21T09:00:00.001Z" }), ["hour 10", "day 21"]);
+});
+
+test("an event that is a little ahead is looked at as of its own time", "2026-11-21T23:58:00.000Z", [
+  day(10n),
+], async (times) => {
+  assert.deepEqual(await times.book(9n), []);
+  assert.deepEqual(await times.book(9n, { at: "2026-11-22T00:01:00.000Z" }), [], "of tomorrow");
+  assert.deepEqual(await times.book(1n, { at: "2026-11-22T00:02:00.000Z" }), ["day 10"]);
+  assert.deepEqual(await times.book(1n), ["day 10"], "of today");
+});
+
+test("a cooldown is over when it has passed to the millisecond", "2026-11-21T09:00:00.000Z", [
+  day(1n, { cooldownMs: 60_000 }),
+], async (times) => {
+  assert.deepEqual(await times.book(1n), ["day 1"]);
+  times.clock.advance(59_999);
+  assert.deepEqual(await times.book(1n), []);
+  times.clock.advance(1);
+  assert.deepEqual(await times.book(1n), ["day 3"]);
+});
+
+test(
+  "a clock that steps back an hour makes a cooldown longer by no more than the cooldown",
+  "2026-11-21T09:00:00.000Z",
+  [
+    day(1n, { cooldownMs: 600_000 }),
+  ],
+  async (times) => {
+    assert.deepEqual(await times.book(1n), ["day 1"]);
+    times.clock.advance(-HOUR_MS);
+    assert.deepEqual(await times.book(1n), [], "fired in the future counts as fired now");
+    times.clock.advance(599_999);
+    assert.deepEqual(await times.book(1n), []);
+    times.clock.advance(1);
+    assert.deepEqual(await times.book(1n), ["day 4"]);
+  },
+);
+
+test("a clock that was a month ahead holds no cooldown for a month", "2026-11-21T09:00:00.000Z", [
+  day(1n, { cooldownMs: 600_000 }),
+  month(1n, { ruleId: "rule_month", repeat: "once_per_window" }),
+], async (times) => {
+  times.clock.advance(31 * DAY_MS);
+  assert.deepEqual(await times.book(1n), ["day 1", "month 1"], "of December");
+  times.clock.advance(-31 * DAY_MS);
+  assert.deepEqual(
+    await times.book(1n),
+    ["month 1"],
+    "November was not told yet; the day's rule cools down from now",
+  );
+  times.clock.advance(600_000);
+  assert.deepEqual(await times.book(1n), ["day 2"]);
+  times.clock.advance(31 * DAY_MS);
+  assert.deepEqual(await times.book(1n), ["day 2"], "December was told already");
+});
+
+test("a rule that is told once a day is told anew the next day", "2026-11-21T09:00:00.000Z", [
+  day(1n, { repeat: "once_per_window" }),
+], async (times) => {
+  assert.deepEqual(await times.book(1n), ["day 1"]);
+  times.set("2026-11-21T23:59:59.999Z");
+  assert.deepEqual(await times.book(1n), []);
+  times.set("2026-11-22T00:00:00.000Z");
+  assert.deepEqual(await times.book(1n), ["day 1"]);
+});
+
+test(
+  "a rule that is told once an hour is told anew once the hour has fallen below",
+  "2026-11-21T09:00:00.000Z",
+  [
+    hour(10n, { repeat: "once_per_window" }),
+  ],
+  async (times) => {
+    assert.deepEqual(await times.book(10n), ["hour 10"]);
+    times.set("2026-11-21T09:40:00.000Z");
+    assert.deepEqual(await times.book(5n), [], "still over");
+    times.set("2026-11-21T10:00:00.000Z");
+    assert.deepEqual(await times.book(5n), ["hour 10"], "it was at 5 before this call");
+    times.set("2026-11-21T10:30:00.000Z");
+    assert.deepEqual(await times.book(0n), []);
+  },
+);
+
+test("events of other agents fire no rule of one agent, and all count for all", "2026-11-21T09:00:00.000Z", [
+  day(2n, { scope: "a" }),
+  { ...day(3n), name: "all", ruleId: "rule_all" },
+], async (times) => {
+  assert.deepEqual(await times.book(1n, { agentId: "a" }), []);
+  assert.deepEqual(await times.book(1n, { agentId: "b" }), []);
+  assert.deepEqual(await times.book(1n, { agentId: "b" }), ["all 3"]);
+  assert.deepEqual((await times.book(1n, { agentId: "a" })).sort(), ["all 4", "day 2"]);
+});
