@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { bookInModel, type ModelAlert, type RuleState } from "../src/alerts/_decision_model.ts";
+import { bookInModel, type ModelAlert, type RuleState, valueOf } from "../src/alerts/_decision_model.ts";
 import { THRESHOLD_TYPES } from "../src/alerts/mod.ts";
+import { readRuleValues } from "../src/alerts/read_rule_values.ts";
+import { type TimeWindow, windowAt } from "../src/alerts/windows.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { fixedClock } from "../src/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
@@ -105,6 +107,14 @@ for (const { name, ignore, create } of databaseKinds()) {
               sessionId,
             }));
             assert.deepEqual(inOrder(actual), inOrder(expected));
+
+            const timed = states.map(({ rule }) => rule).filter(isTimed);
+            assert.deepEqual(
+              await readRuleValues(ctx, timed),
+              timed.map(({ thresholdType: type, scope }) =>
+                valueOf({ type, scope, id: null, ...windowAt(type as TimeWindow, now) }, booked)
+              ),
+            );
           }
         }),
         { numRuns: name === "sqld" ? 15 : name === "file" ? 30 : 150 },
@@ -112,6 +122,8 @@ for (const { name, ignore, create } of databaseKinds()) {
     },
   });
 }
+
+const isTimed = ({ thresholdType }: RuleState["rule"]) => !/run|session/.test(thresholdType);
 
 function inOrder(alerts: readonly ModelAlert[]): string[] {
   return alerts.map(({ ruleId, value, runId, sessionId }) => [ruleId, value, runId, sessionId].join(" "))

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readRuleValues } from "../src/alerts/read_rule_values.ts";
 import type { RuleRow } from "../src/alerts/rule.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/clock.ts";
@@ -260,3 +261,27 @@ test("events of other agents fire no rule of one agent, and all count for all", 
   assert.deepEqual(await times.book(1n, { agentId: "b" }), ["all 3"]);
   assert.deepEqual((await times.book(1n, { agentId: "a" })).sort(), ["all 4", "day 2"]);
 });
+
+test(
+  "a rule per run or session measures the newest one of its agent",
+  "2026-11-21T09:00:00.000Z",
+  [],
+  async (times) => {
+    const { ctx, clock } = times;
+    const rules = (["per_run_usd", "per_session_usd"] as const).flatMap((thresholdType) =>
+      ["", "a", "b", "nobody"].map((scope) => ({ thresholdType, scope }))
+    );
+    assert.deepEqual(await readRuleValues(ctx, rules), rules.map(() => null));
+    const book = async (agentId: string, id: string, usd: bigint) => {
+      clock.advance(1);
+      const call = { callId: `call_${id}_${usd}`, agentId, at: clock.now(), costNanoUsd: usd * USD };
+      await bookLooseCalls(ctx, [modelCall({ ...call, runId: `run_${id}`, sessionId: `ses_${id}` })]);
+    };
+    await book("a", "1", 1n);
+    await book("a", "2", 2n);
+    await book("b", "3", 3n);
+    await book("a", "2", 5n);
+    const values = [3n, 7n, 3n].map((usd) => usd * USD);
+    assert.deepEqual(await readRuleValues(ctx, rules), [...values, null, ...values, null]);
+  },
+);

@@ -32,7 +32,10 @@ export interface ModelAlert {
 }
 
 /** What a window adds up. */
-export function valueOf(window: TouchedWindow, booked: readonly ModelCall[]): NanoUsd {
+export function valueOf(
+  window: Pick<TouchedWindow, "type" | "scope" | "id" | "from" | "to">,
+  booked: readonly ModelCall[],
+): NanoUsd {
   const isIn = (call: ModelCall): boolean => {
     if (window.type === "per_run_usd") return call.runId === window.id;
     if (window.type === "per_session_usd") return call.sessionId === window.id;

@@ -37,13 +37,18 @@ export async function readRuleValues(
   rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
 ): Promise<(NanoUsd | null)[]> {
   const now = ctx.clock.now();
-  const windows = rules.map(({ thresholdType, scope }) => {
-    if (thresholdType === "per_run_usd" || thresholdType === "per_session_usd") {
-      return [thresholdType, scope, 0, 0];
-    }
-    const { from, to } = windowAt(thresholdType, now);
-    return [thresholdType, scope, from, to];
-  });
-  const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify(windows)] });
-  return rows.map(([value]) => value as NanoUsd | null);
+  const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
+  const windows = new Map(rules.map((rule) => [keyOf(rule), windowOf(rule, now)]));
+  const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify([...windows.values()])] });
+  const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0] as NanoUsd | null]));
+  return rules.map((rule) => values.get(keyOf(rule)) ?? null);
+}
+
+/** A window as the query reads it; many rules may look at one. */
+function windowOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
+  if (thresholdType === "per_run_usd" || thresholdType === "per_session_usd") {
+    return [thresholdType, scope, 0, 0];
+  }
+  const { from, to } = windowAt(thresholdType, now);
+  return [thresholdType, scope, from, to];
 }

@@ -16,10 +16,17 @@ export function createCommandLog(
   const line =
     (of: keyof typeof paints) => (message: string, { stack: _stack, ...fields }: LogFields = {}) => {
       if (LOG_LEVELS.indexOf(of) < threshold) return;
-      const facts = Object.entries(fields).map(([name, value]) => `${name}: ${factOf(value)}`).join(", ");
+      const facts = Object.entries(fields).filter(([, value]) => !isRecord(value)).map(([name, value]) =>
+        `${name}: ${factOf(value)}`
+      ).join(", ");
       stderr.write(`${paints[of](`${of}:`)} ${escapeText(message)}${facts && style.dim(` (${facts})`)}\n`);
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** Whether a fact has facts of its own, which are for programs. */
+function isRecord(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function factOf(value: unknown): string {
