@@ -285,3 +285,25 @@ test(
     assert.deepEqual(await readRuleValues(ctx, rules), [...values, null, ...values, null]);
   },
 );
+
+test(
+  "a rule that is told once a day hears of tomorrow a little before midnight",
+  "2026-11-21T09:00:00.000Z",
+  [
+    day(1n, { repeat: "once_per_window" }),
+  ],
+  async (times) => {
+    assert.deepEqual(await times.book(1n), ["day 1"]);
+    times.set("2026-11-21T23:58:00.000Z");
+    assert.deepEqual(await times.book(1n), []);
+    assert.deepEqual(await times.book(1n, { at: "2026-11-22T00:02:00.000Z" }), ["day 1"]);
+  },
+);
+
+test("one commit of calls at several times tells once of the hour", "2026-11-21T09:00:00.000Z", [
+  hour(1n, { repeat: "once_per_window" }),
+], async ({ ctx, clock }) => {
+  const call = (callId: string, at: number) => modelCall({ callId, at, costNanoUsd: USD });
+  await bookLooseCalls(ctx, [call("a", clock.now()), call("b", clock.now() + 60_000)]);
+  assert.equal((await ctx.query.select().from(tables.alerts)).length, 1);
+});

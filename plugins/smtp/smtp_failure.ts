@@ -30,7 +30,8 @@ export function describeFailure(error: unknown): { reason: string; retry: boolea
     return { reason: `SMTP ${response ?? responseCode}${during}`, retry };
   }
   if (code === "EAUTH") return { reason: `cannot sign in: ${message}`, retry: false };
-  if (code === "ETLS") return { reason: `TLS failed: ${message}`, retry: true };
+  const isTls = code === "ETLS" || /certificate|altnames|\bssl|InvalidContentType/i.test(message);
+  if (isTls) return { reason: `TLS failed: ${message}`, retry: true };
   // It has no address that it would send: none of ours is like that, so nothing will change.
   if (code === "EENVELOPE") return { reason: message, retry: false };
   return { reason: `the connection failed: ${message}${during}`, retry: true };

@@ -55,10 +55,10 @@ export function createAddressGuard(allowed: readonly string[] = []): AddressGuar
 function listNetworks(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
-    const [address = "", prefix = ""] = network.split("/");
+    const [, address = "", prefix = ""] = /^([^/]*)\/(\d{1,3})$/.exec(network) ?? [];
     const family = isIP(address);
-    const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN;
-    if (family === 0 || !(bits <= (family === 6 ? 128 : 32))) {
+    const bits = Number(prefix);
+    if (family === 0 || bits > (family === 6 ? 128 : 32)) {
       throw new RangeError(`Cannot use ${JSON.stringify(network)}: it must be a network such as 10.0.0.0/8`);
     }
     list.addSubnet(address, bits, family === 6 ? "ipv6" : "ipv4");

@@ -14,8 +14,11 @@ const MIN_CUT_CHARS = 8;
  * in base64 (as in `Authorization: Basic` and SMTP's AUTH), and the parts of a URL's path and query.
  */
 export function createScrub(secrets: readonly string[]): Scrub {
-  const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length);
-  if (forms.length === 0) return (text) => text;
+  const plain = [...new Set(secrets.flatMap((secret) => [secret, secret.trim(), ...partsOf(secret)]))]
+    .filter((text) => text.trim() !== "");
+  if (plain.length === 0) return (text) => text;
+  const forms = [...new Set(plain.flatMap(formsOf))].sort((a, b) => b.length - a.length);
+  const cores = [...new Set(plain.flatMap(base64CoresOf))];
   const pattern = new RegExp(
     forms.map((form) =>
       form.length < MIN_ANYWHERE_CHARS
@@ -24,11 +27,25 @@ export function createScrub(secrets: readonly string[]): Scrub {
     ).join("|"),
     "giu",
   );
-  return (text) =>
-    hideCutSecret(
-      text.replace(pattern, (found) => found.startsWith("/") ? `/${HIDDEN}` : HIDDEN),
-      forms,
-    );
+  return (text) => {
+    const hidden = text.replace(pattern, (found) => found.startsWith("/") ? `/${HIDDEN}` : HIDDEN);
+    return hideCutSecret(hideBase64(hidden, cores), forms);
+  };
+}
+
+/** Hides the whole word of base64 around what is secret in it: its first and last letters tell some of it, too. */
+function hideBase64(text: string, cores: readonly string[]): string {
+  const isLetter = (index: number) => /[\w+/=-]/.test(text.charAt(index));
+  for (const core of cores) {
+    for (let at = text.indexOf(core); at >= 0; at = text.indexOf(core, at)) {
+      let [start, end] = [at, at + core.length];
+      while (start > 0 && isLetter(start - 1)) start--;
+      while (isLetter(end)) end++;
+      text = text.slice(0, start) + HIDDEN + text.slice(end);
+      at = start;
+    }
+  }
+  return text;
 }
 
 /** Somebody may have cut the text in the middle of a secret before it came here. */
@@ -42,16 +59,15 @@ function hideCutSecret(text: string, forms: readonly string[]): string {
   return text;
 }
 
-function formsOf(secret: string): string[] {
-  const plain = [secret, secret.trim(), ...partsOf(secret)].filter((text) => text !== "");
-  return plain.flatMap((text) => [
+/** A text as it may be written elsewhere. */
+function formsOf(text: string): string[] {
+  return [
     text,
     attempt(() => encodeURIComponent(text)),
     attempt(() => encodeURI(text)),
     attempt(() => decodeURIComponent(text)),
     JSON.stringify(text).slice(1, -1),
-    ...base64CoresOf(text),
-  ]).filter((form) => form !== undefined && form.trim() !== "") as string[];
+  ].filter((form) => form !== undefined && form.trim() !== "") as string[];
 }
 
 /**
@@ -76,7 +92,7 @@ function base64CoresOf(text: string): string[] {
   return [0, 1, 2].flatMap((shift) => {
     const shifted = new Uint8Array(shift + bytes.length);
     shifted.set(bytes, shift);
-    // The first and the last letters are made of neighbours, too.
+    // Without the letters that are made of neighbours, too.
     const whole = Math.floor(shifted.length / 3) * 4;
     const core = shifted.toBase64().slice(shift === 0 ? 0 : 4, whole);
     return [core, core.replaceAll("+", "-").replaceAll("/", "_")];

@@ -49,7 +49,7 @@ function fileOf(value: unknown): string | undefined {
   return typeof file === "string" ? file : undefined;
 }
 
-/** Every secret in the settings, in clear. */
+/** Every secret in the settings, in clear, and every text that the schema has no place for. */
 export function listSecrets(settings: unknown, schema: ZodType): string[] {
   const secrets: string[] = [];
   mapSettings(settings, schema, (value, { secret }) => {

@@ -9,7 +9,7 @@ export interface SettingMark {
   secret?: true | "url";
   /** Whether `{"file": "…"}` may stand for it though it is not secret. */
   fromFile?: true;
-  /** Whether the schema knows the setting at all. */
+  /** Whether the schema has a place for a single value here; a text where a list belongs may be a secret. */
   isKnown: boolean;
 }
 
@@ -50,7 +50,7 @@ export function mapSettings(
       ? true
       : marks.find((mark) => mark.secret)?.secret ?? above;
     const mark: SettingMark = {
-      isKnown: candidates.length > 0,
+      isKnown: candidates.some(takesSingleValue),
       ...(secret && { secret }),
       ...(marks.some(({ fromFile }) => fromFile) && { fromFile: true }),
     };
@@ -82,6 +82,13 @@ function alternatives(schema: ZodType): ZodType[] {
     type === "lazy" ? getter?.() : undefined,
   ];
   return [schema, ...inner.flatMap((one) => one ? alternatives(one) : [])];
+}
+
+/** Whether a schema takes a text, a number or the like by itself. */
+function takesSingleValue(schema: ZodType): boolean {
+  const { type, innerType, options, in: from, left, element, valueType, shape, items } = definitionOf(schema);
+  return type !== "lazy" &&
+    [innerType, options, from, left, element, valueType, shape, items].every((part) => part === undefined);
 }
 
 function itemOf(schema: ZodType, index: number): ZodType[] {

@@ -328,6 +328,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: async () => (await import("./commands/channels_test_channel.ts")).channelsTest,
   },
   {
+    name: "doctor",
+    args: [],
+    summary: "Check the database, channels, deliveries and model keys",
+    detail: "Says what to do about what is wrong, and sends nothing. Exit code 1 if a check failed; 0 with warnings.",
+    options: {},
+    examples: [
+      ["purser doctor", ""],
+      ["purser doctor --server http://127.0.0.1:8420", "What a server finds about itself"],
+    ],
+    load: async () => (await import("./commands/doctor.ts")).doctor,
+  },
+  {
     name: "serve",
     args: [],
     summary: "Serve the API until Ctrl-C",

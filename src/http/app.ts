@@ -8,6 +8,7 @@ import { anomalyRoutes } from "./routes/anomalies.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { channelRoutes } from "./routes/channels.ts";
 import { costRoutes } from "./routes/costs.ts";
+import { doctorRoutes } from "./routes/doctor.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
@@ -54,6 +55,7 @@ export function createApp(core: Core) {
     .route("/", anomalyRoutes(core))
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))
+    .route("/", doctorRoutes(core))
     .route("/", documentRoutes(document));
 }
 

@@ -372,3 +372,10 @@ export const Anomaly = z.object({
   details: z.record(z.string(), z.unknown()).openapi({ description: "The figures, which differ by kind" }),
   detected_at: Time,
 }).openapi("Anomaly");
+
+export const DoctorCheck = z.object({
+  name: z.string().openapi({ example: "channel ops" }),
+  status: z.enum(["ok", "warning", "failed"]),
+  detail: z.string().openapi({ description: "What was found, for people; no secret" }),
+  advice: z.string().nullable().openapi({ description: "What to do about it" }),
+}).openapi("DoctorCheck");
