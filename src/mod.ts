@@ -28,6 +28,7 @@ export {
 } from "./alerts/mod.ts";
 export {
   type Channel,
+  type ChannelKit,
   type ChannelModule,
   type ChannelPlugin,
   defineChannel,

@@ -60,6 +60,7 @@ function usualReply(verb: string): string {
   if (verb === "EHLO") return "250-fake\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME";
   if (verb === "AUTH") return "235 welcome";
   if (verb === "DATA") return "354 go on";
+  if (verb === "STARTTLS") return "502 5.5.1 no TLS here";
   return verb === "QUIT" ? "221 bye" : "250 ok";
 }
 

@@ -33,8 +33,7 @@ export async function composeMessage(
     text: writeText(notification, deliveryId),
     messageId: `<${deliveryId.replace(/[^A-Za-z0-9._-]/g, "_")}@${domain}>`,
     date: new Date(now),
-    headers: { "Auto-Submitted": "auto-generated" },
-    priority: severity === "critical" ? "high" : "normal",
+    headers: { "Auto-Submitted": "auto-generated", ...(severity === "critical" && { Importance: "high" }) },
     disableFileAccess: true,
     disableUrlAccess: true,
   }).compile();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readRequest, startReceiver, writeAll } from "./_receiver.ts";
+import { type Behaviour, readRequest, startReceiver, writeAll } from "./_receiver.ts";
 import { addressOf, assertFailure, openBench, type Subject, TIMEOUT_MS } from "./_test_bench.ts";
 
 /** The network fails in every way; each may pass, none takes longer than the timeout. */
@@ -15,12 +15,12 @@ export function testFaults(subject: Subject): void {
   });
 
   Deno.test(`${kind}: a connection that is reset or closed without an answer may pass`, async () => {
-    for (const firstReads of [false, true]) {
-      await using receiver = startReceiver(async (connection) => {
-        if (firstReads) await connection.read(new Uint8Array(1));
-      });
+    // Closed with what was sent unread, which resets it, or after it was read; SMTP's client sends nothing first.
+    const behaviours: Behaviour[] = [() => {}];
+    if (subject.reaches === "http") behaviours.push(async (connection) => void await readRequest(connection));
+    for (const behave of behaviours) {
+      await using receiver = startReceiver(behave);
       await using bench = openBench(subject, { address: addressOf(receiver.port) });
-      if (firstReads && subject.reaches !== "http") continue; // who speaks first is the server
       assertFailure(await bench.attempt(), { retry: true });
     }
   });

@@ -89,23 +89,28 @@ function postTo(address: string, url: URL, request: PostRequest, ca?: string): P
       },
     });
     sent.on("error", reject);
-    sent.on("response", (response) => readAnswer(response).then(resolve, reject));
+    sent.on("response", (response) => readAnswer(response, request.signal).then(resolve, reject));
     sent.on("upgrade", (_, socket) => {
       socket.destroy();
-      reject(new DeliveryError("the receiver answered with another protocol", { retry: false }));
+      reject(new DeliveryError("the receiver answered with another protocol", { retry: true }));
     });
     sent.end(body);
   });
 }
 
-async function readAnswer(response: http.IncomingMessage): Promise<PostAnswer> {
+async function readAnswer(response: http.IncomingMessage, signal: AbortSignal): Promise<PostAnswer> {
   const decoder = new TextDecoder();
   let body = "";
   let left = MAX_ANSWER_BYTES;
-  for await (const chunk of response as AsyncIterable<Uint8Array>) {
-    body += decoder.decode(chunk.subarray(0, left), { stream: true });
-    left -= chunk.byteLength;
-    if (left <= 0) break; // which closes the connection
+  try {
+    for await (const chunk of response as AsyncIterable<Uint8Array>) {
+      body += decoder.decode(chunk.subarray(0, left), { stream: true });
+      left -= chunk.byteLength;
+      if (left <= 0) break; // which closes the connection
+    }
+  } catch (error) {
+    // The receiver has said how it went: that the rest of its words is lost is no reason to send again.
+    if (signal.aborted) throw error;
   }
   const headers = Object.entries(response.headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as const]

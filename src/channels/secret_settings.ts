@@ -52,15 +52,14 @@ function fileOf(value: unknown): string | undefined {
 /** Every secret in the settings, in clear, and every text that the schema has no place for. */
 export function listSecrets(settings: unknown, schema: ZodType): string[] {
   const secrets: string[] = [];
-  mapSettings(settings, schema, (value, { secret }) => {
-    if (!secret || value === null || typeof value === "boolean" || typeof value === "object") {
-      return undefined;
-    }
+  mapSettings(settings, schema, (value, { secret, isKnown }) => {
+    if (typeof value !== "string" && typeof value !== "number") return undefined;
+    if (!secret && (isKnown || typeof value === "number")) return undefined;
     const text = String(value);
     const url = secret === "url" && URL.canParse(text) ? new URL(text) : undefined;
     // The host may be told; what comes after it may not.
-    if (url) secrets.push(...[url.pathname, url.search, url.hash].filter((part) => part.length > 1));
-    else secrets.push(text);
+    const parts = url ? [url.username, url.password, url.pathname, url.search, url.hash] : [text];
+    secrets.push(...parts.filter((part) => part.length > 1));
     return undefined;
   });
   return secrets;

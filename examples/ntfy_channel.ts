@@ -1,0 +1,44 @@
+import type { ChannelKit } from "../src/channels/mod.ts";
+
+/** ntfy's priorities are numbers: 3 is the usual one, 5 rings through the night. */
+const PRIORITIES = { info: 2, warning: 4, critical: 5 };
+
+/**
+ * A channel that pushes to phones through ntfy (https://ntfy.sh), named in the config as
+ * `"plugins": ["./ntfy_channel.ts"]`. What it needs is handed in, so it imports nothing but types, and works
+ * beside a compiled `purser` too.
+ */
+export default ({ defineChannel, z, httpResult, isHttpUrl, toJson, oneLine, cutText }: ChannelKit) =>
+  defineChannel({
+    kind: "ntfy",
+    summary: "Pushes to phones through ntfy",
+    settings: z.object({
+      server: z.string().refine(isHttpUrl, "must be an http:// or https:// URL").default("https://ntfy.sh"),
+      // Whoever knows the topic of a public server reads it.
+      topic: z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, "takes 8 to 64 letters, digits, _ and -")
+        .meta({ secret: true }),
+      token: z.string().regex(/^[\x21-\x7e]+$/, "must be one word in ASCII").optional().meta({
+        secret: true,
+      }),
+    }),
+    open: ({ server, topic, token }, { postJson, now }) => ({
+      async send({ severity, title, facts, isTest }, { signal }) {
+        const text = facts.map(({ label, value }) => `${oneLine(label, 100)}: ${oneLine(value, 300)}`).join(
+          "\n",
+        );
+        const answer = await postJson({
+          url: server,
+          headers: token ? { authorization: `Bearer ${token}` } : {},
+          body: toJson({
+            topic,
+            title: oneLine(title, 200),
+            message: cutText(text, 1_000) || severity,
+            priority: PRIORITIES[severity],
+            tags: [severity, ...(isTest ? ["test"] : [])],
+          }),
+          signal,
+        });
+        return httpResult(answer, now());
+      },
+    }),
+  });

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { builtInChannels } from "../../plugins/mod.ts";
+import { createChannelKit } from "../../src/channels/channel_kit.ts";
+import { makePlugin } from "../../src/channels/load_plugin.ts";
+import { writeSettingsTable } from "./settings_table.ts";
+
+for (const [kind, load] of Object.entries(builtInChannels)) {
+  Deno.test(`the README of ${kind} tells its settings as its schema has them`, async () => {
+    const plugin = await makePlugin((await load()).default, kind);
+    const readme = await Deno.readTextFile(new URL(`../../plugins/${kind}/README.md`, import.meta.url));
+    const table = writeSettingsTable(plugin);
+    assert.ok(flatten(readme).includes(flatten(table)), `plugins/${kind}/README.md must hold:\n${table}`);
+    assert.ok(readme.includes(`"kind": "${kind}"`), "an example of its configuration");
+  });
+}
+
+Deno.test("the guide for authors names everything that a plugin is handed", async () => {
+  const guide = await Deno.readTextFile(new URL("../../docs/writing_a_channel.md", import.meta.url));
+  for (const name of Object.keys(await createChannelKit())) assert.ok(guide.includes(`\`${name}\``), name);
+  for (const name of ["postJson", "resolveHost", "log", "now", "name"]) {
+    assert.ok(guide.includes(`\`${name}\``), name);
+  }
+});
+
+/** Without the padding that the formatter gives to tables. */
+function flatten(text: string): string {
+  return text.replace(/ +/g, " ").replace(/-{3,}/g, "---");
+}

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { builtInChannels } from "../plugins/mod.ts";
+import { type ConformanceOptions, testChannel } from "../src/channels/conformance.ts";
+
+/** Every channel that is registered passes the one suite; none opts out. */
+for (const [kind, load] of Object.entries(builtInChannels)) {
+  const { conformance }: { conformance: ConformanceOptions } = await import(
+    `../plugins/${kind}/conformance.ts`
+  );
+  assert.equal(conformance.kind, kind);
+  testChannel((await load()).default, conformance);
+}
