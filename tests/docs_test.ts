@@ -1,6 +1,20 @@
 import assert from "node:assert/strict";
+import { builtInChannels } from "../plugins/mod.ts";
+import { DELIVERY_LEASE_MS } from "../src/alerts/claim_delivery.ts";
+import {
+  createDispatcher,
+  DEFAULT_COOLDOWN_SECONDS,
+  MAX_HISTORY,
+  THRESHOLD_TYPES,
+} from "../src/alerts/mod.ts";
+import { RETRY_WAITS_MS } from "../src/alerts/retry_policy.ts";
+import { createChannelKit } from "../src/channels/channel_kit.ts";
+import { createChannels, type Notification } from "../src/channels/mod.ts";
+import { HOUR_MS, MINUTE_MS, systemClock } from "../src/clock.ts";
 import { loadConfig } from "../src/config.ts";
+import { silentLog } from "../src/log.ts";
 import { loadToolModules } from "../src/runner/mod.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
 
 /** What the documents tell people to do is done here, so that it can't rot. */
 
@@ -139,4 +153,173 @@ Deno.test("every relative link in the documents leads to a file", async () => {
       await Deno.stat(new URL(target!, new URL(path, ROOT)));
     }
   }
+});
+
+/** Runs the command lines of a document on a machine of its own, `purser` alone; gives what they print. */
+async function runLines(lines: readonly string[], directory: string): Promise<string> {
+  let output = "";
+  for (const line of lines) {
+    const [program, ...args] = words(line);
+    assert.equal(program, "purser");
+    const cli = new URL("cli.ts", ROOT).href;
+    const { code, stdout, stderr } = await deno(["run", "-A", "--quiet", cli, ...args], {
+      XDG_CONFIG_HOME: directory,
+      XDG_DATA_HOME: directory,
+    });
+    assert.equal(code, 0, `${line}\n${stderr}`);
+    output += stdout;
+  }
+  return output;
+}
+
+Deno.test("the quick start on alerts works as it is written: a rule fires, and every test is delivered", () =>
+  inDirectory(async (directory) => {
+    const text = blocks(await readDocument("docs/alerts.md"), "sh", "Quick start").join("");
+    const lines = text.trim().split("\n");
+    const first = lines.indexOf("purser channels list");
+    const output = await runLines(lines.slice(0, first), directory);
+    assert.match(output, /^Added rule rule_\w+ First cents: warning at \$0\.00001 in a day of all agents/m);
+    assert.match(output, /warning {3}First cents +\$0\.0000\d+ of \$0\.00001 +helper +log ok$/m);
+    const ruleId = /Added rule (rule_\w+)/.exec(output)![1]!;
+    const rest = lines.slice(first).map((line) => line.replace("RULE_ID", ruleId));
+    assert.equal((await runLines(rest, directory)).match(/^log +log +delivered/gm)!.length, 2);
+  }));
+
+Deno.test("the README's commands on alerts work as they are written", () =>
+  inDirectory(async (directory) => {
+    const lines = blocks(await readDocument("README.md"), "sh", "Be told").join("").trim().split("\n");
+    assert.match(await runLines(lines, directory), /Daily limit .*\n[^]*database +local file/);
+  }));
+
+Deno.test("the channels of the document on alerts are right as they are written", () =>
+  inDirectory(async (directory) => {
+    const [text] = blocks(await readDocument("docs/alerts.md"), "jsonc");
+    const { channels, allowPrivateNetworks } = await loadConfig({
+      env: {
+        PURSER_CONFIG: `${directory}/purser.json`,
+        PURSER_DB: ":memory:",
+        OPS_SECRET: SECRET,
+        MAIL_PASSWORD: "secret",
+      },
+      readTextFile: () => Promise.resolve(text!),
+    });
+    await Deno.writeTextFile(`${directory}/slack_url`, "https://hooks.slack.com/services/T0/B0/abc\n");
+    const open = createChannels({
+      channels,
+      plugins: builtInChannels,
+      allowPrivateNetworks,
+      log: silentLog,
+      clock: systemClock,
+    });
+    assert.deepEqual(open.list.map(({ name }) => name), ["log", "ops", "slack", "mail"]);
+    for (const channel of open.list) assert.equal(await channel.check(), undefined, channel.name);
+  }));
+
+for (const [kind, load] of Object.entries(builtInChannels)) {
+  Deno.test(`the document on alerts has a row for every setting of ${kind}, and for no other`, async () => {
+    const document = await readDocument("docs/alerts.md");
+    const part = document.split(`\n### ${kind}\n`)[1]!.split("\n### ")[0]!;
+    const named = [...part.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name!);
+    const { settings } = (await load()).default(await createChannelKit());
+    assert.deepEqual(named.sort(), Object.keys((settings as unknown as { shape: object }).shape).sort());
+  });
+}
+
+Deno.test("the library example on alerts tells of a run", () =>
+  inDirectory(async (directory) => {
+    const [code] = blocks(await readDocument("docs/alerts.md"), "ts", "In a program");
+    const path = `${directory}/example.ts`;
+    await Deno.writeTextFile(
+      path,
+      code!.replaceAll('"./src/mod.ts"', JSON.stringify(new URL("src/mod.ts", ROOT).href)),
+    );
+    const config = new URL("deno.json", ROOT).pathname;
+    const result = await deno(["run", "-A", "--quiet", "--config", config, path], {}, directory);
+    assert.equal(result.code, 0, result.stderr);
+    assert.match(
+      result.stdout,
+      /^Costly run: \$0\.0000\d+ spent in one run, threshold \$0\.00001\n$/,
+    );
+  }));
+
+const SECRET = `whsec_${btoa("a secret of 24 bytes or more")}`;
+
+Deno.test("the document's check of a signature takes what a webhook sends, and nothing else", () =>
+  inDirectory(async (directory) => {
+    const [code] = blocks(await readDocument("docs/alerts.md"), "ts", "Channels");
+    await Deno.writeTextFile(`${directory}/check.ts`, code!);
+    const { isFromPurser } = await import(`file://${directory}/check.ts`);
+    const checked: boolean[] = [];
+    await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+      const body = await request.text();
+      const headers = request.headers;
+      const changed = (name: string, value: string) => {
+        const copy = new Headers(headers);
+        copy.set(name, value);
+        return copy;
+      };
+      const signature = headers.get("webhook-signature")!;
+      checked.push(
+        isFromPurser(headers, body, SECRET),
+        isFromPurser(changed("webhook-signature", `v1,AAAA ${signature}`), body, SECRET),
+        isFromPurser(headers, body + " ", SECRET),
+        isFromPurser(headers, body, `whsec_${btoa("another secret, just as long")}`),
+        isFromPurser(changed("webhook-id", "dlv_2"), body, SECRET),
+        isFromPurser(changed("webhook-timestamp", String(Math.floor(Date.now() / 1000) - 301)), body, SECRET),
+        isFromPurser(changed("webhook-timestamp", "soon"), body, SECRET),
+        isFromPurser(new Headers(), body, SECRET),
+      );
+      return new Response();
+    });
+    const url = `http://127.0.0.1:${server.addr.port}/`;
+    const { channels } = createDispatcher([{ kind: "webhook", url, secret: SECRET }]);
+    const open = createChannels({
+      channels,
+      plugins: builtInChannels,
+      allowPrivateNetworks: ["127.0.0.0/8"],
+      log: silentLog,
+      clock: systemClock,
+    });
+    const notification: Notification = {
+      id: "alert_1",
+      type: "alert.triggered",
+      isTest: false,
+      severity: "warning",
+      title: "Daily limit: $12 spent today (UTC), threshold $10 – ✓",
+      facts: [],
+      at: "2026-11-21T09:30:00.000Z",
+      environment: "test",
+      data: {},
+    };
+    const result = await open.get("webhook")!.attempt(notification, {
+      deliveryId: "dlv_1",
+      attempt: 1,
+      signal: AbortSignal.timeout(5_000),
+    });
+    assert.deepEqual(result, { ok: true });
+    assert.deepEqual(checked, [true, true, false, false, false, false, false, false]);
+  }));
+
+Deno.test("the figures in the document on alerts are those of the code", async () => {
+  const document = (await readDocument("docs/alerts.md")).replaceAll(/\s+/g, " ");
+  const spell = (ms: number) =>
+    ms < MINUTE_MS ? `${ms / 1000} s` : ms < HOUR_MS ? `${ms / MINUTE_MS} min` : `${ms / HOUR_MS} h`;
+  const waits = RETRY_WAITS_MS.map(spell);
+  assert.ok(document.includes(`after ${waits.slice(0, -1).join(", ")} and ${waits.at(-1)}, each wait`));
+  const hours = RETRY_WAITS_MS.reduce((sum, wait) => sum + wait, 0) / HOUR_MS;
+  assert.ok(document.includes(`some ${Math.ceil(hours)} hours (at most about ${Math.floor(hours * 1.2)})`));
+  assert.ok(document.includes(`the newest ${MAX_HISTORY} alerts`));
+  assert.ok(document.includes(`default ${DEFAULT_COOLDOWN_SECONDS}, 0 for none`));
+  for (const type of THRESHOLD_TYPES) assert.ok(document.includes(`| \`${type}\` `), type);
+  const operating = await readDocument("docs/operating.md");
+  assert.ok(operating.includes(`leased for ${DELIVERY_LEASE_MS / 1000} s`));
+});
+
+Deno.test("the document on operating names every check of the doctor, and no other", async () => {
+  const table = (await readDocument("docs/operating.md")).split("\n## Is all well?\n")[1]!.split("\n## ")[0]!;
+  const named = [...table.matchAll(/^\| `([^`]+)` /gm)].map(([, name]) => name!);
+  await using purser = await openTestPurser();
+  const { body } = await purser.api("GET", "/doctor");
+  const checks = body.map(({ name }: { name: string }) => name.replace(/^channel .*/, "channel NAME"));
+  assert.deepEqual(named, ["config", ...checks]);
 });

@@ -330,8 +330,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: "doctor",
     args: [],
-    summary: "Check the database, channels, deliveries and model keys",
-    detail: "Says what to do about what is wrong, and sends nothing. Exit code 1 if a check failed; 0 with warnings.",
+    summary: "Check that all works, and say what to do",
+    detail:
+      "Looks at the config, the database, each channel's settings, the alert rules, model keys and deliveries. It " +
+      "tries no channel and no key. Exit code 1 if a check failed; 0 with warnings.",
     options: {},
     examples: [
       ["purser doctor", ""],
