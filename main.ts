@@ -1,6 +1,7 @@
+import { checkChannels } from "./src/channels/mod.ts";
 import { ownDatabase } from "./src/client/mod.ts";
 import { loadConfig, readEnvironment } from "./src/config.ts";
-import { PurserError } from "./src/errors.ts";
+import { messageOf, PurserError } from "./src/errors.ts";
 import { isLoopback, loopbackGuard, problemResponse, toProblem } from "./src/http/mod.ts";
 import { createJsonLog } from "./src/log.ts";
 
@@ -15,20 +16,10 @@ const log = createJsonLog({ level: config.logLevel, write: (line) => console.err
 // As its owner, so that commands beside this server find their way to a local file.
 const { core, app, close } = await ownDatabase({ config, env, log, say: (line) => log.info(line) });
 
-// Nobody may look at this process again before an alert is due. `purser serve` says the same.
-const wrongChannels = (await Promise.all(core.channels.list.map(async ({ name, kind, check }) => {
-  const problem = await check();
-  return problem === undefined ? [] : [`  ${name} (${kind}): ${problem}`];
-}))).flat();
-if (wrongChannels.length > 0) {
-  const count = `${wrongChannels.length} ${wrongChannels.length === 1 ? "channel" : "channels"}`;
-  console.error([
-    `error: Cannot start: alerts can't be delivered through ${count}`,
-    ...wrongChannels,
-    `Correct each in ${
-      config.configPath ?? "the config file"
-    } or take it out; purser doctor checks them without serving`,
-  ].join("\n"));
+try {
+  await checkChannels(core.channels, config.configPath);
+} catch (error) {
+  console.error(`error: ${messageOf(error)}`);
   await close({ graceMs: GRACE_MS });
   Deno.exit(1);
 }

@@ -336,3 +336,33 @@ Deno.test("a test that its process did not live to end is not made again", async
   await second.core.close();
   await Deno.remove(directory, { recursive: true });
 });
+
+Deno.test("a channel whose settings are wrong uses up no attempt, and delivers once they are right", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const secret = `${directory}/url`;
+  const slack = { kind: "slack", name: "slack", minSeverity: "info", timeoutMs: 10_000 } as const;
+  const purser = await open([], {
+    config: {
+      channels: [{ ...slack, settings: { url: { file: secret } } }],
+      allowPrivateNetworks: ["127.0.0.0/8"],
+    },
+  });
+  await purser.run({}, "hello");
+  const waits = () =>
+    purser.logs.filter(({ message }) => message.startsWith("Notifications wait for a channel whose"));
+  await until(() => waits().length > 0);
+  assert.match(String(waits()[0]!.fields.reason), /url/);
+  assert.equal((await outbox(purser, "slack"))[0]!.attempts, 0);
+
+  const received = Promise.withResolvers<string>();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    received.resolve(await request.text());
+    return new Response("ok");
+  });
+  await Deno.writeTextFile(secret, `http://127.0.0.1:${server.addr.port}/services/T/B/X\n`);
+  purser.clock.advance(60_000);
+  assert.match(await received.promise, /Every run/);
+  await server.shutdown();
+  await purser.core.close();
+  await Deno.remove(directory, { recursive: true });
+});

@@ -14,6 +14,9 @@ import { decideRetry } from "./retry_policy.ts";
 /** On a shared database others may leave deliveries behind, so it is looked at this often. */
 const POLL_MS = 30_000;
 
+/** A channel whose settings are wrong is looked at again this often: a file that was missing may be there by then. */
+const WRONG_MS = 60_000;
+
 /** After the database could not be reached. */
 const TROUBLE_MS = 5_000;
 
@@ -80,6 +83,7 @@ async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<voi
 class Lane {
   readonly name: string;
   #isWoken = false;
+  #isReady = false;
   #isEnding = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
@@ -117,6 +121,7 @@ class Lane {
           if (!this.#isEnding) await this.#rest();
           if (this.#isEnding && !this.#isWoken) return;
         }
+        if (!await this.#makeReady()) continue;
         this.#isWoken = false;
         const claimed = await stepDeliveries(this.ctx, { channel: this.name, settle, claim: this.#wanted() });
         settle = claimed && await this.#deliver(claimed);
@@ -131,6 +136,21 @@ class Lane {
         this.#isWoken = true;
       }
     }
+  }
+
+  /** Nothing is claimed for a channel whose settings are wrong: what could not even be begun is no attempt. */
+  async #makeReady(): Promise<boolean> {
+    if (this.#isReady) return true;
+    const problem = await this.channel.check();
+    if (problem === undefined) return this.#isReady = true;
+    this.ctx.log.warn("Notifications wait for a channel whose settings are wrong", {
+      channel: this.name,
+      reason: problem,
+    });
+    this.#isWoken = false;
+    await this.#sleep(WRONG_MS);
+    this.#isWoken = !this.#isEnding;
+    return false;
   }
 
   #isOver(): boolean {

@@ -1,5 +1,6 @@
 /** Alert rules, the decision, the history, the outbox and the dispatcher. */
 export { announceAlerts } from "./announce_alerts.ts";
+export { checkDeliveries, type GivenUp, type WaitingFor } from "./check_deliveries.ts";
 export { decideAlerts, readFired } from "./decide_alerts.ts";
 export { describeAlert } from "./describe_alert.ts";
 export { type DispatchContext, type Dispatcher, startDispatcher } from "./dispatcher.ts";

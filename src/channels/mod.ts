@@ -16,6 +16,7 @@ export type { Fact, Notification } from "./notification.ts";
 export type { PostAnswer, PostJson, PostRequest } from "./guarded_http.ts";
 export type { ResolveHost } from "./resolve_host.ts";
 export { DeliveryError } from "./delivery_error.ts";
+export { checkChannels } from "./check_channels.ts";
 export type { ConfiguredChannel } from "./configured_channel.ts";
 export { type Channels, type ChannelsOptions, createChannels, type NamedChannel } from "./open_channels.ts";
 export { cutText, oneLine } from "./text.ts";

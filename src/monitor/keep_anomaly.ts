@@ -5,6 +5,7 @@ import { toPlainJsonText } from "../json.ts";
 import type { Statement } from "../store/mod.ts";
 import { type Anomaly, type AnomalyRow, toAnomaly } from "./anomaly.ts";
 import type { MonitorContext } from "./context.ts";
+import { KEPT_MS } from "./limits.ts";
 import { type Finding, keyOf } from "./finding.ts";
 
 // What has turned critical is not told as a warning any more, whichever process noticed that first.
@@ -23,6 +24,9 @@ const COUNT = `UPDATE sessions SET event_count = event_count + 1
 WHERE session_id = (SELECT session_id FROM anomalies WHERE anomaly_id = ?1)`;
 
 const IF_NEW = " WHERE EXISTS (SELECT 1 FROM anomalies WHERE anomaly_id = ?1)";
+
+const TRIM = `DELETE FROM anomalies WHERE detected_at < ?1
+  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = anomalies.anomaly_id AND d.status = 'pending')`;
 
 const READ = `SELECT s.event_count FROM anomalies a LEFT JOIN sessions s ON s.session_id = a.session_id
 WHERE a.anomaly_id = ?1`;
@@ -47,6 +51,7 @@ export async function keepAnomaly(ctx: MonitorContext, finding: Finding): Promis
     { sql: LOG, args: [row.anomalyId, toPlainJsonText(anomaly)] },
     { sql: COUNT, args: id },
     ...deliveries,
+    { sql: TRIM, args: [row.detectedAt - KEPT_MS] },
     { sql: READ, args: id },
   ]);
   const [kept] = results.at(-1)!.rows;

@@ -22,6 +22,9 @@ export const BASELINE_MS = 14 * DAY_MS;
 /** What happened longer ago than this when it is booked is history, not news. */
 export const LATE_MS = DAY_MS;
 
+/** For how long anomalies are kept; what is looked at is never as old. */
+export const KEPT_MS = 90 * DAY_MS;
+
 /** For how long figures are used that were read. */
 export const TTL = { baselineMs: HOUR_MS / 6, hourCallsMs: 15_000 } as const;
 

@@ -1,9 +1,8 @@
+import { checkChannels } from "../../channels/mod.ts";
 import { explainBusyFile, ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
-import { PurserError } from "../../errors.ts";
 import { serve } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
-import { countOf } from "../format_values.ts";
 import { UsageError } from "../usage_error.ts";
 
 /** How long requests and runs get to end after Ctrl-C, before they are cancelled. */
@@ -29,7 +28,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   const database = await Promise.race([ownWhenFree(ctx), stopped.promise]);
   if (!database) return EXIT.interrupted;
   try {
-    await checkChannels(database, config.configPath);
+    await checkChannels(database.core.channels, config.configPath);
     const server = await serve(database.core, database.app, { host: config.host, port: config.port });
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
     await stopped.promise;
@@ -42,27 +41,6 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   } finally {
     await database.close({ graceMs: GRACE_MS });
   }
-}
-
-/**
- * Refuses to serve with channels that can't deliver: nobody may look at this process again before an alert is due.
- * `main.ts` says the same.
- */
-async function checkChannels({ core }: OwnedDatabase, configPath = "the config file"): Promise<void> {
-  const checked = await Promise.all(
-    core.channels.list.map(async ({ name, kind, check }) => ({ name, kind, problem: await check() })),
-  );
-  const wrong = checked.filter(({ problem }) => problem !== undefined);
-  if (wrong.length === 0) return;
-  throw new PurserError(
-    "invalid",
-    [
-      `Cannot start: alerts can't be delivered through ${countOf(wrong.length, "channel")}`,
-      ...wrong.map(({ name, kind, problem }) => `  ${name} (${kind}): ${problem}`),
-      `Correct each in ${configPath} or take it out; purser doctor checks them without serving`,
-    ].join("\n"),
-    { details: { channels: wrong } },
-  );
 }
 
 async function ownWhenFree(

@@ -4,7 +4,7 @@ import { toIso } from "../../clock.ts";
 import { BUILT_IN_PROVIDERS } from "../../config.ts";
 import type { Core } from "../../core.ts";
 import { messageOf, PurserError } from "../../errors.ts";
-import { checkDeliveries, type GivenUp, type WaitingFor } from "../check_deliveries.ts";
+import { checkDeliveries, type GivenUp, type WaitingFor } from "../../alerts/mod.ts";
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../schemas.ts";

@@ -115,6 +115,11 @@ BEGIN
   DELETE FROM deliveries WHERE subject_id = OLD.alert_id;
 END`,
 
+  `CREATE TRIGGER anomalies_forget AFTER DELETE ON anomalies
+BEGIN
+  DELETE FROM deliveries WHERE subject_id = OLD.anomaly_id;
+END`,
+
   // The claim: a rule fires only where its cooldown has passed and it was not told of this window.
   `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts
 WHEN NEW.is_test = 0 AND EXISTS (
