@@ -48,6 +48,11 @@ export interface Core extends RunnerContext, SnapshotContext {
   stop(): void;
   /** Resolves when no run is in progress. With `graceMs`, those that take longer are cancelled. */
   endRuns(options?: { graceMs?: number }): Promise<void>;
+  /**
+   * Ends the monitor and the dispatcher, after the first attempts to deliver, for which it waits a bounded time. What
+   * fires afterwards is the next process's to deliver.
+   */
+  endDeliveries(): Promise<void>;
   /** Ends in order: stops, ends the runs, and closes the database once all they did is written. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -154,6 +159,12 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     });
     const monitor = startMonitor({ ...base, notifyAnomaliesFrom: config.notifyAnomaliesFrom });
     if (store.kind === "remote") keepRecovering(base, stopping.signal);
+    let deliveriesEnded: Promise<void> | undefined;
+    const endDeliveries = () =>
+      deliveriesEnded ??= (async () => {
+        await monitor.stop();
+        await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
+      })();
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {
       ...base,
@@ -165,11 +176,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       stopping: stopping.signal,
       stop: () => stopping.abort(),
       endRuns,
+      endDeliveries,
       async close(options) {
         stopping.abort();
         await endRuns(options);
-        await monitor.stop();
-        await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
+        await endDeliveries();
         await channels.close();
         await store.close();
       },

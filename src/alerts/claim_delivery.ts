@@ -7,8 +7,8 @@ export const DELIVERY_LEASE_MS = 180_000;
 /** Who holds the deliveries of a test: they are attempted once, by whoever tests, and never by a dispatcher. */
 export const TESTER = "test";
 
-/** The time for leases: a shared database's own, so that instances whose clocks differ agree. */
-const LEASE_NOW = "coalesce(?3, CAST(unixepoch('subsec') * 1000 AS INTEGER))";
+/** SQL for the time of leases, of a parameter that is null on a shared database: its own, so that all instances agree. */
+export const LEASE_NOW = (now: string) => `coalesce(${now}, CAST(unixepoch('subsec') * 1000 AS INTEGER))`;
 
 /** How far apart the clocks of instances may be. */
 const MAX_SKEW_MS = 60_000;
@@ -22,11 +22,13 @@ export const isDue = (now: string) =>
 
 // An attempt counts from the claim on: one that ends the process must not be made for ever.
 const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2, leased_by = ?4,
-  lease_until = ${LEASE_NOW} + ${DELIVERY_LEASE_MS}
+  lease_until = ${LEASE_NOW("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
   SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
   WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
-    AND (lease_until IS NULL OR (lease_until <= ${LEASE_NOW} AND leased_by <> '${TESTER}')) AND (attempts = 0 OR NOT ?5)
+    AND (lease_until IS NULL OR (lease_until <= ${
+  LEASE_NOW("?3")
+} AND leased_by <> '${TESTER}')) AND (attempts = 0 OR NOT ?5)
   ORDER BY due_at, delivery_id LIMIT 1
 )
 RETURNING delivery_id, subject_id, attempts`;

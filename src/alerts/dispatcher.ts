@@ -165,8 +165,8 @@ class Lane {
   /** Waits until something is due or somebody wakes this lane. */
   async #rest(): Promise<void> {
     const waiting = (await readWaiting(this.ctx)).find(({ channel }) => channel === this.name);
-    const untilDueMs = waiting ? Math.max(0, waiting.dueAt - this.ctx.clock.now()) : Infinity;
-    const restMs = this.ctx.store.kind === "remote" ? Math.min(POLL_MS, untilDueMs) : untilDueMs;
+    const waitMs = waiting?.waitMs ?? Infinity;
+    const restMs = this.ctx.store.kind === "remote" ? Math.min(POLL_MS, waitMs) : waitMs;
     if (!this.#isWoken && !this.#isEnding) await this.#sleep(restMs);
   }
 
@@ -196,7 +196,8 @@ class Lane {
     const result = await this.#attempt(claimed);
     if (result.ok) return { deliveryId, holder, status: "delivered" };
     const { reason: error } = result;
-    if (this.cut.aborted) {
+    if (this.cut.aborted && attempt === 1) {
+      // It had little time, so the next process tries at once; one that is cut again waits as one that fails does.
       return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() };
     }
     const decision = decideRetry({ attempt, ...result }, (ctx.random ?? Math.random)());

@@ -1,9 +1,15 @@
-import { isDue, TESTER } from "./claim_delivery.ts";
+import { isDue, LEASE_NOW, TESTER } from "./claim_delivery.ts";
 import { type SqlValue, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 
+// Each time is compared with the clock it was told by: instances whose clocks differ would look again and again. What
+// a test holds is never a dispatcher's, whenever its lease has run out.
 const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
-  min(max(CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at END, coalesce(lease_until, 0))) AS due_at
+  min(CASE WHEN leased_by IS '${TESTER}' THEN NULL ELSE
+    max(0, CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at - ?1 END, coalesce(lease_until - ${
+  LEASE_NOW("?2")
+}, 0))
+  END) AS wait_ms
 FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
 
 /** What waits for one channel. */
@@ -13,19 +19,22 @@ export interface Waiting {
   count: number;
   /** Whether some process holds, or has held, one of them. */
   isLeased: boolean;
-  /** When the first of them is due, or free again. */
-  dueAt: number;
+  /** How long until the first of them is due, or free again; undefined where none is a dispatcher's. */
+  waitMs?: number;
 }
 
 /** Reads what waits to be delivered, by channel. */
-export async function readWaiting(ctx: Pick<AlertContext, "store" | "clock">): Promise<Waiting[]> {
-  const result = await ctx.store.read({ sql: READ, args: [ctx.clock.now()] });
-  return toObjects<{ channel: string; waiting: SqlValue; is_leased: SqlValue; due_at: SqlValue }>(result)
+export async function readWaiting(
+  { store, clock }: Pick<AlertContext, "store" | "clock">,
+): Promise<Waiting[]> {
+  const now = clock.now();
+  const result = await store.read({ sql: READ, args: [now, store.kind === "remote" ? null : now] });
+  return toObjects<{ channel: string; waiting: SqlValue; is_leased: SqlValue; wait_ms: SqlValue }>(result)
     .map((row) => ({
       channel: row.channel,
       count: Number(row.waiting),
       isLeased: Number(row.is_leased) !== 0,
-      dueAt: Number(row.due_at),
+      waitMs: row.wait_ms === null ? undefined : Number(row.wait_ms),
     }));
 }
 

@@ -63,6 +63,7 @@ export async function ownDatabase({ say, ...options }: OwnOptions): Promise<Owne
         do {
           await core.endRuns(closing);
           await requests.untilNone(closing.graceMs === undefined ? undefined : core.stopping);
+          await core.endDeliveries(); // a receiver may be slow; nobody else has to wait for it
         } while (core.liveRuns.size > 0);
         await removeOwner(address.path, owner);
         core.stop();
