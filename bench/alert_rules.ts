@@ -19,6 +19,7 @@ async function withRules(count: number, path: string) {
   const store = FileStore.open({ path, durability: "normal" });
   await migrate(store, systemClock);
   const ctx = await createBooking(store, { clock: systemClock });
+  ctx.rules.mayExist = count > 0;
   const rows = Array.from({ length: count }, (_, index) => {
     const rests = index % 10 === 3;
     return ruleRow({

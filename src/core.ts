@@ -5,6 +5,7 @@ import {
   type AlertEvaluator,
   type Dispatcher,
   ensureRules,
+  knowRules,
   readAlertNotification,
   startDispatcher,
 } from "./alerts/mod.ts";
@@ -143,6 +144,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       environment: config.environment,
+      rules: await knowRules(store),
       outboxChannels: channels.list,
       wakeDispatcher: () => dispatcher?.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,

@@ -110,3 +110,27 @@ Deno.test("two channels of one name are refused", async () => {
   const error = await rejection(open([], [recordingChannel("ops"), recordingChannel("ops")]));
   assert.match(error.message, /ops.*another channel has this name/);
 });
+
+Deno.test("the first rule of a database counts from the call that is booked next, also after a restart", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const db = `${directory}/purser.db`;
+  const history = async (purser: Awaited<ReturnType<typeof openPurser>>) =>
+    await (await purser.app.request("/alerts/history")).json();
+  const first = await openPurser({ db, env: {} });
+  await first.runAgent(AGENT, "before there was a rule");
+  const answer = await first.app.request("/alerts/rules", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ...RULE, threshold_type: "per_day_usd", cooldown_seconds: 0 }),
+  });
+  assert.equal(answer.status, 201);
+  assert.deepEqual(await history(first), []);
+  await first.runAgent(AGENT, "after");
+  assert.equal((await history(first)).length, 1);
+  await first.close();
+  const second = await openPurser({ db, env: {} });
+  await second.runAgent(AGENT, "once more");
+  assert.equal((await history(second)).length, 2);
+  await second.close();
+  await Deno.remove(directory, { recursive: true });
+});

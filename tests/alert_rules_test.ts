@@ -154,7 +154,13 @@ const CHANGES: {
 ];
 
 function contextOf(store: Store) {
-  return { store, query: createQuery(store), clock: fixedClock(NOW), ids: countingIds() };
+  return {
+    store,
+    query: createQuery(store),
+    clock: fixedClock(NOW),
+    ids: countingIds(),
+    rules: { mayExist: false },
+  };
 }
 
 async function read(store: Store, sql: string): Promise<Columns[]> {

@@ -11,12 +11,19 @@ export interface OutboxChannel {
   minSeverity: Severity;
 }
 
+/** Whether there may be rules to look at; without any, booking a call doesn't pay for them. */
+export interface KnownRules {
+  mayExist: boolean;
+}
+
 /** What alerts need of the process they run in. */
 export interface AlertContext {
   store: Store;
   query: Query;
   clock: Clock;
   ids: Ids;
+  /** What this process knows of the rules that there are. */
+  rules: KnownRules;
   /** The channels that this process delivers to, and writes outbox rows for. */
   outboxChannels: readonly OutboxChannel[];
   /** Tells the dispatcher that there may be something to deliver. */

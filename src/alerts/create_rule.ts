@@ -12,9 +12,10 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
 
 /** Adds a rule. What was spent before counts, but fires nothing: the next matching cost event does. */
 export async function createRule(
-  ctx: Pick<AlertContext, "store" | "clock" | "ids">,
+  ctx: Pick<AlertContext, "store" | "clock" | "ids" | "rules">,
   input: RuleInput,
 ): Promise<RuleWithValue> {
+  ctx.rules.mayExist = true;
   const now = ctx.clock.now();
   const enabled = input.enabled ?? true;
   const row: RuleRow = {

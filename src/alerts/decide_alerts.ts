@@ -99,9 +99,10 @@ RETURNING alert_id`;
  * the alerts. What firing means (the claim, the rest, the outbox) is the trigger `alerts_fire`. `readFired` understands their results.
  */
 export function decideAlerts(
-  ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">,
+  ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels" | "rules">,
   calls: readonly ModelCall[],
 ): Statement[] {
+  if (!ctx.rules.mayExist) return [];
   const now = ctx.clock.now();
   const windows = touchedWindows(calls, now);
   const touched = encodeWindows(windows);
@@ -119,7 +120,7 @@ export function decideAlerts(
  * may lose: the dispatcher looks into the outbox anyway.
  */
 export function readFired(results: readonly ResultSet[]): string[] {
-  return results.at(-1)!.rows.map(([alertId]) => alertId as string);
+  return (results.at(-1)?.rows ?? []).map(([alertId]) => alertId as string);
 }
 
 function encodeWindows(windows: readonly TouchedWindow[]): string {

@@ -26,9 +26,10 @@ const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
  * @throws {PurserError} `invalid`, naming what is wrong
  */
 export async function ensureRules(
-  ctx: Pick<AlertContext, "store" | "query" | "clock">,
+  ctx: Pick<AlertContext, "store" | "query" | "clock" | "rules">,
   rules: readonly RuleInCode[],
 ): Promise<void> {
+  if (rules.length > 0) ctx.rules.mayExist = true;
   const seen = new Set<string>();
   for (const { rule_id, ...input } of rules) {
     const rule = readRuleInput(input);

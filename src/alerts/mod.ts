@@ -20,6 +20,7 @@ export { type AlertRule, DEFAULT_COOLDOWN_SECONDS, type Repeat, REPEATS, THRESHO
 export { createRule } from "./create_rule.ts";
 export { getRule, type RuleWithValue } from "./get_rule.ts";
 export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
+export { knowRules } from "./know_rules.ts";
 export { listRules } from "./list_rules.ts";
 export { removeRule } from "./remove_rule.ts";
 export { readRuleInput, RuleChanges, RuleInput } from "./rule_input.ts";

@@ -31,6 +31,7 @@ async function open(sends: Record<string, Send>) {
     query: createQuery(store),
     clock,
     ids: countingIds(),
+    rules: { mayExist: false },
     environment: "test",
     stopping: new AbortController().signal,
     channels: {

@@ -59,6 +59,7 @@ export async function createBooking(
     gate,
     prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
+    rules: { mayExist: true },
     outboxChannels: [{ name: "log", kind: "log", minSeverity: "info" }],
     wakeDispatcher() {},
     published,
