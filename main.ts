@@ -3,7 +3,8 @@ import { ownDatabase } from "./src/client/mod.ts";
 import { loadConfig, readEnvironment } from "./src/config.ts";
 import { messageOf, PurserError } from "./src/errors.ts";
 import { isLoopback, loopbackGuard, problemResponse, toProblem } from "./src/http/mod.ts";
-import { createJsonLog } from "./src/log.ts";
+import { createJsonLog, neverThrowing } from "./src/log.ts";
+import { surviveFaults } from "./src/survive_faults.ts";
 
 /** The server entry for `deno serve main.ts`; settings come from the environment and the config file. */
 
@@ -12,7 +13,10 @@ const GRACE_MS = 30_000;
 
 const env = readEnvironment();
 const config = await loadConfig({ env, defaults: { logLevel: "info" } });
-const log = createJsonLog({ level: config.logLevel, write: (line) => console.error(line) });
+const log = neverThrowing(
+  createJsonLog({ level: config.logLevel, write: (line) => console.error(line) }),
+);
+surviveFaults((message) => log.error(message));
 // As its owner, so that commands beside this server find their way to a local file.
 const { core, app, close } = await ownDatabase({ config, env, log, say: (line) => log.info(line) });
 

@@ -23,7 +23,7 @@ import {
 import { messageOf, PurserError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { readRunCost } from "./ledger/mod.ts";
-import { type Log, silentLog } from "./log.ts";
+import { type Log, neverThrowing, silentLog } from "./log.ts";
 import { createLatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
@@ -96,7 +96,8 @@ export interface CoreOptions {
  * @throws {StoreBusyError} another process owns the database file
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
-  const { config, clock = systemClock, log = silentLog, env = {} } = options;
+  const { config, clock = systemClock, env = {} } = options;
+  const log = neverThrowing(options.log ?? silentLog);
   if (config.environment.length > MAX_ENVIRONMENT_NAME) {
     throw new PurserError(
       "invalid",

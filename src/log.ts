@@ -30,5 +30,17 @@ export function createJsonLog(options: {
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
+/** The same log, which never throws: who has something to tell must not fail because nobody can hear it. */
+export function neverThrowing(log: Log): Log {
+  const line = (level: keyof Log) => (message: string, fields?: LogFields) => {
+    try {
+      log[level](message, fields);
+    } catch {
+      // Where would one say so?
+    }
+  };
+  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
 /** A log that keeps nothing: the default inside a library and in tests. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

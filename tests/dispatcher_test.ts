@@ -366,3 +366,99 @@ Deno.test("a channel whose settings are wrong uses up no attempt, and delivers o
   await purser.core.close();
   await Deno.remove(directory, { recursive: true });
 });
+
+/** Opens a database again whose deliveries to `ops` a process held that was killed, so many attempts ago. */
+async function openAfterKill(attempts: number, ops: RecordingChannel) {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const config = { dbUrl: `${directory}/purser.db` };
+  const first = await open([recordingChannel("ops", { answers: [passing] })], { config });
+  for (const text of ["one", "two"]) await first.run({}, text);
+  await until(async () => (await outbox(first, "ops")).every(({ lastError }) => lastError !== null));
+  await first.core.store.write([{
+    sql:
+      `UPDATE deliveries SET lease_until = ?, leased_by = 'the dead', due_at = 0, attempts = ?, status = 'pending'
+      WHERE channel = 'ops'`,
+    args: [first.clock.now() + 100_000, attempts],
+  }]);
+  await first.core.close();
+  const second = await open([ops], { config });
+  return {
+    second,
+    async [Symbol.asyncDispose]() {
+      await second.core.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+Deno.test("what ended with its process twice waits, one after the other, so that the rest gets its turn", async () => {
+  const ops = recordingChannel("ops");
+  await using opened = await openAfterKill(2, ops);
+  const { second } = opened;
+  await until(async () => (await outbox(second, "ops")).every(({ leaseUntil }) => leaseUntil === null));
+  assert.deepEqual((await outbox(second, "ops")).map(({ dueAt }) => dueAt - second.clock.now()), [
+    32_000,
+    34_000,
+  ]);
+  assert.equal(ops.sent.length, 0);
+  await until(() => {
+    second.clock.advance(1_000);
+    return ops.sent.length === 2;
+  });
+});
+
+Deno.test("what ended with its process in every attempt is given up", async () => {
+  const ops = recordingChannel("ops");
+  await using opened = await openAfterKill(8, ops);
+  await until(async () => (await outbox(opened.second, "ops")).every(({ status }) => status === "failed"));
+  assert.equal(
+    (await outbox(opened.second, "ops"))[0]!.lastError,
+    "its process ended in each of the last attempts",
+  );
+  assert.equal(ops.sent.length, 0);
+});
+
+Deno.test("a short command takes up what was attempted before, also where it ends at once", async () => {
+  const ops = recordingChannel("ops");
+  await using opened = await openAfterKill(1, ops);
+  await opened.second.core.close();
+  assert.ok(ops.sent.length >= 1);
+});
+
+Deno.test("a log that nobody can write to stops neither runs nor deliveries", async () => {
+  const ops = recordingChannel("ops", { answers: [permanent] });
+  const fail = () => {
+    throw new Error("the pipe is broken");
+  };
+  await using purser = await open([ops], { log: { debug: fail, info: fail, warn: fail, error: fail } });
+  await purser.run({}, "one");
+  await purser.run({}, "two");
+  await until(async () =>
+    (await outbox(purser, "ops")).filter(({ status }) => status === "failed").length === 2
+  );
+  await until(async () =>
+    (await outbox(purser, "log")).filter(({ status }) => status !== "pending").length === 2
+  );
+});
+
+Deno.test("a backlog is kept whole until it is delivered, and the newest 500 of it after that", async () => {
+  const ops = recordingChannel("ops");
+  await using purser = await open([ops], { rules: [] });
+  const { store, query, clock } = purser.core;
+  const put = (count: number) =>
+    store.write([{
+      sql: `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
+          value_nano_usd, triggered_at, is_test, channels)
+        SELECT 'alert_' || j.key, 'rule_x', 'x', 'per_run_usd', 1, 'warning', 1, ?1, 0, '[["ops","custom",0]]'
+        FROM json_each(?2) j`,
+      args: [clock.now(), JSON.stringify(Array(count).fill(0))],
+    }]);
+  const kept = async () => (await query.select().from(tables.alerts)).length;
+  await put(1_200);
+  assert.equal(await kept(), 1_200);
+  purser.core.wakeDispatcher([]);
+  await ops.until(1_200);
+  await until(async () => (await outbox(purser, "ops")).every(({ status }) => status === "delivered"));
+  assert.equal(await kept(), 500);
+  assert.equal((await outbox(purser, "ops")).length, 500);
+});

@@ -1,4 +1,4 @@
-import { inArray } from "drizzle-orm";
+import { inArray, sql } from "drizzle-orm";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../log.ts";
 import { messageOf } from "../errors.ts";
@@ -22,7 +22,8 @@ async function publishAlerts(
 ): Promise<void> {
   try {
     const rows = await ctx.query.select().from(tables.alerts)
-      .where(inArray(tables.alerts.alertId, [...alertIds])).orderBy(tables.alerts.position);
+      .where(inArray(tables.alerts.alertId, sql`(SELECT value FROM json_each(${JSON.stringify(alertIds)}))`))
+      .orderBy(tables.alerts.position);
     for (const record of rows.map(toAlertRecord)) {
       ctx.bus.publish({
         type: "alert.triggered",

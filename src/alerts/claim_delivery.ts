@@ -1,5 +1,6 @@
 import { type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
+import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
 /** How long a process may be at one delivery before any other takes it for dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
@@ -20,7 +21,7 @@ const MAX_SKEW_MS = 60_000;
 export const isDue = (now: string) =>
   `(due_at <= ${now} OR coalesce(attempted_at, created_at) > ${now} + ${MAX_SKEW_MS})`;
 
-// An attempt counts from the claim on: one that ends the process must not be made for ever.
+// An attempt counts from the claim on: one that ends the process is not made for ever.
 const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2, leased_by = ?4,
   lease_until = ${LEASE_NOW("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
@@ -29,6 +30,7 @@ WHERE delivery_id = (
     AND (lease_until IS NULL OR (lease_until <= ${
   LEASE_NOW("?3")
 } AND leased_by <> '${TESTER}')) AND (attempts = 0 OR NOT ?5)
+    AND attempts < ${MAX_ATTEMPTS}
   ORDER BY due_at, delivery_id LIMIT 1
 )
 RETURNING delivery_id, subject_id, attempts`;
@@ -37,9 +39,10 @@ const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5,
   lease_until = NULL, leased_by = NULL
 WHERE delivery_id = ?1 AND leased_by = ?2`;
 
-// 500 records are kept, and those of which something is still to be delivered.
+// An alert that is too old for the history goes with the last of its deliveries.
 const TRIM = `DELETE FROM alerts
-WHERE position <= (SELECT position FROM alerts ORDER BY position DESC LIMIT 1 OFFSET 500)
+WHERE alert_id = (SELECT subject_id FROM deliveries WHERE delivery_id = ?1)
+  AND position <= (SELECT max(position) FROM alerts) - 500
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending')`;
 
 /** A delivery that this process holds. */
@@ -81,7 +84,7 @@ export async function stepDeliveries(
   const holder = ctx.ids.next("req");
   const statements: Statement[] = [];
   if (settle) statements.push(settleStatement(settle, now));
-  if (settle && settle.status !== "pending") statements.push({ sql: TRIM });
+  if (settle && settle.status !== "pending") statements.push({ sql: TRIM, args: [settle.deliveryId] });
   if (claim !== "none") {
     const leaseNow = ctx.store.kind === "remote" ? null : now;
     statements.push({ sql: CLAIM, args: [channel, now, leaseNow, holder, claim === "any" ? 0 : 1] });

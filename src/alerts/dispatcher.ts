@@ -8,7 +8,7 @@ import {
   stepDeliveries,
 } from "./claim_delivery.ts";
 import type { AlertContext } from "./context.ts";
-import { freeLeases, readWaiting } from "./read_waiting.ts";
+import { endDeliveries, freeLeases, readWaiting } from "./read_waiting.ts";
 import { decideRetry } from "./retry_policy.ts";
 
 /** On a shared database others may leave deliveries behind, so it is looked at this often. */
@@ -65,7 +65,7 @@ export function startDispatcher(ctx: DispatchContext): Dispatcher {
 async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<void> {
   try {
     const waiting = await readWaiting(ctx);
-    if (waiting.some(({ isLeased }) => isLeased)) await freeLeases(ctx);
+    if (ctx.store.kind !== "remote" && waiting.some(({ isLeased }) => isLeased)) await freeLeases(ctx);
     const orphans = waiting.filter(({ channel }) => ctx.channels.get(channel) === undefined);
     if (orphans.length > 0) {
       ctx.log.warn("Notifications wait for channels that the config doesn't name", {
@@ -85,6 +85,7 @@ class Lane {
   #isWoken = false;
   #isReady = false;
   #isEnding = false;
+  #hasLooked = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -124,6 +125,7 @@ class Lane {
         if (!await this.#makeReady()) continue;
         this.#isWoken = false;
         const claimed = await stepDeliveries(this.ctx, { channel: this.name, settle, claim: this.#wanted() });
+        this.#hasLooked = true;
         settle = claimed && await this.#deliver(claimed);
         if (claimed) this.#isWoken = true;
       } catch (error) {
@@ -159,12 +161,14 @@ class Lane {
 
   #wanted(): DeliveryStep["claim"] {
     if (this.#isOver()) return "none";
-    return this.#isEnding ? "first_attempts" : "any";
+    // What was attempted before gets one look in any case, or where commands are short nobody would take it up again.
+    return this.#isEnding && this.#hasLooked ? "first_attempts" : "any";
   }
 
   /** Waits until something is due or somebody wakes this lane. */
   async #rest(): Promise<void> {
     const waiting = (await readWaiting(this.ctx)).find(({ channel }) => channel === this.name);
+    if (waiting?.hasEnded) await endDeliveries(this.ctx);
     const waitMs = waiting?.waitMs ?? Infinity;
     const restMs = this.ctx.store.kind === "remote" ? Math.min(POLL_MS, waitMs) : waitMs;
     if (!this.#isWoken && !this.#isEnding) await this.#sleep(restMs);

@@ -1,11 +1,21 @@
 import { isDue, LEASE_NOW, TESTER } from "./claim_delivery.ts";
 import { type SqlValue, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
+import { MAX_ATTEMPTS, RETRY_WAITS_MS } from "./retry_policy.ts";
+
+/**
+ * SQL for whether nobody will attempt a delivery any more although it is pending: a test's, or one that was attempted as
+ * often as it may be, whose process did not live to tell.
+ */
+const hasEnded = (now: string) =>
+  `(leased_by IS NOT NULL AND (leased_by = '${TESTER}' OR attempts >= ${MAX_ATTEMPTS})
+    AND lease_until <= ${LEASE_NOW(now)})`;
 
 // Each time is compared with the clock it was told by: instances whose clocks differ would look again and again. What
 // a test holds is never a dispatcher's, whenever its lease has run out.
 const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
-  min(CASE WHEN leased_by IS '${TESTER}' THEN NULL ELSE
+  max(${hasEnded("?2")}) AS has_ended,
+  min(CASE WHEN leased_by IS '${TESTER}' OR ${hasEnded("?2")} THEN NULL ELSE
     max(0, CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at - ?1 END, coalesce(lease_until - ${
   LEASE_NOW("?2")
 }, 0))
@@ -19,6 +29,8 @@ export interface Waiting {
   count: number;
   /** Whether some process holds, or has held, one of them. */
   isLeased: boolean;
+  /** Whether there are some that nobody will attempt any more: see `endDeliveries`. */
+  hasEnded: boolean;
   /** How long until the first of them is due, or free again; undefined where none is a dispatcher's. */
   waitMs?: number;
 }
@@ -29,30 +41,45 @@ export async function readWaiting(
 ): Promise<Waiting[]> {
   const now = clock.now();
   const result = await store.read({ sql: READ, args: [now, store.kind === "remote" ? null : now] });
-  return toObjects<{ channel: string; waiting: SqlValue; is_leased: SqlValue; wait_ms: SqlValue }>(result)
+  return toObjects<
+    { channel: string; waiting: SqlValue; is_leased: SqlValue; has_ended: SqlValue; wait_ms: SqlValue }
+  >(result)
     .map((row) => ({
       channel: row.channel,
       count: Number(row.waiting),
       isLeased: Number(row.is_leased) !== 0,
+      hasEnded: Number(row.has_ended) !== 0,
       waitMs: row.wait_ms === null ? undefined : Number(row.wait_ms),
     }));
 }
 
-/** Nobody waits for the result of a test whose process has ended. */
-const END_TESTS = `UPDATE deliveries SET status = 'failed', last_error = 'the test ended with its process',
-  settled_at = ?1, lease_until = NULL, leased_by = NULL
-WHERE status = 'pending' AND leased_by = '${TESTER}'
-  AND (?2 OR lease_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER))`;
+const END = `UPDATE deliveries SET status = 'failed', settled_at = ?1, lease_until = NULL, leased_by = NULL,
+  last_error = CASE leased_by WHEN '${TESTER}' THEN 'the test ended with its process'
+    ELSE 'its process ended in each of the last attempts' END
+WHERE status = 'pending' AND ${hasEnded("?2")}`;
 
-const FREE = `UPDATE deliveries SET lease_until = NULL, leased_by = NULL
-WHERE status = 'pending' AND lease_until IS NOT NULL`;
+/** Gives up what nobody will attempt any more. */
+export async function endDeliveries({ store, clock }: Pick<AlertContext, "store" | "clock">): Promise<void> {
+  const now = clock.now();
+  await store.write([{ sql: END, args: [now, store.kind === "remote" ? null : now] }]);
+}
 
-/**
- * Frees what processes held that have ended. Only the owner of a file knows that there is no other; on a shared
- * database deliveries are free again once their lease has run out, and just tests are ended.
- */
-export async function freeLeases(ctx: Pick<AlertContext, "store" | "clock">): Promise<void> {
-  const isOwner = ctx.store.kind !== "remote";
-  const endTests = { sql: END_TESTS, args: [ctx.clock.now(), isOwner ? 1 : 0] };
-  await ctx.store.write(isOwner ? [endTests, { sql: FREE }] : [endTests]);
+// The first time at once. What ended with its process again may be what ends it: then each waits, and one after the
+// other, so that the rest gets its turn.
+const FREE =
+  `UPDATE deliveries SET lease_until = NULL, leased_by = NULL, due_at = max(deliveries.due_at, f.due_at)
+FROM (
+  SELECT delivery_id, CASE WHEN attempts < 2 THEN 0 ELSE
+    ?1 + 2000 * row_number() OVER (ORDER BY delivery_id) + CASE attempts ${
+    RETRY_WAITS_MS.map((waitMs, index) => `WHEN ${index + 1} THEN ${waitMs}`).join(" ")
+  } ELSE 0 END END AS due_at
+  FROM deliveries WHERE status = 'pending' AND lease_until IS NOT NULL
+) f WHERE deliveries.delivery_id = f.delivery_id`;
+
+const EXPIRE = "UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND lease_until IS NOT NULL";
+
+/** Frees what processes held that have ended. For the start of a file's owner, who knows that there is no other. */
+export async function freeLeases({ store, clock }: Pick<AlertContext, "store" | "clock">): Promise<void> {
+  const now = clock.now();
+  await store.write([{ sql: EXPIRE }, { sql: END, args: [now, now] }, { sql: FREE, args: [now] }]);
 }

@@ -9,6 +9,9 @@ export const RETRY_WAITS_MS = [
   10 * 3_600_000,
 ] as const;
 
+/** How often a delivery is attempted at most. */
+export const MAX_ATTEMPTS = RETRY_WAITS_MS.length + 1;
+
 /** A receiver may ask for more patience, but not for more than this. */
 export const LONGEST_WAIT_MS = 24 * 3_600_000;
 

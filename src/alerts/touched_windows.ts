@@ -25,7 +25,7 @@ const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const s
 
 /**
  * The present windows that hold these calls. A call that is ahead of this process's clock is looked at as of its
- * own time; one that came late touches only a window of time that is still the present one.
+ * own time, and for the hour as of the latest in its commit; one that came late touches only a window of time that is still the present one.
  */
 export function touchedWindows(calls: readonly ModelCall[], now: number): TouchedWindow[] {
   const touched = new Map<string, TouchedWindow>();
@@ -37,12 +37,13 @@ export function touchedWindows(calls: readonly ModelCall[], now: number): Touche
       touched.set(key, { ...window, scope, addedNanoUsd, call });
     }
   };
+  const latest = calls.reduce((time, { at }) => Math.max(time, at), now);
   for (const call of calls) {
     const { runId, sessionId, at } = call;
     if (runId !== null) touch(call, placeOf("per_run_usd", runId));
     if (sessionId !== null) touch(call, placeOf("per_session_usd", sessionId));
     for (const type of TIME_WINDOWS) {
-      const { from, to } = windowAt(type, Math.max(now, at));
+      const { from, to } = windowAt(type, at <= now ? now : type === "per_hour_usd" ? latest : at);
       if (at < from) continue;
       const claim = type === "per_hour_usd" ? null : `${type}:${from}`;
       touch(call, { type, id: null, from, to, claim });

@@ -115,6 +115,13 @@ BEGIN
   DELETE FROM deliveries WHERE subject_id = OLD.alert_id;
 END`,
 
+  // The newest 500 are kept, and older ones of which something is still to be delivered: those go when that is settled.
+  // Positions have no gaps among the newest, so the one that is too old is known by its number.
+  `CREATE TRIGGER alerts_trim AFTER INSERT ON alerts
+BEGIN
+  DELETE FROM alerts WHERE position = NEW.position - 500
+    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending');
+END`,
   `CREATE TRIGGER anomalies_forget AFTER DELETE ON anomalies
 BEGIN
   DELETE FROM deliveries WHERE subject_id = OLD.anomaly_id;

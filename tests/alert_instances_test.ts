@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import type { RuleInCode } from "../src/alerts/mod.ts";
+import type { ReportedCall } from "../src/booking/reported_call.ts";
+import { usageOf } from "../src/pricing/mod.ts";
+import type { Store } from "../src/store/mod.ts";
+import {
+  lookInto,
+  readAlerts,
+  readLedger,
+  readOutbox,
+  readRules,
+  replay,
+  startWorker,
+  until,
+  type Worker,
+} from "./faults/alert_workers.ts";
+import { seededRandom } from "./harness/random.ts";
+import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./harness/webhook_receiver.ts";
+
+/** Real processes that book into one database, each with a dispatcher of its own. */
+
+const RUNS = 1_000;
+const CALLS_PER_RUN = 3;
+/** Every so many runs one is booked by several processes at once, a call each. */
+const SHARED_EVERY = 4;
+const AGENTS = 10;
+/** How many alerts the history keeps. */
+const KEPT = 500;
+/** On a machine that has other things to do. */
+const PATIENCE_MS = 120_000;
+
+const LINE_USD = 0.000_001;
+/** Three of these are over the line in any case, which is crossed with the first call, the second or the third. */
+const [LEAST_NANO_USD, MOST_NANO_USD] = [340, 1_100];
+
+const PER_RUN: RuleInCode = {
+  rule_id: "rule_per_run",
+  name: "Each run once",
+  threshold_type: "per_run_usd",
+  threshold_usd: LINE_USD,
+  severity: "warning",
+  cooldown_seconds: 0,
+  repeat: "once_per_window",
+};
+/** One for each agent, over its line from the first calls on, and then resting. */
+const RESTING = Array.from({ length: AGENTS }, (_, index): RuleInCode => ({
+  rule_id: `rule_resting_${index}`,
+  name: `Spending of ${agentOf(index)}`,
+  threshold_type: "per_month_usd",
+  threshold_usd: 0.000_000_001,
+  severity: "critical",
+  cooldown_seconds: 31_536_000,
+  agent_id: agentOf(index),
+}));
+const ALERTS = RUNS + AGENTS;
+
+Deno.test({
+  name: `four processes on one sqld: ${RUNS} crossings are ${RUNS} alerts, and a webhook each`,
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    await using receiver = startWebhookReceiver();
+    await using team = startTeam(4);
+    await checkCrossings(team, { db: sqld.url, receiver, canLookBeside: true });
+  },
+});
+
+Deno.test(`the owner of a file: ${RUNS} crossings are ${RUNS} alerts, and a webhook each`, async () => {
+  const folder = await Deno.makeTempDir({ prefix: "purser_alerts_" });
+  try {
+    await using receiver = startWebhookReceiver();
+    await using team = startTeam(1);
+    await checkCrossings(team, { db: `${folder}/books.db`, receiver, canLookBeside: false });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+interface Team extends AsyncDisposable {
+  workers: readonly Worker[];
+}
+
+function startTeam(size: number): Team {
+  const workers = Array.from({ length: size }, startWorker);
+  return {
+    workers,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+/** Nothing is delivered while the calls are booked, so that the whole outbox can be counted before it is trimmed. */
+async function checkCrossings(
+  { workers }: Team,
+  { db, receiver, canLookBeside }: { db: string; receiver: WebhookReceiver; canLookBeside: boolean },
+): Promise<void> {
+  const size = workers.length;
+  const ordered = async (order: (index: number) => Parameters<Worker["order"]>[0]) => {
+    const areDone = await Promise.all(workers.map((worker, index) => worker.order(order(index))));
+    assert.ok(areDone.every(Boolean), "every worker does what it is told");
+  };
+  const { answer, letGo } = holdingAnswer();
+  receiver.answer = answer;
+  const rules = [PER_RUN, ...RESTING];
+  await ordered((index) => ({ open: { db, url: receiver.url, name: `worker-${index}`, rules } }));
+  const startedAt = performance.now();
+  await ordered((index) => ({ report: callsOf(index, size) }));
+  const bookedAt = performance.now();
+  await receiver.untilReceived(size);
+
+  if (canLookBeside) {
+    await using store = await lookInto(db);
+    await checkAlerts(store);
+    const outbox = await readOutbox(store);
+    assert.equal(outbox.length, ALERTS);
+    assert.ok(outbox.every(({ status }) => status === "pending"), "nothing was delivered yet");
+    assert.equal(outbox.filter(({ isLeased }) => isLeased).length, size, "each process is at one of them");
+    assert.equal(new Set(outbox.map(({ alert }) => alert)).size, ALERTS);
+    assert.equal(receiver.received.length, size, "and waits for its answer");
+    const ids = outbox.map(({ id }) => id).sort();
+    letGo();
+    await receiver.untilReceived(ALERTS, { timeoutMs: PATIENCE_MS });
+    await until("all is delivered", async () => await countPending(store) === 0);
+    assert.deepEqual(receiver.received.map(({ webhookId }) => webhookId).sort(), ids);
+  } else {
+    letGo();
+    await receiver.untilReceived(ALERTS, { timeoutMs: PATIENCE_MS });
+  }
+  const deliveredAt = performance.now();
+  await ordered(() => ({ close: true }));
+  const { received } = receiver;
+  assert.equal(received.length, ALERTS, "nothing is sent twice");
+  assert.equal(new Set(received.map(({ webhookId }) => webhookId)).size, ALERTS);
+  assert.equal(new Set(received.map(({ body }) => JSON.parse(body).data.alert_id)).size, ALERTS);
+  const senders = Map.groupBy(received, ({ headers }) => headers.get("x-worker"));
+  assert.equal(senders.size, size, "every process delivers");
+  const told = workers.flatMap(({ said }) => said.flatMap(({ alert }) => alert ?? []));
+  assert.equal(told.length, ALERTS, "each is told of once on a bus");
+  assert.equal(new Set(told).size, ALERTS);
+
+  await using store = await lookInto(db);
+  assert.equal((await readAlerts(store)).length, KEPT, "only then the history is trimmed");
+  for (const channel of ["log", "ops"]) {
+    const kept = await readOutbox(store, channel);
+    assert.equal(kept.length, KEPT);
+    assert.ok(kept.every(({ status, attempts }) => status === "delivered" && attempts === 1));
+  }
+  const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(1);
+  const shares = [...senders.values()].map((webhooks) => webhooks.length).join(" + ");
+  console.log(
+    `      ${RUNS * CALLS_PER_RUN} calls in ${seconds(startedAt, bookedAt)} s, ${shares} webhooks in ${
+      seconds(bookedAt, deliveredAt)
+    } s`,
+  );
+}
+
+/** The alerts are those that the pure model finds in the ledger. */
+async function checkAlerts(store: Store): Promise<void> {
+  const ledger = await readLedger(store);
+  assert.equal(ledger.length, RUNS * CALLS_PER_RUN);
+  const alerts = await readAlerts(store);
+  assert.equal(new Set(alerts.map(({ alertId }) => alertId)).size, alerts.length);
+  const byRule = Map.groupBy(alerts, ({ ruleId }) => ruleId);
+  for (const { rule_id } of RESTING) assert.equal(byRule.get(rule_id!)?.length, 1, `${rule_id} fires once`);
+
+  const perRun = byRule.get(PER_RUN.rule_id!) ?? [];
+  assert.equal(perRun.length, RUNS);
+  const found = new Map(perRun.map(({ runId, value }) => [runId, value]));
+  assert.equal(found.size, RUNS, "each run fires once");
+  const rules = (await readRules(store)).filter(({ ruleId }) => ruleId === PER_RUN.rule_id);
+  // Without a cooldown no run has to do with another, and a run has few calls: the model looks at all of them.
+  for (const [runId, calls] of Map.groupBy(ledger, (call) => call.runId)) {
+    assert.deepEqual(replay(rules, calls).map(({ value }) => value), [found.get(runId)]);
+  }
+}
+
+async function countPending(store: Store): Promise<number> {
+  const { rows } = await store.read({ sql: "SELECT count(*) FROM deliveries WHERE status = 'pending'" });
+  return Number(rows[0]![0]);
+}
+
+/** What one of the processes books, run by run in the same order as the others. */
+function callsOf(index: number, size: number): ReportedCall[] {
+  const random = seededRandom(2026);
+  const at = Date.now();
+  const calls: ReportedCall[] = [];
+  for (let run = 0; run < RUNS; run++) {
+    for (let step = 1; step <= CALLS_PER_RUN; step++) {
+      const nanoUsd = LEAST_NANO_USD + Math.floor(random() * (MOST_NANO_USD - LEAST_NANO_USD));
+      const whose = run % SHARED_EVERY === 0 ? run / SHARED_EVERY + step : run;
+      if (whose % size !== index) continue;
+      calls.push({
+        callId: `call_${run}_${step}`,
+        at,
+        agentId: agentOf(run),
+        sessionId: null,
+        runId: `run_${run}`,
+        step,
+        tools: [],
+        provider: "elsewhere",
+        model: "model",
+        usage: usageOf({ inputTokens: 10, outputTokens: 2 }),
+        costUsd: nanoUsd / 1e9,
+        durationMs: null,
+      });
+    }
+  }
+  return calls;
+}
+
+function agentOf(index: number): string {
+  return `agent-${index % AGENTS}`;
+}

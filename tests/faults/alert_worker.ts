@@ -1,0 +1,170 @@
+/**
+ * A process that books calls and delivers the alerts they fire, as it is ordered to: one order in JSON on each line of
+ * standard input. It prints a line when an order is done, and one for each call and alert that it tells on its bus,
+ * which is what makes them acknowledged outside this process.
+ */
+import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
+import {
+  createAlertEvaluator,
+  createDispatcher,
+  readWaiting,
+  type RuleInCode,
+} from "../../src/alerts/mod.ts";
+import { bookReportedCalls } from "../../src/booking/mod.ts";
+import type { ReportedCall } from "../../src/booking/reported_call.ts";
+import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Core, openCore } from "../../src/core.ts";
+import { runAgent } from "../../src/runner/mod.ts";
+import { TextLineStream } from "../harness/text_lines.ts";
+
+/** The name of the channel; `log` is there as well. */
+export const CHANNEL = "ops";
+/** How long one attempt may take; no other sleep is as long, so that an attempt is known by it. */
+export const ATTEMPT_MS = 59_876;
+
+/** Where a worker ends itself with SIGKILL: after a commit, before a send, or between an answer and its commit. */
+export type Moment = "booked" | "claimed" | "answered";
+
+/** What a worker is told to do. */
+export type Order =
+  /** Opens the database; its webhooks carry `name`. */
+  | { open: { db: string; url: string; name: string; rules?: RuleInCode[] } }
+  /** Runs agents, some at a time; ends itself at a moment when that comes for the `turn`th time from now. */
+  | { run: { first: number; count: number; kill?: { moment: Moment; turn: number } } }
+  /** Books calls that others have made, each in a request of its own, many at a time. */
+  | { report: ReportedCall[] }
+  /** Waits until nothing is left to be delivered. */
+  | { drain: true }
+  | { close: true };
+
+/** A line of a worker. */
+export interface Line {
+  /** The order of this number, from 1, was carried out. */
+  done?: number;
+  call?: string;
+  alert?: string;
+  /** It is about to end itself. */
+  dies?: Moment;
+}
+
+/** What these tests open a database with. */
+export const configOf = (dbUrl: string) => ({
+  dbUrl,
+  durability: "full" as const,
+  environment: "test",
+  remoteTimeoutMs: 10_000,
+  maxBodyBytes: 1_000_000,
+});
+
+const RUNS_AT_ONCE = 3;
+const REPORTS_AT_ONCE = 32;
+const LOOK_EVERY_MS = 10;
+const PATIENCE_MS = 20_000;
+
+if (import.meta.main) await work();
+
+async function work(): Promise<void> {
+  const encoder = new TextEncoder();
+  const print = (line: Line) => void Deno.stdout.writeSync(encoder.encode(JSON.stringify(line) + "\n"));
+  let kill: { moment: Moment; turn: number } | undefined;
+  const reach = (moment: Moment) => {
+    if (kill?.moment !== moment || --kill.turn > 0) return;
+    print({ dies: moment });
+    Deno.kill(Deno.pid, "SIGKILL");
+  };
+  let core: Core | undefined;
+  let done = 0;
+  const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+  for await (const line of lines) {
+    const order = JSON.parse(line) as Order;
+    if ("open" in order) {
+      core = await open(order.open, reach);
+      core.bus.subscribe(({ type, payload }) => {
+        if (type === "cost.recorded") {
+          print({ call: payload.call_id as string });
+          reach("booked");
+        }
+        if (type === "alert.triggered") print({ alert: payload.alert_id as string });
+      });
+    }
+    if ("run" in order) {
+      const { first, count } = order.run;
+      kill = order.run.kill;
+      await inParallel(numbers(first, count), RUNS_AT_ONCE, (number) => run(core!, number));
+    }
+    if ("report" in order) {
+      await inParallel(order.report, REPORTS_AT_ONCE, async (call) => {
+        await bookReportedCalls(core!, [call]);
+      });
+    }
+    if ("drain" in order) {
+      const deadline = performance.now() + PATIENCE_MS;
+      while ((await readWaiting(core!)).length > 0) {
+        if (performance.now() > deadline) throw new Error("Cannot drain the outbox: something stays there");
+        await systemClock.sleep(LOOK_EVERY_MS);
+      }
+    }
+    if ("close" in order) await core!.close();
+    print({ done: ++done });
+    if ("close" in order) return;
+  }
+}
+
+async function open(
+  { db, url, name, rules = [] }: Extract<Order, { open: unknown }>["open"],
+  reach: (moment: Moment) => void,
+): Promise<Core> {
+  const settings = { url, headers: { "x-worker": name } };
+  return await openCore({
+    config: {
+      ...configOf(db),
+      channels: [{ kind: "webhook", name: CHANNEL, minSeverity: "info", timeoutMs: ATTEMPT_MS, settings }],
+      allowPrivateNetworks: ["127.0.0.0/8"],
+    },
+    alerts: createAlertEvaluator({ rules, dispatcher: createDispatcher([]) }),
+    clock: clockWithMoments(reach),
+  });
+}
+
+/** A clock that notices an attempt by the sleep that bounds it: it begins before the send and ends after the answer. */
+function clockWithMoments(reach: (moment: Moment) => void): Clock {
+  return {
+    ...systemClock,
+    sleep(delayMs, signal) {
+      if (delayMs === ATTEMPT_MS) {
+        reach("claimed");
+        signal?.addEventListener("abort", () => reach("answered"), { once: true });
+      }
+      return systemClock.sleep(delayMs, signal);
+    },
+  };
+}
+
+/** One run: of one call or two, short or long, so that it stays below a line, or crosses it with either. */
+async function run(core: Core, number: number): Promise<void> {
+  await runAgent(core, {
+    agent: {
+      ...AGENT_DEFAULTS,
+      agentId: `agent-${number % 3}`,
+      model: "demo:echo",
+      tools: number % 2 === 0 ? ["calculator"] : [],
+    },
+    input: `What is ${number} * 23? ${"Tell me. ".repeat(number % 5 * 10)}`,
+  });
+}
+
+function numbers(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => first + index);
+}
+
+async function inParallel<T>(
+  items: readonly T[],
+  atOnce: number,
+  task: (item: T) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < items.length) await task(items[next++]!);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/_decision_model.ts";
+import type { RuleRow } from "../../src/alerts/rule.ts";
+import { systemClock } from "../../src/clock.ts";
+import { parseDatabaseUrl } from "../../src/config.ts";
+import { createIds } from "../../src/ids.ts";
+import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
+import { createQuery, openStore, type Store, tables, toObjects } from "../../src/store/mod.ts";
+import { TextLineStream } from "../harness/text_lines.ts";
+import { CHANNEL, configOf, type Line, type Order } from "./alert_worker.ts";
+
+const WORKER = fileURLToPath(new URL("alert_worker.ts", import.meta.url));
+const PATIENCE_MS = 60_000;
+const LOOK_EVERY_MS = 10;
+
+/** A worker in a process of its own. It is killed when it is disposed of. */
+export interface Worker extends AsyncDisposable {
+  /** What it has said so far. */
+  readonly said: readonly Line[];
+  /** Gives it an order; resolves when that was carried out, or with false when it ended before. */
+  order(order: Order): Promise<boolean>;
+  kill(): void;
+  /** Resolves when it has ended and all that it said was heard: whether it ended by itself. */
+  readonly ended: Promise<boolean>;
+}
+
+/** Starts a worker, which loads its modules and waits for orders. */
+export function startWorker(): Worker {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", WORKER],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const said: Line[] = [];
+  const waiting: ((isDone: boolean) => void)[] = [];
+  const orders = child.stdin.getWriter();
+  const heard = (async () => {
+    const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+    for await (const text of lines) {
+      const line = JSON.parse(text) as Line;
+      said.push(line);
+      if (line.done) waiting[line.done - 1]!(true);
+    }
+  })();
+  const ended = Promise.all([child.status, heard]).then(async ([{ success }]) => {
+    for (const resolve of waiting) resolve(false);
+    await orders.abort().catch(() => {});
+    return success;
+  });
+  const kill = () => {
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // it has ended already
+    }
+  };
+  return {
+    said,
+    ended,
+    kill,
+    order(order) {
+      const isDone = new Promise<boolean>((resolve) => waiting.push(resolve));
+      orders.write(new TextEncoder().encode(JSON.stringify(order) + "\n")).catch(() => {});
+      return isDone;
+    },
+    async [Symbol.asyncDispose]() {
+      kill();
+      await ended;
+    },
+  };
+}
+
+/** Waits until a condition holds, looking again and again. */
+export async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!await condition()) {
+    assert.ok(performance.now() < deadline, `${what}, within ${PATIENCE_MS / 1000} s`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+/** Looks into a database beside its workers, or after them where it is a file; delivers nothing. */
+export async function lookInto(db: string): Promise<Store & AsyncDisposable> {
+  const { dbUrl, ...config } = configOf(db);
+  const location = parseDatabaseUrl(dbUrl);
+  const store = await openStore({ ...config, location, clock: systemClock, ids: createIds(systemClock) });
+  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
+}
+
+/** A row of the outbox. */
+export interface Delivery {
+  id: string;
+  alert: string;
+  status: "pending" | "delivered" | "failed";
+  attempts: number;
+  error: string | null;
+  isLeased: boolean;
+}
+
+/** All deliveries of the webhook channel, or of another one. */
+export async function readOutbox(store: Store, channel = CHANNEL): Promise<Delivery[]> {
+  const rows = await createQuery(store).select().from(tables.deliveries);
+  return rows.filter((row) => row.channel === channel).map((row) => ({
+    id: row.deliveryId,
+    alert: row.subjectId,
+    status: row.status,
+    attempts: row.attempts,
+    error: row.lastError,
+    isLeased: row.leaseUntil !== null,
+  }));
+}
+
+/** What fired, oldest first. */
+export async function readAlerts(store: Store): Promise<(ModelAlert & { alertId: string })[]> {
+  const { alerts } = tables;
+  const rows = await createQuery(store).select().from(alerts).orderBy(alerts.position);
+  return rows.map(({ alertId, ruleId, valueNanoUsd, runId, sessionId }) => ({
+    alertId,
+    ruleId,
+    value: valueNanoUsd,
+    runId,
+    sessionId,
+  }));
+}
+
+/** The ledger in the order in which it was booked. */
+export async function readLedger(store: Store): Promise<ModelCall[]> {
+  const rows = await createQuery(store).select().from(tables.calls);
+  const byId = new Map(rows.map((row) => [row.callId, toModelCall(row)]));
+  const order = toObjects<{ call_id: string }>(
+    await store.read({
+      sql: "SELECT call_id FROM events WHERE type = 'cost.recorded' ORDER BY event_id",
+    }),
+  );
+  assert.equal(order.length, byId.size, "each call is booked once, and the log tells of it once");
+  return order.map(({ call_id }) => byId.get(call_id)!);
+}
+
+/** What the pure model makes of these calls, each in a commit of its own at the time at which it happened. */
+export function replay(rules: readonly RuleRow[], calls: readonly ModelCall[]): ModelAlert[] {
+  const states = rules.map((rule): RuleState => ({
+    rule,
+    firedAt: null,
+    claims: new Set(),
+    isOver: false,
+  }));
+  const booked: ModelCall[] = [];
+  return calls.flatMap((call) => bookInModel(states, booked, [call], call.at));
+}
+
+/** The rules as the database has them. */
+export async function readRules(store: Store): Promise<RuleRow[]> {
+  return await createQuery(store).select().from(tables.alertRules);
+}

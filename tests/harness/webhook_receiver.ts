@@ -1,0 +1,77 @@
+/** A webhook as it came in. */
+export interface ReceivedWebhook {
+  webhookId: string;
+  headers: Headers;
+  body: string;
+}
+
+/** Takes a webhook, or does what else a test wants: the status to answer with, or a promise of it. */
+export type Answer = (webhook: ReceivedWebhook) => number | Promise<number>;
+
+/** A real HTTP server on 127.0.0.1 that keeps every webhook it is sent, whatever it answers. */
+export interface WebhookReceiver extends AsyncDisposable {
+  readonly url: string;
+  readonly received: readonly ReceivedWebhook[];
+  /** What it does with the next request; takes it by default. */
+  answer: Answer;
+  /** Resolves once it was sent that many in all; rejects when that takes longer than `timeoutMs`. */
+  untilReceived(count: number, options?: { timeoutMs?: number }): Promise<void>;
+  /** Lets nobody listen at the address: connections are refused. */
+  refuse(): Promise<void>;
+  /** Listens again, at the same address. */
+  listen(): void;
+}
+
+/** Keeps everybody waiting until somebody lets go; then all is taken. */
+export function holdingAnswer(): { answer: Answer; letGo: () => void } {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  return { answer: () => promise, letGo: () => resolve(204) };
+}
+
+/** Starts a receiver on a free port. */
+export function startWebhookReceiver(answer: Answer = () => 204): WebhookReceiver {
+  const received: ReceivedWebhook[] = [];
+  const waiting = new Set<{ count: number; resolve: () => void }>();
+  const ending = Promise.withResolvers<number>();
+
+  async function handle(request: Request): Promise<Response> {
+    const { headers } = request;
+    const webhook = { webhookId: headers.get("webhook-id") ?? "", headers, body: await request.text() };
+    received.push(webhook);
+    for (const { count, resolve } of waiting) if (received.length >= count) resolve();
+    // At its end the receiver waits for nobody.
+    return new Response(null, { status: await Promise.race([receiver.answer(webhook), ending.promise]) });
+  }
+  const open = (port: number) => Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, handle);
+
+  let server = open(0);
+  const { port } = server.addr;
+  const receiver: WebhookReceiver = {
+    url: `http://127.0.0.1:${port}/hook`,
+    received,
+    answer,
+    async untilReceived(count, { timeoutMs = 30_000 } = {}) {
+      if (received.length >= count) return;
+      const arrival = Promise.withResolvers<void>();
+      const entry = { count, resolve: arrival.resolve };
+      const timer = setTimeout(
+        () => arrival.reject(new Error(`${received.length} of ${count} webhooks within ${timeoutMs} ms`)),
+        timeoutMs,
+      );
+      waiting.add(entry);
+      try {
+        await arrival.promise;
+      } finally {
+        waiting.delete(entry);
+        clearTimeout(timer);
+      }
+    },
+    refuse: () => server.shutdown(),
+    listen: () => void (server = open(port)),
+    async [Symbol.asyncDispose]() {
+      ending.resolve(503);
+      await server.shutdown();
+    },
+  };
+  return receiver;
+}
