@@ -3,14 +3,16 @@ import type { ChannelConfig } from "../config.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Severity } from "../severity.ts";
-import type { Channel, ChannelContext, Delivery, SendResult } from "./channel.ts";
+import type { ChannelContext, Delivery, SendResult } from "./channel.ts";
 import type { PostJson } from "./guarded_http.ts";
 import type { LoadPlugin } from "./load_plugin.ts";
 import type { Notification } from "./notification.ts";
+import { createOpener, type OpenChannel } from "./open_once.ts";
 import type { ResolveHost } from "./resolve_host.ts";
 import { presentResult, runAttempt } from "./run_attempt.ts";
 import { createScrubbedLog } from "./scrubbed_log.ts";
 import type { Scrub } from "./scrub_secrets.ts";
+import { settleWithin } from "./settle_within.ts";
 
 /** A channel of the registry. It opens on first use. */
 export interface ConfiguredChannel {
@@ -18,9 +20,12 @@ export interface ConfiguredChannel {
   readonly kind: string;
   readonly minSeverity: Severity;
   readonly timeoutMs: number;
-  /** Undefined when its plugin loads and its settings are right, else what is wrong, for people. Sends nothing. */
-  check(): Promise<string | undefined>;
-  /** Its settings with every secret replaced by `***`. */
+  /**
+   * Undefined when its plugin loads and its settings are right, else what is wrong, for people. Sends nothing, and
+   * takes at most `timeoutMs`, or until the signal aborts.
+   */
+  check(signal?: AbortSignal): Promise<string | undefined>;
+  /** Its settings with every secret replaced by `***`. Takes at most `timeoutMs`. */
   describe(): Promise<Record<string, unknown>>;
   /**
    * Makes one attempt. It takes at most `timeoutMs`, or until the delivery's signal aborts, and never rejects;
@@ -41,15 +46,10 @@ export interface ChannelDeps {
   resolveHost: ResolveHost;
 }
 
-/** A channel that is open, with what takes its secrets out of a text. */
-interface OpenChannel {
-  channel: Channel;
-  scrub: Scrub;
-}
-
 /** Makes a channel of the config. Nothing is loaded before it is used. */
 export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps): ConfiguredChannel {
   const { name, kind, minSeverity, timeoutMs } = config;
+  const { clock, log } = deps;
 
   /** Loads the plugin and reads the settings anew: a file that was missing may be there by now. */
   async function prepare() {
@@ -62,10 +62,10 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
     const { plugin, settings, scrub } = await prepare();
     const context: ChannelContext = {
       name,
-      log: createScrubbedLog(deps.log, { channel: name, kind }, scrub),
+      log: createScrubbedLog(log, { channel: name, kind }, scrub),
       postJson: deps.postJson,
       resolveHost: deps.resolveHost,
-      now: () => deps.clock.now(),
+      now: () => clock.now(),
     };
     try {
       return { channel: await plugin.open(settings, context), scrub };
@@ -79,15 +79,24 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
     kind,
     minSeverity,
     timeoutMs,
-    check: () => prepare().then(() => undefined, messageOf),
+    check: (signal) =>
+      settleWithin(prepare().then(() => undefined, messageOf), {
+        clock,
+        timeoutMs,
+        signal,
+        late: () => signal?.aborted ? "it was stopped before it was ready" : notReady(timeoutMs),
+      }),
     async describe() {
       const { hideSecrets } = await import("./secret_settings.ts");
-      const plugin = await deps.loadPlugin(kind).catch(() => undefined);
+      const loaded = deps.loadPlugin(kind).catch(() => undefined);
+      const plugin = await settleWithin(loaded, { clock, timeoutMs, late: () => undefined });
       return hideSecrets(config.settings, plugin?.settings);
     },
-    ...createSender({ name, timeoutMs, open, clock: deps.clock, log: deps.log }),
+    ...createSender({ name, timeoutMs, open, clock, log }),
   };
 }
+
+const notReady = (timeoutMs: number) => `it is not ready after ${timeoutMs / 1000} s`;
 
 /** What `attempt` and `close` of any channel do: open once, bound the time, let no secret out. */
 export function createSender(input: {
@@ -98,45 +107,31 @@ export function createSender(input: {
   log: Log;
 }): Pick<ConfiguredChannel, "attempt" | "close"> {
   const { name, timeoutMs, clock } = input;
-  let opened: Promise<OpenChannel> | undefined;
+  const opener = createOpener(input);
   let isClosed = false;
-
-  /** Opens on first use, and again after a failure to open, which may have been mended. */
-  function openOnce(): Promise<OpenChannel> {
-    return opened ??= input.open().catch((error) => {
-      opened = undefined;
-      throw new Error(`Cannot open the channel ${name}: ${messageOf(error)}`, { cause: error });
-    });
-  }
-
   return {
     async attempt(notification, delivery) {
       if (isClosed) return { ok: false, retry: true, reason: `Cannot send through ${name}: it is closed` };
-      let scrub: Scrub = (text) => text;
+      let open: OpenChannel | undefined;
       const result = await runAttempt({
         clock,
         timeoutMs,
         signal: delivery.signal,
+        late: () =>
+          open
+            ? `no answer within ${timeoutMs / 1000} s`
+            : `Cannot open the channel ${name}: ${notReady(timeoutMs)}`,
         async send(signal) {
-          const open = await openOnce();
-          scrub = open.scrub;
-          return await open.channel.send(notification, { ...delivery, signal });
+          open = await opener.open(signal);
+          // A copy, since the others are told of the same: what one plugin changes must not be what they send.
+          return await open.channel.send(structuredClone(notification), { ...delivery, signal });
         },
       });
-      return presentResult(result, scrub);
+      return presentResult(result, open?.scrub ?? ((text) => text));
     },
     async close() {
       isClosed = true;
-      const open = await opened?.catch(() => undefined);
-      if (open?.channel.close === undefined) return;
-      const warn = (reason: string) =>
-        input.log.warn(`Cannot close the channel ${name}: ${open.scrub(reason)}`, { channel: name });
-      const over = new AbortController();
-      const late = clock.sleep(timeoutMs, over.signal)
-        .then(() => over.signal.aborted || warn(`it takes longer than ${timeoutMs / 1000} s`));
-      const closed = async () => await open.channel.close!();
-      await Promise.race([closed().catch((error) => warn(messageOf(error))), late]);
-      over.abort();
+      await opener.close();
     },
   };
 }

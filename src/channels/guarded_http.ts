@@ -33,6 +33,12 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_ADDRESSES = 4;
 
 /**
+ * No proxy, whatever the environment names (NODE_USE_ENV_PROXY): it would see the whole address, which is secret, and
+ * look the name up itself, so that the connection might go where it must not. Deno's types don't know `proxyEnv`.
+ */
+const DIRECT = { keepAlive: false, proxyEnv: {} };
+
+/**
  * Makes the HTTP client for addresses that people configure. The name is looked up once, every address is
  * checked, and the connection goes to a checked one, so that no name can turn to a private address in between.
  * It has no time limit but the request's signal, which bounds all of it: lookup, connection, answer.
@@ -61,7 +67,22 @@ export function createGuardedPost(
   };
 }
 
-function postTo(address: string, url: URL, request: PostRequest, ca?: string): Promise<PostAnswer> {
+async function postTo(address: string, url: URL, request: PostRequest, ca?: string): Promise<PostAnswer> {
+  const agent = new (url.protocol === "https:" ? https : http).Agent(DIRECT);
+  try {
+    return await postThrough(agent, address, url, request, ca);
+  } finally {
+    agent.destroy();
+  }
+}
+
+function postThrough(
+  agent: http.Agent,
+  address: string,
+  url: URL,
+  request: PostRequest,
+  ca?: string,
+): Promise<PostAnswer> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const body = new TextEncoder().encode(request.body);
   return new Promise((resolve, reject) => {
@@ -70,7 +91,7 @@ function postTo(address: string, url: URL, request: PostRequest, ca?: string): P
       host,
       port: url.port || (url.protocol === "https:" ? 443 : 80),
       path: url.pathname + url.search,
-      agent: false,
+      agent,
       signal: request.signal,
       // A certificate has the name without the dot at its end.
       servername: isIP(host) ? undefined : host.replace(/\.$/, ""),

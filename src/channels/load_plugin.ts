@@ -1,7 +1,9 @@
-import { messageOf, PurserError } from "../errors.ts";
+import type { Clock } from "../clock.ts";
 import { nearestName } from "../config.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import { CHANNEL_CONTRACT, type ChannelModule, type ChannelPlugin } from "./channel.ts";
 import { createChannelKit } from "./channel_kit.ts";
+import { settleWithin } from "./settle_within.ts";
 
 /** The kinds that are built in, each with how its module is imported. */
 export type BuiltInChannels = Readonly<Record<string, () => Promise<{ default: ChannelModule }>>>;
@@ -9,29 +11,65 @@ export type BuiltInChannels = Readonly<Record<string, () => Promise<{ default: C
 /** Finds the plugin of a kind. */
 export type LoadPlugin = (kind: string) => Promise<ChannelPlugin>;
 
+/** How long the plugins that are there wait for modules that are not: whether one of those defines their kind too. */
+const PATIENCE_MS = 1_000;
+
 /**
  * Makes what loads plugins: built-in ones by their kind, others from TypeScript modules on disk, also beside a
  * compiled binary. No module is loaded before a channel needs it. What it makes throws `invalid` for a kind
- * that nobody has, with what was wrong with the modules that could not be loaded.
+ * that nobody has, with what was wrong with the modules that could not be loaded. A kind takes as long as its module
+ * does, which may be forever; other kinds have to wait no longer than a second for it.
  */
-export function createLoadPlugin(builtIn: BuiltInChannels, paths: readonly string[]): LoadPlugin {
-  let fromDisk: Promise<PromiseSettledResult<ChannelPlugin>[]> | undefined;
+export function createLoadPlugin(
+  builtIn: BuiltInChannels,
+  paths: readonly string[],
+  clock: Clock,
+): LoadPlugin {
+  const known = new Map<string, ChannelPlugin>();
+  let current: Loading | undefined;
   return async (kind) => {
     if (Object.hasOwn(builtIn, kind)) return await makePlugin((await builtIn[kind]!()).default, kind);
-    fromDisk ??= Promise.allSettled(paths.map((path) => loadModule(path, builtIn)));
-    const settled = await fromDisk;
-    const plugins = settled.flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
-    const found = plugins.filter((plugin) => plugin.kind === kind);
-    if (found.length === 1) return found[0]!;
-    // A fault may be mended by the time of the next attempt.
-    fromDisk = undefined;
+    const loaded = known.get(kind);
+    if (loaded) return loaded;
+    const loading = current ??= startLoading(paths.map((path) => () => loadModule(path, builtIn)), clock);
+    await loading.most;
+    const find = () => loading.plugins.filter((plugin) => plugin.kind === kind);
+    if (find().length !== 1) {
+      // A fault may be mended, and what hangs may not hang again, by the time of the next attempt.
+      if (current === loading) current = undefined;
+      await loading.all;
+    }
+    const found = find();
     if (found.length > 1) throw refuse(`Cannot use the channel kind ${kind}: several plugins define it`);
-    const faults = settled.flatMap((one) => one.status === "rejected" ? [messageOf(one.reason)] : []);
-    const known = [...Object.keys(builtIn), ...plugins.map((plugin) => plugin.kind)];
-    const near = nearestName(kind, known);
-    const hint = near ? `; did you mean ${near}?` : ` (known are ${known.sort().join(", ")})`;
-    throw refuse([`There is no channel kind ${kind}${hint}`, ...faults].join("; "));
+    if (found.length === 1) {
+      known.set(kind, found[0]!);
+      return found[0]!;
+    }
+    const names = [...Object.keys(builtIn), ...loading.plugins.map((plugin) => plugin.kind)];
+    const near = nearestName(kind, names);
+    const hint = near ? `; did you mean ${near}?` : ` (known are ${names.sort().join(", ")})`;
+    throw refuse([`There is no channel kind ${kind}${hint}`, ...loading.faults].join("; "));
   };
+}
+
+/** Modules that are being loaded. */
+interface Loading {
+  /** What has been loaded by now. */
+  plugins: ChannelPlugin[];
+  faults: string[];
+  /** Resolves when all are, or those that aren't have taken too long. */
+  most: Promise<void>;
+  all: Promise<void>;
+}
+
+function startLoading(loads: readonly (() => Promise<ChannelPlugin>)[], clock: Clock): Loading {
+  const plugins: ChannelPlugin[] = [];
+  const faults: string[] = [];
+  const settled = loads.map((load) =>
+    load().then((plugin) => void plugins.push(plugin), (error) => void faults.push(messageOf(error)))
+  );
+  const all = Promise.all(settled).then(() => {});
+  return { plugins, faults, all, most: settleWithin(all, { clock, timeoutMs: PATIENCE_MS, late: () => {} }) };
 }
 
 /** Loads the plugin of one module by absolute path. Throws `invalid`, naming the file and what is wrong. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fixedClock } from "../clock.ts";
 import { createLoadPlugin, makePlugin } from "./load_plugin.ts";
 import type { ChannelModule } from "./channel.ts";
 
@@ -14,7 +15,7 @@ async function load(kind: string, modules: Record<string, string>): Promise<unkn
     for (const [name, text] of Object.entries(modules)) {
       if (text !== "") await Deno.writeTextFile(`${directory}/${name}`, text);
     }
-    return await createLoadPlugin(builtIn, paths)(kind);
+    return await createLoadPlugin(builtIn, paths, fixedClock(0))(kind);
   } catch (error) {
     const { message, code } = error as { message: string; code?: string };
     return [code, message.replaceAll(`${directory}/`, "")];

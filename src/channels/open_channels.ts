@@ -73,7 +73,7 @@ export function createChannels(options: ChannelsOptions): Channels {
   const deps: ChannelDeps = {
     log,
     clock,
-    loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? []),
+    loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock),
     readTextFile: options.readTextFile ?? ((path) => Deno.readTextFile(path)),
     postJson: async (request) => await (await guard()).postJson(request),
     resolveHost: async (hostname, signal) => await (await guard()).resolveHost(hostname, signal),

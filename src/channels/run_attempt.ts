@@ -14,6 +14,8 @@ export interface AttemptInput {
   timeoutMs: number;
   /** Ends the attempt earlier. */
   signal: AbortSignal;
+  /** The reason when the time is over. */
+  late: () => string;
   send: (signal: AbortSignal) => Promise<SendResult> | SendResult;
 }
 
@@ -21,13 +23,14 @@ export interface AttemptInput {
  * Runs an attempt and says what became of it; never rejects. It is over when `send` is, the time is, or the
  * signal says so, whichever comes first, and also where `send` heeds no signal.
  */
-export async function runAttempt({ clock, timeoutMs, signal, send }: AttemptInput): Promise<SendResult> {
+export async function runAttempt(input: AttemptInput): Promise<SendResult> {
+  const { clock, timeoutMs, signal, late, send } = input;
   const own = new AbortController();
   const over = new AbortController();
   const timeout = clock.sleep(timeoutMs, over.signal).then((): SendResult => ({
     ok: false,
     retry: true,
-    reason: `no answer within ${timeoutMs / 1000} s`,
+    reason: late(),
   }));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<SendResult>();
   const onAbort = () => stop({ ok: false, retry: true, reason: "stopped before there was an answer" });
