@@ -4,7 +4,7 @@
  */
 import { createBooking } from "../tests/harness/booking.ts";
 import { modelCall } from "../tests/harness/model_calls.ts";
-import { ruleRow } from "../tests/harness/alerts.ts";
+import { insertRules, ruleRow } from "../tests/harness/alerts.ts";
 import { THRESHOLD_TYPES } from "../src/alerts/mod.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { systemClock } from "../src/clock.ts";
@@ -34,28 +34,7 @@ async function withRules(count: number, path: string) {
     });
   });
   for (let start = 0; start < rows.length; start += 1_000) {
-    await store.write(
-      rows.slice(start, start + 1_000).map((rule) => ({
-        sql:
-          `INSERT INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity, cooldown_ms, repeat,
-        scope, enabled, created_at, updated_at, is_armed, cooldown_from, rests_until)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?)`,
-        args: [
-          rule.ruleId,
-          rule.name,
-          rule.thresholdType,
-          rule.thresholdNanoUsd,
-          rule.severity,
-          rule.cooldownMs,
-          rule.repeat,
-          rule.scope,
-          rule.enabled ? 1 : 0,
-          rule.isArmed ? 1 : 0,
-          rule.cooldownFrom,
-          rule.restsUntil,
-        ],
-      })),
-    );
+    await insertRules(store, rows.slice(start, start + 1_000));
   }
   let calls = 0;
   return () =>

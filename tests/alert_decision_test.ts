@@ -8,7 +8,7 @@ import { bookLooseCalls } from "../src/booking/mod.ts";
 import { fixedClock } from "../src/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
-import { type Alerts, insertRule, ruleRow } from "./harness/alerts.ts";
+import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
@@ -74,7 +74,7 @@ for (const { name, ignore, create } of databaseKinds()) {
             claims: new Set(),
             isOver: false,
           }));
-          for (const { rule } of states) await insertRule(ctx.store, rule as Alerts["rule"]);
+          await insertRules(ctx.store, states.map(({ rule }) => rule as Alerts["rule"]));
           const booked: ModelCall[] = [];
           let count = 0;
           for (const { advanceMs, toggles, calls } of steps) {

@@ -4,7 +4,7 @@ import type { RuleRow } from "../src/alerts/rule.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/clock.ts";
 import { tables } from "../src/store/mod.ts";
-import { insertRule, ruleRow } from "./harness/alerts.ts";
+import { insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
@@ -62,9 +62,10 @@ function test(
         await using database = await create();
         const clock = fixedClock(start);
         const ctx = await createBooking(await database.open({ clock }), { clock });
-        for (const [index, rule] of rules.entries()) {
-          await insertRule(ctx.store, ruleRow({ ruleId: `rule_${index}`, cooldownMs: 0, ...rule }));
-        }
+        await insertRules(
+          ctx.store,
+          rules.map((rule, index) => ruleRow({ ruleId: `rule_${index}`, cooldownMs: 0, ...rule })),
+        );
         await run(new Times(ctx, clock));
       },
     });

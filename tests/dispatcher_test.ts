@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../src/alerts/mod.ts";
 import { RETRY_WAITS_MS } from "../src/alerts/retry_policy.ts";
 import { tables } from "../src/store/mod.ts";
+import { logLines, openWithChannels as open, outbox, RULE, statusOf, until } from "./harness/deliveries.ts";
 import {
   hang,
   passing,
@@ -10,44 +10,6 @@ import {
   type RecordingChannel,
   recordingChannel,
 } from "./harness/recording_channel.ts";
-import { openTestPurser, type TestOptions, type TestPurser } from "./harness/test_purser.ts";
-
-/** Fires for every run: a demo run costs more than that. */
-const RULE: RuleInCode = {
-  name: "Every run",
-  threshold_type: "per_run_usd",
-  threshold_usd: 0.000_000_001,
-  severity: "warning",
-  cooldown_seconds: 0,
-  repeat: "once_per_window",
-};
-
-function open(
-  channels: RecordingChannel[],
-  { rules = [RULE], ...options }: TestOptions & { rules?: RuleInCode[] } = {},
-): Promise<TestPurser> {
-  const dispatcher = createDispatcher(channels);
-  return openTestPurser({ alerts: createAlertEvaluator({ rules, dispatcher }), ...options });
-}
-
-/** Waits until a condition holds, turn by turn: what is awaited needs no time, only turns. */
-async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turn = 0; turn < 5_000; turn++) {
-    if (await condition()) return;
-    await setImmediate();
-  }
-  assert.fail("it did not come to pass");
-}
-
-/** The rows of the outbox for one channel, oldest first. */
-async function outbox({ core }: TestPurser, channel: string) {
-  const rows = await core.query.select().from(tables.deliveries).orderBy(tables.deliveries.deliveryId);
-  return rows.filter((row) => row.channel === channel);
-}
-
-const statusOf = async (purser: TestPurser, channel: string) => (await outbox(purser, channel))[0]?.status;
-
-const logLines = ({ logs }: TestPurser) => logs.filter(({ fields }) => fields.channel === "log");
 
 Deno.test("an alert goes to every channel once, and the history tells what became of it", async () => {
   const [ops, mail] = [recordingChannel("ops"), recordingChannel("mail", { answers: [permanent] })];
@@ -221,71 +183,6 @@ Deno.test("one channel has one notification in flight at a time, in the order in
   assert.deepEqual(ops.sent.map(({ notification }) => notification.data.run_id), runs);
 });
 
-Deno.test("a process that ends makes the first attempts, for five seconds at most, and leaves the rest", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
-  const config = { dbUrl: `${directory}/purser.db` };
-  const [fine, slow] = [
-    recordingChannel("fine"),
-    recordingChannel("slow", { answers: [hang], timeoutMs: 60_000 }),
-  ];
-  const first = await open([fine, slow], { config });
-  await first.run({}, "hello");
-  let isClosed = false;
-  first.core.close().then(() => isClosed = true);
-  await slow.until(1);
-  await fine.until(1);
-  await setImmediate();
-  first.clock.advance(4_999);
-  await setImmediate();
-  assert.equal(isClosed, false, "it waits");
-  await until(() => {
-    first.clock.advance(1);
-    return isClosed;
-  });
-
-  const next = recordingChannel("slow");
-  const second = await open([recordingChannel("fine"), next], { config });
-  second.clock.advance(6_000);
-  await next.until(1);
-  assert.equal(next.sent[0]!.delivery.attempt, 2);
-  assert.equal(next.sent[0]!.delivery.deliveryId, slow.sent[0]!.delivery.deliveryId);
-  await until(async () => await statusOf(second, "slow") === "delivered");
-  await second.core.close();
-  await Deno.remove(directory, { recursive: true });
-});
-
-Deno.test("what a dead process held is taken up at once by the next owner of the file", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
-  const config = { dbUrl: `${directory}/purser.db` };
-  const first = await open([recordingChannel("ops", { answers: [passing] })], { config });
-  await first.run({}, "hello");
-  await until(async () => (await outbox(first, "ops"))[0]!.lastError !== null);
-  await first.core.store.write([{
-    sql: "UPDATE deliveries SET lease_until = ?, leased_by = 'the dead', due_at = 0 WHERE channel = 'ops'",
-    args: [first.clock.now() + 100_000],
-  }]);
-  await first.core.close();
-  const ops = recordingChannel("ops");
-  const second = await open([ops], { config });
-  await ops.until(1);
-  await second.core.close();
-  await Deno.remove(directory, { recursive: true });
-});
-
-Deno.test("notifications for channels that no config names any more wait, and a warning says so", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
-  const config = { dbUrl: `${directory}/purser.db` };
-  const first = await open([recordingChannel("gone", { answers: [passing] })], { config });
-  await first.run({}, "hello");
-  await until(async () => (await outbox(first, "gone"))[0]!.lastError !== null);
-  await first.core.close();
-  const second = await open([], { config });
-  await until(() => second.logs.some(({ message }) => message.startsWith("Notifications wait for channels")));
-  assert.equal(await statusOf(second, "gone"), "pending");
-  await second.core.close();
-  await Deno.remove(directory, { recursive: true });
-});
-
 Deno.test("the history keeps the newest 500 alerts, and older ones that are still to be delivered", async () => {
   const ops = recordingChannel("ops", { answers: [passing, { ok: true }] });
   await using purser = await open([ops]);
@@ -319,24 +216,6 @@ Deno.test("a clock that was a month ahead makes no delivery wait for a month", a
   assert.deepEqual(ops.sent.map(({ delivery }) => delivery.attempt).sort(), [1, 1, 2]);
 });
 
-Deno.test("a test that its process did not live to end is not made again", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
-  const config = { dbUrl: `${directory}/purser.db` };
-  const first = await open([], { config });
-  const { body: [rule] } = await first.api("GET", "/alerts/rules");
-  await first.api("POST", `/alerts/rules/${rule.rule_id}/test`);
-  await first.core.store.write([{
-    sql: "UPDATE deliveries SET status = 'pending', leased_by = 'test', lease_until = 1, settled_at = NULL",
-  }]);
-  await first.core.close();
-  const second = await open([], { config });
-  await until(async () => await statusOf(second, "log") === "failed");
-  assert.equal((await outbox(second, "log"))[0]!.lastError, "the test ended with its process");
-  assert.equal(logLines(second).length, 0);
-  await second.core.close();
-  await Deno.remove(directory, { recursive: true });
-});
-
 Deno.test("a channel whose settings are wrong uses up no attempt, and delivers once they are right", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const secret = `${directory}/url`;
@@ -365,64 +244,6 @@ Deno.test("a channel whose settings are wrong uses up no attempt, and delivers o
   await server.shutdown();
   await purser.core.close();
   await Deno.remove(directory, { recursive: true });
-});
-
-/** Opens a database again whose deliveries to `ops` a process held that was killed, so many attempts ago. */
-async function openAfterKill(attempts: number, ops: RecordingChannel) {
-  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
-  const config = { dbUrl: `${directory}/purser.db` };
-  const first = await open([recordingChannel("ops", { answers: [passing] })], { config });
-  for (const text of ["one", "two"]) await first.run({}, text);
-  await until(async () => (await outbox(first, "ops")).every(({ lastError }) => lastError !== null));
-  await first.core.store.write([{
-    sql:
-      `UPDATE deliveries SET lease_until = ?, leased_by = 'the dead', due_at = 0, attempts = ?, status = 'pending'
-      WHERE channel = 'ops'`,
-    args: [first.clock.now() + 100_000, attempts],
-  }]);
-  await first.core.close();
-  const second = await open([ops], { config });
-  return {
-    second,
-    async [Symbol.asyncDispose]() {
-      await second.core.close();
-      await Deno.remove(directory, { recursive: true });
-    },
-  };
-}
-
-Deno.test("what ended with its process twice waits, one after the other, so that the rest gets its turn", async () => {
-  const ops = recordingChannel("ops");
-  await using opened = await openAfterKill(2, ops);
-  const { second } = opened;
-  await until(async () => (await outbox(second, "ops")).every(({ leaseUntil }) => leaseUntil === null));
-  assert.deepEqual((await outbox(second, "ops")).map(({ dueAt }) => dueAt - second.clock.now()), [
-    32_000,
-    34_000,
-  ]);
-  assert.equal(ops.sent.length, 0);
-  await until(() => {
-    second.clock.advance(1_000);
-    return ops.sent.length === 2;
-  });
-});
-
-Deno.test("what ended with its process in every attempt is given up", async () => {
-  const ops = recordingChannel("ops");
-  await using opened = await openAfterKill(8, ops);
-  await until(async () => (await outbox(opened.second, "ops")).every(({ status }) => status === "failed"));
-  assert.equal(
-    (await outbox(opened.second, "ops"))[0]!.lastError,
-    "its process ended in each of the last attempts",
-  );
-  assert.equal(ops.sent.length, 0);
-});
-
-Deno.test("a short command takes up what was attempted before, also where it ends at once", async () => {
-  const ops = recordingChannel("ops");
-  await using opened = await openAfterKill(1, ops);
-  await opened.second.core.close();
-  assert.ok(ops.sent.length >= 1);
 });
 
 Deno.test("a log that nobody can write to stops neither runs nor deliveries", async () => {

@@ -1,5 +1,5 @@
 import type { RuleRow } from "../../src/alerts/rule.ts";
-import type { Store } from "../../src/store/mod.ts";
+import type { SqlValue, Store } from "../../src/store/mod.ts";
 
 /** What tests of alerts pass around. */
 export interface Alerts {
@@ -31,25 +31,28 @@ export function ruleRow(given: Partial<RuleRow> = {}): RuleRow {
   };
 }
 
-/** Puts a rule into a database as it is. */
-export async function insertRule(store: Store, rule: RuleRow): Promise<void> {
-  await store.write([{
-    sql:
-      `INSERT INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity, cooldown_ms, repeat,
-      scope, enabled, created_at, updated_at, is_armed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    args: [
-      rule.ruleId,
-      rule.name,
-      rule.thresholdType,
-      rule.thresholdNanoUsd,
-      rule.severity,
-      rule.cooldownMs,
-      rule.repeat,
-      rule.scope,
-      rule.enabled ? 1 : 0,
-      rule.createdAt,
-      rule.updatedAt,
-      rule.isArmed ? 1 : 0,
-    ],
-  }]);
+const COLUMNS: Record<string, (rule: RuleRow) => SqlValue> = {
+  rule_id: (rule) => rule.ruleId,
+  name: (rule) => rule.name,
+  threshold_type: (rule) => rule.thresholdType,
+  threshold_nano_usd: (rule) => rule.thresholdNanoUsd,
+  severity: (rule) => rule.severity,
+  cooldown_ms: (rule) => rule.cooldownMs,
+  repeat: (rule) => rule.repeat,
+  scope: (rule) => rule.scope,
+  enabled: (rule) => Number(rule.enabled),
+  created_at: (rule) => rule.createdAt,
+  updated_at: (rule) => rule.updatedAt,
+  is_armed: (rule) => Number(rule.isArmed),
+  cooldown_from: (rule) => rule.cooldownFrom,
+  rests_until: (rule) => rule.restsUntil,
+};
+
+const INSERT = `INSERT INTO alert_rules (${Object.keys(COLUMNS).join(", ")})
+VALUES (${Object.keys(COLUMNS).fill("?").join(", ")})`;
+
+/** Puts rules into a database as they are. */
+export async function insertRules(store: Store, rules: readonly RuleRow[]): Promise<void> {
+  const valuesOf = (rule: RuleRow) => Object.values(COLUMNS).map((read) => read(rule));
+  await store.write(rules.map((rule) => ({ sql: INSERT, args: valuesOf(rule) })));
 }

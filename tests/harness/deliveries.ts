@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";
+import { tables } from "../../src/store/mod.ts";
+import type { RecordingChannel } from "./recording_channel.ts";
+import { openTestPurser, type TestOptions, type TestPurser } from "./test_purser.ts";
+
+/** Fires for every run: a demo run costs more than that. */
+export const RULE: RuleInCode = {
+  name: "Every run",
+  threshold_type: "per_run_usd",
+  threshold_usd: 0.000_000_001,
+  severity: "warning",
+  cooldown_seconds: 0,
+  repeat: "once_per_window",
+};
+
+/** A Purser in memory whose alerts go to these channels, and to the log. */
+export function openWithChannels(
+  channels: RecordingChannel[],
+  { rules = [RULE], ...options }: TestOptions & { rules?: RuleInCode[] } = {},
+): Promise<TestPurser> {
+  const dispatcher = createDispatcher(channels);
+  return openTestPurser({ alerts: createAlertEvaluator({ rules, dispatcher }), ...options });
+}
+
+/** Waits until a condition holds, turn by turn: what is awaited needs no time, only turns. */
+export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  for (let turn = 0; turn < 5_000; turn++) {
+    if (await condition()) return;
+    await setImmediate();
+  }
+  assert.fail("it did not come to pass");
+}
+
+/** The rows of the outbox for one channel, oldest first. */
+export async function outbox({ core }: TestPurser, channel: string) {
+  const rows = await core.query.select().from(tables.deliveries).orderBy(tables.deliveries.deliveryId);
+  return rows.filter((row) => row.channel === channel);
+}
+
+/** What became of the first delivery of a channel. */
+export const statusOf = async (purser: TestPurser, channel: string) =>
+  (await outbox(purser, channel))[0]?.status;
+
+/** The lines of the log channel. */
+export const logLines = ({ logs }: TestPurser) => logs.filter(({ fields }) => fields.channel === "log");
