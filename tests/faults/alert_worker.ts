@@ -115,29 +115,28 @@ async function open(
   reach: (moment: Moment) => void,
 ): Promise<Core> {
   const settings = { url, headers: { "x-worker": name } };
-  return await openCore({
+  const core = await openCore({
     config: {
       ...configOf(db),
       channels: [{ kind: "webhook", name: CHANNEL, minSeverity: "info", timeoutMs: ATTEMPT_MS, settings }],
       allowPrivateNetworks: ["127.0.0.0/8"],
     },
     alerts: createAlertEvaluator({ rules, dispatcher: createDispatcher([]) }),
-    clock: clockWithMoments(reach),
   });
+  return noticeAttempts(core, reach);
 }
 
-/** A clock that notices an attempt by the sleep that bounds it: it begins before the send and ends after the answer. */
-function clockWithMoments(reach: (moment: Moment) => void): Clock {
-  return {
-    ...systemClock,
-    sleep(delayMs, signal) {
-      if (delayMs === ATTEMPT_MS) {
-        reach("claimed");
-        signal?.addEventListener("abort", () => reach("answered"), { once: true });
-      }
-      return systemClock.sleep(delayMs, signal);
-    },
+/** Notices the attempts of a channel: after the claim, before the send; and after the answer, before it is kept. */
+function noticeAttempts(core: Core, reach: (moment: Moment) => void): Core {
+  const channel = core.channels.get(CHANNEL)!;
+  const { attempt } = channel;
+  channel.attempt = async (...delivery) => {
+    reach("claimed");
+    const result = await attempt(...delivery);
+    reach("answered");
+    return result;
   };
+  return core;
 }
 
 /** One run: of one call or two, short or long, so that it stays below a line, or crosses it with either. */
