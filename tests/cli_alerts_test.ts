@@ -180,20 +180,113 @@ Deno.test("alerts history shows what fired where, and what became of it in each 
   );
   assert.equal(
     lines[1],
-    "2026-11-21 09:30:00  warning   [test] Daily limit  - of $10     -                log ok, mail failed",
+    "2026-11-21 09:30:00  warning   [test] Daily limit  - of $10     -                mail failed, log ok",
   );
   const rest = lines.slice(2).sort();
   assert.deepEqual(rest, [
     "",
     "2026-11-21 09:30:00  critical  Runaway             $3.20 of $3  elsewhere run_1  no channel",
     "2026-11-21 09:30:00  critical  Sessions            $3.20 of $3  elsewhere ses_1  " +
-    "ops ok, slack retrying (2), mail failed, pager waiting, sms sending",
+    "mail failed, slack retrying (2), pager waiting, sms sending, ops ok",
   ]);
   assert.equal(err, "warning: Channel mail failed to deliver 1 alert: 550 No such\\nmailbox\n");
   assert.equal(code, 0);
   const one = await books.purser("alerts history --limit 1 --json");
   assert.match(one.out, /^\[\{"alert_id":.*"test":true,"deliveries":\[.*\]\}\]\n$/);
   assert.equal(one.err, "");
+});
+
+/** What people have: ids as long as the real ones, big amounts, and several channels. */
+async function openBusyBooks(): Promise<Books> {
+  const books = await openTestBooks();
+  const agent = "--agent-id researcher-production-eu";
+  await books.purser(
+    `alerts add --name "Daily limit" --threshold-usd 250000 --threshold-type per_day_usd --severity warning`,
+  );
+  await books.purser(
+    `alerts add --name "Sessions of the night" --threshold-usd 0.5 --threshold-type per_session_usd ` +
+      `--severity critical ${agent} --disabled`,
+  );
+  const lengthen = "UPDATE alert_rules SET rule_id = rule_id || '_01m7zjmzkm48fmt8ef'";
+  const alert =
+    `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
+    value_nano_usd, agent_id, session_id, triggered_at) VALUES (?, 'rule', ?, ?, ?, ?, ?, ?, ?, ?)`;
+  const at = books.clock.now();
+  const delivery =
+    `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, status, attempts, due_at, last_error, created_at)
+    VALUES (?1 || ?2, ?1, ?2, 'custom', ?3, 3, 0, 'HTTP 503', 0)`;
+  await books.core.store.write([
+    { sql: lengthen },
+    {
+      sql: alert,
+      args: ["a1", "Daily limit", "per_day_usd", 250_000e9, "warning", 251_234.56e9, null, null, at],
+    },
+    {
+      sql: alert,
+      args: [
+        ...["a2", "Sessions of the night", "per_session_usd", 0.5e9, "critical", 3.2e9],
+        ...["researcher-production-eu", "ses_1", at - 1_000],
+      ],
+    },
+    { sql: delivery, args: ["a1", "log", "delivered"] },
+    { sql: delivery, args: ["a1", "ops-webhook", "failed"] },
+    { sql: delivery, args: ["a2", "log", "delivered"] },
+    { sql: delivery, args: ["a2", "ops-webhook", "pending"] },
+    { sql: delivery, args: ["a2", "team-slack", "failed"] },
+  ]);
+  return books;
+}
+
+Deno.test("alerts history tells of failures first, at any width", async () => {
+  await using books = await openBusyBooks();
+  const at = async (columns: number) => {
+    const { out } = await books.purser("alerts history", { terminal: memoryTerminal({ columns }) });
+    assert.ok(out.split("\n").every((line) => line.length <= columns), out);
+    return "\n" + out;
+  };
+  assert.equal(
+    await at(120),
+    `
+WHEN (UTC)           RULE                   SPENT                    CHANNELS
+2026-11-21 09:29:59  Sessions of the night  $3.20 of $0.50           team-slack failed, ops-webhook retrying (3), log ok
+2026-11-21 09:30:00  Daily limit            $251,234.56 of $250,000  ops-webhook failed, log ok
+`,
+  );
+  assert.equal(
+    await at(80),
+    `
+WHEN (UTC)        RULE                  SPENT                    CHANNELS
+2026-11-21 09:29  Sessions of the nig…  $3.20 of $0.50           1 failed, 1 pe…
+2026-11-21 09:30  Daily limit           $251,234.56 of $250,000  1 failed, 1 ok
+`,
+  );
+});
+
+Deno.test("alerts list keeps what a rule watches, and its whole id, at any width", async () => {
+  await using books = await openBusyBooks();
+  const at = async (columns: number) => {
+    const { out } = await books.purser("alerts list", { terminal: memoryTerminal({ columns }) });
+    assert.ok(out.split("\n").every((line) => line.length <= columns), out);
+    return "\n" + out;
+  };
+  assert.equal(
+    await at(140),
+    `
+NAME                   ID                            WATCHES                              SPENT           SEVERITY  ENABLED
+Daily limit            rule_0002_01m7zjmzkm48fmt8ef  day of all agents                    $0 of $250,000  warning   yes
+Sessions of the night  rule_0003_01m7zjmzkm48fmt8ef  session of researcher-production-eu  - of $0.50      critical  no
+`,
+  );
+  assert.equal(
+    await at(80),
+    `
+NAME                   WATCHES                              SPENT
+Daily limit            day of all agents                    $0 of $250,000
+  rule_0002_01m7zjmzkm48fmt8ef
+Sessions of the night  session of researcher-production-eu  - of $0.50
+  rule_0003_01m7zjmzkm48fmt8ef  disabled
+`,
+  );
 });
 
 Deno.test("a test prints a line for each channel, and fails if any did", async () => {

@@ -118,7 +118,8 @@ function faultOf({ from, to }: Import): string | undefined {
   const [mine, theirs] = [layerOf(from), layerOf(to)];
   if (mine === theirs && mine !== "entry") return undefined;
   if (mine === "kernel" && theirs === "kernel") return undefined;
-  const isDoor = /^(src\/[^/]+|plugins(\/[^/]+)?)\/mod\.ts$/.test(to) || theirs === "kernel" || theirs === "entry";
+  const isDoor = /^(src\/[^/]+|plugins(\/[^/]+)?)\/mod\.ts$/.test(to) || theirs === "kernel" ||
+    theirs === "entry";
   if (!isDoor) return "it comes in by another way than mod.ts";
   if (to.startsWith("src/config/") && mine !== "kernel") return "src/config/ is private to src/config.ts";
   if (mine === "entry") {

@@ -143,8 +143,9 @@ class Lane {
   /** Nothing is claimed for a channel whose settings are wrong: what could not even be begun is no attempt. */
   async #makeReady(): Promise<boolean> {
     if (this.#isReady) return true;
-    const problem = await this.channel.check();
+    const problem = await this.channel.check(this.cut);
     if (problem === undefined) return this.#isReady = true;
+    if (this.#isOver()) return false;
     this.ctx.log.warn("Notifications wait for a channel whose settings are wrong", {
       channel: this.name,
       reason: problem,

@@ -11,7 +11,6 @@ import { createOpener, type OpenChannel } from "./open_once.ts";
 import type { ResolveHost } from "./resolve_host.ts";
 import { presentResult, runAttempt } from "./run_attempt.ts";
 import { createScrubbedLog } from "./scrubbed_log.ts";
-import type { Scrub } from "./scrub_secrets.ts";
 import { settleWithin } from "./settle_within.ts";
 
 /** A channel of the registry. It opens on first use. */
@@ -123,6 +122,7 @@ export function createSender(input: {
             : `Cannot open the channel ${name}: ${notReady(timeoutMs)}`,
         async send(signal) {
           open = await opener.open(signal);
+          signal.throwIfAborted(); // it opened too late: another attempt sends, or has sent
           // A copy, since the others are told of the same: what one plugin changes must not be what they send.
           return await open.channel.send(structuredClone(notification), { ...delivery, signal });
         },

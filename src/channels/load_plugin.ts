@@ -37,7 +37,8 @@ export function createLoadPlugin(
     if (find().length !== 1) {
       // A fault may be mended, and what hangs may not hang again, by the time of the next attempt.
       if (current === loading) current = undefined;
-      await loading.all;
+      const isFound = loading.loads.map(async (load) => (await load)?.kind === kind || await loading.all);
+      await Promise.race([loading.all, ...isFound]);
     }
     const found = find();
     if (found.length > 1) throw refuse(`Cannot use the channel kind ${kind}: several plugins define it`);
@@ -57,19 +58,28 @@ interface Loading {
   /** What has been loaded by now. */
   plugins: ChannelPlugin[];
   faults: string[];
+  /** Each by itself; undefined for one that has a fault. */
+  loads: Promise<ChannelPlugin | undefined>[];
   /** Resolves when all are, or those that aren't have taken too long. */
   most: Promise<void>;
   all: Promise<void>;
 }
 
-function startLoading(loads: readonly (() => Promise<ChannelPlugin>)[], clock: Clock): Loading {
+function startLoading(modules: readonly (() => Promise<ChannelPlugin>)[], clock: Clock): Loading {
   const plugins: ChannelPlugin[] = [];
   const faults: string[] = [];
-  const settled = loads.map((load) =>
-    load().then((plugin) => void plugins.push(plugin), (error) => void faults.push(messageOf(error)))
-  );
-  const all = Promise.all(settled).then(() => {});
-  return { plugins, faults, all, most: settleWithin(all, { clock, timeoutMs: PATIENCE_MS, late: () => {} }) };
+  const loads = modules.map(async (load) => {
+    try {
+      const plugin = await load();
+      plugins.push(plugin);
+      return plugin;
+    } catch (error) {
+      faults.push(messageOf(error));
+    }
+  });
+  const all = Promise.all(loads).then(() => {});
+  const most = settleWithin(all, { clock, timeoutMs: PATIENCE_MS, late: () => {} });
+  return { plugins, faults, loads, most, all };
 }
 
 /** Loads the plugin of one module by absolute path. Throws `invalid`, naming the file and what is wrong. */

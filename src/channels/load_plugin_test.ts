@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
 import { fixedClock } from "../clock.ts";
 import { createLoadPlugin, makePlugin } from "./load_plugin.ts";
 import type { ChannelModule } from "./channel.ts";
@@ -51,6 +52,36 @@ Deno.test("createLoadPlugin() says of an unknown kind which there are, and which
     "invalid",
     "There is no channel kind x (known are log); Cannot load the plugin a.ts: log is the kind of a built-in channel",
   ]);
+});
+
+Deno.test("createLoadPlugin() lets no module that hangs hold up the others, and runs it anew", async () => {
+  const directory = await Deno.makeTempDir();
+  try {
+    const paths = ["hangs.ts", "pager.ts"].map((name) => `${directory}/${name}`);
+    await Deno.writeTextFile(
+      paths[0]!,
+      `export const state = { hangs: true, began: Promise.withResolvers() };
+      const make = ({ defineChannel, z }) => defineChannel({
+        kind: "late", summary: "x", settings: z.object({}), open: () => ({ send: () => ({ ok: true }) }) });
+      export default (kit) => {
+        state.began.resolve();
+        return state.hangs ? new Promise(() => {}) : make(kit);
+      };`,
+    );
+    await Deno.writeTextFile(paths[1]!, good("pager"));
+    const { state } = await import(pathToFileURL(paths[0]!).href);
+    const clock = fixedClock(0);
+    const load = createLoadPlugin(builtIn, paths, clock);
+    const [pager] = [load("pager"), load("late")];
+    clock.advance(1_000);
+    assert.equal((await pager).kind, "pager");
+    await state.began.promise;
+    state.hangs = false;
+    assert.equal((await load("late")).kind, "late");
+    assert.equal((await load("pager")).kind, "pager");
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
 });
 
 Deno.test("createLoadPlugin() says what is wrong with a module", async () => {

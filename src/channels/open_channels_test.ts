@@ -272,6 +272,60 @@ Deno.test("an unknown kind is a failure that may pass, with the kind that was me
   assert.deepEqual(await channels.get("vault")!.describe(), { token: "***" });
 });
 
+/** A channel of a kind whose module, or whose reading of a secret, never comes to an end. */
+function openHanging(readTextFile?: () => Promise<string>) {
+  const clock = fixedClock(0);
+  const never = () => new Promise<never>(() => {});
+  const made = createChannels({
+    channels: [config({ token: { file: "/token" } })],
+    plugins: readTextFile ? plugins : { vault: never },
+    log: keepLines().log,
+    clock,
+    readTextFile,
+  });
+  return { channels: made, channel: made.get("vault")!, clock };
+}
+
+Deno.test("check() and describe() take no longer than the timeout, whatever the plugin does", async () => {
+  for (const readTextFile of [undefined, () => new Promise<never>(() => {})]) {
+    const { channel, channels, clock } = openHanging(readTextFile);
+    const [checking, describing] = [channel.check(), channel.describe()];
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(5_000);
+    assert.equal(await checking, "it is not ready after 5 s");
+    assert.deepEqual(await describing, { token: { file: "/token" } });
+    await channels.close();
+  }
+});
+
+Deno.test("check() ends when its signal aborts", async () => {
+  const { channel } = openHanging();
+  const stop = new AbortController();
+  const checking = channel.check(stop.signal);
+  stop.abort();
+  assert.equal(await checking, "it was stopped before it was ready");
+  assert.equal(await channel.check(stop.signal), "it was stopped before it was ready");
+});
+
+Deno.test("attempt() gives each channel a notification of its own, so that none can change the others'", async () => {
+  const seen: unknown[] = [];
+  const vandal: Send = (notification) => {
+    const open = notification as { title: string; facts: readonly unknown[]; data: Record<string, unknown> };
+    open.title = open.data.alert_id = "changed";
+    (open.facts as unknown[]).length = 0;
+    (open.data.nested as unknown[]).push("changed");
+    return { ok: false, retry: true, reason: "again" };
+  };
+  const { channels } = open([
+    { name: "vandal", send: vandal },
+    { name: "honest", send: (notification) => (seen.push(notification), { ok: true }) },
+  ]);
+  const original = { ...NOTIFICATION, data: { ...NOTIFICATION.data, nested: [] } };
+  const before = structuredClone(original);
+  for (const name of ["vandal", "honest"]) await channels.get(name)!.attempt(original, delivery());
+  assert.deepEqual([seen, original], [[before], before]);
+});
+
 Deno.test("close() closes what was opened, waits no longer than the timeout, and lets nothing be sent", async () => {
   let closed = 0;
   const own = (name: string, close: NamedChannel["close"]) => ({

@@ -1,11 +1,42 @@
 import type { AlertHistoryRecord, DeliveryRecord } from "../alerts/mod.ts";
+import { escapeText } from "./escape_text.ts";
 import { countOf } from "./format_values.ts";
 import type { Paint, Style } from "./style.ts";
+import { textWidth } from "./text_width.ts";
 
-/** What became of an alert, channel by channel: `ops ok, slack retrying (2), mail failed`. */
-export function describeDeliveries({ deliveries }: Pick<AlertHistoryRecord, "deliveries">): string {
-  if (deliveries.length === 0) return "no channel";
-  return deliveries.map((delivery) => `${delivery.channel} ${outcomeOf(delivery)}`).join(", ");
+type Delivered = Pick<AlertHistoryRecord, "deliveries">;
+
+/** What people have to know first, and the word for several. */
+const BY_URGENCY = [["failed", "failed"], ["pending", "pending"], ["delivered", "ok"]] as const;
+
+/**
+ * What became of an alert, channel by channel: `mail failed, slack retrying (2), ops ok`. Where that is wider than
+ * `width`, channels are counted, those that are well first: `mail failed, 1 pending, 1 ok`.
+ */
+export function describeDeliveries(delivered: Delivered, width = Infinity): string {
+  const levels = describeLevels(delivered);
+  return levels.find((text) => textWidth(text) <= width) ?? levels.at(-1)!;
+}
+
+/** How much room the deliveries of some alerts take when nothing is shortened, and when all is. */
+export function measureDeliveries(alerts: readonly Delivered[]): { shortest: number; longest: number } {
+  const widths = alerts.map((alert) => describeLevels(alert).map(textWidth));
+  return {
+    shortest: Math.max(0, ...widths.map((each) => each.at(-1)!)),
+    longest: Math.max(0, ...widths.map((each) => each[0]!)),
+  };
+}
+
+/** The same at length; then with those that are well counted, with those that are at it, and with all. */
+function describeLevels({ deliveries }: Delivered): string[] {
+  if (deliveries.length === 0) return ["no channel"];
+  return [3, 2, 1, 0].map((named) =>
+    BY_URGENCY.flatMap(([status, word], index) => {
+      const members = deliveries.filter((delivery) => delivery.status === status);
+      if (index >= named) return members.length > 0 ? [`${members.length} ${word}`] : [];
+      return members.map((delivery) => escapeText(`${delivery.channel} ${outcomeOf(delivery)}`));
+    }).join(", ")
+  );
 }
 
 function outcomeOf({ status, attempts, last_error }: DeliveryRecord): string {

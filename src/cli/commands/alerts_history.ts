@@ -1,5 +1,10 @@
 import type { CommandContext } from "../command.ts";
-import { describeDeliveries, failureWarnings, paintDeliveries } from "../describe_deliveries.ts";
+import {
+  describeDeliveries,
+  failureWarnings,
+  measureDeliveries,
+  paintDeliveries,
+} from "../describe_deliveries.ts";
 import { formatSpent, paintSeverity } from "../describe_rule.ts";
 import { formatTime } from "../format_values.ts";
 import { printAnswer } from "../print_answer.ts";
@@ -7,6 +12,10 @@ import { renderTable } from "../render_table.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;
+/** Below this, seconds give way to what became of the alerts. */
+const NARROW_COLUMNS = 100;
+/** From there on, a rule's long name gives way to it: `10 failed, 10 pending, 10 ok`. */
+const ROOM_FOR_CHANNELS = 28;
 
 /** `purser alerts history [--limit N]` */
 export async function alertsHistory(ctx: CommandContext): Promise<void> {
@@ -17,8 +26,15 @@ export async function alertsHistory(ctx: CommandContext): Promise<void> {
   await printAnswer(ctx, answer, (alerts) => {
     if (alerts.length === 0) return "No alerts yet";
     warnings = failureWarnings(alerts);
+    const { columns } = ctx.terminal.stdout;
+    const isNarrow = columns !== undefined && columns < NARROW_COLUMNS;
+    const { shortest, longest } = measureDeliveries(alerts);
     return renderTable(alerts, [
-      { title: "WHEN (UTC)", cell: (alert) => formatTime(alert.triggered_at) },
+      {
+        title: "WHEN (UTC)",
+        cell: (alert) =>
+          formatTime(alert.triggered_at).slice(0, isNarrow ? "2026-11-21 09:30".length : undefined),
+      },
       { title: "SEVERITY", cell: (alert) => alert.severity, paint: paintSeverity, drop: 2 },
       // In front, where cutting a long name leaves it.
       { title: "RULE", cell: (alert) => (alert.test ? "[test] " : "") + alert.rule_name, cutTo: 12 },
@@ -27,8 +43,17 @@ export async function alertsHistory(ctx: CommandContext): Promise<void> {
         cell: (alert) => formatSpent(alert.test ? null : alert.value_usd, alert.threshold_usd),
       },
       { title: "WHERE", cell: placeOf, cutTo: 8, drop: 1 },
-      { title: "CHANNELS", cell: describeDeliveries, paint: paintDeliveries, cutTo: 12 },
-    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+      {
+        title: "CHANNELS",
+        cell: (alert) => describeDeliveries(alert),
+        paint: paintDeliveries,
+        stretch: {
+          min: isNarrow ? Math.min(shortest, "1 failed, 10 ok".length) : Math.min(longest, ROOM_FOR_CHANNELS),
+          max: longest,
+          draw: describeDeliveries,
+        },
+      },
+    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
   });
   for (const warning of warnings) ctx.warn(warning);
 }
