@@ -127,7 +127,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       log,
       clock,
     });
-    let dispatcher: Dispatcher | undefined;
+    const delivering: { dispatcher?: Dispatcher } = {};
     const modules = config.tools?.length ? await loadToolModules(config.tools) : undefined;
     const base: RunnerContext & SnapshotContext = {
       store,
@@ -147,14 +147,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       environment: config.environment,
       rules: await knowRules(store),
       outboxChannels: channels.list,
-      wakeDispatcher: () => dispatcher?.wake(),
+      wakeDispatcher: () => delivering.dispatcher?.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
       generationsInUse: new GenerationsInUse(),
       stopping: stopping.signal,
     };
     await recover(base);
     if (options.alerts) await ensureRules(base, options.alerts.rules);
-    dispatcher = startDispatcher({
+    delivering.dispatcher = startDispatcher({
       ...base,
       channels,
       readNotification: async (subjectId) =>
@@ -166,7 +166,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     const endDeliveries = () =>
       deliveriesEnded ??= (async () => {
         await monitor.stop();
-        await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
+        await delivering.dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
       })();
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {

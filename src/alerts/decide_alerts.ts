@@ -1,4 +1,4 @@
-import { MAX_AHEAD_MS, type ModelCall } from "../ledger/mod.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import type { ResultSet, Statement } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { encodeChannels } from "./outbox.ts";
