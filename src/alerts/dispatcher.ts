@@ -8,7 +8,8 @@ import {
   stepDeliveries,
 } from "./claim_delivery.ts";
 import type { AlertContext } from "./context.ts";
-import { endDeliveries, freeLeases, readWaiting } from "./read_waiting.ts";
+import { freeLeases, giveUpEnded } from "./free_leases.ts";
+import { readWaiting } from "./read_waiting.ts";
 import { decideRetry } from "./retry_policy.ts";
 
 /** On a shared database others may leave deliveries behind, so it is looked at this often. */
@@ -169,7 +170,7 @@ class Lane {
   /** Waits until something is due or somebody wakes this lane. */
   async #rest(): Promise<void> {
     const waiting = (await readWaiting(this.ctx)).find(({ channel }) => channel === this.name);
-    if (waiting?.hasEnded) await endDeliveries(this.ctx);
+    if (waiting?.hasEnded) await giveUpEnded(this.ctx);
     const waitMs = waiting?.waitMs ?? Infinity;
     const restMs = this.ctx.store.kind === "remote" ? Math.min(POLL_MS, waitMs) : waitMs;
     if (!this.#isWoken && !this.#isEnding) await this.#sleep(restMs);

@@ -1,13 +1,13 @@
 import { isDue, LEASE_NOW, TESTER } from "./claim_delivery.ts";
 import { type SqlValue, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
-import { MAX_ATTEMPTS, RETRY_WAITS_MS } from "./retry_policy.ts";
+import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
 /**
  * SQL for whether nobody will attempt a delivery any more although it is pending: a test's, or one that was attempted as
  * often as it may be, whose process did not live to tell.
  */
-const hasEnded = (now: string) =>
+export const hasEnded = (now: string) =>
   `(leased_by IS NOT NULL AND (leased_by = '${TESTER}' OR attempts >= ${MAX_ATTEMPTS})
     AND lease_until <= ${LEASE_NOW(now)})`;
 
@@ -29,7 +29,7 @@ export interface Waiting {
   count: number;
   /** Whether some process holds, or has held, one of them. */
   isLeased: boolean;
-  /** Whether there are some that nobody will attempt any more: see `endDeliveries`. */
+  /** Whether there are some that nobody will attempt any more: see `giveUpEnded`. */
   hasEnded: boolean;
   /** How long until the first of them is due, or free again; undefined where none is a dispatcher's. */
   waitMs?: number;
@@ -51,35 +51,4 @@ export async function readWaiting(
       hasEnded: Number(row.has_ended) !== 0,
       waitMs: row.wait_ms === null ? undefined : Number(row.wait_ms),
     }));
-}
-
-const END = `UPDATE deliveries SET status = 'failed', settled_at = ?1, lease_until = NULL, leased_by = NULL,
-  last_error = CASE leased_by WHEN '${TESTER}' THEN 'the test ended with its process'
-    ELSE 'its process ended in each of the last attempts' END
-WHERE status = 'pending' AND ${hasEnded("?2")}`;
-
-/** Gives up what nobody will attempt any more. */
-export async function endDeliveries({ store, clock }: Pick<AlertContext, "store" | "clock">): Promise<void> {
-  const now = clock.now();
-  await store.write([{ sql: END, args: [now, store.kind === "remote" ? null : now] }]);
-}
-
-// The first time at once. What ended with its process again may be what ends it: then each waits, and one after the
-// other, so that the rest gets its turn.
-const FREE =
-  `UPDATE deliveries SET lease_until = NULL, leased_by = NULL, due_at = max(deliveries.due_at, f.due_at)
-FROM (
-  SELECT delivery_id, CASE WHEN attempts < 2 THEN 0 ELSE
-    ?1 + 2000 * row_number() OVER (ORDER BY delivery_id) + CASE attempts ${
-    RETRY_WAITS_MS.map((waitMs, index) => `WHEN ${index + 1} THEN ${waitMs}`).join(" ")
-  } ELSE 0 END END AS due_at
-  FROM deliveries WHERE status = 'pending' AND lease_until IS NOT NULL
-) f WHERE deliveries.delivery_id = f.delivery_id`;
-
-const EXPIRE = "UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND lease_until IS NOT NULL";
-
-/** Frees what processes held that have ended. For the start of a file's owner, who knows that there is no other. */
-export async function freeLeases({ store, clock }: Pick<AlertContext, "store" | "clock">): Promise<void> {
-  const now = clock.now();
-  await store.write([{ sql: EXPIRE }, { sql: END, args: [now, now] }, { sql: FREE, args: [now] }]);
 }
