@@ -49,11 +49,8 @@ export interface Core extends RunnerContext, SnapshotContext {
   stop(): void;
   /** Resolves when no run is in progress. With `graceMs`, those that take longer are cancelled. */
   endRuns(options?: { graceMs?: number }): Promise<void>;
-  /**
-   * Ends the monitor and the dispatcher, after the first attempts to deliver, for which it waits a bounded time. What
-   * fires afterwards is the next process's to deliver.
-   */
-  endDeliveries(): Promise<void>;
+  /** Makes the first attempts to deliver what has fired, for a bounded time. What fires afterwards is delivered too. */
+  drainDeliveries(): Promise<void>;
   /** Ends in order: stops, ends the runs, and closes the database once all they did is written. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -162,12 +159,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     });
     const monitor = startMonitor({ ...base, notifyAnomaliesFrom: config.notifyAnomaliesFrom });
     if (store.kind === "remote") keepRecovering(base, stopping.signal);
-    let deliveriesEnded: Promise<void> | undefined;
-    const endDeliveries = () =>
-      deliveriesEnded ??= (async () => {
-        await monitor.stop();
-        await delivering.dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
-      })();
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {
       ...base,
@@ -179,11 +170,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       stopping: stopping.signal,
       stop: () => stopping.abort(),
       endRuns,
-      endDeliveries,
+      async drainDeliveries() {
+        await monitor.idle();
+        await delivering.dispatcher?.drain({ graceMs: DELIVERY_GRACE_MS });
+      },
       async close(options) {
         stopping.abort();
         await endRuns(options);
-        await endDeliveries();
+        await monitor.stop();
+        await delivering.dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
         await channels.close();
         await store.close();
       },

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { logLines, openWithChannels as open, outbox, statusOf, until } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
 
-Deno.test("a process that ends makes the first attempts, for five seconds at most, and leaves the rest", async () => {
+Deno.test("a process that ends makes first attempts for five seconds, ends what is under way for three more, and leaves the rest", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const [fine, slow] = [
@@ -17,9 +17,11 @@ Deno.test("a process that ends makes the first attempts, for five seconds at mos
   await slow.until(1);
   await fine.until(1);
   await setImmediate();
-  first.clock.advance(4_999);
-  await setImmediate();
-  assert.equal(isClosed, false, "it waits");
+  for (const waitMs of [4_999, 1, 2_999]) {
+    first.clock.advance(waitMs);
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+    assert.equal(isClosed, false, "it waits");
+  }
   await until(() => {
     first.clock.advance(1);
     return isClosed;
@@ -27,7 +29,7 @@ Deno.test("a process that ends makes the first attempts, for five seconds at mos
 
   const next = recordingChannel("slow");
   const second = await open([recordingChannel("fine"), next], { config });
-  second.clock.advance(6_000);
+  second.clock.advance(10_000);
   await next.until(1);
   assert.equal(next.sent[0]!.delivery.attempt, 2);
   assert.equal(next.sent[0]!.delivery.deliveryId, slow.sent[0]!.delivery.deliveryId);
@@ -163,4 +165,64 @@ Deno.test("an attempt that is cut short once more waits as one that failed does"
   assert.equal(row!.status, "pending");
   assert.ok(row!.dueAt - third.clock.now() > 15_000, "not at once");
   await third.core.close();
+});
+
+Deno.test("what takes a little longer than the grace is not cut, and so not sent twice", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const config = { dbUrl: `${directory}/purser.db` };
+  const answered = Promise.withResolvers<void>();
+  const slow = recordingChannel("slow", {
+    timeoutMs: 60_000,
+    answers: [async () => {
+      await answered.promise;
+      return { ok: true };
+    }],
+  });
+  const first = await open([slow], { config });
+  for (const text of ["one", "two"]) await first.run({}, text);
+  const closing = first.core.close();
+  await slow.until(1);
+  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  first.clock.advance(5_000);
+  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  answered.resolve();
+  await closing;
+  assert.equal(slow.sent.length, 1, "the second is not begun any more");
+  const next = recordingChannel("slow");
+  const second = await open([next], { config });
+  second.clock.advance(6_000);
+  await next.until(1);
+  await until(async () => (await outbox(second, "slow")).every(({ status }) => status === "delivered"));
+  assert.notEqual(next.sent[0]!.delivery.deliveryId, slow.sent[0]!.delivery.deliveryId);
+  await second.core.close();
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("alerts that fire while an owner is ending are delivered too, whatever another channel hangs on", async () => {
+  const [slow, fast] = [
+    recordingChannel("slow", { answers: [hang], timeoutMs: 60_000 }),
+    recordingChannel("fast"),
+  ];
+  const purser = await open([slow, fast]);
+  await purser.run({}, "one");
+  await slow.until(1);
+  let isDrained = false;
+  purser.core.drainDeliveries().then(() => isDrained = true);
+  await fast.until(1);
+  for (let turn = 0; turn < 20; turn++) await setImmediate();
+  await purser.run({}, "a guest's");
+  await fast.until(2);
+  await until(() => {
+    purser.clock.advance(1_000);
+    return isDrained;
+  });
+  await purser.run({}, "another guest's");
+  await fast.until(3);
+  await until(() => logLines(purser).length === 3);
+  let isClosed = false;
+  purser.core.close().then(() => isClosed = true);
+  await until(() => {
+    purser.clock.advance(1_000);
+    return isClosed;
+  });
 });

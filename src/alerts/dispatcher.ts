@@ -21,6 +21,12 @@ const WRONG_MS = 60_000;
 /** After the database could not be reached. */
 const TROUBLE_MS = 5_000;
 
+/** After the grace nothing is begun, but what is under way may still be taken: cut short, it might be sent twice. */
+const FINISH_MS = 3_000;
+
+/** For an answer of the database once all is cut short. */
+const LAST_WRITE_MS = 1_000;
+
 /** What delivering needs of the process it runs in. */
 export interface DispatchContext extends AlertContext {
   channels: Channels;
@@ -36,28 +42,42 @@ export interface Dispatcher {
   /** Looks into the outbox now. */
   wake(): void;
   /**
-   * Makes the first attempts that are due, for at most `graceMs`, cuts what takes longer, and ends. Whatever is left is
-   * the next process's, or another instance's.
+   * Makes the first attempts that are due, begins none after `graceMs`, and cuts short what takes 3 s longer. Whatever is
+   * left is the next process's, or another instance's; only a new alert makes it go on.
    */
+  drain(options: { graceMs: number }): Promise<void>;
+  /** The same, and ends. */
   stop(options: { graceMs: number }): Promise<void>;
 }
 
 /** Starts delivering; it goes on in the background until it is stopped. */
 export function startDispatcher(ctx: DispatchContext): Dispatcher {
-  const cut = new AbortController();
-  const lanes = ctx.channels.list.map((channel) => new Lane(ctx, channel, cut.signal));
+  const { clock } = ctx;
+  const lanes = ctx.channels.list.map((channel) => new Lane(ctx, channel));
   const started = resume(ctx, lanes);
+  let isStopped = false;
+  const drain: Dispatcher["drain"] = async ({ graceMs }) => {
+    const done = new AbortController();
+    const ended = started.then(() => Promise.all(lanes.map((lane) => lane.end())));
+    const isLate = (ms: number) =>
+      Promise.race([ended.then(() => false), clock.sleep(ms, done.signal).then(() => true)]);
+    if (await isLate(graceMs)) {
+      for (const lane of lanes) lane.finish();
+      if (await isLate(FINISH_MS)) {
+        for (const lane of lanes) lane.cutShort();
+        await isLate(LAST_WRITE_MS);
+      }
+    }
+    done.abort();
+  };
   return {
     wake() {
-      for (const lane of lanes) lane.wake();
+      if (!isStopped) { for (const lane of lanes) lane.wake(); }
     },
-    async stop({ graceMs }) {
-      const isOver = new AbortController();
-      const ended = started.then(() => Promise.all(lanes.map((lane) => lane.end())));
-      await Promise.race([ended, ctx.clock.sleep(graceMs, isOver.signal)]);
-      isOver.abort();
-      cut.abort();
-      await ended;
+    drain,
+    async stop(options) {
+      await drain(options);
+      isStopped = true;
     },
   };
 }
@@ -87,13 +107,14 @@ class Lane {
   #isReady = false;
   #isEnding = false;
   #hasLooked = false;
+  #isFinishing = false;
+  #cut = new AbortController();
   #pause = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(
     private readonly ctx: DispatchContext,
     private readonly channel: ConfiguredChannel,
-    private readonly cut: AbortSignal,
   ) {
     this.name = channel.name;
   }
@@ -107,15 +128,35 @@ class Lane {
   wake(): void {
     this.#isWoken = true;
     this.#pause.abort();
+    // One that has ended gets up again: the owner of a file answers others until it is closed.
+    if (this.#isEnding && this.#running === undefined) this.#running = this.#run();
   }
 
+  /** Ends once nothing is left to be attempted for the first time. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#pause.abort();
-    await this.#running;
+    while (this.#running) await this.#running;
+    this.#isFinishing = false;
+    if (this.#cut.signal.aborted) this.#cut = new AbortController();
+  }
+
+  /** Begins no further attempt. */
+  finish(): void {
+    if (this.#running) this.#isFinishing = true;
+  }
+
+  /** Gives up waiting for the attempt that is under way. */
+  cutShort(): void {
+    if (this.#running) this.#cut.abort();
   }
 
   async #run(): Promise<void> {
+    do await this.#deliverAll(); while (this.#isWoken && !this.#isOver()); // woken while it was ending
+    this.#running = undefined;
+  }
+
+  async #deliverAll(): Promise<void> {
     let settle: Settlement | undefined;
     while (!this.#isOver() || settle) {
       try {
@@ -144,7 +185,7 @@ class Lane {
   /** Nothing is claimed for a channel whose settings are wrong: what could not even be begun is no attempt. */
   async #makeReady(): Promise<boolean> {
     if (this.#isReady) return true;
-    const problem = await this.channel.check(this.cut);
+    const problem = await this.channel.check(this.#cut.signal);
     if (problem === undefined) return this.#isReady = true;
     if (this.#isOver()) return false;
     this.ctx.log.warn("Notifications wait for a channel whose settings are wrong", {
@@ -158,7 +199,7 @@ class Lane {
   }
 
   #isOver(): boolean {
-    return this.cut.aborted;
+    return this.#isFinishing || this.#cut.signal.aborted;
   }
 
   #wanted(): DeliveryStep["claim"] {
@@ -189,7 +230,7 @@ class Lane {
     try {
       const notification = await this.ctx.readNotification(subjectId);
       if (!notification) return { ok: false, retry: false, reason: "what it was to tell is gone" };
-      return await this.channel.attempt(notification, { deliveryId, attempt, signal: this.cut });
+      return await this.channel.attempt(notification, { deliveryId, attempt, signal: this.#cut.signal });
     } catch (error) {
       return { ok: false, retry: true, reason: `the database could not be read: ${messageOf(error)}` };
     }
@@ -202,7 +243,7 @@ class Lane {
     const result = await this.#attempt(claimed);
     if (result.ok) return { deliveryId, holder, status: "delivered" };
     const { reason: error } = result;
-    if (this.cut.aborted && attempt === 1) {
+    if (this.#cut.signal.aborted && attempt === 1) {
       // It had little time, so the next process tries at once; one that is cut again waits as one that fails does.
       return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() };
     }

@@ -109,8 +109,13 @@ function postThrough(
         "content-length": body.byteLength,
       },
     });
-    sent.on("error", reject);
-    sent.on("response", (response) => readAnswer(response, request.signal).then(resolve, reject));
+    let isAnswered = false;
+    // What breaks after the answer has begun is the answer's: see `readAnswer`.
+    sent.on("error", (error) => isAnswered || reject(error));
+    sent.on("response", (response) => {
+      isAnswered = true;
+      readAnswer(response, request.signal).then(resolve, reject);
+    });
     sent.on("upgrade", (_, socket) => {
       socket.destroy();
       reject(new DeliveryError("the receiver answered with another protocol", { retry: true }));

@@ -59,12 +59,13 @@ export async function ownDatabase({ say, ...options }: OwnOptions): Promise<Owne
           say(`Waiting for ${waiting} ${waiting === 1 ? "request" : "requests"} of other commands to end`);
         }
         if (closing.graceMs !== undefined) core.stop();
+        const isPatient = closing.graceMs === undefined;
         // Answered until then: whoever comes meanwhile could not open the file.
         do {
           await core.endRuns(closing);
-          await requests.untilNone(closing.graceMs === undefined ? undefined : core.stopping);
-          await core.endDeliveries(); // a receiver may be slow; nobody else has to wait for it
-        } while (core.liveRuns.size > 0);
+          await requests.untilNone(isPatient ? undefined : core.stopping);
+          await core.drainDeliveries(); // a receiver may be slow; nobody else has to wait for it
+        } while (core.liveRuns.size > 0 || (isPatient && requests.count() > 0));
         await removeOwner(address.path, owner);
         core.stop();
         await server.shutdown();

@@ -319,7 +319,7 @@ Deno.test("a run that is killed in a delivery is told of as soon as the next pro
   assert.deepEqual(await attemptsOf(place), ["delivered after 1", "delivered after 2"]);
 });
 
-Deno.test("a run does not wait for a webhook that hangs for longer than 5 s, and the next command delivers it", async () => {
+Deno.test("a run waits for a webhook that hangs for no longer than the grace, and the next command delivers it", async () => {
   const { answer, letGo } = holdingAnswer();
   await using receiver = startWebhookReceiver(answer);
   await using place = await newPlace(receiver);
