@@ -15,6 +15,7 @@ import { loadConfig } from "../src/config.ts";
 import { silentLog } from "../src/log.ts";
 import { loadToolModules } from "../src/runner/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
+import { inDirectory } from "./harness/in_directory.ts";
 
 /** What the documents tell people to do is done here, so that it can't rot. */
 
@@ -44,13 +45,15 @@ function words(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
 }
 
-async function inDirectory(test: (directory: string) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(directory);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+/** Runs a program of the docs in a folder, against this checkout's library. */
+async function runExample(code: string, directory: string) {
+  const path = `${directory}/example.ts`;
+  const library = JSON.stringify(new URL("src/mod.ts", ROOT).href);
+  await Deno.writeTextFile(path, code.replaceAll('"./src/mod.ts"', library));
+  const config = new URL("deno.json", ROOT).pathname;
+  const result = await deno(["run", "-A", "--quiet", "--config", config, path], {}, directory);
+  assert.equal(result.code, 0, result.stderr);
+  return result;
 }
 
 Deno.test("the README's first steps work as they are written", () =>
@@ -94,14 +97,7 @@ Deno.test("the commands of the document on snapshots work as they are written", 
 Deno.test("the library example on snapshots runs", () =>
   inDirectory(async (directory) => {
     const [code] = blocks(await readDocument("docs/snapshots.md"), "ts");
-    const path = `${directory}/example.ts`;
-    await Deno.writeTextFile(
-      path,
-      code!.replaceAll('"./src/mod.ts"', JSON.stringify(new URL("src/mod.ts", ROOT).href)),
-    );
-    const config = new URL("deno.json", ROOT).pathname;
-    const result = await deno(["run", "-A", "--quiet", "--config", config, path], {}, directory);
-    assert.equal(result.code, 0, result.stderr);
+    const result = await runExample(code!, directory);
     assert.equal(result.stdout, "2 messages restored\n");
   }));
 
@@ -117,13 +113,7 @@ Deno.test("the README names only tasks that exist, and each with its form for No
 Deno.test("the README's library example runs", () =>
   inDirectory(async (directory) => {
     const [code] = blocks(await readDocument("README.md"), "ts", "As a library");
-    const path = `${directory}/example.ts`;
-    await Deno.writeTextFile(
-      path,
-      code!.replaceAll('"./src/mod.ts"', JSON.stringify(new URL("src/mod.ts", ROOT).href)),
-    );
-    const result = await deno(["run", "-A", "--quiet", "--config", "deno.json", path]);
-    assert.equal(result.code, 0, result.stderr);
+    const result = await runExample(code!, directory);
     assert.match(result.stdout, /You said: Hello 0\.\d+/);
   }));
 
@@ -228,14 +218,7 @@ for (const [kind, load] of Object.entries(builtInChannels)) {
 Deno.test("the library example on alerts tells of a run", () =>
   inDirectory(async (directory) => {
     const [code] = blocks(await readDocument("docs/alerts.md"), "ts", "In a program");
-    const path = `${directory}/example.ts`;
-    await Deno.writeTextFile(
-      path,
-      code!.replaceAll('"./src/mod.ts"', JSON.stringify(new URL("src/mod.ts", ROOT).href)),
-    );
-    const config = new URL("deno.json", ROOT).pathname;
-    const result = await deno(["run", "-A", "--quiet", "--config", config, path], {}, directory);
-    assert.equal(result.code, 0, result.stderr);
+    const result = await runExample(code!, directory);
     assert.match(
       result.stdout,
       /^Costly run: \$0\.0000\d+ spent in one run, threshold \$0\.00001\n$/,

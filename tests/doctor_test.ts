@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
-import { stripVTControlCharacters } from "node:util";
-import { memoryTerminal } from "../src/cli/_memory_terminal.ts";
-import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import type { ChannelInput } from "../src/mod.ts";
 import { nameChannels } from "../src/config.ts";
-import type { Core } from "../src/core.ts";
-import { createApp } from "../src/http/mod.ts";
-import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
+import { leaveDelivery } from "./harness/deliveries.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
@@ -26,9 +21,6 @@ async function check(purser: TestPurser, name: string): Promise<Check> {
   assert.equal(status, 200);
   return body.find((each: Check) => each.name === name) ?? assert.fail(`no check of ${name}`);
 }
-
-/** The same without what is there for alignment only. */
-const squeeze = (text: string) => text.replaceAll(/ {2,}/g, "  ");
 
 const WELL = { status: "ok", advice: null };
 
@@ -199,33 +191,14 @@ Deno.test("agents that can't run for want of a key are named, and so are keys th
   });
 });
 
-/** Puts a row into the outbox, as if a process had left it there. */
-async function leave(core: Core, id: string, row: Record<string, string | number>): Promise<void> {
-  const now = core.clock.now();
-  const full: Record<string, string | number> = {
-    delivery_id: `dlv_${id}`,
-    subject_id: `alert_${id}`,
-    channel: "ops",
-    kind: "custom",
-    due_at: now,
-    created_at: now,
-    ...row,
-  };
-  const names = Object.keys(full);
-  await core.store.write([{
-    sql: `INSERT INTO deliveries (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-    args: Object.values(full),
-  }]);
-}
-
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
 Deno.test("deliveries that wait, but not for too long, are well", async () => {
   await using purser = await withChannels([recordingChannel("ops")]);
   const now = purser.clock.now();
-  await leave(purser.core, "1", { due_at: now + DAY });
-  await leave(purser.core, "2", { due_at: now - 10 * MINUTE + 1 });
+  await leaveDelivery(purser.core, "1", { due_at: now + DAY });
+  await leaveDelivery(purser.core, "2", { due_at: now - 10 * MINUTE + 1 });
   assert.deepEqual(await check(purser, "waiting deliveries"), {
     name: "waiting deliveries",
     ...WELL,
@@ -236,9 +209,9 @@ Deno.test("deliveries that wait, but not for too long, are well", async () => {
 Deno.test("a delivery that was due ten minutes ago and that nobody is at fails the check", async () => {
   await using purser = await withChannels([recordingChannel("ops"), recordingChannel("mail")]);
   const now = purser.clock.now();
-  await leave(purser.core, "1", { due_at: now - 10 * MINUTE });
-  await leave(purser.core, "2", { due_at: now - DAY, lease_until: now, leased_by: "dead" });
-  await leave(purser.core, "3", { channel: "mail", due_at: now });
+  await leaveDelivery(purser.core, "1", { due_at: now - 10 * MINUTE });
+  await leaveDelivery(purser.core, "2", { due_at: now - DAY, lease_until: now, leased_by: "dead" });
+  await leaveDelivery(purser.core, "3", { channel: "mail", due_at: now });
   assert.deepEqual(await check(purser, "waiting deliveries"), {
     name: "waiting deliveries",
     status: "failed",
@@ -250,17 +223,17 @@ Deno.test("a delivery that was due ten minutes ago and that nobody is at fails t
 Deno.test("late deliveries of a channel that is being worked off are a warning", async () => {
   await using purser = await withChannels([recordingChannel("ops")]);
   const now = purser.clock.now();
-  await leave(purser.core, "1", { due_at: now - DAY, lease_until: now + MINUTE, leased_by: "alive" });
+  await leaveDelivery(purser.core, "1", { due_at: now - DAY, lease_until: now + MINUTE, leased_by: "alive" });
   assert.equal((await check(purser, "waiting deliveries")).status, "ok");
-  await leave(purser.core, "2", { due_at: now - DAY });
+  await leaveDelivery(purser.core, "2", { due_at: now - DAY });
   const { status, detail } = await check(purser, "waiting deliveries");
   assert.deepEqual([status, detail], ["warning", "1 for ops, due since 2026-10-31T12:00:00.000Z"]);
 });
 
 Deno.test("deliveries for a channel that the config doesn't name are a warning that names it", async () => {
   await using purser = await openTestPurser();
-  await leave(purser.core, "1", { channel: "pager" });
-  await leave(purser.core, "2", { channel: "pager", due_at: purser.clock.now() - DAY });
+  await leaveDelivery(purser.core, "1", { channel: "pager" });
+  await leaveDelivery(purser.core, "2", { channel: "pager", due_at: purser.clock.now() - DAY });
   assert.deepEqual(await check(purser, "waiting deliveries"), {
     name: "waiting deliveries",
     status: "warning",
@@ -273,9 +246,14 @@ Deno.test("deliveries that were given up are a warning for seven days, with the 
   await using purser = await withChannels([recordingChannel("ops")]);
   const now = purser.clock.now();
   const failed = { status: "failed", attempts: 8 };
-  await leave(purser.core, "1", { ...failed, settled_at: now - DAY, last_error: "HTTP 503" });
-  await leave(purser.core, "2", { ...failed, settled_at: now - 2 * DAY, last_error: "HTTP 500" });
-  await leave(purser.core, "3", { ...failed, channel: "mail", settled_at: now - 3 * DAY, last_error: "no" });
+  await leaveDelivery(purser.core, "1", { ...failed, settled_at: now - DAY, last_error: "HTTP 503" });
+  await leaveDelivery(purser.core, "2", { ...failed, settled_at: now - 2 * DAY, last_error: "HTTP 500" });
+  await leaveDelivery(purser.core, "3", {
+    ...failed,
+    channel: "mail",
+    settled_at: now - 3 * DAY,
+    last_error: "no",
+  });
   assert.deepEqual(await check(purser, "failed deliveries"), {
     name: "failed deliveries",
     status: "warning",
@@ -306,197 +284,10 @@ Deno.test({
     const { url, fetch } = await sqld.createDatabase();
     await using purser = await withChannels([recordingChannel("ops")], { config: { dbUrl: url }, fetch });
     const due = { due_at: purser.clock.now() - DAY };
-    await leave(purser.core, "1", { ...due, lease_until: Date.now() + MINUTE, leased_by: "alive" });
+    await leaveDelivery(purser.core, "1", { ...due, lease_until: Date.now() + MINUTE, leased_by: "alive" });
     assert.equal((await check(purser, "waiting deliveries")).status, "ok");
     assert.match((await check(purser, "database")).detail, /^libSQL server, schema version 3; how durable/);
     await purser.core.store.write([{ sql: "UPDATE deliveries SET lease_until = ?", args: [Date.now() - 1] }]);
     assert.equal((await check(purser, "waiting deliveries")).status, "failed");
   },
-});
-
-/** The doctor's channels in place of a core's own: the API's checks, as the command line shows them. */
-async function openBooks(problem?: string) {
-  const books = await openTestBooks();
-  const channel = {
-    name: "ops",
-    kind: "webhook",
-    minSeverity: "info",
-    check: () => Promise.resolve(problem),
-  };
-  Object.assign(books.core, { channels: { list: [channel], get: () => channel } });
-  return books;
-}
-
-Deno.test("purser doctor prints a line for each check, in words where nobody looks on", async () => {
-  await using books = await openBooks();
-  assert.deepEqual(await books.purser("doctor"), {
-    code: 0,
-    out: `ok       config              no file: all settings have their defaults or come from the environment
-ok       database            in memory, schema version 3; all of it is gone when the process ends
-ok       channel ops         webhook; its settings are right
-ok       alert rules         none yet; purser alerts add makes one
-ok       models              no provider has a key
-ok       waiting deliveries  none
-ok       failed deliveries   none in the history that is kept
-
-All is well
-`,
-    err: "",
-  });
-});
-
-Deno.test("on a terminal there are marks, colours, and lines that fit", async () => {
-  await using books = await openBooks(
-    "url: must be \u001b[2J an http:// or https:// URL",
-  );
-  await leave(books.core, "1", {
-    channel: "ops",
-    status: "failed",
-    settled_at: books.clock.now(),
-    last_error: "no",
-  });
-  const terminal = memoryTerminal({ columns: 70, hasColour: true });
-  const { code, out } = await books.purser("doctor", { terminal });
-  assert.equal(code, 1);
-  const plain = stripVTControlCharacters(out);
-  assert.equal(
-    plain,
-    `✓  config              no file: all settings have their defaults or
-                       come from the environment
-✓  database            in memory, schema version 3; all of it is gone
-                       when the process ends
-✗  channel ops         webhook: url: must be \\x1b[2J an http:// or
-                       https:// URL
-                       → Correct its settings and start again; then:
-                         purser channels test ops
-✓  alert rules         none yet; purser alerts add makes one
-✓  models              no provider has a key
-✓  waiting deliveries  none
-!  failed deliveries   1 through ops, the last at
-                       2026-11-21T09:30:00.000Z: no
-                       → They are not tried again; see purser alerts
-                         history, and try purser channels test ops
-
-1 check failed, 1 warning
-`,
-  );
-  assert.ok(out.includes("\x1b[31m✗\x1b[39m  \x1b[1mchannel ops\x1b[22m  "), out);
-
-  const ascii = memoryTerminal({ columns: 70, hasUnicode: false });
-  const { out: words } = await books.purser("doctor", { terminal: ascii });
-  assert.match(squeeze(words), /^failed {2}channel ops {2}webhook/m);
-  const narrow = memoryTerminal({ columns: 10 });
-  assert.equal((await books.purser("doctor", { terminal: narrow })).code, 1);
-});
-
-Deno.test("warnings alone are exit code 0, and --json prints the API's body", async () => {
-  await using books = await openBooks();
-  await books.purser("agents set bot --model openai:gpt-5-mini");
-  const { code, out, err } = await books.purser("doctor --json");
-  assert.deepEqual([code, err], [0, ""]);
-  assert.equal(out, await (await createApp(books.core).request("/doctor")).text() + "\n");
-  const { out: shown } = await books.purser("doctor");
-  assert.match(
-    squeeze(shown),
-    /^warning {2}models {2}no provider has a key; bot can't run on openai:gpt-5-mini: OPENAI_API/m,
-  );
-  assert.match(shown, /\n\n1 warning\n$/);
-
-  await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 6]);
-});
-
-/** Gives a machine a config file. */
-async function configure({ folder }: Place, config: object): Promise<string> {
-  await Deno.mkdir(`${folder}/purser`);
-  await Deno.writeTextFile(`${folder}/purser/purser.json`, JSON.stringify(config));
-  return `${folder}/purser/purser.json`;
-}
-
-Deno.test("purser doctor names the config file, and tells what can't be opened as a failed check", async () => {
-  await using place = await newPlace();
-  const path = await configure(place, { channels: [{ kind: "webhook" }] });
-  const { code, out } = await runPurser(place, ["doctor"]);
-  assert.equal(code, 1);
-  assert.ok(out.startsWith(`ok       config              ${path}\n`), out);
-  assert.match(out, /^failed {3}channel webhook {5}webhook: url: /m);
-
-  await Deno.writeTextFile(place.env.PURSER_DB!, "This is no database, whatever its name says.".repeat(100));
-  const broken = await runPurser(place, ["doctor"]);
-  assert.equal(broken.code, 1);
-  assert.match(broken.out, /^failed {3}start-up {2}Cannot use database .*: it is damaged or no database$/m);
-  const away = await runPurser(place, ["doctor", "--server", "http://127.0.0.1:1"]);
-  assert.equal(away.code, 1);
-  assert.match(
-    away.out,
-    /^ok {7}config {2}the server's own.*\nfailed {3}server {2}Cannot reach the server at 127/,
-  );
-  assert.match(
-    (await runPurser(place, ["doctor", "--server", "http://127.0.0.1:1", "--json"])).err,
-    /^\{"type"/,
-  );
-});
-
-const WRONG = {
-  channels: [
-    { kind: "webhook", name: "ops", url: "ftp://example.com/s3cr3t", secret: "hunter2" },
-    { kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abc" },
-    { kind: "smtp", name: "mail", host: "mail.example.com", to_addrs: "ops@example.com" },
-  ],
-};
-
-const refusal = (path: string) =>
-  `error: Cannot start: alerts can't be delivered through 2 channels
-  ops (webhook): url: must be an http:// or https:// URL without user and password; secret: must be whsec_ and ` +
-  'the base64 of 24 to 64 random bytes, as `echo "whsec_$(openssl rand -base64 32)"` makes one\n' +
-  `  mail (smtp): from_addr: is missing, and username is no mail address
-Correct each in ${path} or take it out; purser doctor checks them without serving
-`;
-
-Deno.test("purser serve refuses to start with channels that can't deliver, and names each", async () => {
-  await using place = await newPlace();
-  const path = await configure(place, WRONG);
-  const { code, out, err } = await runPurser(place, ["serve", "--port", "0"]);
-  assert.deepEqual({ code, out, err }, { code: 1, out: "", err: refusal(path) });
-  const problem = JSON.parse((await runPurser(place, ["serve", "--port", "0", "--json"])).err);
-  assert.equal(problem.code, "invalid");
-  assert.deepEqual(problem.details.channels.map(({ name }: { name: string }) => name), ["ops", "mail"]);
-  // Commands that end soon don't look: what they do has to be quick.
-  assert.equal((await runPurser(place, ["agents", "list"])).err, "");
-});
-
-Deno.test("deno serve main.ts refuses in the same words, and leaves the database to others", async () => {
-  await using place = await newPlace();
-  const path = await configure(place, WRONG);
-  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["serve", "-A", "--quiet", "--port", "0", new URL("../main.ts", import.meta.url).pathname],
-    clearEnv: true,
-    env: { ...place.env, NO_COLOR: "1" },
-    stdout: "null",
-  }).output();
-  assert.equal(code, 1);
-  assert.equal(new TextDecoder().decode(stderr), refusal(path));
-  const left = [...Deno.readDirSync(place.folder)].map(({ name }) => name).sort();
-  assert.deepEqual(left, ["books.db", "purser"]);
-});
-
-Deno.test("purser serve starts when every channel is right, and a command beside it says whose config holds", async () => {
-  await using place = await newPlace();
-  await configure(place, { channels: [WRONG.channels[1]] });
-  const child = start(place, ["serve", "--port", "0"]);
-  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  let said = "";
-  while (!said.includes("answers at")) {
-    const { done, value } = await reader.read();
-    assert.ok(!done, said);
-    said += value;
-  }
-  const { code, out } = await runPurser(place, ["doctor"]);
-  assert.equal(code, 0, out);
-  assert.match(out, /^ok {7}config {14}that of the process that owns the database/);
-  assert.match(out, /^ok {7}channel slack {7}slack; its settings are right$/m);
-  child.kill("SIGTERM");
-  reader.releaseLock();
-  await child.stdout.cancel();
-  assert.equal((await child.status).code, 0);
 });

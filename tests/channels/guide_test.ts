@@ -6,6 +6,7 @@ import { createChannels } from "../../src/channels/mod.ts";
 import { systemClock } from "../../src/clock.ts";
 import { loadConfig } from "../../src/config.ts";
 import { silentLog } from "../../src/log.ts";
+import { inDirectory } from "../harness/in_directory.ts";
 
 /** What the guide for authors tells them to do is done here. */
 
@@ -16,15 +17,6 @@ const blocks = (language: string) =>
   [...guide.matchAll(/```(\w+)\n([^]*?)```/g)].filter(([, name]) => name === language).map(([, , code]) =>
     code!
   );
-
-async function inDirectory(test: (directory: string) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  try {
-    await test(directory);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
-}
 
 Deno.test("the guide's channel is loaded by the guide's config, though its import leads nowhere", () =>
   inDirectory(async (directory) => {

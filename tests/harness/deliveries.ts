@@ -1,3 +1,4 @@
+import type { Core } from "../../src/core.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";
@@ -45,3 +46,26 @@ export const statusOf = async (purser: TestPurser, channel: string) =>
 
 /** The lines of the log channel. */
 export const logLines = ({ logs }: TestPurser) => logs.filter(({ fields }) => fields.channel === "log");
+
+/** Puts a row into the outbox, as if a process had left it there. */
+export async function leaveDelivery(
+  core: Core,
+  id: string,
+  row: Record<string, string | number>,
+): Promise<void> {
+  const now = core.clock.now();
+  const full: Record<string, string | number> = {
+    delivery_id: `dlv_${id}`,
+    subject_id: `alert_${id}`,
+    channel: "ops",
+    kind: "custom",
+    due_at: now,
+    created_at: now,
+    ...row,
+  };
+  const names = Object.keys(full);
+  await core.store.write([{
+    sql: `INSERT INTO deliveries (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+    args: Object.values(full),
+  }]);
+}
