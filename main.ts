@@ -1,8 +1,8 @@
 import { checkChannels } from "./src/channels/mod.ts";
 import { ownDatabase } from "./src/client/mod.ts";
 import { loadConfig, readEnvironment } from "./src/config.ts";
-import { messageOf, PurserError } from "./src/errors.ts";
-import { isLoopback, loopbackGuard, problemResponse, toProblem } from "./src/http/mod.ts";
+import { messageOf } from "./src/errors.ts";
+import { createDoor } from "./src/http/mod.ts";
 import { createJsonLog, neverThrowing } from "./src/log.ts";
 import { surviveFaults } from "./src/survive_faults.ts";
 
@@ -35,27 +35,12 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   });
 }
 
-/**
- * `deno serve` binds to every address unless told otherwise; without keys only this machine is answered.
- * Who can't be told to be this machine is not.
- */
-function guard(request: Request, info: Deno.ServeHandlerInfo | undefined): void {
-  const address = info?.remoteAddr;
-  const isLocal = address?.transport === "unix" ||
-    (address?.transport === "tcp" && isLoopback(address.hostname.replace(/^::ffff:/i, "")));
-  if (!isLocal) {
-    throw new PurserError("forbidden", "Cannot answer another machine: this server has no API keys");
-  }
-  loopbackGuard(request);
-}
+/** `deno serve` binds to every address unless told otherwise; the door knows who may come in. */
+const door = createDoor(core, app);
 
 export default {
   fetch(request: Request, info?: Deno.ServeHandlerInfo): Response | Promise<Response> {
-    try {
-      guard(request, info);
-    } catch (error) {
-      return problemResponse(toProblem(error, new URL(request.url).pathname, log, core.ids.next("req")));
-    }
-    return app.fetch(request);
+    const address = info?.remoteAddr;
+    return door(request, address?.transport === "tcp" ? address.hostname : address && "127.0.0.1");
   },
 };

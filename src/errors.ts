@@ -16,6 +16,7 @@ export const STATUS = {
   idempotency_mismatch: 422,
   rate_limited: 429,
   internal: 500,
+  unsupported: 501,
   provider_error: 502,
   unavailable: 503,
 } as const;

@@ -30,6 +30,7 @@ const EXIT_OF = {
   idempotency_mismatch: EXIT.failed,
   rate_limited: EXIT.failed,
   internal: EXIT.failed,
+  unsupported: EXIT.failed,
   provider_error: EXIT.failed,
   unavailable: EXIT.failed,
 } satisfies Record<ErrorCode, number>;

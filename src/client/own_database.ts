@@ -1,6 +1,6 @@
 import { type Environment, parseDatabaseUrl } from "../config.ts";
 import { type Core, type CoreOptions, openCore } from "../core.ts";
-import { type App, createApp, listen, tokenGuard } from "../http/mod.ts";
+import { type App, behindGuard, createApp, listen, tokenGuard } from "../http/mod.ts";
 import type { Log } from "../log.ts";
 import { newOwnerToken, PROOF_PATH, proofOf, removeOwner, writeOwner } from "./owner_file.ts";
 
@@ -41,11 +41,12 @@ export async function ownDatabase({ say, ...options }: OwnOptions): Promise<Owne
   const checkToken = tokenGuard(token);
   let isOpen = true;
   try {
-    const server = await listen(core, requests, {
-      host: "127.0.0.1",
-      port: 0,
-      guard: (request) => isProof(request) || checkToken(request),
-    });
+    const handle = behindGuard(
+      core,
+      (request) => isProof(request) || checkToken(request),
+      (request) => requests.fetch(request),
+    );
+    const server = await listen(core, handle, { host: "127.0.0.1", port: 0 });
     const owner = { pid: Deno.pid, url: server.url, token };
     await writeOwner(address.path, owner);
     return {

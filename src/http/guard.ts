@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import { PurserError } from "../errors.ts";
 
-/** Looks at a request before the app does; throws what it is refused with. */
-export type Guard = (request: Request) => unknown;
+/** Looks at a request, and at the address it came from, before the app does; throws what it is refused with. */
+export type Guard = (request: Request, from?: string) => unknown;
 
 /** The names under which a loopback server may be addressed. */
 const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);

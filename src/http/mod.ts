@@ -1,6 +1,8 @@
 /** The HTTP API. */
 export { readAgentDefinition } from "./agent_definition.ts";
 export { type App, createApp } from "./app.ts";
-export { type Guard, isLoopback, loopbackGuard, tokenGuard } from "./guard.ts";
+export { behindGuard, createDoor } from "./door.ts";
+export { isLoopback, loopbackGuard, tokenGuard } from "./guard.ts";
+export { type Handler, listen, type Listening } from "./listen.ts";
 export { type Problem, problemResponse, toProblem } from "./problem.ts";
-export { listen, type Listening, serve } from "./serve.ts";
+export { serve } from "./serve.ts";

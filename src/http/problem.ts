@@ -29,6 +29,7 @@ const TITLES = {
   idempotency_mismatch: "Idempotency mismatch",
   rate_limited: "Rate limited",
   internal: "Internal error",
+  unsupported: "Unsupported",
   provider_error: "Provider error",
   unavailable: "Unavailable",
 } satisfies Record<ErrorCode, string>;

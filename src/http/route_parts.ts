@@ -23,6 +23,7 @@ const DESCRIPTIONS: Record<number, string> = {
   413: "The body is too large",
   415: "The body is not application/json",
   500: "A fault of the server",
+  501: "Not possible where this server runs",
   502: "The model's provider failed",
   503: "The database can't be reached",
 };

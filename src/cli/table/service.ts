@@ -1,0 +1,35 @@
+import { type CommandSpec, text } from "./command_spec.ts";
+
+/** The service itself */
+export const service: readonly CommandSpec[] = [
+  {
+    name: "doctor",
+    args: [],
+    summary: "Check that all works, and say what to do",
+    detail:
+      "Looks at the config, the database, each channel's settings, the alert rules, model keys and deliveries. It " +
+      "tries no channel and no key. Exit code 1 if a check failed; 0 with warnings.",
+    options: {},
+    examples: [
+      ["purser doctor", ""],
+      ["purser doctor --server http://127.0.0.1:8420", "What a server finds about itself"],
+    ],
+    load: async () => (await import("../commands/doctor.ts")).doctor,
+  },
+  {
+    name: "serve",
+    args: [],
+    summary: "Serve the API until Ctrl-C",
+    detail: "Requests in flight and runs in progress get 30 seconds to end. A second Ctrl-C ends at once.",
+    options: {
+      host: text("ADDRESS", "Where to listen (default 127.0.0.1)"),
+      port: text("N", "On which port (default 8420); 0 takes a free one"),
+    },
+    examples: [
+      ["purser serve", "On http://127.0.0.1:8420, with docs at /docs"],
+      ["purser serve --db libsql://books.example.com --port 9000", "Over a shared database"],
+    ],
+    handlesInterrupt: true,
+    load: async () => (await import("../commands/serve.ts")).serveCommand,
+  },
+];

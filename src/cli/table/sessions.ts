@@ -1,0 +1,24 @@
+import { type CommandSpec, text } from "./command_spec.ts";
+
+/** `purser sessions …` */
+export const sessions: readonly CommandSpec[] = [
+  {
+    name: "sessions list",
+    args: [],
+    summary: "List sessions, latest first",
+    options: {
+      agent: text("NAME", "Only this agent's"),
+      limit: text("N", "How many at most, 1 to 1000 (default 20)"),
+    },
+    examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
+    load: async () => (await import("../commands/sessions_list.ts")).sessionsList,
+  },
+  {
+    name: "sessions show",
+    args: ["ID"],
+    summary: "Show a session: its runs and what each step cost",
+    options: {},
+    examples: [["purser sessions show ses_42", ""]],
+    load: async () => (await import("../commands/sessions_show.ts")).sessionsShow,
+  },
+];
