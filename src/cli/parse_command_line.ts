@@ -1,7 +1,7 @@
-import { parseArgs } from "node:util";
 import { nearestName } from "../config.ts";
 import { COMMANDS, type CommandSpec, COMMON_OPTIONS, type OptionSpec } from "./command_table.ts";
 import { Options } from "./options.ts";
+import { type Token, tokenize } from "./tokenize.ts";
 import { UsageError } from "./usage_error.ts";
 
 /** What a command line asks for. */
@@ -19,12 +19,11 @@ const ALL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   version: { type: "boolean", summary: "Print the version" },
 };
 
-type Token = ReturnType<typeof tokenize>[number];
 type OptionToken = Extract<Token, { kind: "option" }>;
 
 /** Understands a command line. Options may stand anywhere. Throws a `UsageError` that helps. */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const tokens = tokenize(argv);
+  const tokens = tokenize(argv, (name) => ALL_OPTIONS[name]?.type === "string");
   const words = tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
   const given = tokens.filter((token): token is OptionToken => token.kind === "option");
   const isGiven = (name: string) => given.some((token) => nameOf(token) === name);
@@ -40,19 +39,6 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   }
   const options = readOptions(given, command);
   return { kind: "command", command, args: readArgs(words, command), options };
-}
-
-function tokenize(argv: readonly string[]) {
-  return parseArgs({
-    args: [...argv],
-    options: {
-      ...Object.fromEntries(Object.entries(ALL_OPTIONS).map(([name, { type }]) => [name, { type }])),
-      help: { type: "boolean", short: "h" },
-    },
-    allowPositionals: true,
-    strict: false,
-    tokens: true,
-  }).tokens;
 }
 
 function nameOf({ name }: OptionToken): string {

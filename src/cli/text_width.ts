@@ -1,4 +1,8 @@
-const ASCII = /^[\x20-\x7e]*$/;
+/**
+ * Characters of one column each that join with nothing: Latin, dashes, dots, quotes, arrows, boxes and blocks. What has no
+ * others needs no segmenter, which takes half as long to load as an empty program to run.
+ */
+const SIMPLE = /^[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u259f]*$/;
 
 /** Wide by Unicode's East Asian Width: CJK, kana, Hangul, full-width forms, and their neighbours. */
 const WIDE =
@@ -10,7 +14,7 @@ let segmenter: Intl.Segmenter | undefined;
 
 /** How many columns of a terminal a text takes, which is not how many characters it has. */
 export function textWidth(text: string): number {
-  if (ASCII.test(text)) return text.length;
+  if (SIMPLE.test(text)) return text.length;
   let width = 0;
   for (const grapheme of graphemes(text)) width += graphemeWidth(grapheme);
   return width;
@@ -20,6 +24,7 @@ export function textWidth(text: string): number {
 export function cutText(text: string, width: number, ellipsis = "…"): string {
   if (textWidth(text) <= width) return text;
   const room = width - ellipsis.length;
+  if (SIMPLE.test(text)) return room < 0 ? "" : text.slice(0, room) + ellipsis;
   let kept = "";
   let used = 0;
   for (const grapheme of graphemes(text)) {

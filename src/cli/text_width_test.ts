@@ -16,6 +16,7 @@ Deno.test("textWidth() counts columns of a terminal", () => {
     ["a\u200bb", 2],
     ["█▏", 2],
     ["→ …", 3],
+    ["Zoë–“x”", 7],
   ];
   for (const [text, width] of cases) assert.equal(textWidth(text), width, JSON.stringify(text));
 });
@@ -28,6 +29,7 @@ Deno.test("cutText() keeps what fits, and never half of a character", () => {
     ["日本語", 4, "日…"],
     ["abc", 1, "…"],
     ["abc", 0, ""],
+    ["→→→→", 3, "→→…"],
   ];
   for (const [text, width, expected] of cases) assert.equal(cutText(text, width), expected);
 });

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { parseArgs } from "node:util";
+import fc from "fast-check";
+import { tokenize } from "./tokenize.ts";
+
+const WORDS = [
+  "--",
+  "-",
+  "--a",
+  "--b",
+  "--a=x",
+  "--b=",
+  "--=",
+  "--=x",
+  "-x",
+  "-xb",
+  "--c",
+  "--__proto__",
+  "x",
+  "",
+  "-1",
+  "--a=b=c",
+];
+
+/** What node:util makes of a line, in the same form. */
+function byNode(args: string[]) {
+  const options = { a: { type: "string" }, b: { type: "boolean" } } as const;
+  const { tokens } = parseArgs({ args, options, allowPositionals: true, strict: false, tokens: true });
+  return tokens.flatMap((token) => {
+    if (token.kind === "option-terminator") return [];
+    const { index: _, ...rest } = token;
+    return [rest];
+  });
+}
+
+Deno.test("tokenize() parts a line as node:util does", () => {
+  // Of short options only letters: what else may stand in a group of them is told as an unknown option anyway.
+  const word = fc.string({ maxLength: 6 }).filter((text) => /^(--|[^-]|-?$|-[b-z]+$)/.test(text));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.constantFrom(...WORDS), word), { maxLength: 8 }), (argv) => {
+      const plain = (tokens: object[]) => JSON.parse(JSON.stringify(tokens));
+      assert.deepEqual(plain(tokenize(argv, (name) => name === "a")), plain(byNode(argv)));
+    }),
+    { numRuns: 2_000 },
+  );
+});
