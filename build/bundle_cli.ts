@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import { ROOT, runDeno } from "./run_deno.ts";
+
+/** What stays outside the bundle: the database's driver, which is native code. */
+const NATIVE = "libsql";
+
+/**
+ * Bundles the CLI into a folder: `cli.js`, and a chunk for each part that a command loads late, so that a command pays for
+ * what it needs only. Migrations, channels, the docs page and the schemas are inside. Returns the names of the files.
+ */
+export async function bundleCli(folder: string): Promise<string[]> {
+  await runDeno([
+    ...["bundle", "--quiet", "--minify", "--code-splitting", "--external", NATIVE],
+    ...["--outdir", folder, join(ROOT, "cli.ts")],
+  ]);
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+  const requireChunk = await findRequireChunk(folder, names);
+  for (const name of names) await dropIdleImport(join(folder, name), requireChunk);
+  return names;
+}
+
+/** The chunk that gives CommonJS packages their `require`: it loads all that stands for Node. */
+async function findRequireChunk(folder: string, names: readonly string[]): Promise<string | undefined> {
+  for (const name of names) {
+    const text = await Deno.readTextFile(join(folder, name));
+    if (/import\s*\{\s*createRequire\b[^}]*\}\s*from\s*"node:module"/.test(text)) return name;
+  }
+  return undefined;
+}
+
+/** The bundler has every chunk import that one, also those that take nothing from it. */
+async function dropIdleImport(path: string, chunk: string | undefined): Promise<void> {
+  if (chunk === undefined) return;
+  const text = await Deno.readTextFile(path);
+  const idle = `import"./${chunk}";`;
+  if (text.includes(idle)) await Deno.writeTextFile(path, text.replaceAll(idle, ""));
+}

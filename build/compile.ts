@@ -1,0 +1,54 @@
+/** `deno task compile [--target PLATFORM]… [--output FOLDER]`: the CLI as one binary. */
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { embedCli, type Embedding, hostTarget, type Target, TARGETS } from "./embed_cli.ts";
+
+const { values } = parseArgs({
+  args: Deno.args,
+  options: { target: { type: "string", multiple: true }, output: { type: "string", default: "dist" } },
+});
+const targets = (values.target ?? [hostTarget()]).map((name): Target => {
+  const target = TARGETS.find((each) => each === name);
+  if (target) return target;
+  console.error(`Cannot compile for ${name}: Deno makes binaries for ${TARGETS.join(", ")}`);
+  Deno.exit(2);
+});
+
+const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+
+async function report({ target, binary, reason, files, totalBytes }: Embedding): Promise<void> {
+  if (binary !== undefined) {
+    if (target === hostTarget()) await tryBinary(binary);
+    const { size } = await Deno.stat(binary);
+    console.log(
+      `Compiled ${binary} for ${target}: ${megabytes(size)}, of which Purser is ${megabytes(totalBytes)}`,
+    );
+    return;
+  }
+  console.log(
+    `NOT compiled for ${target}: Deno's base binary can't be had (${reason ?? "no reason was given"})`,
+  );
+  console.log(`What the binary would hold beside it, ${megabytes(totalBytes)}:`);
+  for (const { path, bytes } of files) console.log(`  ${megabytes(bytes).padStart(8)}  ${path}`);
+  console.log(
+    "Run this again where dl.deno.land can be reached, or name a denort of this version in DENORT_BIN",
+  );
+}
+
+/** A base binary that is none, named in DENORT_BIN, compiles as well as a real one. */
+async function tryBinary(binary: string): Promise<void> {
+  const { success, stdout } = await new Deno.Command(binary, { args: ["--version"], stderr: "inherit" })
+    .output();
+  if (success && new TextDecoder().decode(stdout).startsWith("purser ")) return;
+  console.error(`Cannot use ${binary}: it was compiled, and does not run`);
+  Deno.exit(1);
+}
+
+const folder = resolve(values.output);
+const embeddings: Embedding[] = [];
+for (const target of targets) {
+  const embedding = await embedCli(target, folder);
+  await report(embedding);
+  embeddings.push(embedding);
+}
+Deno.exit(embeddings.every(({ binary }) => binary !== undefined) ? 0 : 1);

@@ -1,0 +1,99 @@
+import { join } from "node:path";
+import { bundleCli } from "./bundle_cli.ts";
+import { ROOT, runDeno } from "./run_deno.ts";
+
+/** The platforms that Deno makes binaries for. */
+export const TARGETS = [
+  "x86_64-unknown-linux-gnu",
+  "aarch64-unknown-linux-gnu",
+  "x86_64-apple-darwin",
+  "aarch64-apple-darwin",
+  "x86_64-pc-windows-msvc",
+] as const;
+export type Target = typeof TARGETS[number];
+
+/** What became of one binary. */
+export interface Embedding {
+  target: Target;
+  /** Where the binary is; undefined where Deno's base binary could not be had, so that only the list was made. */
+  binary?: string;
+  /** Why there is no binary. */
+  reason?: string;
+  /** What is embedded, as Deno tells of it: a path, and its size in bytes. */
+  files: { path: string; bytes: number }[];
+  /** All of it together, in bytes. */
+  totalBytes: number;
+  /** The folder of the bundle, and the names of its files. */
+  bundle: { folder: string; names: string[] };
+}
+
+/** The platform of this process. */
+export function hostTarget(): Target {
+  const { target } = Deno.build;
+  const found = TARGETS.find((each) => each === target);
+  if (found === undefined) {
+    throw new Error(`Cannot compile for ${target}: Deno makes binaries for ${TARGETS.join(", ")}`);
+  }
+  return found;
+}
+
+/**
+ * Compiles the CLI to one binary in a folder. Where Deno's base binary can't be downloaded, Deno lists all the same what it
+ * would embed, and the list is what this gives.
+ */
+export async function embedCli(target: Target, folder: string): Promise<Embedding> {
+  const bundleFolder = join(folder, "bundle");
+  const names = await bundleCli(bundleFolder);
+  const binary = join(folder, target === hostTarget() ? "purser" : `purser-${target}`) +
+    (target.includes("windows") ? ".exe" : "");
+  const compile = async (env?: Record<string, string>) =>
+    await runDeno([
+      ...[
+        "compile",
+        "--allow-all",
+        "--no-check",
+        "--exclude-unused-npm",
+        "--config",
+        join(ROOT, "deno.json"),
+      ],
+      ...["--target", target, "--output", binary, join(bundleFolder, "cli.js")],
+    ], { env, mayFail: true });
+
+  const real = await compile();
+  if (real.success) {
+    return { target, binary, ...readList(real.said), bundle: { folder: bundleFolder, names } };
+  }
+  if (!/denort|dl\.deno\.land/i.test(real.said)) throw new Error(`Cannot compile: ${real.said.trim()}`);
+  const reason = /dns error|timed out|refused|status code \d+|\d{3} \w+/i.exec(real.said)?.[0];
+  // Any executable of that platform stands in for the base binary: what it gives does not run, and is removed.
+  const listed = await compile({ DENORT_BIN: Deno.execPath() });
+  await Deno.remove(binary).catch(() => {});
+  return { target, reason, ...readList(listed.said), bundle: { folder: bundleFolder, names } };
+}
+
+const UNITS: Record<string, number> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 };
+
+/** Reads the tree under "Embedded Files". */
+export function readList(said: string): Pick<Embedding, "files" | "totalBytes"> {
+  const files: Embedding["files"] = [];
+  const folders: string[] = [];
+  let totalBytes = 0;
+  for (const line of said.split("\n")) {
+    const total = /^Files: ([\d.]+)([KMG]?B)/.exec(line);
+    if (total) totalBytes = toBytes(total[1]!, total[2]!);
+    const entry = /^([│├└─┬ ]*[├└]─[┬─] )(.+?)(?: \(([\d.]+)([KMG]?B)[^)]*\))?$/.exec(line);
+    if (!entry) continue;
+    const depth = entry[1]!.length / 2;
+    folders.length = Math.max(0, Math.ceil(depth) - 2);
+    folders.push(entry[2]!);
+    const bytes = entry[3] ? toBytes(entry[3], entry[4]!) : 0;
+    // An empty folder only stands for the place of the config.
+    if (!entry[1]!.includes("┬") && bytes > 0) files.push({ path: folders.join("/"), bytes });
+  }
+  if (totalBytes === 0) throw new Error(`Cannot read what would be embedded: ${said.trim()}`);
+  return { files, totalBytes };
+}
+
+function toBytes(number: string, unit: string): number {
+  return Math.round(Number(number) * UNITS[unit]!);
+}

@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+
+/** The repository's folder. */
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Runs Deno itself on this repository, and gives what it said; throws with that where it failed. */
+export async function runDeno(
+  args: readonly string[],
+  options: { env?: Record<string, string>; mayFail?: boolean } = {},
+): Promise<{ success: boolean; said: string }> {
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [...args],
+    cwd: ROOT,
+    env: { NO_COLOR: "1", ...options.env },
+    stdin: "null",
+  }).output();
+  const decoder = new TextDecoder();
+  const said = [stdout, stderr].map((bytes) => decoder.decode(bytes)).join("");
+  if (!success && !options.mayFail) throw new Error(`Cannot run deno ${args[0]}: ${said.trim()}`);
+  return { success, said };
+}

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { basename, join } from "node:path";
+import { embedCli, type Embedding, hostTarget } from "../build/embed_cli.ts";
+import { ROOT, runDeno } from "../build/run_deno.ts";
+import { VERSION } from "../src/version.ts";
+import { newPlace, type Place } from "./harness/cli_process.ts";
+
+/**
+ * The CLI as one binary. Where Deno's base binary can't be had, what it would embed is checked, and the bundle that it
+ * would run is run by Deno itself; where it can, the binary is run.
+ */
+
+/** What a binary may hold beside Deno's base: the bundle, and the database's driver for up to two C libraries. */
+const MOST_BYTES = 26 * 1024 * 1024;
+const MOST_BUNDLE_BYTES = 4 * 1024 * 1024;
+
+let made: Embedding;
+let folder: string;
+
+Deno.test.beforeAll(async () => {
+  folder = await Deno.makeTempDir({ prefix: "purser_compile_" });
+  made = await embedCli(hostTarget(), folder);
+});
+Deno.test.afterAll(() => Deno.remove(folder, { recursive: true }));
+
+/** The program to start: the binary, or the bundle that would be in it. */
+function program(): [string, ...string[]] {
+  if (made.binary) return [made.binary];
+  return [
+    Deno.execPath(),
+    "run",
+    "-A",
+    "--quiet",
+    "--config",
+    join(ROOT, "deno.json"),
+    join(made.bundle.folder, "cli.js"),
+  ];
+}
+
+function start(place: Place, args: string[]): Deno.ChildProcess {
+  const [command, ...before] = program();
+  return new Deno.Command(command, {
+    args: [...before, ...args],
+    cwd: place.folder,
+    clearEnv: true,
+    env: place.env,
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+async function purser(place: Place, ...args: string[]) {
+  const { code, stdout, stderr } = await start(place, args).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+async function readBundle(): Promise<Map<string, string>> {
+  const read = async (name: string) =>
+    [name, await Deno.readTextFile(join(made.bundle.folder, name))] as const;
+  return new Map(await Promise.all(made.bundle.names.map(read)));
+}
+
+Deno.test("what is embedded is the bundle and the database's driver for that platform, and nothing else", () => {
+  const packages = made.files.map(({ path }) => path.replace(/^.*_node_modules\/[^/]+\//, ""));
+  const expected = /^(libsql\/|detect-libc\/|@neon-rs\/load\/|@libsql\/|.*bundle\/)/;
+  assert.deepEqual(packages.filter((path) => !expected.test(path)), []);
+  const [os, arch] = [
+    Deno.build.os === "windows" ? "win32" : Deno.build.os,
+    Deno.build.arch === "x86_64" ? "x64" : "arm64",
+  ];
+  for (
+    const needed of [/^libsql\//, /^detect-libc\//, /^@neon-rs\/load\//, new RegExp(`^@libsql/${os}-${arch}`)]
+  ) {
+    assert.ok(packages.some((path) => needed.test(path)), `${needed} is missing in ${packages}`);
+  }
+});
+
+Deno.test("what is embedded stays under its limits", async () => {
+  assert.ok(made.totalBytes < MOST_BYTES, `${made.totalBytes}`);
+  const sizes = await Promise.all(
+    made.bundle.names.map(async (name) => (await Deno.stat(join(made.bundle.folder, name))).size),
+  );
+  const bundleBytes = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(bundleBytes < MOST_BUNDLE_BYTES, `${bundleBytes}`);
+  // The list is of this bundle, whole.
+  const listed = made.files.filter(({ path }) => path.includes("bundle/")).reduce(
+    (sum, { bytes }) => sum + bytes,
+    0,
+  );
+  assert.ok(Math.abs(listed - bundleBytes) < 0.01 * bundleBytes, `${listed} of ${bundleBytes}`);
+});
+
+/** The bundle's modules as Deno sees them: what each imports, late imports too. */
+async function readGraph() {
+  const { said } = await runDeno(["info", "--json", join(made.bundle.folder, "cli.js")]);
+  const { modules } = JSON.parse(said) as {
+    modules: {
+      specifier: string;
+      error?: string;
+      dependencies?: {
+        specifier: string;
+        isDynamic?: boolean;
+        code?: { specifier?: string; error?: string };
+      }[];
+    }[];
+  };
+  return modules;
+}
+
+Deno.test("every import of the bundle is in it, the driver, or Deno's own", async () => {
+  const modules = await readGraph();
+  const ours = modules.map(({ specifier }) => specifier).filter((each) => each.startsWith("file:"));
+  assert.deepEqual(ours.map((each) => basename(each)).sort(), made.bundle.names);
+  for (const { specifier, error, dependencies = [] } of modules) {
+    assert.equal(error, undefined, specifier);
+    for (const { specifier: wanted, code } of dependencies) {
+      assert.equal(code?.error, undefined, `${specifier} imports ${wanted}`);
+      assert.match(wanted, /^(\.\/[\w.-]+\.js|node:[\w/]+|libsql)$/, specifier);
+    }
+  }
+});
+
+Deno.test("nothing of the tests is in the bundle", async () => {
+  for (const [name, text] of await readBundle()) {
+    assert.ok(!/Deno\.test\b|fast-check|node:assert|standardwebhooks/.test(text), name);
+  }
+});
+
+Deno.test("help is told without what stands for Node, and without most of the bundle", async () => {
+  const modules = new Map((await readGraph()).map((module) => [basename(module.specifier), module]));
+  const seen = new Set<string>();
+  const visit = (name: string) => {
+    if (seen.has(name)) return;
+    seen.add(name);
+    for (const { specifier, isDynamic } of modules.get(name)?.dependencies ?? []) {
+      if (isDynamic) continue;
+      assert.ok(specifier.startsWith("./"), `${name} imports ${specifier}`);
+      visit(basename(specifier));
+    }
+  };
+  visit("cli.js");
+  assert.ok(seen.size > 1 && seen.size < made.bundle.names.length / 3, `${seen.size}`);
+});
+
+Deno.test("the program runs agents, migrates, serves its page and schemas, and loads plugins and tools beside it", async () => {
+  await using place = await newPlace();
+  for (const name of ["tools.ts", "ntfy_channel.ts"]) {
+    await Deno.copyFile(join(ROOT, "examples", name), join(place.folder, name));
+  }
+  const config = join(place.folder, "purser.json");
+  await Deno.writeTextFile(
+    config,
+    JSON.stringify({
+      tools: ["./tools.ts"],
+      plugins: ["./ntfy_channel.ts"],
+      channels: [{ kind: "ntfy", topic: "a_secret_topic" }, {
+        kind: "smtp",
+        host: "127.0.0.1",
+        to_addrs: "a@b.example",
+        from_addr: "a@b.example",
+      }],
+    }),
+  );
+  place.env.PURSER_CONFIG = config;
+
+  assert.deepEqual(await purser(place, "--version"), { code: 0, out: `purser ${VERSION}\n`, err: "" });
+  const set = await purser(place, "agents", "set", "bot", "--model", "demo:echo", "--tool", "count_words");
+  assert.deepEqual([set.code, set.err], [0, ""]);
+  const run = await purser(place, "run", "bot", "Hello", "--session", "s");
+  assert.deepEqual([run.code, run.out.split("\n")[0]], [0, "You said: Hello"]);
+  assert.match((await purser(place, "cost")).out, /^SPENDING[^]*\nToday .* 1 /m);
+  assert.match((await purser(place, "channels", "list")).out, /ntfy +ntfy[^]*smtp +smtp/);
+  assert.equal((await purser(place, "state", "export", "bot", "--output", "s.json")).code, 0);
+  assert.match((await purser(place, "state", "show", "s.json")).out, /^session_id +s$/m);
+
+  const server = start(place, ["serve", "--port", "0"]);
+  const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  try {
+    let url: string | undefined;
+    while ((url = /answers at (http:\S+)/.exec(said)?.[1]) === undefined) {
+      const { done, value } = await reader.read();
+      assert.ok(!done, said);
+      said += value;
+    }
+    assert.match(await (await fetch(`${url}/docs`)).text(), /<title>Purser API<\/title>/);
+    assert.equal((await (await fetch(`${url}/schemas/snapshot/v1.json`)).json()).type, "object");
+    assert.ok((await (await fetch(`${url}/openapi.json`)).json()).paths["/costs"]);
+  } finally {
+    server.kill("SIGTERM");
+    while (!(await reader.read()).done);
+    await server.stdout.cancel();
+    assert.equal((await server.status).code, 0);
+  }
+});
