@@ -1,23 +1,32 @@
-/** How long the CLI and the server take to start, as ratios to an empty Deno script in the same run. */
+/**
+ * How long the CLI and the server take to start, from source and as the bundle that a binary holds, as ratios to
+ * `deno eval 0` in the same run; beside them two CLIs of npm that people use daily.
+ */
+import { join } from "node:path";
+import { bundleCli } from "../build/bundle_cli.ts";
+import { ROOT } from "../build/run_deno.ts";
+import { openCore } from "../src/core.ts";
+import { fillLedger } from "./fill_ledger.ts";
 import { ratio, report, timeInTurn } from "./measure.ts";
 
+const LARGE = 1_000_000;
+const NPM_CLIS = { prettier: "3.10.1", eslint: "10.15.0" } as const;
+
 const directory = await Deno.makeTempDir();
-await Deno.writeTextFile(`${directory}/empty.ts`, "");
-const db = `${directory}/bench.db`;
+const inDirectory = (name: string) => join(directory, name);
 const env = { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory, NO_COLOR: "1" };
 
-async function deno(...args: string[]): Promise<void> {
-  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", ...args],
-    env,
-  }).output();
-  if (code !== 0) throw new Error(new TextDecoder().decode(stderr));
+async function run(command: string, args: string[]): Promise<void> {
+  const { code, stderr } = await new Deno.Command(command, { args, env, cwd: directory }).output();
+  if (code !== 0) throw new Error(`${command} ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
 }
+const deno = (...args: string[]) => run(Deno.execPath(), args);
+const flags = ["run", "-A", "--quiet", "--config", join(ROOT, "deno.json")];
 
 /** Starts the server, waits until it says where it is and for its first answer, ends it. */
-async function startServer(): Promise<void> {
+async function startServer(program: string, db: string): Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "cli.ts", "serve", "--port", "0", "--db", db],
+    args: [...flags, program, "serve", "--port", "0", "--db", db],
     env,
     stderr: "piped",
   }).spawn();
@@ -33,29 +42,66 @@ async function startServer(): Promise<void> {
   await child.status;
 }
 
-await deno("cli.ts", "agents", "set", "echo", "--model", "demo:echo", "--db", db);
-await deno("cli.ts", "run", "echo", "Hello", "--db", db);
-const times = await timeInTurn({
-  empty: () => deno(`${directory}/empty.ts`),
-  help: () => deno("cli.ts", "--help"),
-  version: () => deno("cli.ts", "--version"),
-  list: () => deno("cli.ts", "agents", "list", "--db", db),
-  cost: () => deno("cli.ts", "cost", "--db", db),
-  run: () => deno("cli.ts", "run", "echo", "Hello", "--db", db),
-  server: startServer,
-}, { runs: 15, warmUp: 2 });
-report("Start-up, whole processes, medians", [
-  ["an empty script", `${times.empty.toFixed(0)} ms`],
-  ...([
-    ["purser --help", times.help],
-    ["purser --version", times.version],
-    ["purser agents list (local file)", times.list],
-    ["purser cost (local file)", times.cost],
-    ["purser run echo Hello (local file)", times.run],
-    ["purser serve, to its first answer", times.server],
-  ] as const).map(([name, value]): [string, string] => [
-    name,
-    `${value.toFixed(0)} ms, ${ratio(value, times.empty)} an empty script`,
-  ]),
+async function makeLargeDatabase(path: string): Promise<void> {
+  const core = await openCore({
+    config: {
+      dbUrl: path,
+      durability: "normal",
+      environment: "bench",
+      remoteTimeoutMs: 10_000,
+      maxBodyBytes: 1_000_000,
+    },
+  });
+  await fillLedger(core, { size: LARGE, end: Date.now() });
+  await core.close();
+}
+
+const bundle = inDirectory("bundle");
+await bundleCli(bundle);
+const programs = { source: join(ROOT, "cli.ts"), bundle: join(bundle, "cli.js") };
+const [small, large, snapshot] = ["small.db", "large.db", "session.json"].map(inDirectory) as [
+  string,
+  string,
+  string,
+];
+await makeLargeDatabase(large);
+await deno(...flags, programs.source, "agents", "set", "echo", "--model", "demo:echo", "--db", small);
+await deno(...flags, programs.source, "run", "echo", "Hello", "--db", small);
+await deno(...flags, programs.source, "state", "export", "echo", "--output", snapshot, "--db", small);
+await run("npm", [
+  "install",
+  "--silent",
+  "--no-audit",
+  "--no-fund",
+  ...Object.entries(NPM_CLIS).map(([name, version]) => `${name}@${version}`),
 ]);
+
+const commands = {
+  "--help": ["--help"],
+  "state show": ["state", "show", snapshot],
+  "agents list": ["agents", "list", "--db", small],
+  "cost, one call": ["cost", "--db", small],
+  "cost, 1,000,000 calls": ["cost", "--db", large],
+  "run echo Hello": ["run", "echo", "Hello", "--db", small],
+};
+const tasks: Record<string, () => Promise<unknown>> = {
+  "deno eval 0": () => deno("eval", "0"),
+  ...Object.fromEntries(
+    Object.keys(NPM_CLIS).map((
+      name,
+    ) => [`${name} --help`, () => run(inDirectory(`node_modules/.bin/${name}`), ["--help"])]),
+  ),
+};
+for (const [form, program] of Object.entries(programs)) {
+  for (const [name, args] of Object.entries(commands)) {
+    tasks[`purser ${name} (${form})`] = () => deno(...flags, program, ...args);
+  }
+  tasks[`purser serve, to its first answer (${form})`] = () => startServer(program, small);
+}
+const times = await timeInTurn(tasks, { runs: 15, warmUp: 2 });
+const base = times["deno eval 0"]!;
+report(
+  "Start-up, whole processes, medians",
+  Object.entries(times).map(([name, value]) => [name, `${value.toFixed(0)} ms, ${ratio(value, base)}`]),
+);
 await Deno.remove(directory, { recursive: true });

@@ -1,14 +1,10 @@
 /** `GET /costs` on ledgers of growing size: every grouping, over all time and over a span that cuts hours. */
 import { createApp } from "../src/http/mod.ts";
 import { openCore } from "../src/core.ts";
-import { recordCalls } from "../src/ledger/mod.ts";
-import { usageOf } from "../src/pricing/mod.ts";
-import { DAY_MS } from "../src/clock.ts";
+import { DAYS, fillLedger } from "./fill_ledger.ts";
 import { report, timeInTurn } from "./measure.ts";
 
 const SIZES = [10_000, 100_000, 1_000_000];
-const DAYS = 90;
-const BATCH = 10_000;
 const END = Date.parse("2026-11-20T12:34:56.789Z");
 
 const directory = await Deno.makeTempDir();
@@ -44,10 +40,8 @@ const queries = {
 const columns: Record<string, number>[] = [];
 let rows = 0;
 for (const size of SIZES) {
-  while (rows < size) {
-    const calls = Array.from({ length: Math.min(BATCH, size - rows) }, () => call(rows++, size));
-    await core.store.write(recordCalls(calls));
-  }
+  await fillLedger(core, { rows, size, end: END });
+  rows = size;
   const tasks = Object.fromEntries(Object.entries(queries).map(([name, query]) => [name, () => get(query)]));
   columns.push(await timeInTurn(tasks, { runs: 15 }));
 }
@@ -61,24 +55,3 @@ report(
 );
 await core.close();
 await Deno.remove(directory, { recursive: true });
-
-/** Calls are spread over the days in another order at each size, so that every ledger covers all of them. */
-function call(n: number, size: number) {
-  const at = END - Math.floor((n * 7919 % size) / size * DAYS * DAY_MS);
-  return {
-    callId: `call_${String(n).padStart(9, "0")}`,
-    at,
-    agentId: `agent-${n % 20}`,
-    sessionId: `session-${Math.floor(n / 40)}`,
-    runId: `run-${Math.floor(n / 20)}`,
-    step: 1 + n % 20,
-    tools: [],
-    provider: "openai",
-    model: `model-${n % 8}`,
-    usage: usageOf({ inputTokens: 1_000, outputTokens: 100 }),
-    costNanoUsd: BigInt(1_000 + n),
-    priceSource: "bench",
-    durationMs: 100,
-    isEstimated: false,
-  };
-}
