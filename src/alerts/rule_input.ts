@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { PurserError } from "../errors.ts";
-import { formatPath } from "../format_path.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { parseUsd } from "../money.ts";
+import { toIssues } from "../schema_issues.ts";
 import { SEVERITIES } from "../severity.ts";
 import { DEFAULT_COOLDOWN_SECONDS, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
 
@@ -71,7 +71,7 @@ export type RuleChanges = z.infer<typeof RuleChanges>;
 export function readRuleInput(value: unknown): RuleInput {
   const result = RuleInput.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) => ({ path: formatPath(path), message }));
+  const issues = toIssues(result.error.issues);
   const told = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
   throw new PurserError("invalid", `Cannot read the alert rule: ${told.join("; ")}`, { details: { issues } });
 }

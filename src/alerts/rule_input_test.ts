@@ -29,7 +29,7 @@ Deno.test("readRuleInput() tells every problem with its path", () => {
     assert.deepEqual(issuesOf({ ...RULE, threshold_usd }).map(({ path }) => path), ["threshold_usd"]);
   }
   const [unknown] = issuesOf({ ...RULE, thresholdUsd: 1 });
-  assert.match(unknown!.message, /"thresholdUsd"/);
+  assert.deepEqual(unknown, { path: "thresholdUsd", message: "is not known" });
   for (const value of [null, undefined, [], "rule", 1]) assert.equal(issuesOf(value).length, 1);
 });
 

@@ -1,6 +1,6 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { PurserError } from "../errors.ts";
-import { formatPath } from "../format_path.ts";
+import { toIssues } from "../schema_issues.ts";
 
 /** A router whose requests are checked against their schemas; all that is wrong is told at once, with paths. */
 export function createRouter(): OpenAPIHono {
@@ -13,10 +13,10 @@ export function createRouter(): OpenAPIHono {
 
 /** What a schema has refused, as one error that names every path. */
 export function invalidRequest(
-  error: { issues: readonly { path: readonly PropertyKey[]; message: string }[] },
+  error: { issues: Parameters<typeof toIssues>[0] },
   what: string,
 ): PurserError {
-  const issues = error.issues.map(({ path, message }) => ({ path: formatPath(path), message }));
+  const issues = toIssues(error.issues);
   const first = issues[0]!;
   return new PurserError(
     "invalid",
