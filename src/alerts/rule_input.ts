@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
+import { LABEL_PATTERN, LABEL_SCHEMA } from "../label.ts";
 import { parseUsd } from "../money.ts";
 import { toIssues } from "../schema_issues.ts";
 import { SEVERITIES } from "../severity.ts";
@@ -10,11 +11,10 @@ import { DEFAULT_COOLDOWN_SECONDS, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
 const MAX_COOLDOWN_SECONDS = 31_536_000;
 const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`;
 
-// Neither control characters nor lone surrogates: not every way to the database keeps them as they are.
 const RuleName = z.string().refine(
-  (name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name) && name.trim() !== "",
+  (name) => LABEL_PATTERN.test(name) && name.trim() !== "",
   "must be 1 to 200 characters, none of them a control character, and not blank",
-).meta({ minLength: 1, maxLength: 200, examples: ["Daily limit"] });
+).meta({ ...LABEL_SCHEMA, description: "What notifications call it; not blank", examples: ["Daily limit"] });
 
 /** USD, more than 0, exact. */
 const Threshold = z.number().superRefine((value, ctx) => {
@@ -24,7 +24,9 @@ const Threshold = z.number().superRefine((value, ctx) => {
     ctx.addIssue({ code: "custom", message: (error as Error).message });
   }
 }).meta({
-  exclusiveMinimum: 0,
+  format: "decimal",
+  // The smallest amount over 0: what the 3.0 form of the API's document can say too.
+  minimum: 1e-9,
   maximum: 1e9,
   description: "USD, at most nine decimals",
   examples: [10],
@@ -45,15 +47,16 @@ export const RuleInput = z.strictObject({
     MAX_COOLDOWN_SECONDS,
     COOLDOWN_RULE,
   )
-    .optional().meta({ default: DEFAULT_COOLDOWN_SECONDS, description: "At most one alert in this time" }),
+    .optional().meta({
+      description: `At most one alert in this time; of a new rule ${DEFAULT_COOLDOWN_SECONDS} if not given`,
+    }),
   repeat: z.enum(REPEATS).optional().meta({
-    default: "cooldown",
     description:
-      "Over a line that stays crossed: again after each cooldown, or once for each run, session, " +
-      "day or month, and for the hour once until it has fallen below",
+      "Over a line that stays crossed: again after each cooldown, or once for each run, session, day or month, and " +
+      "for the hour once until it has fallen below; of a new rule `cooldown` if not given",
   }),
   agent_id: AgentId.nullish().meta({ description: "Only this agent's calls; null for those of all agents" }),
-  enabled: z.boolean().optional().meta({ default: true }),
+  enabled: z.boolean().optional().meta({ description: "Of a new rule true if not given" }),
 });
 export type RuleInput = z.infer<typeof RuleInput>;
 

@@ -1,7 +1,12 @@
 /** Sessions, their runs and messages, and the append-only event log. */
 export type { EventPlace } from "./insert_events.ts";
 export { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
-export type { NewEvent, SessionEvent, SessionEventType } from "./session_event.ts";
+export {
+  type NewEvent,
+  SESSION_EVENT_TYPES,
+  type SessionEvent,
+  type SessionEventType,
+} from "./session_event.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { type NewRun, startRun } from "./start_run.ts";
 export { keepProgress, type Progress, readRunState, renewLease, type RunState } from "./run_progress.ts";

@@ -1,20 +1,22 @@
 /** The types of events in a session's log. */
-export type SessionEventType =
-  | "session.created"
-  | "session.restored"
-  | "run.started"
-  | "model.called"
-  | "model.failed"
-  | "tool.called"
-  | "tool.returned"
-  | "cost.recorded"
-  | "budget.exceeded"
-  | "budget.overshot"
-  | "anomaly.detected"
-  | "run.completed"
-  | "run.failed"
-  | "run.cancelled"
-  | "run.interrupted";
+export const SESSION_EVENT_TYPES = [
+  "session.created",
+  "session.restored",
+  "run.started",
+  "model.called",
+  "model.failed",
+  "tool.called",
+  "tool.returned",
+  "cost.recorded",
+  "budget.exceeded",
+  "budget.overshot",
+  "anomaly.detected",
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+  "run.interrupted",
+] as const;
+export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number];
 
 /** An event that is about to be appended. `payload` is in wire form. */
 export interface NewEvent {

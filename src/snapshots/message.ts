@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PRINTABLE } from "../label.ts";
 
 /**
  * A message of a snapshot: the shape of the AI SDK's model messages, plus `id` and `created_at`. What is known
@@ -89,10 +90,10 @@ const KNOWN_PARTS = [
 
 /** A part that a later version of the AI SDK may have brought: a backup of then must load now. */
 const UnknownPart = z.looseObject({
-  type: z.string().min(1).regex(
-    new RegExp(`^(?!(?:${KNOWN_PARTS.join("|")})$)`),
+  type: z.string().min(1).refine(
+    (type) => !KNOWN_PARTS.includes(type),
     { error: "is no part of a message of this role", abort: true },
-  ),
+  ).meta({ not: { enum: KNOWN_PARTS } }),
 }).meta({ id: "UnknownPart" });
 
 const partRule = { error: "must be a part of a message: an object with a type" };
@@ -119,7 +120,10 @@ const ToolPart = z.union(
 
 const contentRule = { error: "must be a text or a list of parts" };
 const common = {
-  id: z.string().regex(/^[^\p{Cc}]{1,256}$/u, "must be 1 to 256 characters, none of them a control character")
+  id: z.string().regex(
+    new RegExp(`^${PRINTABLE}{1,256}$`, "u"),
+    "must be 1 to 256 characters, none of them a control character",
+  )
     .optional(),
   created_at: UtcTime.optional(),
   providerOptions,

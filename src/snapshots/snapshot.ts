@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { MAX_ENVIRONMENT_NAME } from "../config.ts";
 import { NAME_PATTERN } from "../ids.ts";
+import { PRINTABLE } from "../label.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
 /** The version of the snapshot format that this program writes. */
@@ -8,10 +9,9 @@ export const SCHEMA_VERSION = 1;
 
 const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
 const name = z.string().regex(NAME_PATTERN, NAME_RULE);
-const agentName = z.string().regex(
-  /^(?!snapshot$)[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/,
-  NAME_RULE + "; snapshot is a path of the API",
-);
+const AGENT_NAME_RULE = NAME_RULE + "; snapshot is a path of the API";
+const agentName = z.string().regex(NAME_PATTERN, AGENT_NAME_RULE)
+  .refine((agentId) => agentId !== "snapshot", AGENT_NAME_RULE).meta({ not: { const: "snapshot" } });
 const count = z.int().nonnegative();
 
 /** What a session's calls had cost in the environment of the snapshot. */
@@ -57,7 +57,10 @@ export type SnapshotEvent = z.infer<typeof SnapshotEvent>;
 export const SnapshotAgent = z.looseObject({
   agent_id: agentName.optional(),
   name: agentName.optional(),
-  model: z.string().min(1).max(500).regex(/^\P{Cc}*$/u, "must not contain control characters"),
+  model: z.string().min(1).max(500).regex(
+    new RegExp(`^${PRINTABLE}*$`, "u"),
+    "must not contain control characters",
+  ),
   system_prompt: z.string().refine((text) => !text.includes("\0"), "must not contain NUL").optional(),
   cost_budget_usd: z.number().nonnegative().max(1e9).nullish(),
   budget_mode: z.enum(["stop", "strict"]).optional(),
