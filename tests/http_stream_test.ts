@@ -153,6 +153,20 @@ Deno.test("GET /events ends when the service stops, and leaves no listener behin
   assert.equal(await streams[1]!.next(), undefined);
 });
 
+Deno.test("HEAD /events tells that there is a stream, and begins none", async () => {
+  await using purser = await openTestPurser();
+  let listeners = 0;
+  purser.core.bus.subscribe = () => {
+    listeners++;
+    return () => listeners--;
+  };
+  const { status, headers, body } = await purser.fetch("HEAD", "/events");
+  assert.deepEqual([status, headers.get("content-type"), body], [200, "text/event-stream", null]);
+  for (let i = 0; i < 10; i++) await setImmediate();
+  assert.equal(listeners, 0);
+  assert.equal((await purser.fetch("HEAD", "/events?after=x")).status, 400);
+});
+
 Deno.test("GET /events says that it is still there when nothing happens for fifteen seconds", async () => {
   await using purser = await openTestPurser();
   const stream = readSse(await purser.fetch("GET", "/events"));

@@ -249,19 +249,11 @@ Deno.test("a database that is closed makes a 503", async () => {
   assert.equal((await purser.api("GET", "/healthz")).status, 200);
 });
 
-Deno.test("the OpenAPI document covers every route of the app, and HEAD is answered as GET", async () => {
+Deno.test("HEAD is answered as GET, and / leads to the docs", async () => {
   await using purser = await openTestPurser();
-  const { body } = await purser.api("GET", "/openapi.json");
-  const declared = Object.entries(body.paths).flatMap(([path, operations]) =>
-    Object.keys(operations as object).map((method) => `${method.toUpperCase()} ${path}`)
-  );
-  const routes = purser.app.routes.filter(({ method, path }) => method !== "ALL" && path !== "/")
-    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
-  assert.deepEqual([...new Set(routes)].sort(), declared.sort());
   assert.equal((await purser.fetch("HEAD", "/agents")).status, 200);
-  assert.equal((await purser.app.request("/")).headers.get("location"), "/docs");
-  const { body: page } = await purser.api("GET", "/docs");
-  for (const path of Object.keys(body.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
+  const { status, headers } = await purser.fetch("GET", "/");
+  assert.deepEqual([status, headers.get("location")], [302, "/docs"]);
 });
 
 Deno.test("a provider's failure and a budget's end are told by the API as by the library", async () => {

@@ -1,5 +1,5 @@
 import type { Core } from "../core.ts";
-import { VERSION } from "../version.ts";
+import { makeDocument } from "./document.ts";
 import { instanceOf, problemResponse, toProblem } from "./problem.ts";
 import { checkBody } from "./request_body.ts";
 import { createRouter } from "./router.ts";
@@ -30,20 +30,6 @@ export function createApp(core: Core) {
   app.route("/", restoreRoutes(core));
   app.use(checkBody(core.maxBodyBytes));
 
-  const document = () =>
-    app.getOpenAPI31Document({
-      openapi: "3.1.0",
-      info: {
-        title: "Purser",
-        version: VERSION,
-        description:
-          "Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
-        license: { name: "MIT", url: "https://opensource.org/license/mit" },
-      },
-      servers: [{ url: "/" }],
-    });
-  app.get("/", (c) => c.redirect("/docs"));
-
   return app
     .route("/", agentRoutes(core))
     .route("/", runRoutes(core))
@@ -56,7 +42,7 @@ export function createApp(core: Core) {
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))
     .route("/", doctorRoutes(core))
-    .route("/", documentRoutes(document));
+    .route("/", documentRoutes(() => makeDocument(app)));
 }
 
 /** The API's type, from which the client's is made. */

@@ -1,43 +1,79 @@
-import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
+import { createRoute as createAnyRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { ZodType } from "zod";
-import { STATUS } from "../errors.ts";
-import { Problem } from "./schemas.ts";
+import { type ErrorCode, STATUS } from "../errors.ts";
+import { PROBLEMS } from "./problem_schemas.ts";
+import { headers } from "./response_headers.ts";
+import type { Tag } from "./tags.ts";
+
+/** What every operation of the API has to say of itself. */
+interface Described {
+  /** What a generated client calls it: a verb and a noun. It stays as it is for good. */
+  operationId: string;
+  summary: string;
+  tags: [Tag];
+}
+
+/**
+ * A route's definition. All that can be said of an operation stands in it: every status (`problems()` for those that
+ * are errors), every header of an answer (`headers()`), every parameter.
+ */
+export const createRoute: <
+  Path extends string,
+  Route extends Omit<RouteConfig, "path"> & { path: Path } & Described,
+>(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = createAnyRoute;
 
 /** A JSON answer in a route's definition. */
 export function json<Schema extends ZodType>(schema: Schema, description: string) {
   return { description, content: { "application/json": { schema } } };
 }
 
-/** A required JSON body in a route's definition. */
-export function jsonBody<Schema extends ZodType>(schema: Schema) {
-  return { required: true, content: { "application/json": { schema } } };
+/** A JSON answer that is one page of a list; the next one is in its `Link` header. */
+export function page<Schema extends ZodType>(schema: Schema, description: string) {
+  return { ...json(schema, description), headers: headers("Link") };
 }
 
-const DESCRIPTIONS: Record<number, string> = {
-  400: "Something in the request is wrong; `details.issues` names it",
-  402: "The run's budget is reached",
-  403: "Not allowed from there",
-  404: "There is no such thing",
-  405: "The path has no such method",
-  409: "It contradicts what is there",
-  413: "The body is too large",
-  415: "The body is not application/json",
-  500: "A fault of the server",
-  501: "Not possible where this server runs",
-  502: "The model's provider failed",
-  503: "The database can't be reached",
+/** A required JSON body in a route's definition. */
+export function jsonBody<Schema extends ZodType>(schema: Schema, example: z.input<Schema>) {
+  return { required: true, content: { "application/json": { schema, example } } };
+}
+
+/** A stream of server-sent events in a route's definition. To a client it is text; the document has its events. */
+export function eventStream(event: ZodType) {
+  return { "text/event-stream": { schema: event as unknown as z.ZodString } };
+}
+
+/** What each code means to who called; the problem's `detail` says more. */
+const DESCRIPTIONS: Record<ErrorCode, string> = {
+  invalid: "Something in the request is wrong; `details.issues` names it",
+  unauthorized: "Who is asking is not known",
+  budget_exceeded: "The run's budget is reached; no further model call was made",
+  forbidden: "Not allowed from there",
+  not_found: "There is no such thing",
+  method_not_allowed: "The path has no such method; `Allow` has those that it has",
+  conflict: "It contradicts what is there",
+  precondition_failed: "It is no longer as the request expects it",
+  too_large: "The body is too large",
+  unsupported_media_type: "The body is not application/json",
+  idempotency_mismatch: "The same key came with another request",
+  rate_limited: "Too many requests",
+  internal: "A fault of the server; its log has it under `details.request_id`",
+  unsupported: "Not possible where this server runs",
+  provider_error: "The model's provider failed",
+  unavailable: "The database can't be reached, or the server is ending; try again",
 };
 
+/** What any request may be answered with. */
+const ALWAYS = ["forbidden", "internal", "unavailable"] as const satisfies ErrorCode[];
+
+/** What a request that has a body may be answered with. */
+export const BODY_CODES = ["too_large", "unsupported_media_type"] as const satisfies ErrorCode[];
+
 /** Problem answers by error code, beside those that every route can give. */
-export function problems(...codes: (keyof typeof STATUS)[]): RouteConfig["responses"] {
-  const all = [...codes, "forbidden", "internal", "unavailable"] as const;
-  return Object.fromEntries(all.map((code) => [
-    STATUS[code],
-    {
-      description: DESCRIPTIONS[STATUS[code]] ?? code,
-      content: { "application/problem+json": { schema: Problem } },
-    },
-  ]));
+export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
+  return Object.fromEntries([...codes, ...ALWAYS].map((code) => [STATUS[code], {
+    description: DESCRIPTIONS[code],
+    content: { "application/problem+json": { schema: PROBLEMS[code] } },
+  }]));
 }
 
 /** A whole number of a query, in digits: `Number` would also take `1e3`, `0x10` and an empty text. */
@@ -48,15 +84,30 @@ export function wholeNumber({ min, max }: { min: number; max: number }) {
   return z.preprocess(digits, z.number(rule).int(rule).min(min, rule).max(max, rule));
 }
 
-/** The `limit` and `cursor` of a list that comes in pages. */
-export const pageQuery = (defaultLimit: number, maxLimit: number) => ({
-  limit: wholeNumber({ min: 1, max: maxLimit }).default(defaultLimit).openapi({
+/** The `limit` of a list. */
+export const limitQuery = (defaultLimit: number, maxLimit: number) =>
+  wholeNumber({ min: 1, max: maxLimit }).default(defaultLimit).openapi({
     type: "integer",
+    format: "int32",
     minimum: 1,
     maximum: maxLimit,
+    default: defaultLimit,
     description: `How many at most, 1 to ${maxLimit}`,
-  }),
+  });
+
+/** The `limit` and `cursor` of a list that comes in pages. */
+export const pageQuery = (defaultLimit: number, maxLimit: number) => ({
+  limit: limitQuery(defaultLimit, maxLimit),
   cursor: z.string().optional().openapi({ description: "From the `Link` header of the page before" }),
 });
 
-export { createRoute, z };
+/** Where in a numbered list to go on. */
+export const afterQuery = (description: string) =>
+  wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).openapi({
+    type: "integer",
+    format: "int64",
+    minimum: 0,
+    description,
+  });
+
+export { headers, z };

@@ -1,16 +1,44 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
-import { SNAPSHOT_JSON_SCHEMA } from "../snapshots/mod.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../snapshots/mod.ts";
 
 /** The snapshot's schema in the OpenAPI document. */
 export const SnapshotReference = { $ref: "#/components/schemas/Snapshot" };
 
-/** Puts the published schema among the document's components, each of its definitions as one of its own. */
+/**
+ * Puts the outline of a snapshot among the document's components: its own fields, without what messages, events
+ * and the agent are made of. All of it is in the published schema, which the outline points to; a reference into
+ * another file is more than many generators of clients can follow.
+ */
 export function registerSnapshotSchema({ openAPIRegistry }: OpenAPIHono): void {
-  const { $schema: _schema, $id: _id, $defs = {}, ...snapshot } = JSON.parse(
-    JSON.stringify(SNAPSHOT_JSON_SCHEMA).replaceAll("#/$defs/", "#/components/schemas/Snapshot"),
+  const { $schema: _schema, $id: _id, $defs: _defs, title: _title, ...outline } = JSON.parse(
+    JSON.stringify(SNAPSHOT_JSON_SCHEMA, (_key, value) => isDeep(value) ? ANY_OBJECT : value),
   );
-  openAPIRegistry.registerComponent("schemas", "Snapshot", snapshot);
-  for (const [name, definition] of Object.entries($defs)) {
-    openAPIRegistry.registerComponent("schemas", `Snapshot${name}`, definition as object);
-  }
+  openAPIRegistry.registerComponent("schemas", "Snapshot", {
+    ...outline,
+    externalDocs: { description: "The whole JSON Schema", url: SNAPSHOT_SCHEMA_PATH },
+  });
 }
+
+const ANY_OBJECT = { type: "object", additionalProperties: true };
+
+function isDeep(value: unknown): boolean {
+  return typeof value === "object" && value !== null && ("$ref" in value || "oneOf" in value);
+}
+
+/** A session of two messages, as short as a snapshot can be. */
+export const EXAMPLE = {
+  schema_version: 1,
+  agent_id: "researcher",
+  session_id: "ses_demo",
+  state: {
+    messages: [
+      { role: "user", content: "What is 17 * 23?" },
+      { role: "assistant", content: "391" },
+    ],
+    status: "completed",
+  },
+  event_log_count: 7,
+  tags: { ticket: "OPS-42" },
+  source_environment: "production",
+  exported_at: "2026-11-21T09:30:00.000Z",
+};

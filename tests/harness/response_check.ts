@@ -1,70 +1,92 @@
 import assert from "node:assert/strict";
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import {
+  type Answer,
+  closeObjects,
+  findOperation,
+  type Header,
+  type OpenApiDocument,
+  resolve,
+} from "./openapi_document.ts";
+import { checkRequest, type SentRequest } from "./request_check.ts";
+import { createSchemaCheck } from "./schema_check.ts";
+import { checkStream } from "./stream_check.ts";
 
-interface Operation {
-  responses: Record<string, { content?: Record<string, { schema?: unknown }> }>;
+/**
+ * Fails where an answer is not one that the OpenAPI document declares for its route and status, down to its headers
+ * and fields; and where a request that was taken is not one that the document allows. Gives the answer back: a
+ * stream of events is checked while it is read.
+ */
+export interface ResponseCheck {
+  (method: string, path: string, response: Response, request?: SentRequest): Promise<Response>;
+  /** The `operationId` of everything that was answered well. */
+  readonly succeeded: ReadonlySet<string>;
 }
-
-interface OpenApiDocument {
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, unknown> };
-}
-
-/** Fails where an answer is not one that the OpenAPI document declares for its route and status. */
-export type ResponseCheck = (method: string, path: string, response: Response) => Promise<void>;
 
 /** Media types whose body is a JSON document. */
 const JSON_TYPE = /^application\/(.+\+)?json/;
 
+/** What a server may send with any answer; it says nothing that a client has to know of from us. */
+const TRANSPORT = ["connection", "content-length", "content-type", "date", "transfer-encoding"];
+
+/** What keeps proxies from holding a stream of events back. */
+const OF_STREAMS = ["cache-control"];
+
 /** Makes the check for a document; every test of the API sends its requests through it. */
 export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
-  ajv.addSchema(document, "purser");
-  const validators = new Map<string, ValidateFunction>();
+  const closed = closeObjects(document);
+  const checkAnswer = createSchemaCheck(closed, "answer");
+  const checkSent = createSchemaCheck(document, "request");
+  const succeeded = new Set<string>();
 
-  function validate(pointer: string, body: unknown, where: string): void {
-    let validator = validators.get(pointer);
-    if (!validator) validators.set(pointer, validator = ajv.compile({ $ref: `purser#${pointer}` }));
-    assert.ok(
-      validator(body),
-      `${where}: ${JSON.stringify(validator.errors, null, 1)} in ${JSON.stringify(body)}`,
-    );
-  }
-
-  return async (method, path, response) => {
+  const check = async (method: string, path: string, response: Response, request?: SentRequest) => {
     const where = `${method} ${path} ${response.status}`;
-    const template = findTemplate(document, method, path);
+    const match = findOperation(closed, method, path);
     const type = response.headers.get("content-type")?.split(";")[0]?.trim();
-    if (template === undefined) {
+    if (match === undefined) {
       assert.ok([404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
       assert.equal(type, "application/problem+json", where);
-      return validate("/components/schemas/Problem", await response.clone().json(), where);
+      if (method !== "HEAD") {
+        checkAnswer({ $ref: "#/components/schemas/Problem" }, await response.clone().json(), where);
+      }
+      checkHeaders(closed, response.status === 405 ? ALLOW : {}, response, where);
+      return response;
     }
-    const verb = method === "HEAD" ? "get" : method.toLowerCase();
-    const declared = document.paths[template]![verb]!.responses[response.status];
-    assert.ok(declared, `${where}: the status is not declared for ${template}`);
-    const content = Object.keys(declared.content ?? {});
-    if (content.length === 0) return assert.equal(await response.clone().text(), "", where);
-    assert.ok(type !== undefined && content.includes(type), `${where}: ${type} is not among ${content}`);
-    if (method === "HEAD" || !JSON_TYPE.test(type)) return;
-    const pointer = ["paths", template, verb, "responses", response.status, "content", type, "schema"];
-    const text = pointer.map((part) => "/" + encodeURIComponent(escapePointer(String(part)))).join("");
-    validate(text, await response.clone().json(), where);
+    const declared = match.operation.responses[response.status];
+    assert.ok(declared, `${where}: the status is not declared for ${match.template}`);
+    const answer = resolve<Answer>(closed, declared);
+    checkHeaders(closed, answer, response, where);
+    if (response.status < 400) {
+      succeeded.add(match.operation.operationId);
+      if (request) await checkRequest(checkSent, match, path, request, where);
+    }
+    if (answer.content === undefined) {
+      assert.equal(await response.clone().text(), "", where);
+      return response;
+    }
+    const content = answer.content[type ?? ""];
+    assert.ok(content, `${where}: ${type} is not among ${Object.keys(answer.content)}`);
+    if (method === "HEAD") return response;
+    if (type === "text/event-stream") return checkStream(checkAnswer, content.schema, response, where);
+    if (JSON_TYPE.test(type!)) checkAnswer(content.schema, await response.clone().json(), where);
+    return response;
   };
+  return Object.assign(check, { succeeded });
 }
 
-/** The path of the document that a request's path is one of; literal paths come before parameters. */
-function findTemplate(document: OpenApiDocument, method: string, path: string): string | undefined {
-  const pathname = path.split("?")[0]!;
-  const verb = method === "HEAD" ? "get" : method.toLowerCase();
-  return Object.keys(document.paths)
-    .filter((template) => verb in document.paths[template]!)
-    .sort((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
-    .find((template) =>
-      new RegExp(`^${template.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(pathname)
-    );
-}
+const ALLOW: Answer = { headers: { Allow: { required: true, schema: { type: "string" } } } };
 
-function escapePointer(part: string): string {
-  return part.replaceAll("~", "~0").replaceAll("/", "~1");
+/** Every header that is required is there, and none that is not declared. */
+function checkHeaders(document: object, answer: Answer, response: Response, where: string): void {
+  const declared = new Map<string, Header>();
+  for (const [name, header] of Object.entries(answer.headers ?? {})) {
+    declared.set(name.toLowerCase(), resolve<Header>(document, header));
+  }
+  for (const [name, { required }] of declared) {
+    assert.ok(!required || response.headers.has(name), `${where}: the header ${name} is missing`);
+  }
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+  for (const name of response.headers.keys()) {
+    const isKnown = declared.has(name) || TRANSPORT.includes(name) || (isStream && OF_STREAMS.includes(name));
+    assert.ok(isKnown, `${where}: the header ${name} is not declared`);
+  }
 }

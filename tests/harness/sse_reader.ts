@@ -44,7 +44,8 @@ export function readSse(response: Response): SseReader {
   };
 }
 
-function parseFrame(text: string): SseFrame {
+/** One frame of a stream, without the empty line that ends it. */
+export function parseFrame(text: string): SseFrame {
   const frame: SseFrame = {};
   for (const line of text.split("\n")) {
     const [, field, value] = /^(\w*): ?(.*)$/.exec(line) ?? [];

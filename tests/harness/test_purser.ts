@@ -36,7 +36,7 @@ export interface TestPurser extends AsyncDisposable {
   logs: LogLine[];
   /** Everything the bus has published. */
   published: BusEvent[];
-  /** Sends a request to the app; the answer is checked against the OpenAPI document. */
+  /** Sends a request to the app; both are checked against the OpenAPI document. */
   fetch(method: string, path: string, init?: { body?: unknown; headers?: HeadersInit }): Promise<Response>;
   /** The same, its body read. */
   api(
@@ -45,6 +45,8 @@ export interface TestPurser extends AsyncDisposable {
     body?: unknown,
     headers?: HeadersInit,
   ): Promise<ApiAnswer>;
+  /** The `operationId` of everything that was answered well. */
+  readonly succeeded: ReadonlySet<string>;
   /** Runs an agent that need not be defined; what is not given has its default. */
   run(agent: Partial<AgentDefinition>, input: string, more?: Omit<RunInput, "agent" | "input">): RunPromise;
   events(sessionId: string): Promise<SessionEvent[]>;
@@ -95,8 +97,7 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
       headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers as object },
       ...(body !== undefined && { body: isRaw ? body as BodyInit : JSON.stringify(body) }),
     });
-    await check(method, path, response);
-    return response;
+    return await check(method, path, response, { headers, body });
   };
 
   return {
@@ -106,6 +107,9 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
     logs,
     published,
     fetch: send,
+    get succeeded() {
+      return check?.succeeded ?? new Set();
+    },
     async api(method, path, body, headers) {
       const response = await send(method, path, { body, headers });
       const text = await response.text();

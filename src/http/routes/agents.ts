@@ -1,29 +1,48 @@
 import { defineAgent, getAgent, listAgents, removeAgent } from "../../agents/mod.ts";
 import type { Core } from "../../core.ts";
+import { NAME_PATTERN } from "../../ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
 import { toAgentDefinition } from "../agent_definition.ts";
-import { createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
+import { AgentId } from "../schema_parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../schemas.ts";
 
-const params = z.object({ agent_id: z.string().openapi({ example: "researcher" }) });
+const params = z.object({ agent_id: AgentId });
+/** What is refused here is said by `checkAgentName`. */
+const newParams = z.object({
+  agent_id: AgentId.openapi({
+    pattern: NAME_PATTERN.source,
+    description: "1 to 128 letters, digits, `.`, `_`, `:` or `-`, a letter or digit first; not `snapshot`",
+  }),
+});
 
 const put = createRoute({
   method: "put",
   path: "/agents/{agent_id}",
+  operationId: "defineAgent",
   summary: "Define an agent",
   tags: ["agents"],
-  request: { params, body: jsonBody(AgentBody) },
+  request: {
+    params: newParams,
+    body: jsonBody(AgentBody, {
+      model: "openai:gpt-5-mini",
+      system_prompt: "Answer in one sentence.",
+      cost_budget_usd: 0.25,
+      tools: ["calculator"],
+    }),
+  },
   responses: {
     200: json(Agent, "The agent was there and is replaced"),
     201: json(Agent, "The agent is new"),
-    ...problems("invalid", "too_large", "unsupported_media_type"),
+    ...problems("invalid", ...BODY_CODES),
   },
 });
 
 const list = createRoute({
   method: "get",
   path: "/agents",
+  operationId: "listAgents",
   summary: "All agents",
   tags: ["agents"],
   responses: { 200: json(z.array(Agent), "By name"), ...problems() },
@@ -32,6 +51,7 @@ const list = createRoute({
 const get = createRoute({
   method: "get",
   path: "/agents/{agent_id}",
+  operationId: "getAgent",
   summary: "An agent with its lifetime usage",
   tags: ["agents"],
   request: { params },
@@ -41,10 +61,11 @@ const get = createRoute({
 const remove = createRoute({
   method: "delete",
   path: "/agents/{agent_id}",
+  operationId: "deleteAgent",
   summary: "Forget an agent's definition; its sessions and costs stay",
   tags: ["agents"],
   request: { params },
-  responses: { 204: { description: "It is gone" }, ...problems("not_found") },
+  responses: { 204: { description: "It is gone" }, ...problems("not_found", ...BODY_CODES) },
 });
 
 export function agentRoutes(core: Core) {

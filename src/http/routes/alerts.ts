@@ -9,43 +9,53 @@ import {
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../core.ts";
-import { createRoute, json, jsonBody, pageQuery, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Alert, Rule, RuleBody, RuleChangesBody, RuleTest } from "../schemas.ts";
+import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../schemas.ts";
 
-const params = z.object({ rule_id: z.string().openapi({ example: "rule_01" }) });
-const tags = ["alerts"];
+const params = z.object({ rule_id: RuleId });
 
 const create = createRoute({
   method: "post",
   path: "/alerts/rules",
+  operationId: "createAlertRule",
   summary: "Add an alert rule",
   description:
     "It fires at the next call that is booked while its line is crossed, whenever the money was spent.",
-  tags,
-  request: { body: jsonBody(RuleBody) },
+  tags: ["alerts"],
+  request: {
+    body: jsonBody(RuleBody, {
+      name: "Daily limit",
+      threshold_type: "per_day_usd",
+      threshold_usd: 10,
+      severity: "critical",
+      cooldown_seconds: 3600,
+    }),
+  },
   responses: {
     201: {
       ...json(Rule, "The rule"),
-      headers: z.object({ location: z.string().openapi({ description: "Where it is" }) }),
+      headers: headers("Location"),
     },
-    ...problems("invalid", "too_large", "unsupported_media_type"),
+    ...problems("invalid", ...BODY_CODES),
   },
 });
 
 const list = createRoute({
   method: "get",
   path: "/alerts/rules",
+  operationId: "listAlertRules",
   summary: "All alert rules",
-  tags,
+  tags: ["alerts"],
   responses: { 200: json(z.array(Rule), "Oldest first"), ...problems() },
 });
 
 const get = createRoute({
   method: "get",
   path: "/alerts/rules/{rule_id}",
+  operationId: "getAlertRule",
   summary: "An alert rule",
-  tags,
+  tags: ["alerts"],
   request: { params },
   responses: { 200: json(Rule, "The rule"), ...problems("not_found") },
 });
@@ -53,51 +63,55 @@ const get = createRoute({
 const update = createRoute({
   method: "patch",
   path: "/alerts/rules/{rule_id}",
+  operationId: "updateAlertRule",
   summary: "Enable, disable or change an alert rule",
   description:
     "Only what is given is changed. A new threshold, threshold type, agent or repeat forgets which windows the " +
     "rule has told of; its cooldown goes on. A new cooldown counts from when the rule last fired.",
-  tags,
-  request: { params, body: jsonBody(RuleChangesBody) },
+  tags: ["alerts"],
+  request: { params, body: jsonBody(RuleChangesBody, { enabled: false }) },
   responses: {
     200: json(Rule, "The rule as it is now"),
-    ...problems("invalid", "not_found", "too_large", "unsupported_media_type"),
+    ...problems("invalid", "not_found", ...BODY_CODES),
   },
 });
 
 const remove = createRoute({
   method: "delete",
   path: "/alerts/rules/{rule_id}",
+  operationId: "deleteAlertRule",
   summary: "Remove an alert rule; its history stays",
-  tags,
+  tags: ["alerts"],
   request: { params },
-  responses: { 204: { description: "It is gone" }, ...problems("not_found") },
+  responses: { 204: { description: "It is gone" }, ...problems("not_found", ...BODY_CODES) },
 });
 
 const test = createRoute({
   method: "post",
   path: "/alerts/rules/{rule_id}/test",
+  operationId: "testAlertRule",
   summary: "Send a test of an alert rule through every channel",
   description:
     "One attempt in each, whatever its `min_severity`, for a disabled rule too. It is kept in the history, marked, " +
     "and neither counts as spend nor uses up the cooldown.",
-  tags,
+  tags: ["alerts"],
   request: { params },
   responses: {
     200: json(RuleTest, "All delivered it"),
     207: json(RuleTest, "Some delivered it"),
     502: json(RuleTest, "None delivered it"),
-    ...problems("not_found"),
+    ...problems("not_found", ...BODY_CODES),
   },
 });
 
 const history = createRoute({
   method: "get",
   path: "/alerts/history",
+  operationId: "listAlerts",
   summary: "The latest alerts, and what became of them in each channel",
   description: `The newest ${MAX_HISTORY} are kept. Tests of rules are among them, marked.`,
-  tags,
-  request: { query: z.strictObject({ limit: pageQuery(MAX_HISTORY, MAX_HISTORY).limit }) },
+  tags: ["alerts"],
+  request: { query: z.strictObject({ limit: limitQuery(MAX_HISTORY, MAX_HISTORY) }) },
   responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
 });
 

@@ -1,26 +1,25 @@
 import type { Core } from "../../core.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { createRoute, json, pageQuery, problems, z } from "../route_parts.ts";
+import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
+import { AgentId, QueryTime } from "../schema_parts.ts";
 import { Anomaly } from "../schemas.ts";
-
-const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) => Date.parse(text))
-  .openapi({ type: "string", format: "date-time" });
 
 const list = createRoute({
   method: "get",
   path: "/anomalies",
+  operationId: "listAnomalies",
   summary: "What the behaviour monitor has noticed, newest first",
   tags: ["costs"],
   request: {
     query: z.strictObject({
-      from: Time.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
-      agent_id: z.string().optional(),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
+      agent_id: AgentId.optional(),
       ...pageQuery(100, 500),
     }),
   },
-  responses: { 200: json(z.array(Anomaly), "The anomalies"), ...problems("invalid") },
+  responses: { 200: page(z.array(Anomaly), "The anomalies"), ...problems("invalid") },
 });
 
 type Position = [detectedAt: number, anomalyId: string];

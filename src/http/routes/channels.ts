@@ -1,33 +1,33 @@
 import { testChannel } from "../../alerts/mod.ts";
 import type { ConfiguredChannel } from "../../channels/mod.ts";
 import type { Core } from "../../core.ts";
-import { createRoute, json, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Channel, TestResult } from "../schemas.ts";
-
-const tags = ["channels"];
 
 const list = createRoute({
   method: "get",
   path: "/channels",
+  operationId: "listChannels",
   summary: "The channels that alerts go to",
   description:
     "Each is checked as far as that goes without sending: its plugin loads, and its settings are right.",
-  tags,
+  tags: ["channels"],
   responses: { 200: json(z.array(Channel), "In the order of the config"), ...problems() },
 });
 
 const test = createRoute({
   method: "post",
   path: "/channels/{name}/test",
+  operationId: "testChannel",
   summary: "Send one test notification through a channel",
   description: "One attempt, which the history knows nothing of.",
-  tags,
+  tags: ["channels"],
   request: { params: z.object({ name: z.string().openapi({ example: "ops" }) }) },
   responses: {
     200: json(TestResult, "It was delivered"),
     502: json(TestResult, "It was not, and why"),
-    ...problems("not_found"),
+    ...problems("not_found", ...BODY_CODES),
   },
 });
 

@@ -3,16 +3,15 @@ import type { Core } from "../../core.ts";
 import { PurserError } from "../../errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { createRoute, json, jsonBody, pageQuery, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, json, jsonBody, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
+import { AgentId, QueryTime } from "../schema_parts.ts";
 import { BookedReport, type CostEventBody, CostEventsBody, CostRow, Grouping } from "../schemas.ts";
-
-const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) => Date.parse(text))
-  .openapi({ type: "string", format: "date-time" });
 
 const list = createRoute({
   method: "get",
   path: "/costs",
+  operationId: "listCosts",
   summary: "Spend, grouped",
   description:
     "Agents and models come dearest first, the others latest first. Calls without a known price count " +
@@ -21,19 +20,20 @@ const list = createRoute({
   request: {
     query: z.strictObject({
       group_by: Grouping.default("agent"),
-      from: Time.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
-      to: Time.optional().openapi({ description: "Exclusive" }),
-      agent_id: z.string().optional(),
-      model: z.string().optional(),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
+      to: QueryTime.optional().openapi({ description: "Exclusive; the same" }),
+      agent_id: AgentId.optional(),
+      model: z.string().optional().openapi({ example: "gpt-5-mini" }),
       ...pageQuery(100, 1000),
     }),
   },
-  responses: { 200: json(z.array(CostRow), "One row per group"), ...problems("invalid") },
+  responses: { 200: page(z.array(CostRow), "One row per group"), ...problems("invalid") },
 });
 
 const report = createRoute({
   method: "post",
   path: "/costs/events",
+  operationId: "reportCalls",
   summary: "Book calls made elsewhere",
   description:
     "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
@@ -41,10 +41,20 @@ const report = createRoute({
     "duplicate where the report says the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
     "be sent back; a report without `cost_usd` is the same whatever price was found.",
   tags: ["costs"],
-  request: { body: jsonBody(CostEventsBody) },
+  request: {
+    body: jsonBody(CostEventsBody, [{
+      call_id: "my-call-1",
+      at: "2026-11-21T09:30:00.000Z",
+      agent_id: "researcher",
+      provider: "openai",
+      model: "gpt-5-mini",
+      input_tokens: 1200,
+      output_tokens: 80,
+    }]),
+  },
   responses: {
     201: json(BookedReport, "How many were booked, and how many had been before"),
-    ...problems("invalid", "conflict", "too_large", "unsupported_media_type"),
+    ...problems("invalid", "conflict", ...BODY_CODES),
   },
 });
 

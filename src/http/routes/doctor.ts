@@ -15,6 +15,7 @@ type Finding = Omit<Check, "name">;
 const route = createRoute({
   method: "get",
   path: "/doctor",
+  operationId: "examineService",
   summary: "What works, what doesn't, and what to do about it",
   description:
     "Looks at the database, each channel's settings, the alert rules, the models' keys and the outbox. It tries no " +

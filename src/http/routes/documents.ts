@@ -1,12 +1,21 @@
 import { docsPage } from "../docs_page.ts";
-import { createRoute, json, problems, z } from "../route_parts.ts";
+import type { OpenApiDocument } from "../document.ts";
+import { createRoute, headers, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
-type Document = Parameters<typeof docsPage>[0];
+const home = createRoute({
+  method: "get",
+  path: "/",
+  operationId: "redirectToDocs",
+  summary: "Leads to the page",
+  tags: ["service"],
+  responses: { 302: { description: "It is at /docs", headers: headers("Location") }, ...problems() },
+});
 
 const openapi = createRoute({
   method: "get",
   path: "/openapi.json",
+  operationId: "getOpenApiDocument",
   summary: "This API as an OpenAPI 3.1 document",
   tags: ["service"],
   responses: { 200: json(z.looseObject({ openapi: z.string() }), "The document"), ...problems() },
@@ -15,6 +24,7 @@ const openapi = createRoute({
 const docs = createRoute({
   method: "get",
   path: "/docs",
+  operationId: "getDocsPage",
   summary: "This API as a page to read",
   tags: ["service"],
   responses: {
@@ -23,8 +33,9 @@ const docs = createRoute({
   },
 });
 
-export function documentRoutes(read: () => Document) {
+export function documentRoutes(read: () => OpenApiDocument) {
   return createRouter()
-    .openapi(openapi, (c) => c.json(read() as unknown as { openapi: string }, 200))
+    .openapi(home, (c) => c.redirect("/docs"))
+    .openapi(openapi, (c) => c.json({ ...read() }, 200))
     .openapi(docs, async (c) => c.html(await docsPage(read()), 200));
 }

@@ -2,8 +2,9 @@ import { streamSSE } from "hono/streaming";
 import type { Core } from "../../core.ts";
 import { messageOf, PurserError } from "../../errors.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
-import { createRoute, problems, wholeNumber, z } from "../route_parts.ts";
+import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
+import { LogStreamEvent } from "../schemas.ts";
 
 const PAGE = 100;
 const HEARTBEAT_MS = 15_000;
@@ -13,22 +14,26 @@ const POLL_MS = 500;
 const tail = createRoute({
   method: "get",
   path: "/events",
+  operationId: "streamEvents",
   summary: "The event log of all sessions as server-sent events",
   description:
     "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
-    "next event. The id of an event is its position in the log.",
+    "next event. The id of an event is its position in the log. A comment comes where nothing happens for " +
+    "fifteen seconds.",
   tags: ["events"],
   request: {
     query: z.strictObject({
-      after: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).optional().openapi({
-        type: "integer",
-        minimum: 0,
+      after: afterQuery("The last `event_id` already seen").optional(),
+    }),
+    headers: z.object({
+      "last-event-id": z.string().optional().openapi({
+        description: "The id of the last event already seen; goes before `after`",
+        example: "42",
       }),
     }),
-    headers: z.object({ "last-event-id": z.string().optional() }),
   },
   responses: {
-    200: { description: "The stream", content: { "text/event-stream": { schema: z.string() } } },
+    200: { description: "The stream; it does not end by itself", content: eventStream(LogStreamEvent) },
     ...problems("invalid"),
   },
 });
@@ -37,6 +42,8 @@ export function eventRoutes(core: Core) {
   return createRouter().openapi(tail, async (c) => {
     let after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
+    // Nobody reads the body of that one, so nothing would ever end it.
+    if (c.req.method === "HEAD") return c.body("", 200, { "content-type": "text/event-stream" });
     const gone = new AbortController();
     const stopped = AbortSignal.any([gone.signal, core.stopping]);
     return streamSSE(c, async (stream) => {

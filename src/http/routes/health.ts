@@ -7,6 +7,7 @@ import { Health } from "../schemas.ts";
 const healthz = createRoute({
   method: "get",
   path: "/healthz",
+  operationId: "getHealth",
   summary: "Whether the process is alive",
   tags: ["service"],
   responses: { 200: json(Health, "It is"), ...problems() },
@@ -15,6 +16,7 @@ const healthz = createRoute({
 const readyz = createRoute({
   method: "get",
   path: "/readyz",
+  operationId: "getReadiness",
   summary: "Whether it can work: the database takes a write",
   tags: ["service"],
   responses: { 200: json(Health, "It can"), ...problems() },

@@ -5,41 +5,46 @@ import type { Core } from "../../core.ts";
 import { cancelRun, runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
 import { getRun } from "../../sessions/mod.ts";
 import { instanceOf, toProblem } from "../problem.ts";
-import { createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Run, RunBody, RunResult } from "../schemas.ts";
+import { AgentId, RunId } from "../schema_parts.ts";
+import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../schemas.ts";
 
 const run = createRoute({
   method: "post",
   path: "/agents/{agent_id}/runs",
+  operationId: "runAgent",
   summary: "Run an agent",
   description:
     "Answers when the run has ended. With `Accept: text/event-stream` the answer is the stream of the " +
     "run's events and texts, and ends with `result` or `error`. A client that goes away does not cancel the run.",
   tags: ["runs"],
-  request: { params: z.object({ agent_id: z.string() }), body: jsonBody(RunBody) },
+  request: {
+    params: z.object({ agent_id: AgentId }),
+    body: jsonBody(RunBody, { input: "What is 17 * 23?", session_id: "ses_demo" }),
+  },
   responses: {
     200: {
       description: "The run's result, also of a cancelled run",
-      content: { "application/json": { schema: RunResult }, "text/event-stream": { schema: z.string() } },
+      content: { "application/json": { schema: RunResult }, ...eventStream(RunStreamEvent) },
     },
     ...problems(
       "invalid",
       "budget_exceeded",
       "not_found",
       "conflict",
-      "too_large",
-      "unsupported_media_type",
+      ...BODY_CODES,
       "provider_error",
     ),
   },
 });
 
-const runParams = z.object({ run_id: z.string() });
+const runParams = z.object({ run_id: RunId });
 
 const get = createRoute({
   method: "get",
   path: "/runs/{run_id}",
+  operationId: "getRun",
   summary: "A run",
   tags: ["runs"],
   request: { params: runParams },
@@ -49,12 +54,13 @@ const get = createRoute({
 const cancel = createRoute({
   method: "post",
   path: "/runs/{run_id}/cancel",
+  operationId: "cancelRun",
   summary: "Cancel a run",
   tags: ["runs"],
   request: { params: runParams },
   responses: {
-    202: json(z.object({ run_id: z.string() }), "It will end as `cancelled`"),
-    ...problems("not_found", "conflict"),
+    202: json(Cancelling, "It will end as `cancelled`"),
+    ...problems("not_found", "conflict", ...BODY_CODES),
   },
 });
 

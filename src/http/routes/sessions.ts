@@ -3,34 +3,38 @@ import type { Core } from "../../core.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { createRoute, json, pageQuery, problems, wholeNumber, z } from "../route_parts.ts";
+import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
+import { AgentId, SessionId } from "../schema_parts.ts";
 import { Session as SessionSchema, SessionCosts, SessionEvent } from "../schemas.ts";
 
-const params = z.object({ session_id: z.string() });
+const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject(pageQuery(100, 1000));
 
 const list = createRoute({
   method: "get",
   path: "/sessions",
+  operationId: "listSessions",
   summary: "All sessions, latest first",
   tags: ["sessions"],
   request: { query: sessionPage },
-  responses: { 200: json(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+  responses: { 200: page(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
 });
 
 const listOfAgent = createRoute({
   method: "get",
   path: "/agents/{agent_id}/sessions",
+  operationId: "listAgentSessions",
   summary: "An agent's sessions, latest first",
   tags: ["sessions"],
-  request: { params: z.object({ agent_id: z.string() }), query: sessionPage },
-  responses: { 200: json(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+  request: { params: z.object({ agent_id: AgentId }), query: sessionPage },
+  responses: { 200: page(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
 });
 
 const get = createRoute({
   method: "get",
   path: "/sessions/{session_id}",
+  operationId: "getSession",
   summary: "A session",
   tags: ["sessions"],
   request: { params },
@@ -40,22 +44,15 @@ const get = createRoute({
 const events = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events",
+  operationId: "listSessionEvents",
   summary: "A session's event log",
   description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
   tags: ["sessions"],
   request: {
     params,
     query: z.strictObject({
-      after: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).default(0).openapi({
-        type: "integer",
-        minimum: 0,
-        description: "The last seq already seen",
-      }),
-      limit: wholeNumber({ min: 1, max: 1000 }).default(500).openapi({
-        type: "integer",
-        minimum: 1,
-        maximum: 1000,
-      }),
+      after: afterQuery("The last `seq` already seen").default(0),
+      limit: limitQuery(500, 1000),
     }),
   },
   responses: { 200: json(z.array(SessionEvent), "Events in order"), ...problems("invalid", "not_found") },
@@ -64,10 +61,11 @@ const events = createRoute({
 const costs = createRoute({
   method: "get",
   path: "/sessions/{session_id}/costs",
+  operationId: "getSessionCosts",
   summary: "What a session has cost, per model call and per step",
   tags: ["costs"],
   request: { params, query: z.strictObject(pageQuery(1000, 1000)) },
-  responses: { 200: json(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
+  responses: { 200: page(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
 });
 
 type SessionPosition = [updatedAt: number, sessionId: string];
@@ -76,7 +74,7 @@ const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
   Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
 
 export function sessionRoutes(core: Core) {
-  const page = async (
+  const readPage = async (
     c: Context,
     query: z.infer<typeof sessionPage>,
     agentId?: string,
@@ -89,9 +87,9 @@ export function sessionRoutes(core: Core) {
     return sessions;
   };
   return createRouter()
-    .openapi(list, async (c) => c.json(await page(c, c.req.valid("query")), 200))
+    .openapi(list, async (c) => c.json(await readPage(c, c.req.valid("query")), 200))
     .openapi(listOfAgent, async (c) => {
-      return c.json(await page(c, c.req.valid("query"), c.req.valid("param").agent_id), 200);
+      return c.json(await readPage(c, c.req.valid("query"), c.req.valid("param").agent_id), 200);
     })
     .openapi(get, async (c) => c.json(await getSession(core, c.req.valid("param").session_id), 200))
     .openapi(events, async (c) => {

@@ -14,16 +14,27 @@ import {
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
 import { isJsonBody, notJson } from "../request_body.ts";
-import { createRoute, json, problems, wholeNumber, z } from "../route_parts.ts";
+import {
+  afterQuery,
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  limitQuery,
+  problems,
+  z,
+} from "../route_parts.ts";
 import { createRouter, invalidRequest } from "../router.ts";
+import { SessionId } from "../schema_parts.ts";
 import { ImportedEvent, ImportResult } from "../schemas.ts";
-import { registerSnapshotSchema, SnapshotReference } from "../snapshot_schema.ts";
+import { EXAMPLE, registerSnapshotSchema, SnapshotReference } from "../snapshot_schema.ts";
 
-const params = z.object({ session_id: z.string() });
+const params = z.object({ session_id: SessionId });
 
 const take = createRoute({
   method: "get",
   path: "/agents/{session_id}/snapshot",
+  operationId: "exportSession",
   summary: "A whole session as one portable document",
   description:
     "Streamed, as the session is at this moment, also while a run is in progress; nothing changes. Canonical " +
@@ -41,19 +52,30 @@ const take = createRoute({
         description: "Whether the session's event log goes with it",
       }),
     }),
-    headers: z.object({ "if-none-match": z.string().optional() }),
+    headers: z.object({
+      "if-none-match": z.string().optional().openapi({
+        description: "`ETag`s of the snapshots that the client has",
+        example: 'W/"1-42"',
+      }),
+    }),
   },
   responses: {
     200: {
       description: "The snapshot",
-      headers: z.object({
-        etag: z.string(),
-        "content-disposition": z.string(),
-        "purser-message-count": z.string().openapi({ description: "How many messages the document has" }),
-      }),
+      headers: headers(
+        "ETag",
+        "Cache-Control",
+        "Vary",
+        "Content-Disposition",
+        "Content-Encoding",
+        "Purser-Message-Count",
+      ),
       content: { "application/json": { schema: SnapshotReference } },
     },
-    304: { description: "It is still as the given ETag has it" },
+    304: {
+      description: "It is still as the given ETag has it",
+      headers: headers("ETag", "Cache-Control", "Vary"),
+    },
     ...problems("invalid", "not_found"),
   },
 });
@@ -61,6 +83,7 @@ const take = createRoute({
 const restore = createRoute({
   method: "post",
   path: "/agents/snapshot/restore",
+  operationId: "restoreSession",
   summary: "Restore a session from a snapshot",
   description:
     "Checks the whole document first; then it becomes the session's state at once, or not at all. A run in " +
@@ -72,23 +95,33 @@ const restore = createRoute({
         description: "Tell what would happen; write nothing",
       }),
     }),
-    body: { required: true, content: { "application/json": { schema: SnapshotReference } } },
+    headers: z.object({
+      "content-encoding": z.string().optional().openapi({
+        description: "`gzip`, where the body is compressed",
+        example: "gzip",
+      }),
+    }),
+    body: {
+      required: true,
+      content: { "application/json": { schema: SnapshotReference, example: EXAMPLE } },
+    },
   },
   responses: {
     200: json(ImportResult, "What was, or would be, restored"),
-    ...problems("invalid", "conflict", "too_large", "unsupported_media_type"),
+    ...problems("invalid", "conflict", ...BODY_CODES),
   },
 });
 
 const schema = createRoute({
   method: "get",
   path: SNAPSHOT_SCHEMA_PATH,
+  operationId: "getSnapshotSchema",
   summary: "The JSON Schema of a snapshot, version 1",
   tags: ["snapshots"],
   responses: {
     200: {
       description: "The schema (draft 2020-12)",
-      content: { "application/schema+json": { schema: z.looseObject({}) } },
+      content: { "application/schema+json": { schema: z.looseObject({ title: z.string() }) } },
     },
     ...problems(),
   },
@@ -97,22 +130,15 @@ const schema = createRoute({
 const imported = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events/imported",
+  operationId: "listImportedEvents",
   summary: "The history of another environment that came with a session's snapshot",
   description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
   tags: ["snapshots"],
   request: {
     params,
     query: z.strictObject({
-      after: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).default(0).openapi({
-        type: "integer",
-        minimum: 0,
-        description: "The last position already seen",
-      }),
-      limit: wholeNumber({ min: 1, max: 1000 }).default(500).openapi({
-        type: "integer",
-        minimum: 1,
-        maximum: 1000,
-      }),
+      after: afterQuery("The last `position` already seen").default(0),
+      limit: limitQuery(500, 1000),
     }),
   },
   responses: { 200: json(z.array(ImportedEvent), "Events in order"), ...problems("invalid", "not_found") },

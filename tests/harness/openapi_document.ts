@@ -1,0 +1,97 @@
+/** The OpenAPI document as the checks of requests and answers read it. */
+
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  externalDocs?: { url: string };
+  [keyword: string]: unknown;
+}
+
+export interface Parameter {
+  name: string;
+  in: "path" | "query" | "header";
+  required?: boolean;
+  schema: Schema;
+}
+
+export interface Answer {
+  headers?: Record<string, { $ref: string } | Header>;
+  content?: Record<string, { schema: Schema }>;
+}
+
+export interface Header {
+  required?: boolean;
+  schema: Schema;
+}
+
+export interface Operation {
+  operationId: string;
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, Answer | { $ref: string }>;
+}
+
+export interface OpenApiDocument {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+/** An operation of the document that a request is for. */
+export interface Match {
+  template: string;
+  verb: string;
+  operation: Operation;
+  /** The path's parameters, decoded where that can be done. */
+  params: Record<string, string>;
+}
+
+/** The operation that a request's path is one of; literal paths come before parameters, HEAD is GET. */
+export function findOperation(document: OpenApiDocument, method: string, path: string): Match | undefined {
+  const parts = path.split("?")[0]!.split("/");
+  const verb = method === "HEAD" ? "get" : method.toLowerCase();
+  const template = Object.keys(document.paths)
+    .filter((template) => verb in document.paths[template]! && isAt(template.split("/"), parts))
+    .sort((a, b) => a.split("{").length - b.split("{").length)[0];
+  if (template === undefined) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of template.split("/").entries()) {
+    if (part.startsWith("{")) params[part.slice(1, -1)] = decode(parts[index]!);
+  }
+  return { template, verb, operation: document.paths[template]![verb]!, params };
+}
+
+function isAt(template: string[], parts: string[]): boolean {
+  return template.length === parts.length &&
+    template.every((part, index) => part.startsWith("{") ? parts[index] !== "" : part === parts[index]);
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** What a reference of the document leads to. */
+export function resolve<Value extends object>(document: object, value: Value | { $ref: string }): Value {
+  if (!("$ref" in value) || typeof value.$ref !== "string") return value as Value;
+  const parts = value.$ref.split("/").slice(1).map((part) =>
+    part.replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+  // deno-lint-ignore no-explicit-any -- a walk through any JSON
+  return parts.reduce((at: any, part) => at[part], document) as Value;
+}
+
+/** The document with every object closed: an answer may have a field one day, but only once it stands there. */
+export function closeObjects(document: OpenApiDocument): OpenApiDocument {
+  return JSON.parse(
+    JSON.stringify(
+      document,
+      (_key, value) =>
+        value?.type === "object" && value.properties && !("additionalProperties" in value)
+          ? { ...value, additionalProperties: false }
+          : value,
+    ),
+  );
+}

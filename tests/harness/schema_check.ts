@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../src/snapshots/mod.ts";
+import { type OpenApiDocument, resolve, type Schema } from "./openapi_document.ts";
+
+/** Fails where a value does not fit a schema of the document; `where` begins the message. */
+export type SchemaCheck = (schema: Schema, value: unknown, where: string) => void;
+
+const isWhole = (max: number) => (value: number) => Number.isInteger(value) && Math.abs(value) <= max;
+
+/** What the document's formats promise. Answers have times in one form only; requests may have any zone. */
+function createAjv(side: "request" | "answer"): Ajv2020 {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  const zone = side === "answer" ? "\\.\\d{3}Z" : "(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)";
+  ajv.addFormat("date-time", new RegExp(`^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d${zone}$`));
+  ajv.addFormat("date", /^\d{4}-\d\d-\d\d$/);
+  ajv.addFormat("int32", { type: "number", validate: isWhole(2 ** 31 - 1) });
+  ajv.addFormat("int64", { type: "number", validate: isWhole(Number.MAX_SAFE_INTEGER) });
+  // A report's cost may have more decimals than are kept.
+  const isDecimal = (value: number) => side === "request" || Number(value.toFixed(9)) === value;
+  ajv.addFormat("decimal", { type: "number", validate: isDecimal });
+  return ajv;
+}
+
+/** Makes the check for one side of a document. */
+export function createSchemaCheck(document: OpenApiDocument, side: "request" | "answer"): SchemaCheck {
+  const ajv = createAjv(side);
+  ajv.addSchema(JSON.parse(JSON.stringify(document).replaceAll('"#/', '"purser#/')), "purser");
+  const snapshot = ajv.compile(SNAPSHOT_JSON_SCHEMA);
+  const validators = new Map<Schema, ValidateFunction>();
+
+  return (schema, value, where) => {
+    let validator = validators.get(schema);
+    if (!validator) {
+      validator = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"purser#/')));
+      validators.set(schema, validator);
+    }
+    assertFits(validator, value, where);
+    // The document has a snapshot's outline, and leads to the rest.
+    if (resolve<Schema>(document, schema as { $ref: string }).externalDocs?.url === SNAPSHOT_SCHEMA_PATH) {
+      assertFits(snapshot, value, where);
+    }
+  };
+}
+
+function assertFits(validator: ValidateFunction, value: unknown, where: string): void {
+  const isValid = validator(value);
+  if (!isValid) {
+    assert.fail(`${where}: ${JSON.stringify(validator.errors, null, 1)} in ${JSON.stringify(value)}`);
+  }
+}

@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { RE2JS } from "re2js";
+import { STATUS } from "../src/errors.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../src/snapshots/mod.ts";
+import { EVENT } from "./harness/bodies.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
+import { type Answer, type OpenApiDocument, type Operation, resolve } from "./harness/openapi_document.ts";
+import { snapshotOf } from "./harness/snapshots.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** What the OpenAPI document promises of itself. That answers keep to it, every test of the API checks. */
+
+async function readDocument(purser: TestPurser): Promise<OpenApiDocument> {
+  return (await purser.api("GET", "/openapi.json")).body;
+}
+
+function operationsOf(document: OpenApiDocument): (Operation & { at: string })[] {
+  return Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({
+      ...operation,
+      at: `${method.toUpperCase()} ${path}`,
+    }))
+  );
+}
+
+Deno.test("the OpenAPI document has every route of the app, and no other", async () => {
+  await using purser = await openTestPurser();
+  const declared = operationsOf(await readDocument(purser)).map(({ at }) => at);
+  const routes = purser.app.routes.filter(({ method }) => method !== "ALL")
+    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+  assert.deepEqual([...new Set(routes)].sort(), declared.sort());
+});
+
+/** What clients in many languages have been generated from: these names never change. */
+const OPERATIONS = {
+  cancelRun: "POST /runs/{run_id}/cancel",
+  createAlertRule: "POST /alerts/rules",
+  defineAgent: "PUT /agents/{agent_id}",
+  deleteAgent: "DELETE /agents/{agent_id}",
+  deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
+  examineService: "GET /doctor",
+  exportSession: "GET /agents/{session_id}/snapshot",
+  getAgent: "GET /agents/{agent_id}",
+  getAlertRule: "GET /alerts/rules/{rule_id}",
+  getDocsPage: "GET /docs",
+  getHealth: "GET /healthz",
+  getOpenApiDocument: "GET /openapi.json",
+  getReadiness: "GET /readyz",
+  getRun: "GET /runs/{run_id}",
+  getSession: "GET /sessions/{session_id}",
+  getSessionCosts: "GET /sessions/{session_id}/costs",
+  getSnapshotSchema: "GET /schemas/snapshot/v1.json",
+  listAgents: "GET /agents",
+  listAgentSessions: "GET /agents/{agent_id}/sessions",
+  listAlertRules: "GET /alerts/rules",
+  listAlerts: "GET /alerts/history",
+  listAnomalies: "GET /anomalies",
+  listChannels: "GET /channels",
+  listCosts: "GET /costs",
+  listImportedEvents: "GET /sessions/{session_id}/events/imported",
+  listSessionEvents: "GET /sessions/{session_id}/events",
+  listSessions: "GET /sessions",
+  redirectToDocs: "GET /",
+  reportCalls: "POST /costs/events",
+  restoreSession: "POST /agents/snapshot/restore",
+  runAgent: "POST /agents/{agent_id}/runs",
+  streamEvents: "GET /events",
+  testAlertRule: "POST /alerts/rules/{rule_id}/test",
+  testChannel: "POST /channels/{name}/test",
+  updateAlertRule: "PATCH /alerts/rules/{rule_id}",
+};
+
+Deno.test("an operation keeps its name, which generated clients call it by", async () => {
+  await using purser = await openTestPurser();
+  const operations = operationsOf(await readDocument(purser));
+  assert.deepEqual(
+    Object.fromEntries(operations.map(({ operationId, at }) => [operationId, at])),
+    OPERATIONS,
+  );
+});
+
+/** One good request for each operation, in an order in which they can be made. */
+const REQUESTS: [method: string, path: string, body?: unknown, headers?: HeadersInit][] = [
+  ["PUT", "/agents/a", { model: "demo:echo" }],
+  ["GET", "/agents"],
+  ["GET", "/agents/a"],
+  ["POST", "/agents/a/runs", { input: "Hi", session_id: "s1" }],
+  ["POST", "/agents/a/runs", { input: "Hi", session_id: "s1" }, { accept: "text/event-stream" }],
+  ["GET", "/sessions?limit=1"],
+  ["GET", "/agents/a/sessions"],
+  ["GET", "/sessions/s1"],
+  ["GET", "/sessions/s1/events?after=1&limit=3"],
+  ["GET", "/sessions/s1/events/imported"],
+  ["GET", "/sessions/s1/costs"],
+  ["GET", "/agents/s1/snapshot?tag=a=b&tag=c=d&with_events=true"],
+  ["POST", "/agents/snapshot/restore?dry_run=true", snapshotOf({ session_id: "s2" })],
+  ["GET", SNAPSHOT_SCHEMA_PATH],
+  ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
+  ["POST", "/costs/events", [EVENT]],
+  ["GET", "/anomalies?from=2026-11-01"],
+  ["GET", "/alerts/rules"],
+  ["GET", "/alerts/history?limit=1"],
+  ["GET", "/channels"],
+  ["POST", "/channels/log/test"],
+  ["GET", "/healthz"],
+  ["GET", "/readyz"],
+  ["GET", "/doctor"],
+  ["GET", "/openapi.json"],
+  ["GET", "/docs"],
+  ["GET", "/"],
+];
+
+Deno.test("every operation is answered as the document says", async () => {
+  const asked = Promise.withResolvers<void>();
+  await using fake = await startFakeProvider(() => {
+    asked.resolve();
+    return { hang: true };
+  });
+  await using purser = await openTestPurser({ fake });
+  await purser.api("PUT", "/agents/slow", { model: "claude-haiku-4-5" });
+  for (const [method, path, body, headers] of REQUESTS) {
+    const { status } = await purser.api(method, path, body, headers);
+    assert.ok(status < 400, `${method} ${path}: ${status}`);
+  }
+  const { body: [{ run_id }] } = await purser.api("GET", "/costs?group_by=run");
+  assert.equal((await purser.api("GET", `/runs/${run_id}`)).status, 200);
+  const rule = { name: "A", threshold_type: "per_day_usd", threshold_usd: 1, severity: "info" };
+  const { headers } = await purser.api("POST", "/alerts/rules", rule);
+  const place = headers.get("location")!;
+  await purser.api("GET", place);
+  await purser.api("PATCH", place, { enabled: false });
+  await purser.api("POST", `${place}/test`);
+  await purser.api("DELETE", place);
+  await purser.api("DELETE", "/agents/a");
+  await (await purser.fetch("GET", "/events")).body!.cancel();
+  const answer = purser.api("POST", "/agents/slow/runs", { input: "Hi" });
+  await asked.promise;
+  await purser.api("POST", `/runs/${[...purser.core.liveRuns.keys()][0]}/cancel`);
+  await answer;
+  assert.deepEqual([...purser.succeeded].sort(), Object.keys(OPERATIONS).sort());
+});
+
+Deno.test("a problem's code is one of the closed list, and each status has a schema of its own code", async () => {
+  await using purser = await openTestPurser();
+  const document = await readDocument(purser);
+  const codeOf = (schema: object) =>
+    (schema as { properties: { code: { enum: string[] } } }).properties.code.enum;
+  assert.deepEqual(codeOf(document.components.schemas.Problem!), Object.keys(STATUS));
+  let count = 0;
+  for (const { at, responses } of operationsOf(document)) {
+    for (const [status, response] of Object.entries(responses)) {
+      const { content } = resolve<Answer>(document, response);
+      const problem = content?.["application/problem+json"];
+      assert.equal(
+        Number(status) >= 400 && !content?.["application/json"],
+        problem !== undefined,
+        `${at} ${status}`,
+      );
+      if (problem === undefined) continue;
+      const [code, ...others] = codeOf(resolve(document, problem.schema));
+      assert.deepEqual(
+        [STATUS[code as keyof typeof STATUS], others],
+        [Number(status), []],
+        `${at} ${status}`,
+      );
+      count++;
+    }
+  }
+  assert.ok(count > 100);
+});
+
+/** Every pattern of a document, however deep. */
+function patternsOf(document: unknown): string[] {
+  const patterns: string[] = [];
+  JSON.stringify(document, (key, value) => {
+    if (key === "pattern" && typeof value === "string") patterns.push(value);
+    return value;
+  });
+  return [...new Set(patterns)];
+}
+
+Deno.test("every published pattern is one that the regular expressions of all languages take and mean alike", async () => {
+  await using purser = await openTestPurser();
+  const patterns = patternsOf([await readDocument(purser), SNAPSHOT_JSON_SCHEMA]);
+  assert.ok(patterns.length >= 5);
+  const texts = [
+    "",
+    "a",
+    "a:b",
+    "-a",
+    "a\nb",
+    "\u0085",
+    "x".repeat(200),
+    "é日",
+    "2026-11-21T09:30:00.000Z",
+    "42",
+  ];
+  for (const pattern of patterns) {
+    // Python and JavaScript without a flag don't know \\p, RE2 (Go, Rust) looks neither ahead nor back.
+    assert.doesNotMatch(pattern, /\\p|\(\?[=!<]|\\u|\/[a-z]*$/i, pattern);
+    const re2 = RE2JS.compile(pattern);
+    for (const text of texts) {
+      const expected = new RegExp(pattern, "u").test(text);
+      assert.equal(new RegExp(pattern).test(text), expected, `${pattern} on ${text}`);
+      assert.equal(re2.matcher(text).find(), expected, `RE2: ${pattern} on ${text}`);
+    }
+  }
+});
+
+Deno.test("the document has a snapshot's own fields, and leads to the published schema for the rest", async () => {
+  await using purser = await openTestPurser();
+  const { Snapshot: outline, ...others } = (await readDocument(purser)).components.schemas;
+  const published = SNAPSHOT_JSON_SCHEMA as Record<"properties" | "required", object>;
+  assert.equal(outline!.externalDocs!.url, SNAPSHOT_SCHEMA_PATH);
+  assert.deepEqual(Object.keys(outline!.properties as object), Object.keys(published.properties));
+  assert.deepEqual(outline!.required, published.required);
+  assert.deepEqual(Object.keys(others).filter((name) => name.startsWith("Snapshot")), []);
+  assert.ok(JSON.stringify(outline).length < 2_500);
+});
+
+Deno.test("the docs page has every operation by its name, its headers and what its body looks like", async () => {
+  await using purser = await openTestPurser();
+  const document = await readDocument(purser);
+  const { body: page } = await purser.api("GET", "/docs");
+  const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  for (const { operationId } of operationsOf(document)) assert.ok(ids.has(operationId), operationId);
+  for (const path of Object.keys(document.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
+  const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
+  assert.deepEqual(links.filter((id) => !ids.has(id)), [], "no link leads nowhere");
+  for (
+    const text of ["Purser-Message-Count", "If-None-Match", "NotFoundProblem", "&quot;per_day_usd&quot;"]
+  ) {
+    assert.ok(page.includes(text), text);
+  }
+  assert.doesNotMatch(page, /undefined|\[object|<script src|https?:\/\/(?!opensource)/);
+});
