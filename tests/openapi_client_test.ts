@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import openapiTypescript, { astToString } from "openapi-typescript";
+import ts from "typescript";
+import { createDoor, listen } from "../src/http/mod.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** The document is good for what it is there for: a client is made from it, as docs/api.md says. */
+
+const ROOT = new URL("../", import.meta.url);
+const GUIDE = await Deno.readTextFile(new URL("docs/api.md", ROOT));
+
+function blockOf(language: string): string {
+  return new RegExp("```" + language + "\\n([^]*?)```").exec(GUIDE)![1]!;
+}
+
+/** Makes the types, and puts the packages beside them that the program of the guide needs. */
+async function generate(directory: string): Promise<void> {
+  await using purser = await openTestPurser();
+  const { body } = await purser.api("GET", "/openapi.json");
+  await Deno.writeTextFile(`${directory}/purser.d.ts`, astToString(await openapiTypescript(body)));
+  await Deno.mkdir(`${directory}/node_modules`);
+  // Deno's own npm cache holds them.
+  const openapiFetch = import.meta.resolve("openapi-fetch");
+  const helpers = createRequire(openapiFetch).resolve("openapi-typescript-helpers/package.json");
+  const packages = {
+    "openapi-fetch": new URL("..", openapiFetch).pathname,
+    "openapi-typescript-helpers": dirname(helpers),
+  };
+  for (const [name, path] of Object.entries(packages)) {
+    await Deno.symlink(path, `${directory}/node_modules/${name}`);
+  }
+}
+
+/** What the compiler, at its strictest, has against a program; all that it reads is checked. */
+async function compile(directory: string, program: string): Promise<string[]> {
+  const path = `${directory}/client.ts`;
+  await Deno.writeTextFile(path, program);
+  const compiled = ts.createProgram([path], {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    noUnusedLocals: true,
+    skipLibCheck: false,
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
+    types: [],
+    preserveSymlinks: true,
+    noEmit: true,
+  });
+  assert.ok(compiled.getSourceFile(`${directory}/purser.d.ts`), "the generated types are read");
+  return ts.getPreEmitDiagnostics(compiled).map(({ messageText, file, start }) => {
+    const line = file && start !== undefined ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
+    return `${file?.fileName.split("/").at(-1)}:${line} ${ts.flattenDiagnosticMessageText(messageText, " ")}`;
+  });
+}
+
+async function serveForTest({ core, app }: TestPurser) {
+  const server = await listen(core, createDoor(core, app), { host: "127.0.0.1", port: 0 });
+  return { url: server.url, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+Deno.test("the guide's client compiles from the generated types, and does against a server what the guide says", () =>
+  inDirectory(async (directory) => {
+    await generate(directory);
+    await using purser = await openTestPurser();
+    await using server = await serveForTest(purser);
+    const program = blockOf("ts").replace("http://127.0.0.1:8420", server.url);
+    assert.deepEqual(await compile(directory, program), []);
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "-A",
+        "--quiet",
+        "--config",
+        new URL("deno.json", ROOT).pathname,
+        `${directory}/client.ts`,
+      ],
+      env: { NO_COLOR: "1" },
+    }).output();
+    assert.equal(code, 0, new TextDecoder().decode(stderr));
+    assert.equal(new TextDecoder().decode(stdout), blockOf("text"));
+  }));
+
+/** Each of these is a mistake that the types keep a client from making. */
+const MISTAKES = {
+  "a field that is missing": 'purser.PUT("/agents/{agent_id}", { ...helper, body: {} });',
+  "a value that is not one of the list":
+    'purser.GET("/costs", { params: { query: { group_by: "colour" } } });',
+  "a parameter of the query that is not known":
+    'purser.GET("/costs", { params: { query: { groupBy: "day" } } });',
+  "a number as a text": 'purser.GET("/costs", { params: { query: { limit: "5" } } });',
+  "a path that is not there": 'purser.GET("/agent");',
+  "a method that is not there": 'purser.DELETE("/costs");',
+  "a cost that may not be known": 'purser.GET("/costs").then(({ data }) => data![0]!.cost_usd.toFixed(2));',
+  "a field that an answer has not": 'purser.GET("/agents").then(({ data }) => data![0]!.agentId);',
+  "a code that an operation has not":
+    'purser.GET("/agents").then(({ error }) => error?.code === "budget_exceeded");',
+  "details before the code is read":
+    'purser.POST("/agents/{agent_id}/runs", { ...helper, body: { input: "" } }).then(({ error }) => error!.details!.budget_usd.toFixed());',
+};
+
+Deno.test("the generated types keep a client from each mistake that they could know of", () =>
+  inDirectory(async (directory) => {
+    await generate(directory);
+    const head = [
+      'import createClient from "openapi-fetch";',
+      'import type { paths } from "./purser.d.ts";',
+      'const purser = createClient<paths, "application/json" | "application/problem+json">();',
+      'const helper = { params: { path: { agent_id: "helper" } } };',
+      "void helper;",
+    ];
+    const found = await compile(directory, [...head, ...Object.values(MISTAKES)].join("\n"));
+    const lines = new Set(found.map((text) => /^client\.ts:(\d+) /.exec(text)?.[1]));
+    const missed = Object.keys(MISTAKES).filter((_, index) => !lines.has(String(head.length + index + 1)));
+    assert.deepEqual(missed, [], found.join("\n"));
+    assert.equal(lines.size, Object.keys(MISTAKES).length, found.join("\n"));
+  }));

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { Converter } from "@apiture/openapi-down-convert";
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { FetchingJSONSchemaStore, InputData, JSONSchemaInput, quicktype } from "quicktype-core";
+import type { OpenApiDocument } from "./harness/openapi_document.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+/** The document is plain enough for generators of clients in any language. */
+
+async function readDocument(): Promise<OpenApiDocument> {
+  await using purser = await openTestPurser();
+  return (await purser.api("GET", "/openapi.json")).body;
+}
+
+/** The types of the document's schemas in a language. */
+async function generate({ components }: OpenApiDocument, lang: "csharp" | "go" | "java" | "python" | "rust") {
+  const text = JSON.stringify(components.schemas).replaceAll("#/components/schemas/", "#/definitions/");
+  const definitions = JSON.parse(text);
+  const properties = Object.fromEntries(
+    Object.keys(definitions).map((name) => [name, { $ref: `#/definitions/${name}` }]),
+  );
+  const input = new JSONSchemaInput(new FetchingJSONSchemaStore());
+  await input.addSource({
+    name: "Purser",
+    schema: JSON.stringify({ type: "object", properties, definitions }),
+  });
+  const inputData = new InputData();
+  inputData.addInput(input);
+  return (await quicktype({ inputData, lang })).lines.join("\n");
+}
+
+/** How a language declares a type, and how it writes a count and a cost that may not be known. */
+const LANGUAGES = {
+  csharp: [/class (\w+)/g, /long InputTokens /, /double\? CostUsd /],
+  go: [/^type (\w+) struct/gm, /InputTokens +int64 /, /CostUsd +\*float64 /],
+  java: [/class (\w+)/g, /long inputTokens;/, /Double costUsd;/],
+  python: [/^class (\w+)/gm, /input_tokens: int$/m, /cost_usd: float \| None/],
+  rust: [/struct (\w+)/g, /input_tokens: i64,/, /cost_usd: Option<f64>,/],
+} as const;
+
+for (const [language, [declaration, count, cost]] of Object.entries(LANGUAGES)) {
+  Deno.test(`every schema of the document becomes a type of its own name in ${language}`, async () => {
+    const document = await readDocument();
+    const code = await generate(document, language as keyof typeof LANGUAGES);
+    const declared = new Set([...code.matchAll(declaration)].map(([, name]) => name!.toLowerCase()));
+    const missing = Object.entries(document.components.schemas)
+      .filter(([name, { type }]) => type === "object" && !declared.has(name.toLowerCase()));
+    assert.deepEqual(missing.map(([name]) => name), []);
+    assert.ok(count.test(code), "a count has 64 bits");
+    assert.ok(cost.test(code), "a cost may be unknown");
+  });
+}
+
+Deno.test("a tool that knows OpenAPI 3.0 alone gets a valid document by the converter of the guide", async () => {
+  // deno-lint-ignore no-explicit-any -- the converter takes any document
+  const converted = new Converter(await readDocument() as any).convert() as {
+    openapi: string;
+    paths: object;
+  };
+  assert.match(converted.openapi, /^3\.0\./);
+  assert.ok(Object.keys(converted.paths).length > 20);
+  const config = await createConfig({ extends: ["spec"] });
+  const source = JSON.stringify(converted);
+  const problems = await lintFromString({ source, absoluteRef: "openapi.json", config });
+  assert.deepEqual(problems.map(({ message, location }) => `${message} ${location[0]?.pointer}`), []);
+  assert.doesNotMatch(source, /"type":\[/);
+});
