@@ -1,13 +1,21 @@
 import type { ConfigFile } from "./config/schema.ts";
 import type { PriceOverride } from "./price_override.ts";
 import { findConfigFile, findDataFile, type Platform } from "./config/directories.ts";
-import { messageOf, PurserError } from "./errors.ts";
+import { PurserError } from "./errors.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
 import type { Severity } from "./severity.ts";
+import { choosePlace } from "./config/choose_place.ts";
 import { type ChannelConfig, nameChannels } from "./config/name_channels.ts";
+import { oneOf, pickSetting, wholeNumber } from "./config/pick_setting.ts";
+import { readConfigText } from "./config/read_config_text.ts";
+import type { ProfilesFile } from "./config/profiles_file.ts";
 
 export { type DatabaseAddress, parseDatabaseUrl } from "./config/database_url.ts";
 export { BUILT_IN_PROVIDERS } from "./config/built_in_providers.ts";
+export { parseServerUrl } from "./config/server_url.ts";
+export { PROFILE_NAME } from "./config/profile_name.ts";
+export { readKeyFile } from "./config/read_key_file.ts";
+export type { ListedProfile, NewProfile, ProfilesFile } from "./config/profiles_file.ts";
 export { nearestName } from "./config/nearest_name.ts";
 export { CHANNEL_NAME, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./config/name_channels.ts";
 export { describeIssue } from "./config/describe_issue.ts";
@@ -39,6 +47,10 @@ export interface Config {
   server?: string;
   /** The key a client shows to that server. */
   apiKey?: string;
+  /** A file that holds the key, read when it is needed; see `readKeyFile`. */
+  apiKeyFile?: string;
+  /** The profile of the config file that named the server or the database. */
+  profile?: string;
   host: string;
   port: number;
   logLevel: LogLevel;
@@ -76,6 +88,8 @@ export interface ConfigOptions {
   dbUrl?: string;
   server?: string;
   apiKey?: string;
+  /** A place that the config file names; not together with `dbUrl` or `server`. */
+  profile?: string;
   host?: string;
   port?: number;
   logLevel?: LogLevel;
@@ -87,7 +101,8 @@ export function readEnvironment(): Record<string, string> {
 }
 
 /**
- * Settles every setting: option > environment > config file > default. The config file comes from
+ * Settles every setting: option > environment > profile > config file > default. A profile that an option names is
+ * an option itself. The config file comes from
  * `--config`, `PURSER_CONFIG` or the user's config directory, never from the working directory, because it
  * can name code to load. Throws `invalid`, naming the option, variable or path in the file that is wrong.
  */
@@ -101,41 +116,42 @@ export async function loadConfig(input: {
 }): Promise<Config> {
   const { env, options = {}, defaults = {} } = input;
   const platform = input.platform ?? currentPlatform();
-  if (isSet(options.server) && isSet(options.dbUrl)) {
-    throw new PurserError("invalid", "Cannot use --server together with --db: give one of them");
-  }
-  const named = nonEmpty(options.configPath) ?? nonEmpty(env.PURSER_CONFIG);
+  const { path, isNamed } = findConfig(env, options.configPath, platform);
   const readTextFile = input.readTextFile ?? ((path) => Deno.readTextFile(path));
-  const text = await readConfigText(
-    named ?? findConfigFile(env, platform),
-    named !== undefined,
-    readTextFile,
-  );
+  const text = await readConfigText(path, isNamed, readTextFile);
   let file: ConfigFile = {};
   let configPath: string | undefined;
   if (text) {
     // Late: a machine without a config file starts without zod and the JSON parser.
     const { parseConfigFile } = await import("./config/parse_config_file.ts");
-    ({ file, configPath } = parseConfigFile(text.content, { path: text.path, env }));
+    ({ file, configPath } = parseConfigFile(text.content, {
+      path: text.path,
+      env,
+      profile: options.profile ?? env.PURSER_PROFILE,
+    }));
   }
 
-  const server = pick("server", options.server, env, "PURSER_SERVER", file.server);
-  const db = pick("db", options.dbUrl, env, "PURSER_DB", file.db);
-  const useServer = server.value !== undefined && server.rank >= db.rank;
+  const { dbUrl, ...place } = choosePlace({ options, env, file, configPath });
+  const pick = (
+    option: string,
+    fromOption: string | undefined,
+    variable: string,
+    fromFile: string | undefined,
+  ) => pickSetting(option, fromOption, env[variable], variable, fromFile);
   const config: Config = {
-    environment: pick("environment", undefined, env, "PURSER_ENVIRONMENT", file.environment).value ?? "local",
-    dbUrl: db.value ?? findDataFile(env, platform) ?? "",
-    durability: oneOf(pick("durability", undefined, env, "PURSER_DURABILITY", file.durability), [
+    environment: pick("environment", undefined, "PURSER_ENVIRONMENT", file.environment).value ?? "local",
+    dbUrl: dbUrl ?? findDataFile(env, platform) ?? "",
+    ...place,
+    durability: oneOf(pick("durability", undefined, "PURSER_DURABILITY", file.durability), [
       "full",
       "normal",
     ]) ?? "full",
-    host: pick("--host", options.host, env, "PURSER_HOST", file.host).value ?? "127.0.0.1",
-    port: wholeNumber(pick("--port", options.port?.toString(), env, "PURSER_PORT", file.port?.toString()), {
+    host: pick("--host", options.host, "PURSER_HOST", file.host).value ?? "127.0.0.1",
+    port: wholeNumber(pick("--port", options.port?.toString(), "PURSER_PORT", file.port?.toString()), {
       max: 65_535,
     }) ?? 8420,
-    logLevel:
-      oneOf(pick("--log-level", options.logLevel, env, "PURSER_LOG_LEVEL", file.log_level), LOG_LEVELS) ??
-        defaults.logLevel ?? "warn",
+    logLevel: oneOf(pick("--log-level", options.logLevel, "PURSER_LOG_LEVEL", file.log_level), LOG_LEVELS) ??
+      defaults.logLevel ?? "warn",
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
     maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
@@ -151,15 +167,10 @@ export async function loadConfig(input: {
     plugins: file.plugins ?? [],
     allowPrivateNetworks: file.allow_private_networks ?? [],
   };
-  if (useServer) config.server = serverUrl(server);
-  const dbToken = pick("db_token", undefined, env, "PURSER_DB_TOKEN", file.db_token).value;
-  const apiKey = pick("--api-key", options.apiKey, env, "PURSER_API_KEY", file.api_key).value;
-  if (dbToken !== undefined) config.dbToken = dbToken;
-  if (apiKey !== undefined) config.apiKey = apiKey;
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
-  if (config.dbUrl === "" && !useServer) {
+  if (config.dbUrl === "" && config.server === undefined) {
     throw new PurserError(
       "invalid",
       "Cannot choose a database: the home directory is not known; give --db or set PURSER_DB",
@@ -168,82 +179,35 @@ export async function loadConfig(input: {
   return config;
 }
 
-/** A setting with where it came from, for precedence and for messages. */
-interface Setting {
-  value: string | undefined;
-  rank: 3 | 2 | 1 | 0;
-  source: string;
+/** Which file is the config: the one that is named, or the user's own, which need not be there. */
+function findConfig(env: Environment, option: string | undefined, platform: Platform) {
+  const named = option || env.PURSER_CONFIG || undefined;
+  return { path: named ?? findConfigFile(env, platform), isNamed: named !== undefined };
 }
 
-function pick(
-  option: string,
-  fromOption: string | undefined,
-  env: Environment,
-  variable: string,
-  fromFile: string | undefined,
-): Setting {
-  if (isSet(fromOption)) return { value: fromOption, rank: 3, source: option.replace(/^(?!--)/, "--") };
-  const fromEnvironment = nonEmpty(env[variable]);
-  if (fromEnvironment !== undefined) return { value: fromEnvironment, rank: 2, source: variable };
-  if (isSet(fromFile)) return { value: fromFile, rank: 1, source: `${option} of the config file` };
-  return { value: undefined, rank: 0, source: "default" };
-}
-
-function oneOf<const T extends string>(setting: Setting, allowed: readonly T[]): T | undefined {
-  if (setting.value === undefined) return undefined;
-  const found = allowed.find((value) => value === setting.value);
-  if (found !== undefined) return found;
-  throw new PurserError("invalid", `Cannot use ${setting.source}: it must be one of ${allowed.join(", ")}`);
-}
-
-function wholeNumber(setting: Setting, { max }: { max: number }): number | undefined {
-  if (setting.value === undefined) return undefined;
-  const value = /^\d{1,10}$/.test(setting.value) ? Number(setting.value) : NaN;
-  if (value <= max) return value;
-  throw new PurserError(
-    "invalid",
-    `Cannot use ${setting.source}: it must be a whole number from 0 to ${max}`,
-  );
-}
-
-function serverUrl({ value = "", source }: Setting): string {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "" && url.hash === "") {
-    return url.href.replace(/\/+$/, "");
+/**
+ * The profiles of the config file, to be listed and changed; nothing else of the file needs to be right. Late: it needs
+ * zod and the JSON editor, which most commands don't.
+ *
+ * @throws {PurserError} `invalid` where no place for a config file is known
+ */
+export async function openProfiles({ env, configPath }: {
+  env: Environment;
+  configPath?: string;
+}): Promise<ProfilesFile> {
+  const { path } = findConfig(env, configPath, currentPlatform());
+  if (path === undefined) {
+    throw new PurserError(
+      "invalid",
+      "Cannot find the config file: the home directory is not known; give --config or set PURSER_CONFIG",
+    );
   }
-  throw new PurserError(
-    "invalid",
-    `Cannot use ${source}: it must be an http:// or https:// URL without user, query or fragment`,
-  );
-}
-
-async function readConfigText(
-  path: string | undefined,
-  isNamed: boolean,
-  readTextFile: (path: string) => Promise<string>,
-): Promise<{ path: string; content: string } | undefined> {
-  if (path === undefined) return undefined;
-  try {
-    return { path, content: await readTextFile(path) };
-  } catch (error) {
-    const isMissing = error instanceof Error &&
-      (error.name === "NotFound" || (error as { code?: unknown }).code === "ENOENT");
-    if (isMissing && !isNamed) return undefined;
-    const reason = isMissing ? "there is no such file" : messageOf(error);
-    throw new PurserError("invalid", `Cannot read the config file ${path}: ${reason}`, { cause: error });
-  }
+  const module = await import("./config/profiles_file.ts");
+  return module.openProfilesFile(path);
 }
 
 function currentPlatform(): Platform {
   // An edge runtime has no Deno and no home directory; what is left of the conventions is harmless there.
   const os = globalThis.Deno?.build?.os;
   return os === "windows" || os === "darwin" ? os : "linux";
-}
-
-function isSet(value: string | undefined): value is string {
-  return value !== undefined;
-}
-
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === undefined || value === "" ? undefined : value;
 }

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../clock.ts";
-import { type Config, type Environment, parseDatabaseUrl } from "../config.ts";
+import { type Config, type Environment, parseDatabaseUrl, readKeyFile } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
@@ -49,7 +49,7 @@ const NOWHERE = "http://purser.invalid";
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { config } = options;
-  if (config.server !== undefined) return toServer(config.server, config.apiKey);
+  if (config.server !== undefined) return toServer(config.server, await readApiKey(options));
   const address = parseDatabaseUrl(config.dbUrl);
   if (address.kind !== "file") {
     return toOwned(
@@ -58,6 +58,13 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     );
   }
   return await toFile(options, address.path);
+}
+
+/** The key for the server; its file is read only now that it is needed. */
+async function readApiKey(
+  { config: { apiKey, apiKeyFile }, log }: ConnectOptions,
+): Promise<string | undefined> {
+  return apiKeyFile === undefined ? apiKey : await readKeyFile(apiKeyFile, (message) => log.warn(message));
 }
 
 function toServer(server: string, apiKey: string | undefined): Connection {

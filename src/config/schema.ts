@@ -4,6 +4,7 @@ import { SEVERITIES } from "../severity.ts";
 import { PriceOverride, PriceOverrides } from "../price_override.ts";
 import { BUILT_IN_PROVIDERS } from "./built_in_providers.ts";
 import { Channels } from "./channel_schema.ts";
+import { Profile, Profiles } from "./profile_schema.ts";
 
 const providerName = z.string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, "takes letters, digits, _ and -, at most 64")
@@ -35,6 +36,8 @@ export const ConfigFile = z.strictObject({
   durability: z.enum(["full", "normal"]),
   server: z.string().min(1),
   api_key: z.string().min(1),
+  api_key_file: z.string().min(1),
+  profiles: Profiles,
   host: z.string().min(1),
   port: z.int().min(0).max(65_535),
   log_level: z.enum(LOG_LEVELS),
@@ -48,7 +51,11 @@ export const ConfigFile = z.strictObject({
   plugins: z.array(z.string().min(1)),
   allow_private_networks: z.array(network),
   anomalies: Anomalies,
-}).partial();
+}).partial().superRefine((file, { addIssue }) => {
+  if (file.api_key === undefined || file.api_key_file === undefined) return;
+  const message = "stands beside api_key; take one of them out";
+  addIssue({ code: "custom", path: ["api_key_file"], message });
+});
 export type ConfigFile = z.infer<typeof ConfigFile>;
 
 /** The keys that an object at this path of the file may have, for a "did you mean". */
@@ -56,6 +63,7 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 0) return Object.keys(ConfigFile.shape);
   if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
   if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
+  if (path.length === 2 && path[0] === "profiles") return Object.keys(Profile.shape);
   if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
   return [];
 }

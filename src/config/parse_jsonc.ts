@@ -1,0 +1,27 @@
+import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+
+/** JSON with comments and trailing commas. Throws what `refuse` makes of the place and the fault. */
+export function parseJsonc(text: string, refuse: (reason: string) => Error): unknown {
+  const json = withoutMark(text);
+  const errors: ParseError[] = [];
+  const written: unknown = parse(json, errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (!error) return written;
+  const { line, column } = positionAt(json, error.offset);
+  throw refuse(`line ${line}, column ${column}: ${spellOut(printParseErrorCode(error.error))}`);
+}
+
+/** A text without the byte order mark that some editors put in front. */
+export function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, "");
+}
+
+function positionAt(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset).split(/\r\n|\r|\n/);
+  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+}
+
+/** `CommaExpected` as `comma expected`. */
+function spellOut(code: string): string {
+  return code.replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}

@@ -1,0 +1,49 @@
+import { PurserError } from "../errors.ts";
+
+/** How strongly a setting was made: on the command line, in the environment, by a profile, in the file, or not. */
+export const RANK = { option: 4, environment: 3, profile: 2, file: 1, none: 0 } as const;
+export type Rank = typeof RANK[keyof typeof RANK];
+
+/** A setting with where it came from, for precedence and for messages. */
+export interface Setting {
+  value: string | undefined;
+  rank: Rank;
+  source: string;
+}
+
+/** The strongest of what was said of one setting; an empty text of the environment says nothing. */
+export function pickSetting(
+  option: string,
+  fromOption: string | undefined,
+  fromEnvironment: string | undefined,
+  variable: string,
+  fromFile: string | undefined,
+): Setting {
+  if (fromOption !== undefined) {
+    return { value: fromOption, rank: RANK.option, source: option.replace(/^(?!--)/, "--") };
+  }
+  if (fromEnvironment) return { value: fromEnvironment, rank: RANK.environment, source: variable };
+  if (fromFile !== undefined) {
+    return { value: fromFile, rank: RANK.file, source: `${option} of the config file` };
+  }
+  return { value: undefined, rank: RANK.none, source: "default" };
+}
+
+/** Throws `invalid` where a setting is none of those. */
+export function oneOf<const T extends string>(setting: Setting, allowed: readonly T[]): T | undefined {
+  if (setting.value === undefined) return undefined;
+  const found = allowed.find((value) => value === setting.value);
+  if (found !== undefined) return found;
+  throw new PurserError("invalid", `Cannot use ${setting.source}: it must be one of ${allowed.join(", ")}`);
+}
+
+/** Throws `invalid` where a setting is no whole number up to `max`. */
+export function wholeNumber(setting: Setting, { max }: { max: number }): number | undefined {
+  if (setting.value === undefined) return undefined;
+  const value = /^\d{1,10}$/.test(setting.value) ? Number(setting.value) : NaN;
+  if (value <= max) return value;
+  throw new PurserError(
+    "invalid",
+    `Cannot use ${setting.source}: it must be a whole number from 0 to ${max}`,
+  );
+}

@@ -1,0 +1,33 @@
+import { messageOf, PurserError } from "../errors.ts";
+
+/** Longer than any key; a wrong file is noticed rather than sent. */
+const MAX_KEY = 4_096;
+
+/**
+ * Reads the one line of a file with an API key, and warns where others on this machine can read it too. No message
+ * repeats what the file holds.
+ *
+ * @throws {PurserError} `invalid` where the file can't be read or holds no key
+ */
+export async function readKeyFile(path: string, warn: (message: string) => void): Promise<string> {
+  const refuse = (reason: string, cause?: unknown) =>
+    new PurserError("invalid", `Cannot use the API key file ${path}: ${reason}`, { cause });
+  let text: string;
+  try {
+    text = await Deno.readTextFile(path);
+  } catch (error) {
+    const isMissing = error instanceof Deno.errors.NotFound;
+    throw refuse(isMissing ? "there is no such file; write the key into it" : messageOf(error), error);
+  }
+  const key = text.trim();
+  if (key === "") throw refuse("it is empty; write the key into it");
+  if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
+    throw refuse("it holds something else than one key");
+  }
+  const { mode } = await Deno.stat(path);
+  // Windows has no such bits.
+  if (mode !== null && (mode & 0o077) !== 0) {
+    warn(`Others on this machine can read the API key file ${path}: chmod 600 ${path}`);
+  }
+  return key;
+}
