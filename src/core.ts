@@ -81,6 +81,8 @@ export interface CoreOptions {
   ids?: Ids;
   log?: Log;
   fetch?: typeof globalThis.fetch;
+  /** For a short look: nothing that others left behind is recovered or delivered, and no tool is loaded. */
+  isGlance?: boolean;
   /** Models of a library user by name; they come before all others. */
   models?: Readonly<Record<string, LanguageModelV4>>;
   /** Tools of a library user by name. */
@@ -125,7 +127,9 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       clock,
     });
     const delivering: { dispatcher?: Dispatcher } = {};
-    const modules = config.tools?.length ? await loadToolModules(config.tools) : undefined;
+    const modules = config.tools?.length && !options.isGlance
+      ? await loadToolModules(config.tools)
+      : undefined;
     const base: RunnerContext & SnapshotContext = {
       store,
       query,
@@ -149,16 +153,18 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       generationsInUse: new GenerationsInUse(),
       stopping: stopping.signal,
     };
-    await recover(base);
+    if (!options.isGlance) await recover(base);
     if (options.alerts) await ensureRules(base, options.alerts.rules);
-    delivering.dispatcher = startDispatcher({
-      ...base,
-      channels,
-      readNotification: async (subjectId) =>
-        await readAlertNotification(base, subjectId) ?? await readAnomalyNotification(base, subjectId),
-    });
+    if (!options.isGlance) {
+      delivering.dispatcher = startDispatcher({
+        ...base,
+        channels,
+        readNotification: async (subjectId) =>
+          await readAlertNotification(base, subjectId) ?? await readAnomalyNotification(base, subjectId),
+      });
+    }
     const monitor = startMonitor({ ...base, notifyAnomaliesFrom: config.notifyAnomaliesFrom });
-    if (store.kind === "remote") keepRecovering(base, stopping.signal);
+    if (store.kind === "remote" && !options.isGlance) keepRecovering(base, stopping.signal);
     const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
     return {
       ...base,

@@ -16,9 +16,16 @@ export interface MainOptions {
   clock?: Clock;
 }
 
+/** What shells ask with: `purser __complete -- WORD…`; see `completion/`. */
+const COMPLETE = "__complete";
+
 /** Runs one command line and gives the process's exit code. Never throws. */
 export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
   const { terminal: { stdout, stderr } } = options;
+  if (argv[0] === COMPLETE) {
+    const { completeLine } = await import("./completion/mod.ts");
+    return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), options);
+  }
   try {
     const line = parseCommandLine(argv);
     switch (line.kind) {

@@ -1,3 +1,4 @@
+import { nearestName } from "../config.ts";
 import { messageOf } from "../errors.ts";
 import { UsageError } from "./usage_error.ts";
 
@@ -38,7 +39,9 @@ export class Options {
     return this.read(name, (text) => {
       const found = allowed.find((value) => value === text);
       if (found !== undefined) return found;
-      throw new Error(`${text || "an empty text"} is not one of ${allowed.join(", ")}`);
+      const near = nearestName(text, allowed);
+      const hint = near === undefined ? "" : `; did you mean ${near}?`;
+      throw new Error(`${text || "an empty text"} is not one of ${allowed.join(", ")}${hint}`);
     });
   }
 

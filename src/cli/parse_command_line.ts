@@ -13,7 +13,8 @@ export type CommandLine =
   | { kind: "incomplete"; topic: string }
   | { kind: "command"; command: CommandSpec; args: string[]; options: Options };
 
-const ALL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+/** Every option of any command. */
+export const ALL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   ...Object.assign({}, ...COMMANDS.map(({ options }) => options)) as Record<string, OptionSpec>,
   ...COMMON_OPTIONS,
   version: { type: "boolean", summary: "Print the version" },
@@ -45,7 +46,8 @@ function nameOf({ name }: OptionToken): string {
   return name === "h" ? "help" : name;
 }
 
-function findCommand(words: readonly string[]): CommandSpec | undefined {
+/** The command that a line's words begin with. */
+export function findCommand(words: readonly string[]): CommandSpec | undefined {
   return COMMANDS.find(({ name }) => words.slice(0, name.split(" ").length).join(" ") === name);
 }
 
@@ -80,8 +82,12 @@ function readOptions(tokens: readonly OptionToken[], command: CommandSpec): Opti
     const name = nameOf(token);
     given.set(name, [...given.get(name) ?? [], token.value ?? ""]);
   }
-  if (given.has("server") && given.has("db")) {
-    throw new UsageError("Cannot use --server together with --db: give one of them", command.name);
+  const places = ["profile", "server", "db"].filter((name) => given.has(name));
+  if (places.length > 1) {
+    throw new UsageError(
+      `Cannot use --${places[0]} together with --${places[1]}: give one of them`,
+      command.name,
+    );
   }
   return new Options(given, command.name);
 }
@@ -125,23 +131,24 @@ function unknownOption(
 
 function readArgs(words: readonly string[], command: CommandSpec): string[] {
   const args = words.slice(command.name.split(" ").length);
-  const missing = command.args[args.length];
+  const names = command.args.map(({ name }) => name);
+  const missing = names[args.length];
   if (missing !== undefined) {
     throw new UsageError(`Cannot use ${command.name} without ${missing}`, command.name);
   }
-  const surplus = args[command.args.length];
+  const surplus = args[names.length];
   if (surplus !== undefined) {
     throw new UsageError(
       `Cannot use ${command.name} with ${JSON.stringify(surplus)}: ` +
-        (command.args.length === 0
+        (names.length === 0
           ? "it takes no arguments"
-          : `it takes ${command.args.join(" ")} only; put quotes around what belongs together`),
+          : `it takes ${names.join(" ")} only; put quotes around what belongs together`),
       command.name,
     );
   }
   const empty = args.findIndex((arg) => arg === "");
   if (empty >= 0) {
-    throw new UsageError(`Cannot use ${command.name} with an empty ${command.args[empty]}`, command.name);
+    throw new UsageError(`Cannot use ${command.name} with an empty ${names[empty]}`, command.name);
   }
   return args;
 }

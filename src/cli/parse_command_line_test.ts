@@ -88,7 +88,7 @@ Deno.test("parseCommandLine() explains what it can't understand", () => {
 
 Deno.test("COMMANDS gives every option one type, summaries without a period, and bodies that load", async () => {
   const types = new Map<string, string>();
-  for (const { name, summary, options, examples, load } of COMMANDS) {
+  for (const { name, summary, options, examples, load, loadBare } of COMMANDS) {
     assert.doesNotMatch(summary, /\.$/, name);
     assert.ok(examples.length > 0, name);
     for (const [option, { type, value }] of Object.entries({ ...options, ...COMMON_OPTIONS })) {
@@ -101,6 +101,6 @@ Deno.test("COMMANDS gives every option one type, summaries without a period, and
       const parsed = parseCommandLine(splitLine(command));
       assert.equal(parsed.kind === "command" && parsed.command.name, name);
     }
-    assert.equal(typeof await load(), "function");
+    assert.equal(typeof await (load ?? loadBare!)(), "function");
   }
 });

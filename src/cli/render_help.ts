@@ -41,7 +41,7 @@ function overview(commands: readonly CommandSpec[], layout: Layout): string {
       ["purser cost", ""],
     ], layout),
     prose(
-      "purser COMMAND --help tells more. PURSER_DB, PURSER_SERVER, PURSER_API_KEY and PURSER_CONFIG stand in for " +
+      "purser COMMAND --help tells more. PURSER_DB, PURSER_SERVER, PURSER_API_KEY, PURSER_PROFILE and PURSER_CONFIG stand in for " +
         "the options. Exit codes: 0 done, 1 failed, 2 bad usage, 3 not found, 4 not allowed, 5 budget exceeded, " +
         "130 interrupted.",
       layout,
@@ -64,7 +64,7 @@ function commandHelp(command: CommandSpec, layout: Layout): string {
   return sections([
     prose(command.summary, layout),
     command.detail ? prose(command.detail, layout) : "",
-    usage([command.name, ...command.args, "[OPTIONS]"].join(" "), layout),
+    usage([command.name, ...command.args.map(({ name }) => name), "[OPTIONS]"].join(" "), layout),
     hasOwn ? list("Options", optionRows(command.options), layout) : "",
     list(hasOwn ? "Options of every command" : "Options", optionRows(COMMON_OPTIONS), layout),
     listExamples(command, layout),
@@ -86,13 +86,20 @@ function usage(line: string, { style }: Layout): string {
 }
 
 function usageRow({ name, args, summary }: CommandSpec): Row {
-  return [[name, ...args].join(" "), summary];
+  return [[name, ...args.map(({ name }) => name)].join(" "), summary];
 }
 
 function optionRows(options: Readonly<Record<string, OptionSpec>>): Row[] {
   return Object.entries(options).map((
-    [name, { value, summary }],
-  ) => [`--${name}${value ? ` ${value}` : ""}`, summary]);
+    [name, spec],
+  ) => [`--${name}${spec.value ? ` ${spec.value}` : ""}`, describeOption(spec)]);
+}
+
+/** What an option is for, with the values of an enumeration where they aren't explained one by one. */
+function describeOption({ summary, values }: OptionSpec): string {
+  const { oneOf = [] } = values ?? {};
+  if (oneOf.every((value) => summary.includes(value))) return summary;
+  return `${summary}: ${oneOf.slice(0, -1).join(", ")} or ${oneOf.at(-1)}`;
 }
 
 function list(title: string, rows: readonly Row[], { columns, style }: Layout): string {

@@ -2,7 +2,7 @@ import type { Connection, ConnectOptions } from "../client/mod.ts";
 import { systemClock } from "../clock.ts";
 import { type Config, loadConfig } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import type { CommandContext } from "./command.ts";
+import type { BareContext, CommandContext } from "./command.ts";
 import { createCommandLog } from "./command_log.ts";
 import { escapeText } from "./escape_text.ts";
 import { EXIT } from "./exit_code.ts";
@@ -22,12 +22,9 @@ export async function runCommand(
 ): Promise<number> {
   const { stdout, stderr } = terminal;
   const isJson = options.has("json");
-  const config = await settle(options, env, command.name);
   const stderrStyle = createStyle(stderr.hasColour);
-  const log = createCommandLog({ level: config.logLevel, stderr, style: stderrStyle, isJson });
   const say = (line: string) => stderr.write(stderrStyle.dim(line) + "\n");
-  let connection: Promise<Connection> | undefined;
-  const ctx: CommandContext = {
+  const bare: BareContext = {
     args,
     options,
     isJson,
@@ -35,11 +32,19 @@ export async function runCommand(
     style: createStyle(stdout.hasColour),
     clock,
     env,
-    config,
-    log,
     print: (text) => stdout.write(text + "\n"),
     say,
     warn: (line) => stderr.write(`${stderrStyle.yellow("warning:")} ${escapeText(line)}\n`),
+  };
+  if (command.loadBare) return await (await command.loadBare())(bare) ?? EXIT.done;
+
+  const config = await settle(options, env, command.name);
+  const log = createCommandLog({ level: config.logLevel, stderr, style: stderrStyle, isJson });
+  let connection: Promise<Connection> | undefined;
+  const ctx: CommandContext = {
+    ...bare,
+    config,
+    log,
     connect: () =>
       connection ??= (async () => {
         const open = connect ?? (await import("../client/mod.ts")).connect;
@@ -67,6 +72,7 @@ async function settle(options: Options, env: MainOptions["env"], command: string
         dbUrl: options.text("db"),
         server: options.text("server"),
         apiKey: options.text("api-key"),
+        profile: options.text("profile"),
         host: options.text("host"),
         port,
       },

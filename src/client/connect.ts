@@ -86,6 +86,26 @@ function toServer(server: string, apiKey: string | undefined): Connection {
   return connection("remote", where, send, () => Promise.resolve());
 }
 
+/**
+ * The way to the API for a short look, such as a completion: the server, the owner of the file, or the database opened
+ * without becoming its owner for others. Nothing is waited for, and no database is made.
+ *
+ * @throws {StoreBusyError} another process owns the file and does not answer
+ */
+export async function glance(options: ConnectOptions): Promise<Connection> {
+  const { config } = options;
+  if (config.server !== undefined) return toServer(config.server, await readApiKey(options));
+  const address = parseDatabaseUrl(config.dbUrl);
+  if (address.kind === "file") {
+    const owner = await readOwner(address.path);
+    // Should it end meanwhile, nobody goes and looks for the next one.
+    if (owner && await isAnswering(owner)) return toOwner(options, address.path, owner, owner);
+    await Deno.stat(address.path);
+  }
+  const { glanceAtDatabase } = await import("./own_database.ts");
+  return toOwned(await glanceAtDatabase(options), config.dbUrl);
+}
+
 function toOwned(owned: OwnedDatabase, where: string): Connection {
   return connection("local", where, async (request) => await owned.app.fetch(request), () => owned.close());
 }

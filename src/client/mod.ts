@@ -7,5 +7,12 @@ export {
   problemError,
   type Send,
 } from "./api_client.ts";
-export { connect, type Connection, type ConnectOptions, explainBusyFile, ownDatabase } from "./connect.ts";
+export {
+  connect,
+  type Connection,
+  type ConnectOptions,
+  explainBusyFile,
+  glance,
+  ownDatabase,
+} from "./connect.ts";
 export type { OwnedDatabase, OwnOptions } from "./own_database.ts";

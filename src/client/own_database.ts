@@ -79,6 +79,17 @@ export async function ownDatabase({ say, ...options }: OwnOptions): Promise<Owne
   }
 }
 
+/**
+ * Opens the database for a short look: others are not answered, so that nothing of theirs hangs on this process, and
+ * nothing waiting is worked off, so that it may end at any moment.
+ *
+ * @throws {StoreBusyError} another process owns the file
+ */
+export async function glanceAtDatabase({ say: _, ...options }: OwnOptions): Promise<OwnedDatabase> {
+  const core = await openCore({ ...options, isGlance: true });
+  return { core, app: createApp(core), close: () => core.close() };
+}
+
 /** The app behind a count of what is in flight; it proves to whoever asks that it knows the owner's token. */
 function countRequests(app: App, token: string) {
   let count = 0;

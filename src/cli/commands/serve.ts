@@ -17,7 +17,9 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   const { config, say, terminal: { interrupted } } = ctx;
   if (config.server !== undefined) {
     throw new UsageError(
-      "Cannot serve with a server set: take --server or PURSER_SERVER away",
+      config.profile === undefined
+        ? "Cannot serve with a server set: take --server or PURSER_SERVER away"
+        : `Cannot serve with a server set: the profile ${config.profile} names one; take it away`,
       ctx.options.command,
     );
   }

@@ -30,7 +30,7 @@ async function replay(
   const given = new Map(Object.entries(options).map(([name, text]) => [name, [text]]));
   const command = {
     name: "state replay",
-    args: ["SESSION|FILE"],
+    args: [{ name: "SESSION|FILE" }],
     summary: "",
     options: {},
     examples: [],

@@ -1,4 +1,4 @@
-import { type CommandSpec, flag, text } from "./command_spec.ts";
+import { arg, type CommandSpec, flag, text } from "./command_spec.ts";
 
 /** `purser agents …` */
 export const agents: readonly CommandSpec[] = [
@@ -12,7 +12,7 @@ export const agents: readonly CommandSpec[] = [
   },
   {
     name: "agents show",
-    args: ["NAME"],
+    args: [arg("NAME", { live: "agent" })],
     summary: "Show an agent and what it has cost",
     options: {},
     examples: [["purser agents show researcher", ""]],
@@ -20,17 +20,25 @@ export const agents: readonly CommandSpec[] = [
   },
   {
     name: "agents set",
-    args: ["NAME"],
+    args: [arg("NAME", { live: "agent" })],
     summary: "Define an agent, or change one",
     detail: "Only what you give is changed. A new agent needs --model.",
     options: {
-      model: text("MODEL", "PROVIDER:MODEL, such as openai:gpt-5, local:my-model or demo:echo"),
+      model: text("MODEL", "PROVIDER:MODEL, such as openai:gpt-5, local:my-model or demo:echo", {
+        some: ["demo:echo"],
+      }),
       system: text("TEXT", "The system prompt"),
-      budget: text("USD", "The most that one run may cost; none for no limit"),
-      "budget-mode": text("MODE", "stop: end when the budget is reached; strict: never go over it"),
+      budget: text("USD", "The most that one run may cost; none for no limit", { some: ["none"] }),
+      "budget-mode": text("MODE", "stop: end when the budget is reached; strict: never go over it", {
+        oneOf: ["stop", "strict"],
+      }),
       "max-steps": text("N", "The most model calls of one run"),
-      "max-output-tokens": text("N", "The most output tokens of one call; none for no limit"),
-      tool: text("NAME", "A tool it may use; repeat for more. Replaces the tools it had"),
+      "max-output-tokens": text("N", "The most output tokens of one call; none for no limit", {
+        some: ["none"],
+      }),
+      tool: text("NAME", "A tool it may use; repeat for more. Replaces the tools it had", {
+        some: ["calculator", "current_time"],
+      }),
       "no-tools": flag("It may use no tools"),
       "allow-unpriced": flag("Accept a budget although the model has no known price"),
       "no-allow-unpriced": flag("Take that back"),
@@ -47,7 +55,7 @@ export const agents: readonly CommandSpec[] = [
   },
   {
     name: "agents remove",
-    args: ["NAME"],
+    args: [arg("NAME", { live: "agent" })],
     summary: "Forget an agent; its sessions and costs stay",
     options: {},
     examples: [["purser agents remove researcher", ""]],

@@ -1,4 +1,4 @@
-import { type CommandSpec, flag, text } from "./command_spec.ts";
+import { arg, type CommandSpec, flag, text } from "./command_spec.ts";
 
 /** `purser alerts …` */
 export const alerts: readonly CommandSpec[] = [
@@ -26,12 +26,15 @@ export const alerts: readonly CommandSpec[] = [
       "threshold-usd": text("USD", "The amount that is too much"),
       "threshold-type": text(
         "TYPE",
-        "In what: per_run_usd, per_session_usd, per_hour_usd, per_day_usd or per_month_usd",
+        "In what",
+        { oneOf: ["per_run_usd", "per_session_usd", "per_hour_usd", "per_day_usd", "per_month_usd"] },
       ),
-      severity: text("SEVERITY", "info, warning or critical"),
-      "agent-id": text("NAME", "Only what this agent spends"),
+      severity: text("SEVERITY", "How grave it is", { oneOf: ["info", "warning", "critical"] }),
+      "agent-id": text("NAME", "Only what this agent spends", { live: "agent" }),
       cooldown: text("SECONDS", "At most one alert in this time (default 3600)"),
-      repeat: text("HOW", "cooldown (default), or once_per_window: once for each run, session, day, …"),
+      repeat: text("HOW", "cooldown (default), or once_per_window: once for each run, session, day, …", {
+        oneOf: ["cooldown", "once_per_window"],
+      }),
       disabled: flag("Add it disabled"),
     },
     examples: [
@@ -49,7 +52,7 @@ export const alerts: readonly CommandSpec[] = [
   },
   {
     name: "alerts enable",
-    args: ["RULE"],
+    args: [arg("RULE", { live: "rule" })],
     summary: "Enable an alert rule",
     detail: "It fires at the next call that is booked while its line is crossed, and not before.",
     options: {},
@@ -58,7 +61,7 @@ export const alerts: readonly CommandSpec[] = [
   },
   {
     name: "alerts disable",
-    args: ["RULE"],
+    args: [arg("RULE", { live: "rule" })],
     summary: "Disable an alert rule",
     options: {},
     examples: [["purser alerts disable rule_42", ""]],
@@ -66,7 +69,7 @@ export const alerts: readonly CommandSpec[] = [
   },
   {
     name: "alerts remove",
-    args: ["RULE"],
+    args: [arg("RULE", { live: "rule" })],
     summary: "Remove an alert rule; its history stays",
     options: {},
     examples: [["purser alerts remove rule_42", ""]],
@@ -74,7 +77,7 @@ export const alerts: readonly CommandSpec[] = [
   },
   {
     name: "alerts test",
-    args: ["RULE"],
+    args: [arg("RULE", { live: "rule" })],
     summary: "Send a test of a rule through every channel",
     detail: "Once, whatever the channels want to hear of. Exit code 1 if any of them failed.",
     options: {},

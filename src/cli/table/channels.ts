@@ -1,4 +1,4 @@
-import type { CommandSpec } from "./command_spec.ts";
+import { arg, type CommandSpec } from "./command_spec.ts";
 
 /** `purser channels …` */
 export const channels: readonly CommandSpec[] = [
@@ -14,7 +14,7 @@ export const channels: readonly CommandSpec[] = [
   },
   {
     name: "channels test",
-    args: ["NAME"],
+    args: [arg("NAME", { live: "channel" })],
     summary: "Send one test notification through a channel",
     detail: "Exit code 1 if it failed.",
     options: {},

@@ -1,15 +1,17 @@
-import { type CommandSpec, text } from "./command_spec.ts";
+import { arg, type CommandSpec, text } from "./command_spec.ts";
 
 /** Running an agent */
 export const running: readonly CommandSpec[] = [
   {
     name: "run",
-    args: ["AGENT", "INPUT"],
+    args: [arg("AGENT", { live: "agent" }), arg("INPUT")],
     summary: "Run an agent on an input",
     detail:
       "Prints the answer; on a terminal as it comes. Tokens and cost go to standard error. With - the input " +
       "is read from standard input. Ctrl-C cancels the run; what its calls cost stays booked.",
-    options: { session: text("ID", "Go on from this session, or give a new one its id") },
+    options: {
+      session: text("ID", "Go on from this session, or give a new one its id", { live: "session" }),
+    },
     examples: [
       ['purser run researcher "What is 17 * 23?"', "Run it in a new session"],
       ['purser run researcher "And squared?" --session ses_42', "Go on in a session"],

@@ -1,4 +1,4 @@
-import { type CommandSpec, text } from "./command_spec.ts";
+import { arg, type CommandSpec, text } from "./command_spec.ts";
 
 /** The service itself */
 export const service: readonly CommandSpec[] = [
@@ -15,6 +15,21 @@ export const service: readonly CommandSpec[] = [
       ["purser doctor --server http://127.0.0.1:8420", "What a server finds about itself"],
     ],
     load: async () => (await import("../commands/doctor.ts")).doctor,
+  },
+  {
+    name: "completions",
+    args: [arg("SHELL", { oneOf: ["bash", "zsh", "fish"] })],
+    summary: "Print what completes commands in a shell",
+    detail:
+      "Commands, options and their values; agents, sessions, rules and channels are asked of the place that the line " +
+      "names, for at most a second.",
+    options: {},
+    examples: [
+      ["source <(purser completions bash)", "In ~/.bashrc"],
+      ["source <(purser completions zsh)", "In ~/.zshrc, after compinit"],
+      ["purser completions fish > ~/.config/fish/completions/purser.fish", ""],
+    ],
+    loadBare: async () => (await import("../commands/completions.ts")).completions,
   },
   {
     name: "serve",

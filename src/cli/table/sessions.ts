@@ -1,4 +1,4 @@
-import { type CommandSpec, text } from "./command_spec.ts";
+import { arg, type CommandSpec, text } from "./command_spec.ts";
 
 /** `purser sessions …` */
 export const sessions: readonly CommandSpec[] = [
@@ -7,7 +7,7 @@ export const sessions: readonly CommandSpec[] = [
     args: [],
     summary: "List sessions, latest first",
     options: {
-      agent: text("NAME", "Only this agent's"),
+      agent: text("NAME", "Only this agent's", { live: "agent" }),
       limit: text("N", "How many at most, 1 to 1000 (default 20)"),
     },
     examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
@@ -15,7 +15,7 @@ export const sessions: readonly CommandSpec[] = [
   },
   {
     name: "sessions show",
-    args: ["ID"],
+    args: [arg("ID", { live: "session" })],
     summary: "Show a session: its runs and what each step cost",
     options: {},
     examples: [["purser sessions show ses_42", ""]],

@@ -10,8 +10,8 @@ export const spending: readonly CommandSpec[] = [
       "Days are UTC days. WHEN is a span back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all; the " +
       "default is the last 30 days, and with --by hour the last 24 hours.",
     options: {
-      by: text("WHAT", "One table: agent, session, run, model, hour or day"),
-      since: text("WHEN", "Only calls since then"),
+      by: text("WHAT", "One table", { oneOf: ["agent", "session", "run", "model", "hour", "day"] }),
+      since: text("WHEN", "Only calls since then", { some: ["24h", "7d", "30d", "all"] }),
       limit: text("N", "How many rows at most, 1 to 1000 (default 100)"),
     },
     examples: [

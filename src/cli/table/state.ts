@@ -1,17 +1,17 @@
-import { type CommandSpec, flag, text } from "./command_spec.ts";
+import { arg, type CommandSpec, flag, text } from "./command_spec.ts";
 
 /** `purser state …`: snapshots and replay */
 export const state: readonly CommandSpec[] = [
   {
     name: "state export",
-    args: ["AGENT"],
+    args: [arg("AGENT", { live: "agent" })],
     summary: "Save a whole session as one portable file",
     detail:
       "The agent's latest session, unless --session names one. The file is there whole or not at all; a name " +
       "that ends with .gz is compressed. It holds all that was said, so only you may read it.",
     options: {
-      output: text("FILE", "Where to; - is standard output"),
-      session: text("ID", "Which session"),
+      output: text("FILE", "Where to; - is standard output", { isFile: true }),
+      session: text("ID", "Which session", { live: "session" }),
       tag: text("KEY=VALUE", "Metadata of the snapshot; repeat for more"),
       "with-events": flag("With the session's event log, for replay"),
       redact: flag("Replace what looks like a credential"),
@@ -32,10 +32,10 @@ export const state: readonly CommandSpec[] = [
   },
   {
     name: "state show",
-    args: ["FILE"],
+    args: [arg("FILE", { isFile: true })],
     summary: "Show what a snapshot file holds",
     detail: "Checks all of it. Needs no database. - is standard input; a gzip file is read as it is.",
-    options: { format: text("FORMAT", "table (default) or json") },
+    options: { format: text("FORMAT", "table (default) or json", { oneOf: ["table", "json"] }) },
     examples: [
       ["purser state show session.json", ""],
       ["purser state show session.json.gz --format json", "The whole document"],
@@ -44,7 +44,7 @@ export const state: readonly CommandSpec[] = [
   },
   {
     name: "state import",
-    args: ["FILE"],
+    args: [arg("FILE", { isFile: true })],
     summary: "Restore a session from a snapshot file",
     detail:
       "Checks the whole file first, then replaces the session at once, or changes nothing. A run in progress in " +
@@ -59,7 +59,7 @@ export const state: readonly CommandSpec[] = [
   },
   {
     name: "state replay",
-    args: ["SESSION|FILE"],
+    args: [arg("SESSION|FILE", { live: "session", isFile: true })],
     summary: "Step through a session's event log",
     detail:
       "On a terminal with keys: → next, ← back, ↑↓ scroll, g first, G last, q quit. Piped, or with --json, " +

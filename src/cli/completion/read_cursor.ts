@@ -1,0 +1,119 @@
+import {
+  COMMANDS,
+  type CommandSpec,
+  COMMON_OPTIONS,
+  type OptionSpec,
+  type Values,
+} from "../command_table.ts";
+import { ALL_OPTIONS, findCommand } from "../parse_command_line.ts";
+
+/** What may come where the cursor is. */
+export interface Cursor {
+  /** What is there of the word already. */
+  typed: string;
+  /** What stands before the value in the same word: `--by=`. */
+  lead: string;
+  /** The values that may come. */
+  values: Values;
+  /** Words of the table that may come: commands and options, with what they are for. */
+  words: readonly Offer[];
+  /** What the line says before the cursor. */
+  line: TypedLine;
+}
+
+/** One thing to offer, and what it is. */
+export interface Offer {
+  value: string;
+  note: string;
+}
+
+/** A line as far as it is typed; it need not be whole, or right. */
+export interface TypedLine {
+  command: CommandSpec | undefined;
+  /** The arguments after the command's own words. */
+  args: readonly string[];
+  /** The last value of each option. */
+  options: ReadonlyMap<string, string>;
+}
+
+/** Finds out what the last of the words, which may be empty, is the beginning of. */
+export function readCursor(words: readonly string[]): Cursor {
+  const typed = words.at(-1) ?? "";
+  const { positionals, options, waiting, isClosed } = readBefore(words.slice(0, -1));
+  const command = positionals[0] === "help" ? undefined : findCommand(positionals);
+  const args = command ? positionals.slice(command.name.split(" ").length) : [];
+  const place: Cursor = { typed, lead: "", values: {}, words: [], line: { command, args, options } };
+  if (waiting) return { ...place, values: waiting.values ?? {} };
+
+  const assigned = isClosed ? null : /^--([^=]+)=(.*)$/s.exec(typed);
+  if (assigned) {
+    const [, name, value] = assigned as unknown as [string, string, string];
+    return { ...place, lead: `--${name}=`, typed: value, values: specOf(name)?.values ?? {} };
+  }
+  if (typed.startsWith("-") && !isClosed) return { ...place, words: optionsOf(command, options) };
+  if (!command) return { ...place, words: nextWords(positionals) };
+  const next = command.args[args.length];
+  // Where no argument is to come, what else there is.
+  return next ? { ...place, values: next.values ?? {} } : { ...place, words: optionsOf(command, options) };
+}
+
+function readBefore(words: readonly string[]) {
+  const positionals: string[] = [];
+  const options = new Map<string, string>();
+  let waiting: OptionSpec | undefined;
+  let waitingName = "";
+  let isClosed = false;
+  for (const word of words) {
+    const option = isClosed ? null : /^--([^=]+)(?:=(.*))?$/s.exec(word);
+    if (waiting) {
+      options.set(waitingName, word);
+      waiting = undefined;
+    } else if (word === "--" && !isClosed) isClosed = true;
+    else if (option) {
+      const [, name, value] = option as unknown as [string, string, string | undefined];
+      if (value === undefined && specOf(name)?.type === "string") {
+        waiting = specOf(name);
+        waitingName = name;
+      } else options.set(name, value ?? "");
+    } else if (isClosed || !word.startsWith("-") || word === "-") positionals.push(word);
+  }
+  return { positionals, options, waiting, isClosed };
+}
+
+function specOf(name: string): OptionSpec | undefined {
+  return Object.hasOwn(ALL_OPTIONS, name) ? ALL_OPTIONS[name] : undefined;
+}
+
+/** The options of a command, its own first. One that is there or not is not offered again. */
+function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, string>): Offer[] {
+  const known = {
+    ...command?.options,
+    ...COMMON_OPTIONS,
+    ...(command ? {} : { version: ALL_OPTIONS.version! }),
+  };
+  return Object.entries(known)
+    .filter(([name, { type }]) => type === "string" || !given.has(name))
+    .map(([name, { summary }]) => ({ value: `--${name}`, note: summary }));
+}
+
+/** The next word of all commands that begin with these words. */
+function nextWords(words: readonly string[]): Offer[] {
+  const isHelp = words[0] === "help";
+  const begun = isHelp ? words.slice(1) : words;
+  const offers = new Map<string, string>();
+  for (const { name, summary } of COMMANDS) {
+    const parts = name.split(" ");
+    const next = parts[begun.length];
+    if (next === undefined || begun.some((word, index) => word !== parts[index])) continue;
+    const isGroup = parts.length > begun.length + 1;
+    offers.set(next, isGroup ? groupNote(parts.slice(0, begun.length + 1).join(" ")) : summary);
+  }
+  if (words.length === 0) offers.set("help", "Show help");
+  return [...offers].map(([value, note]) => ({ value, note }));
+}
+
+/** `list, show, set, remove` */
+function groupNote(group: string): string {
+  return COMMANDS.flatMap(({ name }) => name.startsWith(`${group} `) ? [name.slice(group.length + 1)] : [])
+    .join(", ");
+}
