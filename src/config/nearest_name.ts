@@ -1,11 +1,17 @@
-/** The known name that a mistyped one most likely stands for: at most half of its letters differ. */
+/**
+ * The known name that a mistyped one most likely stands for: it begins with it, or at most half of its letters differ.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const allowed = Math.floor(name.length / 2);
   const ranked = known
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate) }))
+    .map((candidate) => ({ candidate, distance: distanceOf(name.toLowerCase(), candidate) }))
     .filter(({ distance }) => distance <= allowed)
     .sort((a, b) => a.distance - b.distance);
   return ranked[0]?.candidate;
+}
+
+function distanceOf(typed: string, candidate: string): number {
+  return typed.length > 2 && candidate.startsWith(typed) ? 1 : editDistance(typed, candidate);
 }
 
 /** Levenshtein's distance, row by row. */

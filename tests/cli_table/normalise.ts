@@ -1,0 +1,49 @@
+/** What one command line did. */
+export interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Replaces what must differ between two runs of the same story, and nothing else. */
+export interface Normaliser {
+  (text: string): string;
+}
+
+/**
+ * Ids become numbers in the order in which they are met, so that a wrong id still shows; times, ports and the place's
+ * folder become their names.
+ */
+export function createNormaliser(folder: string): Normaliser {
+  const ids = new Map<string, string>();
+  const numberOf = (id: string, kind: string) => {
+    if (!ids.has(id)) ids.set(id, `${kind}_${String(ids.size + 1).padStart(26, "0")}`);
+    return ids.get(id)!;
+  };
+  return (text) =>
+    text
+      .replaceAll(folder, "<folder>")
+      .replaceAll(/\b([a-z]+)_[0-9a-z]{26}\b/g, numberOf)
+      .replaceAll(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
+      .replaceAll(/\b20\d\d-\d\d-\d\d( \d\d:\d\d(:\d\d(\.\d{3})?)?)?\b/g, "<day>")
+      .replaceAll(/"(duration_ms|elapsed_ms|since_previous_ms)":\d+/g, '"$1":0')
+      .replaceAll(/ *\+?\b\d+(\.\d+)? (ms|s)\b/g, " <span>")
+      .replaceAll(/\b[0-9a-f]{64}\b/g, "<hash>")
+      .replaceAll(/\b127\.0\.0\.1:\d+/g, "<address>");
+}
+
+/** A log goes to standard error of whoever does the work: here, or in the server. */
+const LOG_LINE = /^\{"level":.*\}\n/gm;
+
+/** The outcome of a row as it must be in all places. */
+export function normaliseOutcome(
+  { code, out, err }: Outcome,
+  normalise: Normaliser,
+  tellsOfPlace: RegExp | undefined,
+): Outcome {
+  const plain = (text: string) => {
+    const same = normalise(text);
+    return tellsOfPlace ? same.replaceAll(tellsOfPlace, "<place>") : same;
+  };
+  return { code, out: plain(out), err: plain(err.replaceAll(LOG_LINE, "")) };
+}

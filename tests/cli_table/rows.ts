@@ -1,0 +1,170 @@
+/** One command line of the table: what it prints is compared between all places, and checked here where it matters. */
+export interface Row {
+  /** As a shell would read it, without `purser`. `$NAME` stands for what an earlier row kept. */
+  line: string;
+  stdin?: string;
+  /** The exit code; 0 where nothing is said. */
+  code?: number;
+  out?: RegExp;
+  err?: RegExp;
+  /** Keeps the first group of a match in standard output for later rows. */
+  keep?: readonly [name: string, pattern: RegExp];
+  /** What it answers comes from the command line alone: it is run over the file, locally and remotely, only. */
+  isOffline?: true;
+  /** Lines that tell of the place itself, and so must differ. */
+  tellsOfPlace?: RegExp;
+}
+
+/**
+ * Every command, as a story: later rows see what earlier ones did. A row that fails does so on purpose.
+ */
+export const ROWS: readonly Row[] = [
+  // The line itself
+  { line: "--help", out: /^Purser runs LLM agents/, isOffline: true },
+  { line: "--version", out: /^purser \d/, isOffline: true },
+  { line: "alerts add --help", out: /Examples:/, isOffline: true },
+  { line: "agents", code: 2, err: /^Usage: purser agents COMMAND/, isOffline: true },
+  { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
+  { line: "cost --jsn", code: 2, err: /did you mean --json\?/, isOffline: true },
+  { line: "cost --by modle --json", code: 2, err: /"code":"invalid"/, isOffline: true },
+  { line: "sessions list --limit 0", code: 2, err: /--limit/, isOffline: true },
+  { line: "agents show ../..", code: 2, err: /as an id/, isOffline: true },
+  { line: "cost --profile nope", code: 2, err: /^error: Cannot use --profile: /, isOffline: true },
+  { line: "completions zsh", out: /^#compdef purser\n/, isOffline: true },
+  { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
+  { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
+
+  // Nothing is there yet
+  { line: "agents list", out: /^No agents yet/ },
+  { line: "sessions list", out: /^No sessions yet\n$/ },
+  { line: "alerts history", out: /^No alerts yet\n$/ },
+  { line: "cost", out: /^No model call has been booked yet\n$/ },
+
+  // Agents and runs
+  {
+    line: "agents set helper --model demo:echo --tool calculator --budget 0.01",
+    out: /^Created agent helper/,
+  },
+  { line: "agents set helper --system Brief. --json", out: /"system_prompt":"Brief\."/ },
+  { line: "agents set bare", code: 2, err: /without --model/ },
+  { line: "agents set bad --model nope:x", code: 1, err: /nope/ },
+  { line: "agents set bad --model demo:echo --tool nope --json", code: 1, err: /"code":"invalid"/ },
+  { line: 'run helper "What is 17 * 23?" --session first', out: /391/, err: /^2 steps · .* · first\n$/ },
+  { line: "run helper - --session first", stdin: "again\n", out: /^You said: again\n$/ },
+  {
+    line: "run helper hello --json",
+    out: /"output":"You said: hello"/,
+    keep: ["SESSION", /"session_id":"([^"]+)"/],
+  },
+  { line: "run nope hello", code: 3, err: /^error: Cannot find agent nope\n$/ },
+  {
+    line: "agents set looper --model demo:loop --tool calculator --budget 0.0002",
+    out: /^Created agent looper/,
+  },
+  {
+    line: "run looper go --session second",
+    code: 5,
+    err: /its budget is \$0\.0002\n.*sessions show second\n$/,
+  },
+  { line: "run looper go --session second --json", code: 5, err: /"code":"budget_exceeded","details":/ },
+  { line: "agents list", out: /^AGENT .*\nhelper .*\nlooper / },
+  { line: "agents show helper", out: /^Model calls +4$/m },
+  { line: "agents show helper --json", out: /"model_calls":4/ },
+  { line: "agents show nope", code: 3, err: /^error: Cannot find agent nope\n$/ },
+  { line: "agents show nope --json", code: 3, err: /"code":"not_found"/ },
+
+  // Sessions and costs
+  { line: "sessions list", out: /^SESSION .*\nsecond .*\n/ },
+  { line: "sessions list --agent helper --limit 1", out: /^SESSION .*\nses_.*\n$/, err: /There are more/ },
+  { line: "sessions list --agent nope", out: /^No sessions of agent nope\n$/ },
+  { line: "sessions show first", out: /^Messages +6, with/m },
+  { line: "sessions show $SESSION --json", out: /"agent_id":"helper"/ },
+  { line: "sessions show nope", code: 3, err: /^error: Cannot find session nope\n$/ },
+  { line: "cost", out: /^SPENDING \(UTC\)[^]*By agent, the last 30 days\n[^]*By model, / },
+  { line: "cost --by session --since 24h", out: /^SESSION / },
+  { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
+
+  // Snapshots
+  {
+    line: "state export helper --session first --output s.json --tag ticket=4711",
+    out: /^Exported session first/,
+  },
+  { line: "state export helper --session first --with-events --output - --json", out: /^\{.*"events":\[/ },
+  {
+    line: "state export helper --session second --output t.json",
+    code: 1,
+    err: /it belongs to agent looper/,
+  },
+  { line: "state export nope --output t.json", code: 3, err: /nope/ },
+  { line: "state show s.json", out: /^tags +ticket=4711$/m },
+  { line: "state show missing.json", code: 1, err: /missing\.json/ },
+  { line: "state import s.json --dry-run", out: /^Nothing was written\n$/m },
+  { line: "state import s.json", out: /^Restored session first of helper: 6 messages\n/ },
+  { line: "state import - --json", stdin: '{"schema_version":1}', code: 1, err: /"code":"invalid"/ },
+  { line: "state replay first --until 3", out: /./ },
+  { line: "state replay s.json --json", out: /^\{/ },
+  { line: "state replay nope", code: 3, err: /nope/ },
+
+  // Alerts and channels
+  { line: "alerts list", out: /^No alert rules yet/ },
+  {
+    line: "alerts add --name Daily --threshold-usd 1000 --threshold-type per_day_usd --severity warning",
+    out: /^Added rule rule_\w+ Daily: /,
+    keep: ["RULE", /(rule_\w+)/],
+  },
+  { line: "alerts add --name Daily --threshold-usd 0", code: 2, err: /without --threshold-type, --severity/ },
+  {
+    line: "alerts add --name D --threshold-usd 1 --threshold-type per_day_usd --severity warn",
+    code: 2,
+    err: /did you mean warning\?/,
+  },
+  {
+    line:
+      "alerts add --name D --threshold-usd 1 --threshold-type per_day_usd --severity info --agent-id x --json",
+    out: /"agent_id":"x"/,
+  },
+  { line: "alerts disable $RULE", out: /disabled/i },
+  { line: "alerts enable $RULE --json", out: /"enabled":true/ },
+  { line: "alerts enable rule_nope", code: 3, err: /rule_nope/ },
+  { line: "alerts disable rule_nope --json", code: 3, err: /"code":"not_found"/ },
+  { line: "alerts test rule_nope", code: 3, err: /rule_nope/ },
+  { line: "alerts list", out: /^NAME .*\nD(aily)? / },
+  { line: "alerts test $RULE", code: 1, out: /^log +log +delivered .*\nhook +webhook +failed /m },
+  { line: "alerts history --limit 5", out: /\[test\] Daily/ },
+  { line: "alerts remove $RULE", out: /^Removed rule / },
+  { line: "alerts remove $RULE", code: 3, err: /^error: Cannot find/ },
+  { line: "channels list", out: /^NAME .*\nlog .*\nhook / },
+  { line: "channels test log", out: /^log +log +delivered/m },
+  { line: "channels test hook --json", code: 1, out: /"channel":"hook"/ },
+  { line: "channels test nope", code: 3, err: /nope/ },
+
+  // The service
+  {
+    line: "doctor --json",
+    out: /"name":"database","status":"ok"/,
+    tellsOfPlace: /"detail":"[^"]*schema version [^"]*"/g,
+  },
+  {
+    line: "doctor",
+    out: /^ok +database /m,
+    tellsOfPlace: /^.*(schema version|^ok +(connection|clock) ).*$/gm,
+  },
+  { line: "profiles list", out: /^No profiles in / },
+  { line: "profiles add prod --server ftp://x", code: 2, err: /^error: Cannot use --server: / },
+  {
+    line: "profiles add prod --server https://books.example.com/ --api-key-file key",
+    out: /^Added profile prod: /,
+  },
+  { line: "profiles add prod --db x.db", code: 1, err: /there is one of that name/ },
+  { line: "profiles list --json", out: /"server":"https:\/\/books\.example\.com"/ },
+  { line: "cost --profile prd", code: 2, err: /did you mean prod\?/ },
+  {
+    line: "cost --profile prod",
+    code: 1,
+    err: /^error: Cannot use the API key file .*key: there is no such file/,
+  },
+  { line: "profiles remove prd", code: 3, err: /did you mean prod\?/ },
+  { line: "profiles remove prod", out: /^Removed profile prod/ },
+  { line: "agents remove helper", out: /^Removed agent helper/ },
+  { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
+];

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import { splitLine } from "../../src/cli/_split_line.ts";
+import { readEnvironment } from "../../src/config.ts";
+import { startSqld } from "../harness/sqld.ts";
+import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
+import { type Row, ROWS } from "./rows.ts";
+
+/** How to start the command line: a program and what comes before Purser's own words. */
+export type Program = readonly string[];
+
+/** A kind of database that the table is run over. */
+export type Database = "file" | "sqld";
+
+/** A machine on which the story takes place. */
+interface Place extends AsyncDisposable {
+  name: string;
+  database: Database;
+  folder: string;
+  env: Record<string, string>;
+}
+
+/** What the table did in one place. */
+interface Story {
+  name: string;
+  results: { row: Row; outcome: Outcome }[];
+  /** Rows that did something else than they say. */
+  faults: string[];
+}
+
+const show = (outcome: Outcome) => JSON.stringify(outcome, null, 2);
+
+/**
+ * Runs the whole table with a program: in a process over each database, and through a real server over each, all side
+ * by side on machines of their own. Every row must do what it says, and the same in all places.
+ */
+export async function testCliTable(program: Program, databases: readonly Database[]): Promise<void> {
+  const played = await Promise.allSettled(
+    databases.flatMap((database) => [
+      playLocally(program, database),
+      playThroughServer(program, database),
+    ]),
+  );
+  const stories = played.map((story) => {
+    if (story.status === "rejected") throw story.reason;
+    return story.value;
+  });
+  const [model, ...others] = stories as [Story, ...Story[]];
+  const faults = stories.flatMap((story) => story.faults);
+  for (const { name, results } of others) {
+    for (const { row, outcome } of results) {
+      const expected = model.results.find((result) => result.row === row);
+      if (!expected || isDeepStrictEqual(outcome, expected.outcome)) continue;
+      faults.push(
+        `purser ${row.line}\n${name}: ${show(outcome)}\n${model.name}: ${show(expected.outcome)}`,
+      );
+    }
+  }
+  assert.equal(faults.length, 0, `${faults.length} rows are wrong\n\n${faults.join("\n\n")}`);
+}
+
+async function playLocally(program: Program, database: Database): Promise<Story> {
+  await using place = await newPlace(`a process over ${database}`, database);
+  return await play(program, place, place.env);
+}
+
+async function playThroughServer(program: Program, database: Database): Promise<Story> {
+  await using place = await newPlace(`a server over ${database}`, database);
+  const server = start(program, place, place.env, ["serve", "--port", "0"], "null");
+  const told = new Response(server.stdout).text();
+  const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  const url = await (async () => {
+    for (;;) {
+      const { done, value = "" } = await reader.read();
+      said += value;
+      const found = /^Purser answers at (http:\/\/\S+)/m.exec(said);
+      if (found) return found[1]!;
+      assert.ok(!done, `the server ended: ${said}`);
+    }
+  })();
+  const drained = (async () => {
+    for (;;) {
+      const { done, value = "" } = await reader.read();
+      if (done) return;
+      said += value;
+    }
+  })();
+  try {
+    const { PURSER_DB: _, ...env } = place.env;
+    return await play(program, place, { ...env, PURSER_SERVER: url });
+  } finally {
+    server.kill("SIGINT");
+    const { code } = await server.status;
+    await drained;
+    assert.deepEqual([code, await told], [0, ""], `purser serve: ${said}`);
+    assert.match(said, /Ending what is in progress/);
+  }
+}
+
+async function play(program: Program, place: Place, env: Record<string, string>): Promise<Story> {
+  const kept = new Map<string, string>();
+  const normalise = createNormaliser(place.folder);
+  const results: Story["results"] = [];
+  const faults: string[] = [];
+  for (const row of ROWS) {
+    if (row.isOffline && place.database !== "file") continue;
+    const line = row.line.replaceAll(/\$([A-Z]+)/g, (_, name: string) => kept.get(name) ?? "");
+    const outcome = await run(program, place, env, row, line);
+    const isRight = outcome.code === (row.code ?? 0) &&
+      (row.out?.test(outcome.out) ?? (row.code === undefined || outcome.out === "")) &&
+      (row.err?.test(outcome.err) ?? true);
+    if (!isRight) faults.push(`purser ${line}, ${place.name}\n${show(outcome)}`);
+    if (row.keep) kept.set(row.keep[0], row.keep[1].exec(outcome.out)?.[1] ?? "nothing");
+    results.push({ row, outcome: normaliseOutcome(outcome, normalise, row.tellsOfPlace) });
+  }
+  return { name: place.name, results, faults };
+}
+
+async function run(
+  program: Program,
+  place: Place,
+  env: Record<string, string>,
+  { stdin }: Row,
+  line: string,
+): Promise<Outcome> {
+  const child = start(program, place, env, splitLine(line), stdin === undefined ? "null" : "piped");
+  if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
+  const { code, stdout, stderr } = await child.output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+function start(
+  [command, ...before]: Program,
+  { folder }: Place,
+  env: Record<string, string>,
+  args: readonly string[],
+  stdin: "piped" | "null",
+): Deno.ChildProcess {
+  return new Deno.Command(command!, {
+    args: [...before, ...args],
+    cwd: folder,
+    clearEnv: true,
+    env,
+    stdin,
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+async function newPlace(name: string, database: Database): Promise<Place> {
+  const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_table_" }));
+  const sqld = database === "sqld" ? await startSqld({ durability: "strong" }) : undefined;
+  await Deno.mkdir(`${folder}/purser`);
+  // Nobody listens there: port 1 is nobody's.
+  const hook = { kind: "webhook", name: "hook", url: "http://127.0.0.1:1/", timeout_ms: 1_000 };
+  await Deno.writeTextFile(
+    `${folder}/purser/purser.json`,
+    JSON.stringify({ channels: [hook], allow_private_networks: ["127.0.0.0/8"] }),
+  );
+  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  return {
+    name,
+    database,
+    folder,
+    env: {
+      PATH,
+      HOME,
+      ...(DENO_DIR && { DENO_DIR }),
+      XDG_CONFIG_HOME: folder,
+      XDG_DATA_HOME: folder,
+      PURSER_DB: sqld?.url ?? `${folder}/books.db`,
+    },
+    async [Symbol.asyncDispose]() {
+      await sqld?.[Symbol.asyncDispose]();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { COMMANDS } from "../src/cli/command_table.ts";
+import { ROWS } from "./cli_table/rows.ts";
+import { testCliTable } from "./cli_table/run_table.ts";
+import { skipSqld } from "./harness/sqld.ts";
+
+/** One contract: a command does the same wherever its database is, and whoever answers. */
+
+const CLI = fileURLToPath(new URL("../cli.ts", import.meta.url));
+
+Deno.test("the table has every command, one that works and one that doesn't", () => {
+  for (const { name } of COMMANDS) {
+    const rows = ROWS.filter(({ line }) => line === name || line.startsWith(`${name} `));
+    // The servers that the table is run through are `serve` at work.
+    if (name !== "serve") {
+      assert.ok(rows.some(({ code, out }) => code === undefined || out), `${name} at work`);
+    }
+    const mayFail = [
+      "agents list",
+      "alerts list",
+      "alerts history",
+      "channels list",
+      "doctor",
+      "profiles list",
+    ];
+    if (!mayFail.includes(name)) assert.ok(rows.some(({ code }) => code !== undefined), `${name} failing`);
+  }
+});
+
+const places = skipSqld ? ["file"] as const : ["file", "sqld"] as const;
+
+Deno.test(`every command does the same in a process and through a server, over ${places.join(" and ")}`, () =>
+  testCliTable([Deno.execPath(), "run", "-A", "--quiet", CLI], places));
