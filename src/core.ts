@@ -40,6 +40,8 @@ export interface Core extends RunnerContext, SnapshotContext {
   /** Notices what agents do out of the ordinary. */
   monitor: Monitor;
   maxBodyBytes: number;
+  /** The config file that the settings come from, where there is one. */
+  configPath: string | undefined;
   /** The names of the providers that the config adds. */
   providers: Readonly<Record<string, unknown>>;
   customModels: Readonly<Record<string, unknown>>;
@@ -71,6 +73,7 @@ export interface CoreOptions {
         | "plugins"
         | "allowPrivateNetworks"
         | "notifyAnomaliesFrom"
+        | "configPath"
       >
     >;
   /** Rules and channels that a program brings along; its channels come after those of the config. */
@@ -171,6 +174,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       channels,
       monitor,
       maxBodyBytes: config.maxBodyBytes,
+      configPath: config.configPath,
       providers,
       customModels: options.models ?? {},
       stopping: stopping.signal,

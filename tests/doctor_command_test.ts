@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/_memory_terminal.ts";
+import { checkConnection } from "../src/cli/check_connection.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
@@ -26,8 +27,10 @@ Deno.test("purser doctor prints a line for each check, in words where nobody loo
   await using books = await openBooks();
   assert.deepEqual(await books.purser("doctor"), {
     code: 0,
-    out: `ok       config              no file: all settings have their defaults or come from the environment
+    out: `ok       connection          none needed: this process works on the database
+ok       config              no file: all settings have their defaults or come from the environment
 ok       database            in memory, schema version 3; all of it is gone when the process ends
+ok       clock               this machine's own is the only one
 ok       channel ops         webhook; its settings are right
 ok       alert rules         none yet; purser alerts add makes one
 ok       models              no provider has a key
@@ -56,10 +59,12 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
   const plain = stripVTControlCharacters(out);
   assert.equal(
     plain,
-    `✓  config              no file: all settings have their defaults or
+    `✓  connection          none needed: this process works on the database
+✓  config              no file: all settings have their defaults or
                        come from the environment
 ✓  database            in memory, schema version 3; all of it is gone
                        when the process ends
+✓  clock               this machine's own is the only one
 ✗  channel ops         webhook: url: must be \\x1b[2J an http:// or
                        https:// URL
                        → Correct its settings and start again; then:
@@ -98,7 +103,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   assert.match(shown, /\n\n1 warning\n$/);
 
   await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 6]);
+  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 8]);
 });
 
 /** Gives a machine a config file. */
@@ -113,7 +118,7 @@ Deno.test("purser doctor names the config file, and tells what can't be opened a
   const path = await configure(place, { channels: [{ kind: "webhook" }] });
   const { code, out } = await runPurser(place, ["doctor"]);
   assert.equal(code, 1);
-  assert.ok(out.startsWith(`ok       config              ${path}\n`), out);
+  assert.ok(out.includes(`\nok       config              ${path}\n`), out);
   assert.match(out, /^failed {3}channel webhook {5}webhook: url: /m);
 
   await Deno.writeTextFile(place.env.PURSER_DB!, "This is no database, whatever its name says.".repeat(100));
@@ -124,7 +129,7 @@ Deno.test("purser doctor names the config file, and tells what can't be opened a
   assert.equal(away.code, 1);
   assert.match(
     away.out,
-    /^ok {7}config {2}the server's own.*\nfailed {3}server {2}Cannot reach the server at 127/,
+    /^ok {7}config {2}\/.*purser\.json\nfailed {3}server {2}Cannot reach the server at 127/,
   );
   assert.match(
     (await runPurser(place, ["doctor", "--server", "http://127.0.0.1:1", "--json"])).err,
@@ -188,10 +193,31 @@ Deno.test("purser serve starts when every channel is right, and a command beside
   }
   const { code, out } = await runPurser(place, ["doctor"]);
   assert.equal(code, 0, out);
-  assert.match(out, /^ok {7}config {14}that of the process that owns the database/);
+  assert.match(out, /^ok {7}connection {10}the process that owns the database; its settings count/);
   assert.match(out, /^ok {7}channel slack {7}slack; its settings are right$/m);
   child.kill("SIGTERM");
   reader.releaseLock();
   await child.stdout.cancel();
   assert.equal((await child.status).code, 0);
+});
+
+Deno.test("a server whose clock is not this machine's is a warning that says by how much", () => {
+  const asked = (date: string | null) => ({
+    before: Date.parse("2026-11-21T09:30:10.000Z"),
+    after: Date.parse("2026-11-21T09:30:11.000Z"),
+    date,
+  });
+  const remote = { kind: "remote", where: "books.example.com" } as const;
+  const check = (date: string | null) => checkConnection({ profile: "prod" }, remote, asked(date));
+  assert.match(
+    check("Sat, 21 Nov 2026 09:30:05 GMT").detail,
+    /^the server at books\.example\.com, by the profile prod; /,
+  );
+  assert.equal(check("Sat, 21 Nov 2026 09:30:05 GMT").status, "ok");
+  for (const date of [null, "yesterday"]) assert.equal(check(date).status, "ok");
+  const ahead = check("Sat, 21 Nov 2026 09:29:00 GMT");
+  assert.equal(ahead.status, "warning");
+  assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is well$/);
+  assert.match(ahead.advice!, /NTP/);
+  assert.match(check("Sat, 21 Nov 2026 09:32:00 GMT").detail, /110 s behind/);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import type { ChannelInput } from "../src/mod.ts";
+import { systemClock } from "../src/clock.ts";
 import { nameChannels } from "../src/config.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
@@ -29,10 +30,16 @@ Deno.test("a fresh Purser is well, and every check says what it found", async ()
   const { body } = await purser.api("GET", "/doctor");
   assert.deepEqual(body, [
     {
+      name: "config",
+      ...WELL,
+      detail: "no file: all settings have their defaults or come from the environment",
+    },
+    {
       name: "database",
       ...WELL,
       detail: "in memory, schema version 3; all of it is gone when the process ends",
     },
+    { name: "clock", ...WELL, detail: "this machine's own is the only one" },
     { name: "channel log", ...WELL, detail: "log; its settings are right" },
     { name: "alert rules", ...WELL, detail: "none yet; purser alerts add makes one" },
     { name: "models", ...WELL, detail: "no provider has a key" },
@@ -64,12 +71,13 @@ Deno.test("a database that can't be used fails, with all that needs it, and the 
   await purser.core.close();
   const { status, body } = await purser.api("GET", "/doctor");
   assert.equal(status, 200);
-  const [database, log, ...others] = body as [Check, Check, ...Check[]];
+  const [config, database, clock, log, ...others] = body as [Check, Check, Check, Check, ...Check[]];
+  assert.equal(config.status, "ok");
   assert.equal(database.status, "failed");
   assert.match(database.detail, /^Cannot /);
   assert.equal(log.status, "ok");
   assert.equal(others.length, 4);
-  for (const other of others) {
+  for (const other of [clock, ...others]) {
     assert.deepEqual([other.status, other.detail], [
       "failed",
       "not checked, since the database can't be used",
@@ -289,5 +297,25 @@ Deno.test({
     assert.match((await check(purser, "database")).detail, /^libSQL server, schema version 3; how durable/);
     await purser.core.store.write([{ sql: "UPDATE deliveries SET lease_until = ?", args: [Date.now() - 1] }]);
     assert.equal((await check(purser, "waiting deliveries")).status, "failed");
+  },
+});
+
+/** A Purser over a real server's database, whose own clock stands `aheadMs` of that server's. */
+async function clockOf(aheadMs: number): Promise<Check> {
+  await using sqld = await startSqld();
+  const { url, fetch } = await sqld.createDatabase();
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  await using purser = await openTestPurser({ config: { dbUrl: url }, fetch, clock });
+  return await check(purser, "clock");
+}
+
+Deno.test({
+  name: "a clock that is not that of the remote database is a warning that says by how much",
+  ignore: skipSqld,
+  async fn() {
+    assert.deepEqual(await clockOf(0), { name: "clock", ...WELL, detail: "within 5 s of the database's" });
+    const { status, detail, advice } = await clockOf(-90_000);
+    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; up to 5 s is well"]);
+    assert.match(advice!, /NTP/);
   },
 });

@@ -16,8 +16,8 @@ export const profiles: readonly CommandSpec[] = [
     summary: "Give a server or a database a name",
     detail:
       "Takes --server or --db as the place, and writes it into the config file; all else in the file stays as it is. " +
-      "--profile NAME, or PURSER_PROFILE, then stands for it on every command. The key stays in a file of its own, " +
-      "which is read when it is needed and shown to that server only.",
+      "--profile NAME on any command, or PURSER_PROFILE, then stands for it. The key stays in a file of its own, which " +
+      "is read when it is needed and shown to that server only.",
     options: {
       "api-key-file": text("FILE", "A file with the key for that server", { isFile: true }),
     },
@@ -27,14 +27,13 @@ export const profiles: readonly CommandSpec[] = [
         "purser profiles add books --db libsql://books.example.com",
         "A database, its token in PURSER_DB_TOKEN",
       ],
-      ["purser cost --profile prod", "What it is for"],
     ],
     loadBare: async () => (await import("../commands/profiles_add.ts")).profilesAdd,
   },
   {
     name: "profiles remove",
     args: [arg("NAME", { live: "profile" })],
-    summary: "Take a profile out of the config file; a key's file stays",
+    summary: "Take a profile out of the config file",
     options: {},
     examples: [["purser profiles remove prod", ""]],
     loadBare: async () => (await import("../commands/profiles_remove.ts")).profilesRemove,

@@ -8,6 +8,8 @@ import { checkDeliveries, type GivenUp, type WaitingFor } from "../../alerts/mod
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../schemas.ts";
+import { examineClock } from "./doctor_clock.ts";
+import { examineConfig } from "./doctor_config.ts";
 
 type Check = z.infer<typeof DoctorCheck>;
 type Finding = Omit<Check, "name">;
@@ -18,8 +20,8 @@ const route = createRoute({
   operationId: "examineService",
   summary: "What works, what doesn't, and what to do about it",
   description:
-    "Looks at the database, each channel's settings, the alert rules, the models' keys and the outbox. It tries no " +
-    "channel and no key. The answer is 200 whatever was found.",
+    "Looks at the config, the database and its clock, each channel's settings, the alert rules, the models' keys and " +
+    "the outbox. It tries no channel and no key. The answer is 200 whatever was found.",
   tags: ["service"],
   responses: { 200: json(z.array(DoctorCheck), "One entry for each thing that was checked"), ...problems() },
 });
@@ -38,7 +40,9 @@ async function examine(core: Core): Promise<Check[]> {
   let read: ReturnType<typeof checkDeliveries> | undefined;
   const outbox = () => read ??= checkDeliveries(core);
   return [
+    examineConfig(core),
     database,
+    await inDatabase("clock", () => examineClock(core)),
     ...channels,
     await inDatabase("alert rules", () => checkRules(core)),
     await inDatabase("models", () => checkModels(core)),
