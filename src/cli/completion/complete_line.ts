@@ -9,7 +9,7 @@ import { cutText } from "../text_width.ts";
 import { type Cursor, type Offer, readCursor } from "./read_cursor.ts";
 
 /** How long live values are waited for: somebody is looking at the cursor. */
-const PATIENCE_MS = 800;
+const PATIENCE_MS = 900;
 
 /** What a live value may consist of, so that no shell sees anything in it. */
 const SAFE_VALUE = /^[A-Za-z0-9._:-]{1,128}$/;

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { nearestName } from "../../config.ts";
+import { memoryTerminal } from "../_memory_terminal.ts";
+import { openTestBooks } from "../_test_books.ts";
+import { COMMANDS } from "../command_table.ts";
+import { GROUPINGS } from "../cost_rows.ts";
+import { REPEATS, THRESHOLD_TYPES } from "../describe_rule.ts";
+import { main } from "../main.ts";
+import { SEVERITIES } from "../../severity.ts";
+import { readCursor } from "./read_cursor.ts";
+
+type Books = Awaited<ReturnType<typeof openTestBooks>>;
+
+/** What is offered at the end of a line; `|` is the cursor. */
+async function offered({ purser }: Books, line: string): Promise<string[]> {
+  const { code, out, err } = await purser(`__complete -- ${line.replace(/\|$/, '""')}`);
+  assert.deepEqual([code, err], [0, ""]);
+  return out.split("\n").filter(Boolean).map((each) => each.split("\t")[0]!);
+}
+
+Deno.test("completion offers commands, options and the values of enumerations", async () => {
+  await using books = await openTestBooks();
+  assert.deepEqual(await offered(books, "ag"), ["agents"]);
+  assert.deepEqual(await offered(books, "agents |"), ["list", "show", "set", "remove"]);
+  assert.deepEqual(await offered(books, "help al"), ["alerts"]);
+  assert.deepEqual(await offered(books, "cost --s"), ["--since", "--server"]);
+  assert.deepEqual(await offered(books, "cost --by m"), ["model"]);
+  assert.deepEqual(await offered(books, "cost --by=m"), ["--by=model"]);
+  assert.deepEqual(await offered(books, "alerts add --severity |"), ["info", "warning", "critical"]);
+  assert.deepEqual(await offered(books, "completions |"), ["bash", "zsh", "fish"]);
+  assert.deepEqual(await offered(books, "--version"), ["--version"]);
+});
+
+Deno.test("completion offers a flag once, and no option after --", async () => {
+  await using books = await openTestBooks();
+  assert.ok((await offered(books, "state import --d")).includes("--dry-run"));
+  assert.ok(!(await offered(books, "state import --dry-run --d")).includes("--dry-run"));
+  assert.deepEqual(await offered(books, "run helper -- --"), []);
+});
+
+Deno.test("completion leaves paths to the shell", async () => {
+  await using books = await openTestBooks();
+  assert.deepEqual(await offered(books, "state show |"), [":files"]);
+  assert.deepEqual(await offered(books, "state export helper --output |"), [":files"]);
+  assert.deepEqual(await offered(books, "cost --config=x"), [":files"]);
+});
+
+Deno.test("completion offers what is there: agents, sessions, rules and channels", async () => {
+  await using books = await openTestBooks();
+  for (const name of ["helper", "other:two"]) await books.purser(`agents set ${name} --model demo:echo`);
+  await books.purser("run helper hi --session first");
+  await books.purser("run other:two hi --session second");
+  const { out } = await books.purser(
+    "alerts add --name Daily --threshold-usd 1 --threshold-type per_day_usd --severity info --json",
+  );
+  assert.deepEqual(await offered(books, "agents show |"), ["helper", "other:two"]);
+  assert.deepEqual(await offered(books, "sessions list --agent=o"), ["--agent=other:two"]);
+  assert.deepEqual((await offered(books, "sessions show |")).sort(), ["first", "second"]);
+  // Only those of the agent that the line is about.
+  assert.deepEqual(await offered(books, "run helper --session |"), ["first"]);
+  assert.deepEqual(await offered(books, "state replay |"), [":files", "second", "first"]);
+  assert.deepEqual(await offered(books, "alerts remove |"), [JSON.parse(out).rule_id]);
+  assert.deepEqual(await offered(books, "channels test |"), ["log"]);
+  assert.equal(books.openConnections, 0);
+  assert.match((await books.purser('__complete -- agents show ""')).out, /^helper\tdemo:echo\n/);
+});
+
+Deno.test("completion is quiet where nothing can be asked, and never waits for long", async () => {
+  await using books = await openTestBooks();
+  const ask = async (
+    connect: () => Promise<never>,
+    env: Record<string, string> = { PURSER_DB: ":memory:" },
+  ) => {
+    const terminal = memoryTerminal();
+    const clock = { ...books.clock, sleep: () => Promise.resolve() };
+    const code = await main(["__complete", "--", "agents", "show", ""], { terminal, env, connect, clock });
+    return [code, terminal.out, terminal.err];
+  };
+  assert.deepEqual(await ask(() => Promise.reject(new Error("no"))), [0, "", ""]);
+  assert.deepEqual(await ask(() => new Promise(() => {})), [0, "", ""]);
+  assert.deepEqual(await ask(() => Promise.reject(new Error("no")), { PURSER_CONFIG: "/nowhere" }), [
+    0,
+    "",
+    "",
+  ]);
+});
+
+Deno.test("completion shows nothing that a shell or a terminal would obey", async () => {
+  await using books = await openTestBooks();
+  const agents = [{ agent_id: "$(boom)", model: "x" }, { agent_id: "good", model: "a\tb\u001b[2J" }];
+  const terminal = memoryTerminal();
+  const answer = () => Promise.resolve(Response.json(agents));
+  const connection = { api: { agents: { $get: answer } }, close: () => Promise.resolve() };
+  await main(["__complete", "--", "agents", "show", ""], {
+    terminal,
+    env: { PURSER_DB: ":memory:" },
+    connect: () => Promise.resolve(connection as never),
+    clock: books.clock,
+  });
+  assert.equal(terminal.out, "good\ta\\tb\\x1b[2J\n");
+});
+
+Deno.test("readCursor() reads the place that the line names, wherever it stands", () => {
+  const { line, values } = readCursor([
+    "--db=x.db",
+    "agents",
+    "--server",
+    "http://a",
+    "show",
+    "--json",
+    "he",
+  ]);
+  assert.deepEqual([...line.options], [["db", "x.db"], ["server", "http://a"], ["json", ""]]);
+  assert.deepEqual(values, { live: "agent" });
+});
+
+/** The values of an option of the table. */
+function oneOf(command: string, option: string): readonly string[] | undefined {
+  return COMMANDS.find(({ name }) => name === command)!.options[option]!.values?.oneOf;
+}
+
+Deno.test("the enumerations of the table are those that the commands take", () => {
+  assert.deepEqual(oneOf("alerts add", "severity"), [...SEVERITIES]);
+  assert.deepEqual(oneOf("alerts add", "threshold-type"), [...THRESHOLD_TYPES]);
+  assert.deepEqual(oneOf("alerts add", "repeat"), [...REPEATS]);
+  assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS]);
+  // All of them are known here, and in the help.
+  assert.equal(nearestName("warn", SEVERITIES), "warning");
+});
+
+Deno.test("every option and argument that names a thing of Purser's can be completed", () => {
+  const live = new Set(["AGENT", "SESSION", "RULE"]);
+  for (const { name, args, options } of COMMANDS) {
+    for (const arg of args) {
+      if (live.has(arg.name)) assert.ok(arg.values?.live, `${name} ${arg.name}`);
+      if (/FILE/.test(arg.name)) assert.ok(arg.values?.isFile, `${name} ${arg.name}`);
+    }
+    for (const [option, { value, values }] of Object.entries(options)) {
+      if (value === "FILE") assert.ok(values?.isFile, `${name} --${option}`);
+      if (option === "session" || option.startsWith("agent")) assert.ok(values?.live, `${name} --${option}`);
+    }
+  }
+});
