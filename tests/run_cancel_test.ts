@@ -76,6 +76,32 @@ Deno.test("a cancelled stream is booked as far as it came", async () => {
   assert.equal(called.payload.text, "Half an");
 });
 
+Deno.test("a streamed call that is cancelled before its answer begins is booked: its prompt was read", async () => {
+  const { fake, asked } = await startAsked({ hang: true });
+  await using _closing = fake;
+  await using purser = await openTestPurser({ fake });
+  const caller = new AbortController();
+  const running = purser.run({ model: MODEL }, "Hi", {
+    sessionId: "s1",
+    signal: caller.signal,
+    onPart: () => {},
+  });
+  await asked;
+  caller.abort();
+  const { status, token_usage } = await running;
+  assert.deepEqual([status, token_usage.model_calls], ["cancelled", 1]);
+  assert.ok(token_usage.cost_usd! > 0);
+  const { body } = await purser.api("GET", "/sessions/s1/costs");
+  assert.deepEqual(body.calls.map((call: { estimated: boolean }) => call.estimated), [true]);
+  assert.deepEqual((await purser.events("s1")).map(({ type }) => type), [
+    "session.created",
+    "run.started",
+    "model.called",
+    "cost.recorded",
+    "run.cancelled",
+  ]);
+});
+
 for (const heeds of [true, false]) {
   Deno.test(`a run is cancelled while a tool runs that ${heeds ? "heeds" : "ignores"} its signal`, async () => {
     const running = Promise.withResolvers<void>();

@@ -20,7 +20,8 @@ function leaveTool(tool: ToolSet[string]): ToolSet[string] {
   } as ToolSet[string];
 }
 
-async function orAbort<T>(output: Promise<T>, signal: AbortSignal): Promise<T> {
+/** The outcome of a promise, or the signal's reason as soon as it aborts. */
+export async function orAbort<T>(output: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   if (signal.aborted) onAbort();

@@ -13,6 +13,7 @@ import { type Usage, usageFromAiSdk, usageOf } from "../pricing/mod.ts";
 import { type Answer, answerOf, emptyAnswer, textOf } from "./answer.ts";
 import { callBounds } from "./call_bounds.ts";
 import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
+import { orAbort } from "./leave_on_abort.ts";
 import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
 import { overshotBudget } from "./overshoot.ts";
 
@@ -59,9 +60,7 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       try {
         result = await model.doGenerate(call.options);
       } catch (error) {
-        // Cancelled after it was sent: the provider has read the prompt, and will charge for it.
-        if (options.abortSignal?.aborted) await call.book(emptyAnswer(), { counted: undefined });
-        else await call.fail(error);
+        await settleUnanswered(call, options, error);
         throw error;
       }
       const read = readResult(model, result);
@@ -78,9 +77,9 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       let result: LanguageModelV4StreamResult;
       try {
         // Raw chunks carry counts that the SDK would only give at the end of a stream that may never come.
-        result = await model.doStream({ ...call.options, includeRawChunks: true });
+        result = await openStream(model, { ...call.options, includeRawChunks: true });
       } catch (error) {
-        await call.fail(error);
+        await settleUnanswered(call, options, error);
         throw error;
       }
       return {
@@ -89,6 +88,31 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       };
     },
   };
+}
+
+/** Once it is cancelled, a stream is not waited for: the model may not heed its signal. */
+async function openStream(
+  model: LanguageModelV4,
+  options: LanguageModelV4CallOptions,
+): Promise<LanguageModelV4StreamResult> {
+  const opening = Promise.resolve(model.doStream(options));
+  if (!options.abortSignal) return await opening;
+  try {
+    return await orAbort(opening, options.abortSignal);
+  } catch (error) {
+    opening.then(({ stream }) => stream.cancel(error), () => {}).catch(() => {});
+    throw error;
+  }
+}
+
+/** Cancelled after it was sent: the provider has read the prompt, and will charge for it. Else it has failed. */
+async function settleUnanswered(
+  call: AdmittedCall,
+  { abortSignal }: LanguageModelV4CallOptions,
+  error: unknown,
+): Promise<void> {
+  if (abortSignal?.aborted) await call.book(emptyAnswer(), { counted: undefined });
+  else await call.fail(error);
 }
 
 /** What a model gave, or undefined where that is no answer: a model of a library user may give anything. */

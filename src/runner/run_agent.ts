@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budget/mod.ts";
@@ -8,6 +9,7 @@ import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../money.ts";
 import { listMessages, type RunEnd } from "../sessions/mod.ts";
 import { beginRun } from "./begin_run.ts";
+import { CallsInFlight } from "./calls_in_flight.ts";
 import type { RunnerContext } from "./context.ts";
 import { modelErrorText } from "./explain_model_error.ts";
 import { listen, tellSafely } from "./hear_run.ts";
@@ -65,11 +67,12 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
   try {
     await beginRun(ctx, agent, place, input);
     const log = new RunLog(ctx, place, live.heed);
+    const calls = new CallsInFlight();
     const stopLease = keepLease(ctx, place, live.heed);
     let end: RunEnd;
     let failure: PurserError | undefined;
     try {
-      const model = meterRun(ctx, resolved, log, budget);
+      const model = meterRun(ctx, resolved, log, budget, calls);
       const messages = await readModelMessages(ctx, sessionId);
       const onText = onPart && ((text: string) => onPart({ type: "text", text }));
       const outcome = await runLoop({ agent, model, tools, messages, signal: live.signal, log, onText });
@@ -77,6 +80,7 @@ export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunRe
       const payload = { output: outcome.text, finish_reason: reason, steps: log.steps };
       end = endOf(ctx, "completed", log, outcome.text, null, { type: "run.completed", payload });
     } catch (error) {
+      await calls.settle();
       ({ end, failure } = endAfter(ctx, error, live, log));
     } finally {
       stopLease();
@@ -132,9 +136,15 @@ function checkBudget(
   return { limitNanoUsd: agent.costBudgetNanoUsd, mode: agent.budgetMode };
 }
 
-function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budget: Budget | null) {
+function meterRun(
+  ctx: RunnerContext,
+  resolved: ResolvedModel,
+  log: RunLog,
+  budget: Budget | null,
+  calls: CallsInFlight,
+): LanguageModelV4 {
   let hasOvershot = false;
-  return meterModel(ctx, resolved.model, {
+  const metered = meterModel(ctx, resolved.model, {
     provider: resolved.provider,
     modelId: resolved.modelId,
     ...log.place,
@@ -143,13 +153,14 @@ function meterRun(ctx: RunnerContext, resolved: ResolvedModel, log: RunLog, budg
     hasOvershot: () => hasOvershot,
     nextStep: () => log.steps + 1,
     lastCostNanoUsd: () => log.lastCostNanoUsd,
-    book: (call, answer, grant) => log.book(call, answer, grant),
+    book: (call, answer, grant) => calls.track(log.book(call, answer, grant)),
     failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: modelErrorText(error) }, at),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
       log.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));
     },
   });
+  return { ...metered, doStream: (options) => calls.track(Promise.resolve(metered.doStream(options))) };
 }
 
 async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise<ModelMessage[]> {

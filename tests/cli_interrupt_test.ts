@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { answerTo } from "./harness/answers.ts";
+import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { startFakeProvider } from "./harness/fake_provider.ts";
+
+/** Ctrl-C and readers that go away, with real processes: whoever carries the run out, it ends the same. */
+
+const PRICE = { provider: "slow", model: "model", input_usd_per_million: 100, output_usd_per_million: 100 };
+
+/** A provider whose first call of a run asks for a tool, and whose second never ends. */
+async function withSlowAgent(test: (place: Place, hangs: Promise<void>) => Promise<void>): Promise<void> {
+  const hangs = Promise.withResolvers<void>();
+  await using place = await newPlace();
+  await using provider = await startFakeProvider((request) => {
+    if (request.body.messages.length < 3) {
+      return answerTo(request, { toolCall: { id: "1", name: "calculator", input: { expression: "1+1" } } });
+    }
+    hangs.resolve();
+    return { hang: true };
+  });
+  await Deno.mkdir(`${place.folder}/purser`);
+  await Deno.writeTextFile(
+    `${place.folder}/purser/purser.json`,
+    JSON.stringify({ providers: { slow: { base_url: provider.baseUrls.compatible } }, prices: [PRICE] }),
+  );
+  const set = ["agents", "set", "sleeper", "--model", "slow:model", "--tool", "calculator"];
+  assert.equal((await purser(place, set)).code, 0);
+  await test(place, hangs.promise);
+}
+
+/** Starts a server, and gives its address; the rest of what it says is read and forgotten. */
+async function startServer(place: Place) {
+  const child = start(place, ["serve", "--port", "0"]);
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  let url: string | undefined;
+  while (url === undefined) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, said);
+    said += value;
+    url = /^Purser answers at (http:\S+)/m.exec(said)?.[1];
+  }
+  const drained = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await Promise.all([drained, child.stdout.cancel()]);
+      assert.equal((await child.status).code, 0);
+    },
+  };
+}
+
+/** Runs the agent, presses Ctrl-C in its second call, and looks at what is left. */
+async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
+  const child = start(place, ["run", "sleeper", "hi", "--session", "first"]);
+  await hangs;
+  child.kill("SIGINT");
+  const { code, stdout, stderr } = await child.output();
+  assert.equal(code, 130);
+  assert.equal(new TextDecoder().decode(stdout), "");
+  assert.match(
+    new TextDecoder().decode(stderr),
+    /^Cancelling the run; Ctrl-C again leaves at once\nwarning: The run was cancelled\n2 steps · .* · first\n$/,
+  );
+  const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
+  assert.deepEqual([session.status, session.active_run_id], ["cancelled", null]);
+  // The first call as the provider told it, the second as an estimate: it has read the prompt.
+  assert.equal(session.token_usage.model_calls, 2);
+  assert.ok(session.token_usage.cost_usd > 12 * 100 / 1e6, JSON.stringify(session));
+  const [row] = JSON.parse((await purser(place, ["cost", "--by", "run", "--json"])).out);
+  assert.deepEqual([row.model_calls, row.cost_usd], [2, session.token_usage.cost_usd]);
+}
+
+Deno.test("Ctrl-C cancels a run that this process carries out; its calls are booked", () =>
+  withSlowAgent(interrupt));
+
+Deno.test("Ctrl-C cancels a run that the file's owner carries out; its calls are booked", () =>
+  withSlowAgent(async (place, hangs) => {
+    await using _owner = await startServer(place);
+    await interrupt(place, hangs);
+  }));
+
+Deno.test("Ctrl-C cancels a run that a remote server carries out; its calls are booked", () =>
+  withSlowAgent(async (place, hangs) => {
+    await using server = await startServer(place);
+    const { PURSER_DB: _, ...env } = place.env;
+    await interrupt({ ...place, env: { ...env, PURSER_SERVER: server.url } }, hangs);
+  }));
+
+Deno.test("a reader that goes away half way ends a command quietly", async () => {
+  await using place = await newPlace();
+  await purser(place, "agents set looper --model demo:loop --tool calculator --max-steps 1000".split(" "));
+  await purser(place, ["run", "looper", "500 times", "--session", "long"]);
+  await using server = await startServer(place);
+  const { PURSER_DB: _, ...env } = place.env;
+  for (const where of [place, { ...place, env: { ...env, PURSER_SERVER: server.url } }]) {
+    for (const args of [["state", "replay", "long"], ["state", "export", "looper", "--output", "-"]]) {
+      const child = start(where, args);
+      const reader = child.stdout.getReader();
+      assert.ok((await reader.read()).value!.length > 0);
+      await reader.cancel();
+      const { code } = await child.status;
+      assert.deepEqual([code, await new Response(child.stderr).text()], [0, ""], args.join(" "));
+    }
+  }
+});
