@@ -61,7 +61,8 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   {
     line: `alerts add --name x ${DAILY} --severity Warning`,
     code: 2,
-    err: `error: Cannot use --severity: Warning is not one of info, warning, critical${USAGE}`,
+    err:
+      `error: Cannot use --severity: Warning is not one of info, warning, critical; did you mean warning?${USAGE}`,
   },
   {
     line: `alerts add --name x ${DAILY} --cooldown 1h`,

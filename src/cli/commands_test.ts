@@ -368,7 +368,7 @@ Deno.test("Ctrl-C cancels the run through the API, and ends with 130", async () 
   assert.equal(out, "");
   assert.match(
     err,
-    /^Cancelling the run; Ctrl-C again leaves at once\nwarning: The run was cancelled\n0 steps · /,
+    /^Cancelling the run; Ctrl-C again leaves at once\nwarning: The run was cancelled\n1 step · /,
   );
   const { out: session } = await books.purser("sessions show first --json");
   assert.equal(JSON.parse(session).status, "cancelled");

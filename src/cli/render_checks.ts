@@ -24,7 +24,7 @@ export interface CheckLayout {
 const MARKS = { ok: "✓", warning: "!", failed: "✗" };
 const PAINTS = { ok: "green", warning: "yellow", failed: "red" } as const;
 
-/** Narrower than this, a text is not broken into lines. */
+/** Narrower than this, a text is not set beside a name, or broken into lines. */
 const MIN_WIDTH = 24;
 
 /** One entry for each check, what to do below it, and how many are not well. */
@@ -40,16 +40,18 @@ function renderCheck(
 ): string {
   const mark = hasMarks ? MARKS[status] : status.padEnd("warning".length);
   const shown = escapeText(name);
-  const indent = mark.length + nameWidth + 4;
+  const beside = mark.length + nameWidth + 4;
+  // On a narrow terminal what was found goes below the name.
+  const isBeside = columns === undefined || columns - beside >= MIN_WIDTH;
+  const indent = isBeside ? beside : mark.length + 2;
   const width = columns === undefined ? Infinity : Math.max(MIN_WIDTH, columns - indent);
   const lines = wrapText(escapeText(detail), width);
   const arrow = hasMarks ? "→ " : "-> ";
   const advised = advice === null ? [] : wrapText(escapeText(advice), width - arrow.length)
     .map((line, index) => style.dim((index === 0 ? arrow : " ".repeat(arrow.length)) + line));
-  const head = `${style[PAINTS[status]](mark)}  ${style.bold(shown)}${
-    " ".repeat(nameWidth - textWidth(shown))
-  }  `;
-  return head + [...lines, ...advised].join("\n" + " ".repeat(indent));
+  const head = `${style[PAINTS[status]](mark)}  ${style.bold(shown)}`;
+  const gap = isBeside ? " ".repeat(nameWidth - textWidth(shown) + 2) : "\n" + " ".repeat(indent);
+  return head + gap + [...lines, ...advised].join("\n" + " ".repeat(indent));
 }
 
 function summaryOf(checks: readonly DoctorCheck[]): string {

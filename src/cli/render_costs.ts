@@ -1,5 +1,7 @@
 import { costOf, type CostRow, type Grouping, type Spend, sumRows } from "./cost_rows.ts";
 import { countOf, formatAmounts, formatCount, formatShare } from "./format_values.ts";
+import { escapeText } from "./escape_text.ts";
+import { putIdsBelow } from "./put_ids_below.ts";
 import { renderBar } from "./render_bar.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "./style.ts";
@@ -13,6 +15,9 @@ export interface CostLayout {
   nameWidth?: number;
 }
 
+/** What the cost takes beside an id, which is never cut. */
+const ROOM_BESIDE_ID = 14;
+
 const BAR = { min: 8, max: 24 };
 
 /** Spend by one grouping: a bar and a share for each row, of the largest row and of all of them. */
@@ -20,16 +25,24 @@ export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout:
   const amounts = new Map(zip(rows, formatAmounts(rows.map(costOf))));
   const largest = rows.reduce((max, row) => (costOf(row) > max ? costOf(row) : max), 0n);
   const { costNanoUsd: total } = sumRows(rows);
+  const hasIds = groupBy === "session" || groupBy === "run";
+  const widest = Math.max(...rows.map((row) => nameOf(row, groupBy).length));
+  const isBelow = hasIds && layout.columns !== undefined && widest + ROOM_BESIDE_ID > layout.columns;
   const columns: Column<CostRow>[] = [
-    {
+    ...isBelow ? [] : [{
       title: groupBy.toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : ""),
-      cell: (row) => nameOf(row, groupBy),
+      cell: (row: CostRow) => nameOf(row, groupBy),
       cutTo: groupBy === "agent" || groupBy === "model" ? 12 : undefined,
       atLeast: layout.nameWidth,
-    },
-    ...(groupBy === "session" || groupBy === "run"
-      ? [{ title: "AGENT", cell: (row: CostRow) => row.agent_id ?? "", cutTo: 6, drop: 3 }]
-      : []),
+    }],
+    ...hasIds
+      ? [{
+        title: "AGENT",
+        cell: (row: CostRow) => row.agent_id ?? "",
+        cutTo: 6,
+        ...!isBelow && { drop: 3 },
+      }]
+      : [],
     {
       title: "",
       cell: () => "",
@@ -51,7 +64,9 @@ export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout:
     { title: "TOKENS", align: "right", cell: (row) => formatCount(row.total_tokens), drop: 5 },
     ...unpricedColumn(rows, (row) => row.unpriced_calls),
   ];
-  return renderTable(rows, columns, layout);
+  const table = renderTable(rows, columns, layout);
+  if (!isBelow) return table;
+  return putIdsBelow(table, rows.map((row) => layout.style.dim(escapeText(nameOf(row, groupBy)))));
 }
 
 /** Spend of named periods, below each other. */

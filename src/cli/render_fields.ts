@@ -1,12 +1,29 @@
 import { escapeLines } from "./escape_text.ts";
 import type { Style } from "./style.ts";
+import { textWidth } from "./text_width.ts";
+import { wrapText } from "./wrap_text.ts";
 
-/** Names and values below each other. A value of several lines is indented; undefined leaves a row out. */
-export function renderFields(fields: Record<string, string | undefined>, style: Style): string {
+/** Narrower than this, a value is not broken into lines. */
+const MIN_WIDTH = 16;
+
+/**
+ * Names and values below each other. A value of several lines, or one that is wider than the terminal, is indented;
+ * undefined leaves a row out.
+ */
+export function renderFields(
+  fields: Record<string, string | undefined>,
+  { style, columns = Infinity }: { style: Style; columns: number | undefined },
+): string {
   const rows = Object.entries(fields).filter((row): row is [string, string] => row[1] !== undefined);
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  const room = Math.max(MIN_WIDTH, columns - width);
   return rows.map(([name, value]) => {
-    const text = escapeLines(value).replaceAll("\n", "\n" + " ".repeat(width));
-    return style.dim(name) + " ".repeat(width - name.length) + text;
+    const lines = wrapText(escapeLines(value), room);
+    // What can't be broken, such as an id, goes below its name.
+    const isBelow = lines.some((line) => textWidth(line) > room);
+    const indent = " ".repeat(isBelow ? 2 : width);
+    const gap = isBelow ? "\n" + indent : " ".repeat(width - name.length);
+    return style.dim(name) + gap +
+      (isBelow ? wrapText(escapeLines(value), columns - 2) : lines).join("\n" + indent);
   }).join("\n");
 }

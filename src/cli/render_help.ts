@@ -5,6 +5,9 @@ import { wrapText } from "./wrap_text.ts";
 /** How wide help is where no terminal says otherwise. */
 const DEFAULT_COLUMNS = 80;
 
+/** Narrower than this, what a thing is for goes below its name. */
+const MIN_WIDTH = 20;
+
 interface Layout {
   columns: number;
   style: Style;
@@ -103,11 +106,14 @@ function describeOption({ summary, values }: OptionSpec): string {
 }
 
 function list(title: string, rows: readonly Row[], { columns, style }: Layout): string {
-  const indent = Math.max(...rows.map(([left]) => left.length)) + 4;
+  const beside = Math.max(...rows.map(([left]) => left.length)) + 4;
+  const isBeside = columns - beside >= MIN_WIDTH;
+  const indent = isBeside ? beside : 6;
   const lines = rows.map(([left, right]) => {
     if (right === "") return `  ${style.cyan(left)}`;
-    const wrapped = wrapText(right, Math.max(20, columns - indent)).join("\n" + " ".repeat(indent));
-    return `  ${style.cyan(left)}${" ".repeat(indent - left.length - 2)}${wrapped}`;
+    const wrapped = wrapText(right, columns - indent).join("\n" + " ".repeat(indent));
+    const gap = isBeside ? " ".repeat(indent - left.length - 2) : "\n" + " ".repeat(indent);
+    return `  ${style.cyan(left)}${gap}${wrapped}`;
   });
   return [style.bold(`${title}:`), ...lines].join("\n");
 }

@@ -2,6 +2,7 @@ import type { RuleWithValue } from "../alerts/mod.ts";
 import { describeWatch, formatCooldown, formatSpent, paintSeverity, paintSpent } from "./describe_rule.ts";
 import { escapeText } from "./escape_text.ts";
 import { formatTime } from "./format_values.ts";
+import { putIdsBelow } from "./put_ids_below.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "./style.ts";
 import { textWidth } from "./text_width.ts";
@@ -10,7 +11,7 @@ const GAP = 2;
 
 /** How narrow a rule's name and what it watches may get; the name first, since the id below says it too. */
 const MIN_NAME_WIDTH = 12;
-const MIN_WATCHES_WIDTH = 24;
+const MIN_WATCHES_WIDTH = 7;
 
 /**
  * Rules as a table. An id is needed whole for other commands: where it leaves no room for what a rule watches and
@@ -59,8 +60,7 @@ export function renderRules(
     },
   ], options);
   if (isBeside) return table;
-  const [header, ...rows] = table.split("\n");
   const idLine = (rule: RuleWithValue) =>
-    `  ${style.dim(escapeText(rule.rule_id))}${rule.enabled ? "" : `  ${style.yellow("disabled")}`}`;
-  return [header, ...rows.flatMap((row, index) => [row, idLine(rules[index]!)])].join("\n");
+    `${style.dim(escapeText(rule.rule_id))}${rule.enabled ? "" : `  ${style.yellow("disabled")}`}`;
+  return putIdsBelow(table, rules.map(idLine));
 }

@@ -8,6 +8,7 @@ import { usageFields } from "../render_usage.ts";
 
 /** `purser agents show NAME` */
 export async function agentsShow(ctx: CommandContext): Promise<void> {
+  const layout = { style: ctx.style, columns: ctx.terminal.stdout.columns };
   const { api } = await ctx.connect();
   const answer = await api.agents[":agent_id"].$get({ param: { agent_id: idInPath(readId(ctx)) } });
   await printAnswer(ctx, answer, (agent) =>
@@ -23,6 +24,6 @@ export async function agentsShow(ctx: CommandContext): Promise<void> {
       "Tools": agent.tools.join(", ") || "none",
       "Created": `${formatTime(agent.created_at)} UTC`,
       "Updated": `${formatTime(agent.updated_at)} UTC`,
-    }, ctx.style) + `\n\n${ctx.style.bold("In its lifetime")}\n` +
-    renderFields(usageFields(agent.token_usage), ctx.style));
+    }, layout) + `\n\n${ctx.style.bold("In its lifetime")}\n` +
+    renderFields(usageFields(agent.token_usage), layout));
 }

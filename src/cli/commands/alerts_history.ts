@@ -41,6 +41,7 @@ export async function alertsHistory(ctx: CommandContext): Promise<void> {
       {
         title: "SPENT",
         cell: (alert) => formatSpent(alert.test ? null : alert.value_usd, alert.threshold_usd),
+        drop: 0,
       },
       { title: "WHERE", cell: placeOf, cutTo: 8, drop: 1 },
       {

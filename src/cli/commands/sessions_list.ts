@@ -3,9 +3,13 @@ import { checkId, idInPath } from "../command_id.ts";
 import { formatCost, formatCount, formatTime } from "../format_values.ts";
 import { paintStatus } from "../paint_status.ts";
 import { hasMore, printAnswer } from "../print_answer.ts";
+import { putIdsBelow } from "../put_ids_below.ts";
 import { renderTable } from "../render_table.ts";
 
 const DEFAULT_LIMIT = 20;
+
+/** What the narrowest agent, status and cost take beside an id. */
+const ROOM_BESIDE_ID = 34;
 
 /** `purser sessions list [--agent NAME] [--limit N]` */
 export async function sessionsList(ctx: CommandContext): Promise<void> {
@@ -20,8 +24,14 @@ export async function sessionsList(ctx: CommandContext): Promise<void> {
     if (sessions.length === 0) {
       return agent === undefined ? "No sessions yet" : `No sessions of agent ${agent}`;
     }
-    return renderTable(sessions, [
-      { title: "SESSION", cell: (session) => session.session_id },
+    const { columns } = ctx.terminal.stdout;
+    const widestId = Math.max(...sessions.map(({ session_id }) => session_id.length));
+    // Needed whole for other commands, so never cut.
+    const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
+    const table = renderTable(sessions, [
+      ...isBeside
+        ? [{ title: "SESSION", cell: (session: typeof sessions[number]) => session.session_id }]
+        : [],
       { title: "AGENT", cell: (session) => session.agent_id, cutTo: 6 },
       { title: "STATUS", cell: (session) => session.status, paint: paintStatus, cutTo: 9 },
       { title: "MESSAGES", align: "right", cell: (session) => formatCount(session.message_count), drop: 4 },
@@ -39,7 +49,8 @@ export async function sessionsList(ctx: CommandContext): Promise<void> {
       },
       { title: "COST", align: "right", cell: (session) => formatCost(session.token_usage.cost_usd) },
       { title: "UPDATED (UTC)", cell: (session) => formatTime(session.updated_at).slice(0, 16), drop: 0 },
-    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    return isBeside ? table : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(session_id)));
   });
   if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more; --limit shows up to 1000`);
 }

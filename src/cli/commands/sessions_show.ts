@@ -45,11 +45,14 @@ export async function sessionsShow(ctx: CommandContext): Promise<void> {
     "Restored": session.restored_from && describeOrigin(session.restored_from),
     "Created": `${formatTime(session.created_at)} UTC`,
     "Updated": `${formatTime(session.updated_at)} UTC`,
-  }, style)];
+  }, { style, columns })];
   for (const runId of runIds) {
     const run = runs.find((each) => each?.run_id === runId);
     const title = runId === null ? "Calls outside a run" : `Run ${runId}`;
-    const status = run ? `  ${paintStatus(run, style)?.(run.status) ?? run.status}` : "";
+    const isNarrow = columns !== undefined && title.length + 2 + (run?.status.length ?? 0) > columns;
+    const status = run
+      ? `${isNarrow ? "\n" : ""}  ${paintStatus(run, style)?.(run.status) ?? run.status}`
+      : "";
     const message = typeof run?.error?.message === "string" ? run.error.message : undefined;
     const rows = steps.filter(({ run_id }) => run_id === runId);
     parts.push([

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { stripVTControlCharacters } from "node:util";
+import { memoryTerminal } from "./_memory_terminal.ts";
+import { openTestBooks } from "./_test_books.ts";
+import { COMMANDS } from "./command_table.ts";
+import { renderChecks } from "./render_checks.ts";
+import { renderHelp } from "./render_help.ts";
+import { createStyle } from "./style.ts";
+import { textWidth } from "./text_width.ts";
+
+/** As long as those that Purser makes: they are shown whole, or other commands can't be given them. */
+const LONG_SESSION = "ses_01m7zt844a0gywfm8qnjf133zc";
+
+const LINES = [
+  "agents list",
+  "agents show researcher",
+  "sessions list",
+  `sessions show ${LONG_SESSION}`,
+  "cost",
+  "cost --by session",
+  "cost --by run",
+  "cost --by model",
+  "cost --by day",
+  "alerts list",
+  "alerts history",
+  "channels list",
+  "channels test log",
+];
+
+for (const columns of [40, 60, 80]) {
+  Deno.test(`nothing is wider than a terminal of ${columns} columns, and no id is cut`, async () => {
+    await using books = await openTestBooks();
+    await books.purser(
+      "agents set researcher --model demo:echo --tool calculator --tool current_time --budget 0.25",
+    );
+    await books.purser(`run researcher "What is 17 * 23?" --session ${LONG_SESSION}`);
+    await books.purser(
+      'alerts add --name "A limit with a name" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
+    );
+    const { out: rules } = await books.purser("alerts list --json");
+    const [{ rule_id }] = JSON.parse(rules);
+    await books.purser(`alerts test ${rule_id}`);
+    for (const line of LINES) {
+      const terminal = memoryTerminal({ columns, hasColour: true });
+      const { code, out } = await books.purser(line, { terminal });
+      assert.equal(code, 0, line);
+      for (const shown of stripVTControlCharacters(out).split("\n")) {
+        assert.ok(textWidth(shown) <= columns, `${line}\n${out}`);
+      }
+      if (/session|run/.test(line)) {
+        assert.match(out, line.endsWith("run") ? /run_\d+/ : new RegExp(LONG_SESSION));
+      }
+      if (line === "alerts list") assert.ok(out.includes(rule_id), out);
+    }
+  });
+}
+
+Deno.test("help fits a terminal of 40 columns, but for command lines", () => {
+  const style = createStyle(false);
+  const topics = ["", ...new Set(COMMANDS.flatMap(({ name }) => [name, name.split(" ")[0]!]))];
+  for (const topic of topics) {
+    const [help, examples = ""] = renderHelp(topic, { columns: 40, style }).split(/^Examples?:$/m);
+    for (const line of help!.split("\n")) {
+      assert.ok(textWidth(line) <= 40 || /^Usage: |^ {2}purser /.test(line), `${topic}: ${line}`);
+    }
+    assert.match(examples, /^ {2}.*purser/m, topic);
+  }
+});
+
+Deno.test("on a narrow terminal what the doctor found stands below the name", () => {
+  const check = {
+    name: "waiting deliveries",
+    status: "warning",
+    detail: "a ".repeat(30).trim(),
+    advice: "Look",
+  } as const;
+  const out = renderChecks([check], { columns: 40, style: createStyle(false), hasMarks: true });
+  assert.match(out, /^!  waiting deliveries\n {3}a a/);
+  assert.match(out, /\n {3}→ Look\n/);
+  for (const line of out.split("\n")) assert.ok(textWidth(line) <= 40, line);
+});
