@@ -59,7 +59,9 @@ Deno.test("help fits a terminal of 40 columns, but for command lines", () => {
   const style = createStyle(false);
   const topics = ["", ...new Set(COMMANDS.flatMap(({ name }) => [name, name.split(" ")[0]!]))];
   for (const topic of topics) {
-    const [help, examples = ""] = renderHelp(topic, { columns: 40, style }).split(/^Examples?:$/m);
+    const [help, examples = ""] = renderHelp(topic, { columns: 40, style }).split(
+      /^(?:Examples?|First steps):$/m,
+    );
     for (const line of help!.split("\n")) {
       assert.ok(textWidth(line) <= 40 || /^Usage: |^ {2}purser /.test(line), `${topic}: ${line}`);
     }

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+
+/** Profiles as a person uses them, with real processes. */
+
+/** A server over another machine's database that notes which credentials it was shown. */
+async function startServer(place: Place) {
+  const child = start({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/server.db` } }, [
+    ...["serve", "--port", "0"],
+  ]);
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  let url: string | undefined;
+  while (url === undefined) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, said);
+    said += value;
+    url = /^Purser answers at (http:\S+)/m.exec(said)?.[1];
+  }
+  const drained = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  const shown: (string | null)[] = [];
+  const proxy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    shown.push(request.headers.get("authorization"));
+    const { pathname, search } = new URL(request.url);
+    const headers = { "content-type": request.headers.get("content-type") ?? "" };
+    return fetch(url + pathname + search, { method: request.method, headers, body: request.body });
+  });
+  return {
+    url: `http://127.0.0.1:${proxy.addr.port}`,
+    shown,
+    async [Symbol.asyncDispose]() {
+      await proxy.shutdown();
+      child.kill("SIGTERM");
+      await Promise.all([drained, child.stdout.cancel()]);
+      assert.equal((await child.status).code, 0);
+    },
+  };
+}
+
+Deno.test("a profile leads to its server, shows it the key of its file, and nobody else", async () => {
+  await using place = await newPlace();
+  await using server = await startServer(place);
+  const key = `${place.folder}/key`;
+  await Deno.writeTextFile(key, "psr_s3cr3t\n", { mode: 0o600 });
+  const add = await purser(place, ["profiles", "add", "prod", "--server", server.url, "--api-key-file", key]);
+  assert.equal(add.code, 0, add.err);
+  assert.equal((await Deno.stat(`${place.folder}/purser/purser.json`)).mode! & 0o777, 0o600);
+
+  // PURSER_DB is set on this machine; the profile of the line wins all the same.
+  const set = await purser(place, ["agents", "set", "there", "--model", "demo:echo", "--profile", "prod"]);
+  assert.deepEqual([set.code, set.err], [0, ""]);
+  assert.deepEqual([...new Set(server.shown)], ["Bearer psr_s3cr3t"]);
+  assert.match((await purser(place, ["agents", "list"])).out, /^No agents yet/);
+
+  const { PURSER_DB: _, ...env } = place.env;
+  const byEnvironment = { ...place, env: { ...env, PURSER_PROFILE: "prod" } };
+  assert.match((await purser(byEnvironment, ["agents", "list"])).out, /^there /m);
+  server.shown.length = 0;
+  assert.equal((await purser(byEnvironment, ["agents", "list", "--server", server.url])).code, 0);
+  assert.deepEqual(server.shown, [null]);
+
+  const doctor = await purser(byEnvironment, ["doctor"]);
+  assert.match(doctor.out, /^ok +connection +the server at 127\.0\.0\.1:\d+, by the profile prod; /m);
+  const listed = await purser(place, ["profiles", "list"]);
+  for (const { out, err } of [add, set, doctor, listed]) assert.doesNotMatch(out + err, /s3cr3t/);
+});
+
+Deno.test("a key's file that others can read is warned about, and one that is missing named, when it is needed", async () => {
+  await using place = await newPlace();
+  await using server = await startServer(place);
+  const key = `${place.folder}/key`;
+  const added = await purser(place, [
+    "profiles",
+    "add",
+    "prod",
+    "--server",
+    server.url,
+    "--api-key-file",
+    key,
+  ]);
+  assert.equal(added.code, 0);
+  // Not needed for a local database.
+  assert.equal((await purser(place, ["agents", "list"])).err, "");
+  assert.deepEqual(await purser(place, ["agents", "list", "--profile", "prod"]), {
+    code: 1,
+    out: "",
+    err: `error: Cannot use the API key file ${key}: there is no such file; write the key into it\n`,
+  });
+  await Deno.writeTextFile(key, "psr_1");
+  await Deno.chmod(key, 0o644);
+  const { code, err } = await purser(place, ["agents", "list", "--profile", "prod"]);
+  assert.equal(code, 0);
+  assert.match(JSON.parse(err).message, /^Others on this machine can read the API key file .*: chmod 600 /);
+});
+
+Deno.test("profiles can be put right while the rest of the config is wrong", async () => {
+  await using place = await newPlace();
+  await Deno.mkdir(`${place.folder}/purser`);
+  await Deno.writeTextFile(`${place.folder}/purser/purser.json`, '{ "prot": 1, "api_key": "${MISSING}" }');
+  const env = { ...place.env, PURSER_PROFILE: "prod" };
+  assert.equal((await purser({ ...place, env }, ["agents", "list"])).code, 2);
+  assert.equal((await purser({ ...place, env }, ["profiles", "add", "prod", "--db", "x.db"])).code, 0);
+  assert.match((await purser({ ...place, env }, ["profiles", "list"])).out, /^prod +db +\/.*x\.db +none$/m);
+  assert.equal((await purser({ ...place, env }, ["completions", "bash"])).code, 0);
+});
+
+Deno.test("what can't go into a profile is bad usage that says what to do", async () => {
+  await using place = await newPlace();
+  const wrong: [string, RegExp][] = [
+    ["profiles add prod", /^error: Cannot add a profile without a place: give --server or --db\n/],
+    ["profiles add prod --server http://x --api-key s3cr3t", /give --api-key-file/],
+    ["profiles add prod --server http://x --db y", /^error: Cannot use --server together with --db/],
+    ["profiles add prod --db y --api-key-file f", /a database takes no API key; set PURSER_DB_TOKEN/],
+    ["profiles add pr/od --db y", /^error: Cannot add profile "pr\/od": a name has/],
+    ["cost --profile prod --db y", /^error: Cannot use --profile together with --db: give one of them\n/],
+  ];
+  for (const [line, message] of wrong) {
+    const { code, out, err } = await purser(place, line.split(" "));
+    assert.deepEqual([code, out], [2, ""], line);
+    assert.match(err, message);
+    assert.doesNotMatch(err, /s3cr3t/);
+  }
+});
+
+Deno.test("serve refuses a profile that names a server", async () => {
+  await using place = await newPlace();
+  await purser(place, ["profiles", "add", "prod", "--server", "http://127.0.0.1:1"]);
+  const { code, err } = await purser(place, ["serve", "--port", "0", "--profile", "prod"]);
+  assert.equal(code, 2);
+  assert.match(err, /^error: Cannot serve with a server set: the profile prod names one; take it away\n/);
+});
