@@ -155,12 +155,23 @@ async function runLines(lines: readonly string[], directory: string): Promise<st
     const { code, stdout, stderr } = await deno(["run", "-A", "--quiet", cli, ...args], {
       XDG_CONFIG_HOME: directory,
       XDG_DATA_HOME: directory,
-    });
+    }, directory);
     assert.equal(code, 0, `${line}\n${stderr}`);
     output += stdout;
   }
   return output;
 }
+
+Deno.test("the document's commands on profiles work as they are written", () =>
+  inDirectory(async (directory) => {
+    const lines = blocks(await readDocument("docs/getting_started.md"), "sh", "Profiles").join("").trim();
+    const output = await runLines(lines.split("\n"), directory);
+    assert.match(
+      output,
+      /^prod +server +https:\/\/purser\.example\.com .*\nbooks +db +\/.*books\.db +none$/m,
+    );
+    assert.match(output, /^No agents yet.*\nRemoved profile prod/m);
+  }));
 
 Deno.test("the quick start on alerts works as it is written: a rule fires, and every test is delivered", () =>
   inDirectory(async (directory) => {
@@ -304,5 +315,5 @@ Deno.test("the document on operating names every check of the doctor, and no oth
   await using purser = await openTestPurser();
   const { body } = await purser.api("GET", "/doctor");
   const checks = body.map(({ name }: { name: string }) => name.replace(/^channel .*/, "channel NAME"));
-  assert.deepEqual(named, ["config", ...checks]);
+  assert.deepEqual(named, ["connection", ...checks]);
 });

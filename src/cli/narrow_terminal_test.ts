@@ -77,7 +77,7 @@ Deno.test("on a narrow terminal what the doctor found stands below the name", ()
     advice: "Look",
   } as const;
   const out = renderChecks([check], { columns: 40, style: createStyle(false), hasMarks: true });
-  assert.match(out, /^!  waiting deliveries\n {3}a a/);
+  assert.match(out, /^! {2}waiting deliveries\n {3}a a/);
   assert.match(out, /\n {3}→ Look\n/);
   for (const line of out.split("\n")) assert.ok(textWidth(line) <= 40, line);
 });
