@@ -142,12 +142,12 @@ export const ROWS: readonly Row[] = [
   {
     line: "doctor --json",
     out: /"name":"database","status":"ok"/,
-    tellsOfPlace: /"detail":"[^"]*schema version [^"]*"/g,
+    tellsOfPlace: /(?<="name":"(database|clock)","status":"ok",)"detail":"[^"]*"/g,
   },
   {
     line: "doctor",
     out: /^ok +database /m,
-    tellsOfPlace: /^.*(schema version|^ok +(connection|clock) ).*$/gm,
+    tellsOfPlace: /^ok +(connection|database|clock) .*$/gm,
   },
   { line: "profiles list", out: /^No profiles in / },
   { line: "profiles add prod --server ftp://x", code: 2, err: /^error: Cannot use --server: / },
