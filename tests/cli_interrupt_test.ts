@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
-import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 
 /** Ctrl-C and readers that go away, with real processes: whoever carries the run out, it ends the same. */
@@ -26,31 +26,6 @@ async function withSlowAgent(test: (place: Place, hangs: Promise<void>) => Promi
   const set = ["agents", "set", "sleeper", "--model", "slow:model", "--tool", "calculator"];
   assert.equal((await purser(place, set)).code, 0);
   await test(place, hangs.promise);
-}
-
-/** Starts a server, and gives its address; the rest of what it says is read and forgotten. */
-async function startServer(place: Place) {
-  const child = start(place, ["serve", "--port", "0"]);
-  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  let said = "";
-  let url: string | undefined;
-  while (url === undefined) {
-    const { done, value } = await reader.read();
-    assert.ok(!done, said);
-    said += value;
-    url = /^Purser answers at (http:\S+)/m.exec(said)?.[1];
-  }
-  const drained = (async () => {
-    while (!(await reader.read()).done);
-  })();
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await Promise.all([drained, child.stdout.cancel()]);
-      assert.equal((await child.status).code, 0);
-    },
-  };
 }
 
 /** Runs the agent, presses Ctrl-C in its second call, and looks at what is left. */

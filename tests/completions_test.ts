@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
-import { newPlace, type Place, purser } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
 
 /** Completion in real shells: keys are typed, and what comes of them is read. */
 
@@ -160,4 +160,31 @@ Deno.test("a completion makes no database, and leaves no trace of an owner", asy
   const { out } = await purser(place, ["__complete", "--", "agents", "show", ""]);
   assert.equal(out, "helper\tdemo:echo\n");
   assert.deepEqual([...Deno.readDirSync(place.folder)].map(({ name }) => name), ["books.db"]);
+});
+
+Deno.test("a completion asks the owner of the file or the server, and gives up on one that doesn't answer", async () => {
+  await using place = await newPlace();
+  await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
+  await using server = await startServer(place);
+  const { child, url } = server;
+  const words = ["__complete", "--", "agents", "show"];
+  /** Asked again on a busy machine, where an answer may be too late to be offered. */
+  const ask = async (args: string[], env = place.env) => {
+    for (let attempt = 1;; attempt++) {
+      const outcome = await purser({ ...place, env }, args);
+      if (outcome.out !== "" || attempt === ATTEMPTS) return outcome;
+    }
+  };
+  const helper = { code: 0, out: "helper\tdemo:echo\n", err: "" };
+  assert.deepEqual(await ask([...words, ""]), helper);
+  const { PURSER_DB: _, ...elsewhere } = place.env;
+  assert.deepEqual(await ask([...words, "--server", url, ""], elsewhere), helper);
+  assert.deepEqual(await ask([...words, ""], { ...elsewhere, PURSER_SERVER: url }), helper);
+
+  // Stopped where it is, it still holds the file.
+  child.kill("SIGSTOP");
+  const nothing = { code: 0, out: "", err: "" };
+  assert.deepEqual(await purser(place, [...words, ""]), nothing);
+  assert.deepEqual(await purser(place, [...words, "--server", url, ""]), nothing);
+  child.kill("SIGCONT");
 });

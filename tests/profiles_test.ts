@@ -1,47 +1,34 @@
 import assert from "node:assert/strict";
-import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
 
 /** Profiles as a person uses them, with real processes. */
 
 /** A server over another machine's database that notes which credentials it was shown. */
-async function startServer(place: Place) {
-  const child = start({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/server.db` } }, [
-    ...["serve", "--port", "0"],
-  ]);
-  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  let said = "";
-  let url: string | undefined;
-  while (url === undefined) {
-    const { done, value } = await reader.read();
-    assert.ok(!done, said);
-    said += value;
-    url = /^Purser answers at (http:\S+)/m.exec(said)?.[1];
-  }
-  const drained = (async () => {
-    while (!(await reader.read()).done);
-  })();
+async function startNotingServer(place: Place) {
+  const server = await startServer({
+    ...place,
+    env: { ...place.env, PURSER_DB: `${place.folder}/server.db` },
+  });
   const shown: (string | null)[] = [];
   const proxy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
     shown.push(request.headers.get("authorization"));
     const { pathname, search } = new URL(request.url);
     const headers = { "content-type": request.headers.get("content-type") ?? "" };
-    return fetch(url + pathname + search, { method: request.method, headers, body: request.body });
+    return fetch(server.url + pathname + search, { method: request.method, headers, body: request.body });
   });
   return {
     url: `http://127.0.0.1:${proxy.addr.port}`,
     shown,
     async [Symbol.asyncDispose]() {
       await proxy.shutdown();
-      child.kill("SIGTERM");
-      await Promise.all([drained, child.stdout.cancel()]);
-      assert.equal((await child.status).code, 0);
+      await server[Symbol.asyncDispose]();
     },
   };
 }
 
 Deno.test("a profile leads to its server, shows it the key of its file, and nobody else", async () => {
   await using place = await newPlace();
-  await using server = await startServer(place);
+  await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
   await Deno.writeTextFile(key, "psr_s3cr3t\n", { mode: 0o600 });
   const add = await purser(place, ["profiles", "add", "prod", "--server", server.url, "--api-key-file", key]);
@@ -69,7 +56,7 @@ Deno.test("a profile leads to its server, shows it the key of its file, and nobo
 
 Deno.test("a key's file that others can read is warned about, and one that is missing named, when it is needed", async () => {
   await using place = await newPlace();
-  await using server = await startServer(place);
+  await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
   const added = await purser(place, [
     "profiles",

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { readEnvironment } from "../../src/config.ts";
 
@@ -43,4 +44,37 @@ export async function purser(place: Place, args: string[], stdin?: string | Uint
   const { code, stdout, stderr } = await child.output();
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** A `purser serve` in a process of its own. */
+export interface CliServer extends AsyncDisposable {
+  url: string;
+  child: Deno.ChildProcess;
+}
+
+/** Starts the real server on a free port, and waits until it answers. It ends in order, or the test fails. */
+export async function startServer(place: Place): Promise<CliServer> {
+  const child = start(place, ["serve", "--port", "0"]);
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  let url: string | undefined;
+  while (url === undefined) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, said);
+    said += value;
+    url = /^Purser answers at (http:\S+)/m.exec(said)?.[1];
+  }
+  // Read to its end, so that it never waits for somebody to listen.
+  const drained = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  return {
+    url,
+    child,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await Promise.all([drained, child.stdout.cancel()]);
+      assert.equal((await child.status).code, 0);
+    },
+  };
 }
