@@ -8,18 +8,15 @@ import { choosePlace } from "./config/choose_place.ts";
 import { type ChannelConfig, nameChannels } from "./config/name_channels.ts";
 import { oneOf, pickSetting, wholeNumber } from "./config/pick_setting.ts";
 import { readConfigText } from "./config/read_config_text.ts";
-import type { ProfilesFile } from "./config/profiles_file.ts";
+import type { ListedProfile, ProfilesFile } from "./config/profiles_file.ts";
 
 export { type DatabaseAddress, parseDatabaseUrl } from "./config/database_url.ts";
 export { BUILT_IN_PROVIDERS } from "./config/built_in_providers.ts";
-export { parseServerUrl } from "./config/server_url.ts";
-export { PROFILE_NAME } from "./config/profile_name.ts";
 export { readKeyFile } from "./config/read_key_file.ts";
-export type { ListedProfile, NewProfile, ProfilesFile } from "./config/profiles_file.ts";
 export { nearestName } from "./config/nearest_name.ts";
 export { CHANNEL_NAME, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./config/name_channels.ts";
 export { describeIssue } from "./config/describe_issue.ts";
-export type { ChannelConfig, PriceOverride };
+export type { ChannelConfig, ListedProfile, PriceOverride, ProfilesFile };
 
 /** Environment variables by name. Handed in everywhere, so that an edge entry can pass its own record. */
 export type Environment = Readonly<Record<string, string | undefined>>;
