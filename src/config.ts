@@ -3,6 +3,7 @@ import type { PriceOverride } from "./price_override.ts";
 import { findConfigFile, findDataFile, type Platform } from "./config/directories.ts";
 import { PurserError } from "./errors.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
+import { readTextFile } from "./read_text_file.ts";
 import type { Severity } from "./severity.ts";
 import { choosePlace } from "./config/choose_place.ts";
 import { type ChannelConfig, nameChannels } from "./config/name_channels.ts";
@@ -94,7 +95,8 @@ export interface ConfigOptions {
 
 /** The process's environment. The only place in Purser that reads it. */
 export function readEnvironment(): Record<string, string> {
-  return Deno.env.toObject();
+  // Deno's own where there is one: Node's `process` takes Deno as long to load as all of a short command.
+  return globalThis.Deno?.env.toObject() ?? { ...globalThis.process.env };
 }
 
 /**
@@ -114,8 +116,7 @@ export async function loadConfig(input: {
   const { env, options = {}, defaults = {} } = input;
   const platform = input.platform ?? currentPlatform();
   const { path, isNamed } = findConfig(env, options.configPath, platform);
-  const readTextFile = input.readTextFile ?? ((path) => Deno.readTextFile(path));
-  const text = await readConfigText(path, isNamed, readTextFile);
+  const text = await readConfigText(path, isNamed, input.readTextFile ?? readTextFile);
   let file: ConfigFile = {};
   let configPath: string | undefined;
   if (text) {
@@ -204,7 +205,7 @@ export async function openProfiles({ env, configPath }: {
 }
 
 function currentPlatform(): Platform {
-  // An edge runtime has no Deno and no home directory; what is left of the conventions is harmless there.
-  const os = globalThis.Deno?.build?.os;
-  return os === "windows" || os === "darwin" ? os : "linux";
+  // An edge runtime has no home directory; what is left of the conventions is harmless there.
+  const os: string | undefined = globalThis.Deno?.build.os ?? globalThis.process?.platform;
+  return os === "windows" || os === "win32" ? "windows" : os === "darwin" ? "darwin" : "linux";
 }

@@ -62,9 +62,15 @@ export class BudgetExceededError extends PurserError {
   }
 }
 
+/** What the system calls a failure, as `ENOENT` for a file that isn't there; undefined for any other error. */
+export function systemCodeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
 /** Whether the system says that a disk has no room left. */
 export function isDiskFull(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === "ENOSPC";
+  return systemCodeOf(error) === "ENOSPC";
 }
 
 /** The text of anything that was thrown. */

@@ -1,4 +1,4 @@
-import { type Receiver, startReceiver } from "../../src/channels/conformance.ts";
+import { type Connection, type Receiver, startReceiver } from "../../src/channels/conformance.ts";
 
 /** A mail as the fake server took it. */
 export interface TakenMail {
@@ -17,11 +17,11 @@ export interface FakeServer extends Receiver {
 export type Reply = (command: string) => string | undefined;
 
 /** Starts an SMTP server without TLS that takes every mail, except where `reply` says otherwise. */
-export function startFakeServer(reply: Reply = () => undefined): FakeServer {
+export async function startFakeServer(reply: Reply = () => undefined): Promise<FakeServer> {
   const mails: TakenMail[] = [];
   const commands: string[] = [];
-  const receiver = startReceiver(async (connection, arrived) => {
-    const write = (line: string) => connection.write(new TextEncoder().encode(`${line}\r\n`));
+  const receiver = await startReceiver(async (connection, arrived) => {
+    const write = (line: string) => connection.write(`${line}\r\n`);
     await write(reply("CONNECT") ?? "220 fake ESMTP");
     arrived();
     let mail: TakenMail = { from: "", to: [], raw: "" };
@@ -64,14 +64,13 @@ function usualReply(verb: string): string {
   return verb === "QUIT" ? "221 bye" : "250 ok";
 }
 
-async function* readLines(connection: Deno.TcpConn): AsyncGenerator<string> {
+async function* readLines(connection: Connection): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  const buffer = new Uint8Array(64 * 1024);
   let rest = "";
   for (;;) {
-    const length = await connection.read(buffer);
-    if (length === null) return;
-    const lines = (rest + decoder.decode(buffer.subarray(0, length), { stream: true })).split("\r\n");
+    const chunk = await connection.read();
+    if (chunk === null) return;
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\r\n");
     rest = lines.pop()!;
     yield* lines;
   }

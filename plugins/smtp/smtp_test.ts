@@ -27,7 +27,7 @@ async function openMail(port: number, settings: Record<string, unknown> = {}) {
 
 /** One attempt with a server that replies so. */
 async function attempt(reply: Reply, settings?: Record<string, unknown>): Promise<[SendResult, FakeServer]> {
-  await using server = startFakeServer(reply);
+  await using server = await startFakeServer(reply);
   const { channel, delivery } = await openMail(server.port, settings);
   const result = await channel.send(NOTIFICATION, delivery);
   await server.idle();
@@ -93,7 +93,7 @@ Deno.test("smtp: a server that closes in the middle is one to try again", async 
 });
 
 Deno.test("smtp: who is refused for good is told in the log, and the others have their mail", async () => {
-  await using server = startFakeServer(when("RCPT TO:<ops@", "550 5.1.1 no such user"));
+  await using server = await startFakeServer(when("RCPT TO:<ops@", "550 5.1.1 no such user"));
   const { channel, delivery, lines } = await openMail(server.port);
   assert.deepEqual(await channel.send(NOTIFICATION, delivery), { ok: true });
   assert.deepEqual(server.mails.map(({ to }) => to), [["boss@example.com"]]);
@@ -106,7 +106,7 @@ Deno.test("smtp: who is refused for good is told in the log, and the others have
 
 Deno.test("smtp: who is refused for now is mailed by a later attempt, and nobody else twice", async () => {
   let isGreylisted = true;
-  await using server = startFakeServer((command) =>
+  await using server = await startFakeServer((command) =>
     isGreylisted && command.startsWith("RCPT TO:<ops@") ? "450 4.2.0 greylisted" : undefined
   );
   const { channel, delivery } = await openMail(server.port);
@@ -137,9 +137,9 @@ Deno.test("smtp: without a password nobody signs in", async () => {
 });
 
 Deno.test("smtp: a signal that aborts closes the connection", async () => {
-  await using receiver = startReceiver(async (connection, arrived) => {
+  await using receiver = await startReceiver(async (connection, arrived) => {
     arrived();
-    while (await connection.read(new Uint8Array(1024)) !== null);
+    while (await connection.read() !== null);
   });
   const { channel, delivery } = await openMail(receiver.port);
   const stop = new AbortController();

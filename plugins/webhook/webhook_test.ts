@@ -32,7 +32,7 @@ Deno.test("isSecret() takes whsec_ and the base64 of 24 to 64 bytes", () => {
 });
 
 Deno.test("webhook: the independent library verifies what a receiver gets, at the time of the attempt", async () => {
-  await using receiver = startHttpReceiver(() => ({ status: 204 }));
+  await using receiver = await startHttpReceiver(() => ({ status: 204 }));
   const channels = createChannels({
     channels: [{
       kind: "webhook",

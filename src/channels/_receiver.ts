@@ -1,3 +1,9 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { type Connection, connectionOf } from "./_connection.ts";
+
+export type { Connection };
+
 /** A request as a receiver got it. */
 export interface ReceivedRequest {
   method: string;
@@ -19,36 +25,38 @@ export interface Receiver extends AsyncDisposable {
 }
 
 /** What a receiver does with one connection; it is closed afterwards. `arrived` tells the test that it began. */
-export type Behaviour = (connection: Deno.TcpConn, arrived: () => void) => Promise<void> | void;
+export type Behaviour = (connection: Connection, arrived: () => void) => Promise<void> | void;
 
 /** Starts a TCP server on a free port of 127.0.0.1. */
-export function startReceiver(behave: Behaviour): Receiver {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const open = new Map<Deno.TcpConn, Promise<void>>();
+export async function startReceiver(behave: Behaviour): Promise<Receiver> {
+  const open = new Map<Connection, Promise<void>>();
   let arrival = Promise.withResolvers<void>();
   let connections = 0;
   const arrived = () => {
     arrival.resolve();
     arrival = Promise.withResolvers();
   };
-  const handle = async (connection: Deno.TcpConn) => {
+  const handle = async (connection: Connection) => {
     try {
       await behave(connection, arrived);
     } catch {
       // the other side went away
     } finally {
-      close(connection);
+      await connection.close();
       open.delete(connection);
     }
   };
-  const accepting = (async () => {
-    for await (const connection of listener) {
-      connections++;
-      open.set(connection, handle(connection));
-    }
-  })();
+  // Paused, so that what nobody reads stays unread; half open, so that what was sent before an end is answered.
+  const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+    const connection = connectionOf(socket);
+    connections++;
+    open.set(connection, handle(connection));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
   return {
-    port: listener.addr.port,
+    port,
     get connections() {
       return connections;
     },
@@ -57,19 +65,11 @@ export function startReceiver(behave: Behaviour): Receiver {
       while (open.size > 0) await Promise.all(open.values());
     },
     async [Symbol.asyncDispose]() {
-      listener.close();
-      for (const connection of open.keys()) close(connection);
-      await Promise.all([accepting, ...open.values()]);
+      const closed = new Promise((resolve) => server.close(resolve));
+      await Promise.all([...open.keys()].map((connection) => connection.close()));
+      await Promise.all([closed, ...open.values()]);
     },
   };
-}
-
-function close(connection: Deno.TcpConn): void {
-  try {
-    connection.close();
-  } catch {
-    // it is closed already
-  }
 }
 
 /** What an HTTP receiver answers. */
@@ -79,21 +79,24 @@ export interface Answer {
   body?: string;
 }
 
+/** An HTTP receiver, with what it got. */
+export interface HttpReceiver extends Receiver {
+  readonly requests: ReceivedRequest[];
+}
+
 /** Starts an HTTP server that answers every request as it is told, and keeps what it got. */
-export function startHttpReceiver(
+export async function startHttpReceiver(
   answer: (request: ReceivedRequest) => Answer,
-): Receiver & { requests: ReceivedRequest[] } {
+): Promise<HttpReceiver> {
   const requests: ReceivedRequest[] = [];
-  const receiver = startReceiver(async (connection, arrived) => {
+  const receiver = await startReceiver(async (connection, arrived) => {
     const request = await readRequest(connection);
     if (!request) return;
     requests.push(request);
     arrived();
-    await writeAll(connection, formatAnswer(answer(request)));
+    await connection.write(formatAnswer(answer(request)));
   });
-  return Object.defineProperty(receiver, "requests", { value: requests }) as ReturnType<
-    typeof startHttpReceiver
-  >;
+  return Object.defineProperty(receiver, "requests", { value: requests }) as HttpReceiver;
 }
 
 /** An answer as it goes over the wire. */
@@ -108,27 +111,20 @@ function formatAnswer({ status, headers = {}, body = "" }: Answer): string {
   return `${lines.join("\r\n")}\r\n\r\n${hasBody ? body : ""}`;
 }
 
-/** Writes all of a text. */
-export async function writeAll(connection: Deno.Conn, text: string): Promise<void> {
-  let bytes = new TextEncoder().encode(text);
-  while (bytes.length > 0) bytes = bytes.subarray(await connection.write(bytes));
-}
-
 /** Reads one request; undefined when the other side closes before its end. */
-export async function readRequest(connection: Deno.Conn): Promise<ReceivedRequest | undefined> {
+export async function readRequest(connection: Connection): Promise<ReceivedRequest | undefined> {
   const decoder = new TextDecoder("latin1");
-  const buffer = new Uint8Array(64 * 1024);
   const chunks: Uint8Array[] = [];
   let head = "";
   let end = -1;
   let total = 0;
   for (;;) {
-    const length = await connection.read(buffer);
-    if (length === null) return undefined;
-    chunks.push(buffer.slice(0, length));
-    total += length;
+    const chunk = await connection.read();
+    if (chunk === null) return undefined;
+    chunks.push(chunk);
+    total += chunk.length;
     if (end < 0) {
-      head += decoder.decode(buffer.subarray(0, length), { stream: true });
+      head += decoder.decode(chunk, { stream: true });
       end = head.indexOf("\r\n\r\n");
       if (end < 0) continue;
     }
@@ -136,7 +132,7 @@ export async function readRequest(connection: Deno.Conn): Promise<ReceivedReques
     if (total < end + 4 + size) continue;
     const [first = "", ...lines] = head.slice(0, end).split("\r\n");
     const [method = "", path = ""] = first.split(" ");
-    const bytes = await new Blob(chunks as BlobPart[]).bytes();
+    const bytes = new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
     return {
       method,
       path,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { registerTest } from "./_register_test.ts";
 import { addressOf, assertFailure, assertNoSecret, openBench, type Subject } from "./_test_bench.ts";
 
 /** Settings are judged before anything is sent, and no secret of them is ever shown. */
@@ -6,7 +7,7 @@ export function testSettings(subject: Subject): void {
   const { kind } = subject;
   const right = () => subject.settings(addressOf(1));
 
-  Deno.test(`${kind}: right settings pass, and describe() shows them without a secret`, async () => {
+  registerTest(`${kind}: right settings pass, and describe() shows them without a secret`, async () => {
     await using bench = openBench(subject, { settings: right() });
     assert.equal(await bench.channel.check(), undefined);
     const described = await bench.channel.describe();
@@ -14,7 +15,7 @@ export function testSettings(subject: Subject): void {
     assertNoSecret(subject, described);
   });
 
-  Deno.test(`${kind}: an unknown setting is refused by its name`, async () => {
+  registerTest(`${kind}: an unknown setting is refused by its name`, async () => {
     await using bench = openBench(subject, { settings: { ...right(), nonsense: "nonsense-value" } });
     const fault = await bench.channel.check();
     assert.match(fault ?? "", /nonsense is not a setting/);
@@ -24,7 +25,7 @@ export function testSettings(subject: Subject): void {
   });
 
   for (const { settings, says } of subject.wrongSettings) {
-    Deno.test(`${kind}: wrong settings are refused: ${says.source}`, async () => {
+    registerTest(`${kind}: wrong settings are refused: ${says.source}`, async () => {
       await using bench = openBench(subject, { settings });
       const fault = await bench.channel.check();
       assert.match(fault ?? "it was not refused", says);
@@ -34,8 +35,11 @@ export function testSettings(subject: Subject): void {
   }
 
   if (subject.reaches === "nothing") return;
-  Deno.test(`${kind}: a private address is refused for good unless the config names its network`, async () => {
-    await using bench = openBench(subject, { settings: right(), allowPrivateNetworks: [] });
-    assertFailure(await bench.attempt(), { retry: false, says: /127\.0\.0\.1.*allow_private_networks/ });
-  });
+  registerTest(
+    `${kind}: a private address is refused for good unless the config names its network`,
+    async () => {
+      await using bench = openBench(subject, { settings: right(), allowPrivateNetworks: [] });
+      assertFailure(await bench.attempt(), { retry: false, says: /127\.0\.0\.1.*allow_private_networks/ });
+    },
+  );
 }

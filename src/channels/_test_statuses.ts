@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { registerTest } from "./_register_test.ts";
 import { type Answer, startHttpReceiver } from "./_receiver.ts";
 import { addressOf, assertFailure, openBench, START, type Subject } from "./_test_bench.ts";
 
@@ -8,31 +9,34 @@ const PASSING = [408, 425, 429];
 export function testStatuses(subject: Subject): void {
   const { kind } = subject;
 
-  Deno.test(`${kind}: every HTTP status is a success, a failure that may pass or one that stays`, async () => {
-    let answer: Answer = { status: 200 };
-    await using receiver = startHttpReceiver(() => answer);
-    await using bench = openBench(subject, { address: addressOf(receiver.port) });
-    for (let status = 200; status <= 599; status++) {
-      // A receiver that tells its secrets, and would like to send us elsewhere.
-      answer = {
-        status,
-        headers: { location: `http://127.0.0.1:${receiver.port}/elsewhere` },
-        body: `You sent ${subject.secrets.join(" ")}`,
-      };
-      const result = await bench.attempt();
-      if (status < 300) assert.deepEqual(result, { ok: true }, String(status));
-      else {
-        const retry = PASSING.includes(status) || status >= 500;
-        assertFailure(result, { retry, says: new RegExp(`\\b${status}\\b`) });
+  registerTest(
+    `${kind}: every HTTP status is a success, a failure that may pass or one that stays`,
+    async () => {
+      let answer: Answer = { status: 200 };
+      await using receiver = await startHttpReceiver(() => answer);
+      await using bench = openBench(subject, { address: addressOf(receiver.port) });
+      for (let status = 200; status <= 599; status++) {
+        // A receiver that tells its secrets, and would like to send us elsewhere.
+        answer = {
+          status,
+          headers: { location: `http://127.0.0.1:${receiver.port}/elsewhere` },
+          body: `You sent ${subject.secrets.join(" ")}`,
+        };
+        const result = await bench.attempt();
+        if (status < 300) assert.deepEqual(result, { ok: true }, String(status));
+        else {
+          const retry = PASSING.includes(status) || status >= 500;
+          assertFailure(result, { retry, says: new RegExp(`\\b${status}\\b`) });
+        }
       }
-    }
-    assert.equal(receiver.requests.length, 400, "one request for each, and no redirect followed");
-    assert.ok(receiver.requests.every(({ method }) => method === "POST"));
-  });
+      assert.equal(receiver.requests.length, 400, "one request for each, and no redirect followed");
+      assert.ok(receiver.requests.every(({ method }) => method === "POST"));
+    },
+  );
 
-  Deno.test(`${kind}: Retry-After is honoured, in seconds or as a date, up to an hour`, async () => {
+  registerTest(`${kind}: Retry-After is honoured, in seconds or as a date, up to an hour`, async () => {
     let answer: Answer = { status: 429 };
-    await using receiver = startHttpReceiver(() => answer);
+    await using receiver = await startHttpReceiver(() => answer);
     await using bench = openBench(subject, { address: addressOf(receiver.port) });
     const cases: [string, number | undefined][] = [
       ["7", 7_000],
@@ -54,8 +58,11 @@ export function testStatuses(subject: Subject): void {
     }
   });
 
-  Deno.test(`${kind}: an answer of many megabytes is not read to its end`, async () => {
-    await using receiver = startHttpReceiver(() => ({ status: 500, body: "x".repeat(8 * 1024 * 1024) }));
+  registerTest(`${kind}: an answer of many megabytes is not read to its end`, async () => {
+    await using receiver = await startHttpReceiver(() => ({
+      status: 500,
+      body: "x".repeat(8 * 1024 * 1024),
+    }));
     await using bench = openBench(subject, { address: addressOf(receiver.port) });
     assertFailure(await bench.attempt(), { retry: true, says: /500/ });
   });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { registerTest } from "./_register_test.ts";
 import { AWKWARD_TEXTS, MANY_FACTS, withText } from "./_notifications.ts";
 import { type Receiver, startHttpReceiver } from "./_receiver.ts";
 import { addressOf, openBench, type Subject } from "./_test_bench.ts";
@@ -10,7 +11,7 @@ export function testTexts(subject: Subject): void {
   const { kind } = subject;
 
   async function assertDelivered(...notifications: Notification[]): Promise<void> {
-    await using server = startServer(subject);
+    await using server = await startServer(subject);
     await using bench = openBench(subject, { address: addressOf(server?.port ?? 1) });
     for (const notification of notifications) {
       assert.deepEqual(await bench.attempt({ notification }), { ok: true });
@@ -23,7 +24,7 @@ export function testTexts(subject: Subject): void {
     }
   }
 
-  Deno.test(`${kind}: every severity and type is delivered, and tests are`, () =>
+  registerTest(`${kind}: every severity and type is delivered, and tests are`, () =>
     assertDelivered(
       ...SEVERITIES.map((severity) => ({ ...withText("text"), severity })),
       { ...withText("text"), type: "anomaly.detected" },
@@ -31,15 +32,17 @@ export function testTexts(subject: Subject): void {
     ));
 
   for (const [name, text] of Object.entries(AWKWARD_TEXTS)) {
-    Deno.test(`${kind}: ${name} in every field is delivered`, () => assertDelivered(withText(text)));
+    registerTest(`${kind}: ${name} in every field is delivered`, () => assertDelivered(withText(text)));
   }
 
-  Deno.test(`${kind}: a thousand facts are delivered`, () => assertDelivered(MANY_FACTS));
+  registerTest(`${kind}: a thousand facts are delivered`, () => assertDelivered(MANY_FACTS));
 }
 
-function startServer(subject: Subject): Receiver & { requests?: { body: string }[] } | undefined {
+async function startServer(
+  subject: Subject,
+): Promise<Receiver & { requests?: { body: string }[] } | undefined> {
   if (subject.reaches === "nothing") return undefined;
-  if (subject.reaches === "http") return startHttpReceiver(() => ({ status: 200, body: "ok" }));
+  if (subject.reaches === "http") return await startHttpReceiver(() => ({ status: 200, body: "ok" }));
   assert.ok(subject.startServer, "a channel with a protocol of its own brings a server that speaks it");
-  return subject.startServer();
+  return await subject.startServer();
 }

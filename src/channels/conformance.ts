@@ -1,6 +1,6 @@
 /**
  * The suite that every channel passes: the built-in ones, and any plugin whose author calls `testChannel` in a
- * test file of Deno. It needs no network but loopback, and waits for nothing: time is a clock that it sets.
+ * test file, for `deno test` or for Node's own runner (`node --test`). It needs no network but loopback, and waits for nothing: time is a clock that it sets.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { ChannelModule } from "./channel.ts";
 import type { Receiver } from "./_receiver.ts";
 
 export { startHttpReceiver, startReceiver } from "./_receiver.ts";
-export type { Answer, Behaviour, ReceivedRequest, Receiver } from "./_receiver.ts";
+export type { Answer, Behaviour, Connection, HttpReceiver, ReceivedRequest, Receiver } from "./_receiver.ts";
 
 /** Where a test's receiver is. */
 export interface TestAddress {
@@ -36,7 +36,7 @@ export interface ConformanceOptions {
   /** Settings that are wrong, and what is said of them. */
   wrongSettings: readonly { settings: Record<string, unknown>; says: RegExp }[];
   /** For `tcp`: a server that takes what it is sent. */
-  startServer?: () => Receiver;
+  startServer?: () => Receiver | Promise<Receiver>;
 }
 
 /** Registers the suite for one kind of channel: its module's default export, or the absolute path of its file. */

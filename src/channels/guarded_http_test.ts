@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Answer, readRequest, startHttpReceiver, startReceiver, writeAll } from "./_receiver.ts";
+import { type Answer, readRequest, startHttpReceiver, startReceiver } from "./_receiver.ts";
 import { DeliveryError } from "./delivery_error.ts";
 import { createGuardedPost, type PostAnswer } from "./guarded_http.ts";
 import type { GuardOptions } from "./resolve_host.ts";
@@ -28,7 +28,7 @@ function nameServer(names: Record<string, string[]>) {
 
 Deno.test("createGuardedPost() posts JSON and reads status, headers and body", async () => {
   const answer: Answer = { status: 202, headers: { "X-Thing": "a" }, body: "grüezi" };
-  await using receiver = startHttpReceiver(() => answer);
+  await using receiver = await startHttpReceiver(() => answer);
   const url = `http://127.0.0.1:${receiver.port}/a/b?c=d`;
   const postJson = createGuardedPost({ allowPrivateNetworks: LOOPBACK });
   const { status, headers, body } = await postJson({
@@ -49,7 +49,7 @@ Deno.test("createGuardedPost() posts JSON and reads status, headers and body", a
 });
 
 Deno.test("createGuardedPost() refuses private addresses in every way of writing them, and connects to none", async () => {
-  await using receiver = startHttpReceiver(() => ({ status: 200 }));
+  await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({
     "localhost": ["127.0.0.1"],
     "localhost.": ["127.0.0.1"],
@@ -84,7 +84,7 @@ Deno.test("createGuardedPost() refuses private addresses in every way of writing
 });
 
 Deno.test("createGuardedPost() looks a name up once and connects to the address that it checked", async () => {
-  await using receiver = startHttpReceiver(() => ({ status: 200 }));
+  await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup, asked } = nameServer({ "hooks.example": ["127.0.0.1"] });
   await post(`http://hooks.example:${receiver.port}/`, { lookup, allowPrivateNetworks: ["127.0.0.1/32"] });
   assert.deepEqual(asked, ["hooks.example"]);
@@ -92,14 +92,14 @@ Deno.test("createGuardedPost() looks a name up once and connects to the address 
 });
 
 Deno.test("createGuardedPost() leaves out the private ones of several addresses", async () => {
-  await using receiver = startHttpReceiver(() => ({ status: 200 }));
+  await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({ "hooks.example": ["10.0.0.1", "127.0.0.1", "fd00::1"] });
   const url = `http://hooks.example:${receiver.port}/`;
   assert.equal((await post(url, { lookup, allowPrivateNetworks: ["127.0.0.0/8"] })).status, 200);
 });
 
 Deno.test("createGuardedPost() tries a host's next address where nobody listens at the first", async () => {
-  await using receiver = startHttpReceiver(() => ({ status: 200 }));
+  await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({ "hooks.example": ["127.0.0.2", "127.0.0.3", "127.0.0.1"] });
   const options = { lookup, allowPrivateNetworks: LOOPBACK };
   assert.equal((await post(`http://hooks.example:${receiver.port}/`, options)).status, 200);
@@ -107,7 +107,7 @@ Deno.test("createGuardedPost() tries a host's next address where nobody listens 
 });
 
 Deno.test("createGuardedPost() does not try again where the receiver may have had the request", async () => {
-  await using receiver = startReceiver(async (connection) => void await readRequest(connection));
+  await using receiver = await startReceiver(async (connection) => void await readRequest(connection));
   const { lookup } = nameServer({ "hooks.example": ["127.0.0.1", "127.0.0.1"] });
   const error = await refusal(`http://hooks.example:${receiver.port}/`, {
     lookup,
@@ -119,10 +119,10 @@ Deno.test("createGuardedPost() does not try again where the receiver may have ha
 });
 
 Deno.test("createGuardedPost() follows no redirect", async () => {
-  await using target = startHttpReceiver(() => ({ status: 200 }));
+  await using target = await startHttpReceiver(() => ({ status: 200 }));
   for (const status of [301, 302, 303, 307, 308]) {
     const location = `http://127.0.0.1:${target.port}/`;
-    await using receiver = startHttpReceiver(() => ({ status, headers: { location } }));
+    await using receiver = await startHttpReceiver(() => ({ status, headers: { location } }));
     const answer = await post(`http://127.0.0.1:${receiver.port}/`, { allowPrivateNetworks: LOOPBACK });
     assert.equal(answer.status, status);
   }
@@ -146,19 +146,16 @@ Deno.test("createGuardedPost() takes http and https only, and no password in the
 });
 
 Deno.test("createGuardedPost() reads 64 KiB of an answer and drops the rest", async () => {
-  await using receiver = startHttpReceiver(() => ({ status: 200, body: "ä".repeat(1024 * 1024) }));
+  await using receiver = await startHttpReceiver(() => ({ status: 200, body: "ä".repeat(1024 * 1024) }));
   const { body } = await post(`http://127.0.0.1:${receiver.port}/`, { allowPrivateNetworks: LOOPBACK });
   assert.equal(new TextEncoder().encode(body).length, 64 * 1024);
   await receiver.idle();
 });
 
 Deno.test("createGuardedPost() takes an answer for one though the connection breaks in its body", async () => {
-  await using receiver = startReceiver(async (connection) => {
+  await using receiver = await startReceiver(async (connection) => {
     await readRequest(connection);
-    await writeAll(
-      connection,
-      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 OK\r\ncontent-length: 100\r\n\r\nhalf",
-    );
+    await connection.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 OK\r\ncontent-length: 100\r\n\r\nhalf");
   });
   const answer = await post(`http://127.0.0.1:${receiver.port}/`, { allowPrivateNetworks: LOOPBACK });
   assert.deepEqual([answer.status, answer.body], [202, "half"]);
@@ -171,9 +168,9 @@ Deno.test("createGuardedPost() takes what is no HTTP for a failure that may pass
       "HTTP/1.1 101 Up\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
     ]
   ) {
-    await using receiver = startReceiver(async (connection) => {
+    await using receiver = await startReceiver(async (connection) => {
       await readRequest(connection);
-      await writeAll(connection, said);
+      await connection.write(said);
     });
     const error = await refusal(`http://127.0.0.1:${receiver.port}/`, { allowPrivateNetworks: LOOPBACK });
     assert.equal(error.retry, true, error.message);

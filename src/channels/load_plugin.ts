@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { nearestName } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
+import { importFile } from "../import_file.ts";
 import { CHANNEL_CONTRACT, type ChannelModule, type ChannelPlugin } from "./channel.ts";
 import { createChannelKit } from "./channel_kit.ts";
 import { settleWithin } from "./settle_within.ts";
@@ -84,20 +85,12 @@ function startLoading(modules: readonly (() => Promise<ChannelPlugin>)[], clock:
 
 /** Loads the plugin of one module by absolute path. Throws `invalid`, naming the file and what is wrong. */
 export async function loadModule(path: string, builtIn: BuiltInChannels = {}): Promise<ChannelPlugin> {
-  const fail = (reason: string, cause?: unknown) =>
-    refuse(`Cannot load the plugin ${path}: ${reason}`, cause);
-  const stat = await Deno.stat(path).catch((error) => {
-    throw fail(error instanceof Deno.errors.NotFound ? "there is no such file" : messageOf(error), error);
-  });
-  if (!stat.isFile) throw fail("it is not a file");
   try {
-    const { pathToFileURL } = await import("node:url");
-    const module: { default?: unknown } = await import(pathToFileURL(path).href);
-    const plugin = await makePlugin(module.default);
+    const plugin = await makePlugin((await importFile(path)).default);
     if (!Object.hasOwn(builtIn, plugin.kind)) return plugin;
     throw new Error(`${plugin.kind} is the kind of a built-in channel`);
   } catch (error) {
-    throw fail(messageOf(error), error);
+    throw refuse(`Cannot load the plugin ${path}: ${messageOf(error)}`, error);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "../config.ts";
 import { PurserError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { readTextFile } from "../read_text_file.ts";
 import type { Severity } from "../severity.ts";
 import type { Channel } from "./channel.ts";
 import {
@@ -74,7 +75,7 @@ export function createChannels(options: ChannelsOptions): Channels {
     log,
     clock,
     loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock),
-    readTextFile: options.readTextFile ?? ((path) => Deno.readTextFile(path)),
+    readTextFile: options.readTextFile ?? readTextFile,
     postJson: async (request) => await (await guard()).postJson(request),
     resolveHost: async (hostname, signal) => await (await guard()).resolveHost(hostname, signal),
   };

@@ -47,7 +47,7 @@ export async function ownDatabase({ say, ...options }: OwnOptions): Promise<Owne
       (request) => requests.fetch(request),
     );
     const server = await listen(core, handle, { host: "127.0.0.1", port: 0 });
-    const owner = { pid: Deno.pid, url: server.url, token };
+    const owner = { pid: globalThis.process.pid, url: server.url, token };
     await writeOwner(address.path, owner);
     return {
       core,

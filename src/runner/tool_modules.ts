@@ -1,5 +1,6 @@
 import type { ToolSet } from "ai";
 import { messageOf, PurserError } from "../errors.ts";
+import { importFile } from "../import_file.ts";
 import { BUILT_IN_TOOLS } from "./builtin_tools.ts";
 import { findToolFault } from "./tool_fault.ts";
 
@@ -33,16 +34,9 @@ export async function loadToolModules(paths: readonly string[]): Promise<ToolSet
 }
 
 async function runModule(path: string, kit: ToolKit): Promise<object> {
-  await checkFile(path);
-  // Late, so that an edge bundle of the runner stands without Node's modules.
-  const { pathToFileURL } = await import("node:url");
-  let module: { default?: unknown };
-  try {
-    module = await import(pathToFileURL(path).href);
-  } catch (error) {
+  const { default: make } = await importFile(path).catch((error) => {
     throw refuse(path, messageOf(error), error);
-  }
-  const make = module.default;
+  });
   if (make === undefined) throw refuse(path, "it has no default export");
   if (typeof make !== "function") throw refuse(path, "its default export is not a function");
   let made: unknown;
@@ -55,20 +49,6 @@ async function runModule(path: string, kit: ToolKit): Promise<object> {
     throw refuse(path, "its default export returned no object of tools");
   }
   return made;
-}
-
-/** Tells a module that isn't there from one whose own imports aren't. */
-async function checkFile(path: string): Promise<void> {
-  try {
-    if ((await Deno.stat(path)).isFile) return;
-  } catch (error) {
-    throw refuse(
-      path,
-      error instanceof Deno.errors.NotFound ? "there is no such file" : messageOf(error),
-      error,
-    );
-  }
-  throw refuse(path, "it is not a file");
 }
 
 function refuse(path: string, reason: string, cause?: unknown): PurserError {

@@ -1,4 +1,5 @@
-import { messageOf, PurserError } from "../errors.ts";
+import type { FileHandle } from "node:fs/promises";
+import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
 
 /** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
@@ -12,29 +13,30 @@ const GZIP_MAGIC = [0x1f, 0x8b];
  * @throws {PurserError} `invalid` when there is no such file, or it is a directory
  */
 export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  using file = await openFile(path);
+  await using file = await openFile(path);
   for (;;) {
     const chunk = new Uint8Array(CHUNK_BYTES);
-    const read = await file.read(chunk).catch((error) => {
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, null).catch((error) => {
       throw unreadable(path, error);
     });
-    if (read === null) return;
-    yield chunk.subarray(0, read);
+    if (bytesRead === 0) return;
+    yield chunk.subarray(0, bytesRead);
   }
 }
 
 /** The size of a file in bytes, if that is known beforehand. Throws as `readFile` does. */
 export async function sizeOfFile(path: string): Promise<number | undefined> {
-  using file = await openFile(path);
-  const { isFile, size } = await file.stat();
-  return isFile ? size : undefined;
+  await using file = await openFile(path);
+  const stat = await file.stat();
+  return stat.isFile() ? stat.size : undefined;
 }
 
-async function openFile(path: string): Promise<Deno.FsFile> {
+async function openFile(path: string): Promise<FileHandle> {
+  const { open } = await import("node:fs/promises"); // late: an edge runtime has no files
   try {
-    const file = await Deno.open(path);
-    if (!(await file.stat()).isDirectory) return file;
-    file.close();
+    const file = await open(path);
+    if (!(await file.stat()).isDirectory()) return file;
+    await file.close();
   } catch (error) {
     throw unreadable(path, error);
   }
@@ -43,10 +45,10 @@ async function openFile(path: string): Promise<Deno.FsFile> {
 
 function unreadable(path: string, error: unknown): PurserError {
   if (error instanceof PurserError) return error;
-  const { name } = error as Error;
-  const reason = name === "NotFound"
+  const code = systemCodeOf(error);
+  const reason = code === "ENOENT"
     ? "there is no such file"
-    : name === "PermissionDenied"
+    : code === "EACCES" || code === "EPERM"
     ? "it may not be read"
     : messageOf(error);
   return new PurserError("invalid", `Cannot read the snapshot ${path}: ${reason}`, { cause: error });

@@ -1,4 +1,5 @@
 import { isDiskFull, messageOf, PurserError } from "../errors.ts";
+import { hasFiles, openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
 
 /**
  * Lines of text that are written once and then read, perhaps several times. They are JSON, in which no line
@@ -17,19 +18,28 @@ const MEMORY_CHARACTERS = 1 * 1024 * 1024;
 const WRITE_CHARACTERS = 64 * 1024;
 const READ_BYTES = 64 * 1024;
 
-/** An empty spool. At the edge, which has no files, all of it stays in memory. */
-export function createSpool({ memoryCharacters = MEMORY_CHARACTERS } = {}): Spool {
+/** What a spool is made with; each has a default. */
+export interface SpoolOptions {
+  memoryCharacters?: number;
+  /** Makes the file; undefined where there are none, as at the edge: then all of it stays in memory. */
+  openFile?: (() => Promise<TemporaryFile>) | undefined;
+}
+
+/** An empty spool. */
+export function createSpool(options: SpoolOptions = {}): Spool {
+  const { memoryCharacters = MEMORY_CHARACTERS } = options;
+  const openFile = "openFile" in options ? options.openFile : hasFiles() ? openTemporaryFile : undefined;
   let lines: string[] = [];
   let characters = 0;
   let count = 0;
-  let file: Deno.FsFile | undefined;
+  let file: TemporaryFile | undefined;
   let finished: Promise<void> | undefined;
-  const flush = async () => {
-    file ??= await openTemporaryFile();
+  const flush = async (open: () => Promise<TemporaryFile>) => {
+    file ??= await attempt(() => open());
     const bytes = new TextEncoder().encode(lines.join("\n") + "\n");
     lines = [];
     characters = 0;
-    await attempt(() => writeAll(file!, bytes));
+    await attempt(() => file!.append(bytes));
   };
   return {
     get count() {
@@ -39,55 +49,34 @@ export function createSpool({ memoryCharacters = MEMORY_CHARACTERS } = {}): Spoo
       lines.push(line);
       count++;
       characters += line.length;
-      if (characters > (file ? WRITE_CHARACTERS : memoryCharacters) && hasFiles()) return flush();
+      if (openFile && characters > (file ? WRITE_CHARACTERS : memoryCharacters)) return flush(openFile);
     },
     async *pages() {
       if (!file) {
         if (lines.length > 0) yield lines;
         return;
       }
-      await (finished ??= lines.length > 0 ? flush() : Promise.resolve());
+      await (finished ??= lines.length > 0 ? flush(openFile!) : Promise.resolve());
       yield* readPages(file);
     },
-    // deno-lint-ignore require-await -- the interface's
     async [Symbol.asyncDispose]() {
-      file?.close();
+      const open = file;
       file = undefined;
       lines = [];
+      await open?.close();
     },
   };
 }
 
-function hasFiles(): boolean {
-  return typeof globalThis.Deno?.makeTempFile === "function";
-}
-
-/** A file that has no name any more: nothing is left of it, however the process ends. */
-async function openTemporaryFile(): Promise<Deno.FsFile> {
-  return await attempt(async () => {
-    const path = await Deno.makeTempFile({ prefix: "purser-" });
-    const file = await Deno.open(path, { read: true, write: true });
-    // Windows does not remove an open file; there it stays in the directory for temporary files.
-    await Deno.remove(path).catch(() => {});
-    return file;
-  });
-}
-
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
-  for (let written = 0; written < bytes.length;) written += await file.write(bytes.subarray(written));
-}
-
 /** Reads from the start; every reader has a place of its own in the file. */
-async function* readPages(file: Deno.FsFile): AsyncGenerator<string[]> {
+async function* readPages(file: TemporaryFile): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(READ_BYTES);
   let position = 0;
   let unfinished: string[] = [];
   for (;;) {
-    // In one go: between two calls another reader would move the file's only place.
-    file.seekSync(position, Deno.SeekMode.Start);
-    const read = file.readSync(buffer);
-    if (read === null) return;
+    const read = file.readAt(position, buffer);
+    if (read === 0) return;
     position += read;
     const text = decoder.decode(buffer.subarray(0, read), { stream: true });
     const end = text.lastIndexOf("\n");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { rejection } from "../../tests/harness/test_purser.ts";
 import { createSpool, type Spool } from "./spool.ts";
+import { openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
 
 const MIB = 1024 * 1024;
 
@@ -13,20 +14,25 @@ async function linesOf(spool: Spool): Promise<string[]> {
   return (await Array.fromAsync(spool.pages())).flat();
 }
 
-/** Hears of every temporary file for the time of a test; what is given takes its place. */
-function watchTempFiles(make = Deno.makeTempFile): Disposable & { paths: string[] } {
-  const original = Deno.makeTempFile;
-  const paths: string[] = [];
-  Deno.makeTempFile = async (options) => {
-    const path = await make(options);
-    paths.push(path);
-    return path;
-  };
-  return { paths, [Symbol.dispose]: () => void (Deno.makeTempFile = original) };
+/** Temporary files in a directory of their own, counted. */
+interface WatchedFiles extends AsyncDisposable {
+  directory: string;
+  count: number;
+  open(): Promise<TemporaryFile>;
 }
 
-async function exists(path: string): Promise<boolean> {
-  return await Deno.lstat(path).then(() => true, () => false);
+async function watchFiles(): Promise<WatchedFiles> {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const files: WatchedFiles = {
+    directory,
+    count: 0,
+    open() {
+      files.count++;
+      return openTemporaryFile(directory);
+    },
+    [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
+  };
+  return files;
 }
 
 for (
@@ -117,25 +123,20 @@ Deno.test("createSpool() gives pages of bounded size, but for one line that is l
 });
 
 Deno.test("createSpool() holds a few lines without any file", async () => {
-  using temp = watchTempFiles();
-  {
-    await using spool = createSpool({ memoryCharacters: 100 });
-    await fill(spool, ['"x"', `"${"x".repeat(90)}"`]);
-    assert.equal((await linesOf(spool)).length, 2);
-  }
-  assert.deepEqual(temp.paths, []);
+  await using files = await watchFiles();
+  await using spool = createSpool({ memoryCharacters: 100, openFile: () => files.open() });
+  await fill(spool, ['"x"', `"${"x".repeat(90)}"`]);
+  assert.equal((await linesOf(spool)).length, 2);
+  assert.equal(files.count, 0);
 });
 
-Deno.test("createSpool() makes one file, which nobody finds and which is gone when it is disposed of", async () => {
-  using temp = watchTempFiles();
-  {
-    await using spool = createSpool({ memoryCharacters: 10 });
-    await fill(spool, Array.from({ length: 300 }, () => `"${"x".repeat(10_000)}"`));
-    assert.equal((await linesOf(spool)).length, 300);
-    assert.equal(temp.paths.length, 1);
-    if (Deno.build.os !== "windows") assert.equal(await exists(temp.paths[0]!), false);
-  }
-  if (Deno.build.os !== "windows") assert.equal(await exists(temp.paths[0]!), false);
+Deno.test("createSpool() makes one file, which nobody finds while it is used", async () => {
+  await using files = await watchFiles();
+  await using spool = createSpool({ memoryCharacters: 10, openFile: () => files.open() });
+  await fill(spool, Array.from({ length: 300 }, () => `"${"x".repeat(10_000)}"`));
+  assert.equal((await linesOf(spool)).length, 300);
+  assert.equal(files.count, 1);
+  if (Deno.build.os !== "windows") assert.deepEqual([...Deno.readDirSync(files.directory)], []);
 });
 
 Deno.test("createSpool() is disposed of more than once, also in the middle of a read", async () => {
@@ -151,11 +152,10 @@ Deno.test("createSpool() is disposed of more than once, also in the middle of a 
 Deno.test("createSpool() says what is wrong with the directory for temporary files", async () => {
   const faults: [Error, RegExp][] = [
     [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a disk that is full/],
-    [new Deno.errors.PermissionDenied("denied"), /can't be used: denied/],
+    [new Error("denied"), /can't be used: denied/],
   ];
   for (const [fault, pattern] of faults) {
-    using _temp = watchTempFiles(() => Promise.reject(fault));
-    await using spool = createSpool({ memoryCharacters: 0 });
+    await using spool = createSpool({ memoryCharacters: 0, openFile: () => Promise.reject(fault) });
     const error = await rejection(Promise.resolve(spool.add('"x"')));
     assert.equal(error.code, "unavailable");
     assert.match(error.message, pattern);
@@ -163,14 +163,15 @@ Deno.test("createSpool() says what is wrong with the directory for temporary fil
   }
 });
 
+Deno.test("createSpool() says so where the directory for temporary files is gone", async () => {
+  const openFile = () => openTemporaryFile("/purser-test/no/such/directory");
+  await using spool = createSpool({ memoryCharacters: 0, openFile });
+  const error = await rejection(Promise.resolve(spool.add('"x"')));
+  assert.match(error.message, /the directory for temporary files can't be used: ENOENT/);
+});
+
 Deno.test("createSpool() keeps everything in memory where there are no files", async () => {
-  const original = Deno.makeTempFile;
-  Deno.makeTempFile = undefined as never;
-  try {
-    await using spool = createSpool({ memoryCharacters: 0 });
-    await fill(spool, ['"x"', '"y"']);
-    assert.deepEqual(await linesOf(spool), ['"x"', '"y"']);
-  } finally {
-    Deno.makeTempFile = original;
-  }
+  await using spool = createSpool({ memoryCharacters: 0, openFile: undefined });
+  await fill(spool, ['"x"', '"y"']);
+  assert.deepEqual(await linesOf(spool), ['"x"', '"y"']);
 });

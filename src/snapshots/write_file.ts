@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isDiskFull, messageOf, PurserError } from "../errors.ts";
+import { isDiskFull, messageOf, PurserError, systemCodeOf } from "../errors.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
@@ -13,34 +14,35 @@ type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
  */
 export async function writeFile(path: string, chunks: Chunks): Promise<void> {
   const content = path.endsWith(".gz") ? gzip(chunks) : chunks;
-  const target = await Deno.stat(path).catch(() => undefined);
-  if (target?.isDirectory) throw new PurserError("unavailable", `Cannot write ${path}: it is a directory`);
-  if (target && !target.isFile) {
-    using file = await attempt(path, () => Deno.open(path, { write: true }));
+  const { constants, open, realpath, rename, rm, stat } = await import("node:fs/promises"); // an edge runtime has none
+  const target = await stat(path).catch(() => undefined);
+  if (target?.isDirectory()) throw new PurserError("unavailable", `Cannot write ${path}: it is a directory`);
+  if (target && !target.isFile()) {
+    await using file = await attempt(path, () => open(path, constants.O_WRONLY));
     return await writeAll(path, file, content);
   }
   // Through a link, as every program writes.
-  const place = await Deno.realPath(path).catch(() => path);
+  const place = await realpath(path).catch(() => path);
   const temporary = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`);
-  const file = await attempt(path, () => Deno.open(temporary, { write: true, createNew: true, mode: 0o600 }));
+  const file = await attempt(path, () => open(temporary, "wx", 0o600));
   try {
     try {
       await writeAll(path, file, content);
-      await attempt(path, () => file.syncData());
+      await attempt(path, () => file.datasync());
     } finally {
-      file.close();
+      await file.close();
     }
-    await attempt(path, () => Deno.rename(temporary, place));
+    await attempt(path, () => rename(temporary, place));
   } catch (error) {
-    await Deno.remove(temporary).catch(() => {});
+    await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }
 }
 
-async function writeAll(path: string, file: Deno.FsFile, chunks: Chunks): Promise<void> {
+async function writeAll(path: string, file: FileHandle, chunks: Chunks): Promise<void> {
   for await (const chunk of chunks) {
     for (let written = 0; written < chunk.length;) {
-      written += await attempt(path, () => file.write(chunk.subarray(written)));
+      written += (await attempt(path, () => file.write(chunk.subarray(written)))).bytesWritten;
     }
   }
 }
@@ -53,12 +55,12 @@ async function attempt<T>(path: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
-    const { name } = error as { name?: string };
+    const code = systemCodeOf(error);
     const reason = isDiskFull(error)
       ? "the disk is full"
-      : name === "NotFound"
+      : code === "ENOENT"
       ? "there is no such directory"
-      : name === "PermissionDenied"
+      : code === "EACCES" || code === "EPERM"
       ? "it may not be written"
       : messageOf(error);
     throw new PurserError("unavailable", `Cannot write ${path}: ${reason}`, { cause: error });

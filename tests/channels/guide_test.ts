@@ -20,7 +20,7 @@ const blocks = (language: string) =>
 
 Deno.test("the guide's channel is loaded by the guide's config, though its import leads nowhere", () =>
   inDirectory(async (directory) => {
-    await using receiver = startHttpReceiver(() => ({ status: 200 }));
+    await using receiver = await startHttpReceiver(() => ({ status: 200 }));
     const [code] = blocks("ts");
     const [config] = blocks("jsonc");
     await Deno.writeTextFile(`${directory}/pager.ts`, code!);

@@ -8,9 +8,9 @@ const tls = (name: string) => Deno.readTextFile(new URL(`../fixtures/tls/${name}
 
 Deno.test("channels send through no proxy, whatever the environment names", async () => {
   const [cert, key, ca] = await Promise.all(["server.pem", "server.key", "ca.pem"].map(tls));
-  await using proxy = startReceiver(() => {});
-  await using hook = startHttpReceiver(() => ({ status: 202 }));
-  await using mail = startFakeServer(() => undefined);
+  await using proxy = await startReceiver(() => {});
+  await using hook = await startHttpReceiver(() => ({ status: 202 }));
+  await using mail = await startFakeServer(() => undefined);
   await using secureHook = Deno.serve(
     { hostname: "127.0.0.1", port: 0, cert: cert!, key: key!, onListen() {} },
     () => new Response(null, { status: 202 }),
