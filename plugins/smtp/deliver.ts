@@ -33,6 +33,10 @@ export interface Delivered {
 export async function deliver(input: DeliverInput): Promise<Delivered> {
   const { server, signal, envelope } = input;
   const socket = await connectToFirst(input.addresses, server, signal);
+  if (signal.aborted) { // just as the connection was there: nobody would hear of it any more
+    socket.destroy();
+    return failure("stopped before the server had the mail", { retry: true });
+  }
   const connection = new SMTPConnection({
     connection: socket,
     host: server.host.replace(/\.$/, ""),
