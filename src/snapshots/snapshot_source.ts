@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { streamOf } from "./stream_of.ts";
 
 /** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
@@ -87,7 +88,7 @@ export async function peekGzip<Bytes extends Uint8Array>(
 
 /** The content of a gzip stream. Throws `invalid` where it is damaged or ends in the middle. */
 export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const source = ReadableStream.from(stream) as ReadableStream<Uint8Array<ArrayBuffer>>;
+  const source = streamOf(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
   try {
     yield* source.pipeThrough(new DecompressionStream("gzip"));
   } catch (error) {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isDiskFull, messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { streamOf } from "./stream_of.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
@@ -48,7 +49,7 @@ async function writeAll(path: string, file: FileHandle, chunks: Chunks): Promise
 }
 
 function gzip(chunks: Chunks): Chunks {
-  return ReadableStream.from(chunks).pipeThrough(new CompressionStream("gzip"));
+  return streamOf(chunks).pipeThrough(new CompressionStream("gzip"));
 }
 
 async function attempt<T>(path: string, task: () => Promise<T>): Promise<T> {
