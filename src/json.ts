@@ -1,3 +1,4 @@
+import { toBase64 } from "./encode_bytes.ts";
 import { FORBIDDEN_KEY, MAX_JSON_DEPTH } from "./canonical_json.ts";
 
 /**
@@ -65,6 +66,6 @@ function toPortable(value: unknown, depth: number): unknown {
 /** Looks at the holder's own value: a Buffer has a `toJSON` that would come first. */
 function writeBytes(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
-  if (original instanceof Uint8Array) return original.toBase64();
+  if (original instanceof Uint8Array) return toBase64(original);
   return typeof value === "bigint" ? String(value) : value;
 }

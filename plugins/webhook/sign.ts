@@ -1,3 +1,5 @@
+import { fromBase64, toBase64 } from "../../src/channels/mod.ts";
+
 const PREFIX = "whsec_";
 
 /** Whether a text is a secret of Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
@@ -21,14 +23,14 @@ export async function sign(
 ): Promise<string> {
   const signed = new TextEncoder().encode(`${input.id}.${input.timestamp}.${input.body}`);
   const signatures = input.keys.map(async (key) =>
-    `v1,${new Uint8Array(await crypto.subtle.sign("HMAC", key, signed)).toBase64()}`
+    `v1,${toBase64(new Uint8Array(await crypto.subtle.sign("HMAC", key, signed)))}`
   );
   return (await Promise.all(signatures)).join(" ");
 }
 
 function decode(secret: string): Uint8Array<ArrayBuffer> | undefined {
   try {
-    return Uint8Array.fromBase64(secret.slice(PREFIX.length));
+    return fromBase64(secret.slice(PREFIX.length));
   } catch {
     return undefined; // no base64
   }

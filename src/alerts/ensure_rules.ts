@@ -1,3 +1,4 @@
+import { toHex } from "../encode_bytes.ts";
 import { PurserError } from "../errors.ts";
 import type { AlertContext } from "./context.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "./rule.ts";
@@ -61,5 +62,5 @@ export async function ensureRules(
 /** An id that a name has in every process. */
 async function idOf(name: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
-  return `rule_${new Uint8Array(digest).toHex().slice(0, 26)}`;
+  return `rule_${toHex(new Uint8Array(digest)).slice(0, 26)}`;
 }

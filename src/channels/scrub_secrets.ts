@@ -1,3 +1,4 @@
+import { toBase64 } from "../encode_bytes.ts";
 import { HIDDEN } from "./secret_settings.ts";
 
 /** Takes the secrets out of a text. */
@@ -22,8 +23,8 @@ export function createScrub(secrets: readonly string[]): Scrub {
   const pattern = new RegExp(
     forms.map((form) =>
       form.length < MIN_ANYWHERE_CHARS
-        ? `(?<![\\p{L}\\p{N}])${RegExp.escape(form)}(?![\\p{L}\\p{N}])`
-        : RegExp.escape(form)
+        ? `(?<![\\p{L}\\p{N}])${escapePattern(form)}(?![\\p{L}\\p{N}])`
+        : escapePattern(form)
     ).join("|"),
     "giu",
   );
@@ -94,9 +95,14 @@ function base64CoresOf(text: string): string[] {
     shifted.set(bytes, shift);
     // Without the letters that are made of neighbours, too.
     const whole = Math.floor(shifted.length / 3) * 4;
-    const core = shifted.toBase64().slice(shift === 0 ? 0 : 4, whole);
+    const core = toBase64(shifted).slice(shift === 0 ? 0 : 4, whole);
     return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
   });
+}
+
+/** A text as a pattern that matches nothing else; Node 22 has no `RegExp.escape`. */
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
 function attempt(make: () => string): string | undefined {

@@ -32,10 +32,12 @@ const BEFORE_ORDINARY = new RegExp(
   [
     String.raw`(?:;base64,|\?b\?)$`,
     String.raw`\b(?:sha\d{1,3}|h1|md5)[-:=]$`,
-    String.raw`(?:${ORDINARY_NAME}|(?:\b|_)id|(?-i:[a-z]Id))\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?$`,
+    String.raw`(?:${ORDINARY_NAME}|(?:\b|_)id)\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?$`,
   ].join("|"),
   "i",
 );
+/** And before the id of a name like `requestId`. */
+const BEFORE_CAMEL_ID = /[a-z]Id\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?$/;
 
 /** Finds a token that is long, of mixed classes and high entropy, and no ordinary thing. */
 export function findRandom(text: string, from: number, end: number, add: Add): void {
@@ -51,7 +53,7 @@ export function findRandom(text: string, from: number, end: number, add: Add): v
     const tokenEnd = start + token.length;
     if (
       isRandom(token) && !isOrdinaryPlace(text, from, end) &&
-      !BEFORE_ORDINARY.test(tailBefore(text, start, 40))
+      !isBehindOrdinary(tailBefore(text, start, 40))
     ) {
       const padding = /^={0,2}/.exec(text.slice(tokenEnd, tokenEnd + 2))![0];
       add({ kind: "high_entropy_token", start, end: tokenEnd + padding.length });
@@ -94,5 +96,9 @@ function isOrdinaryPlace(text: string, start: number, end: number): boolean {
 
 /** Whether what a field holds may be random and no credential: a checksum, an id. */
 export function isOrdinaryName(name: string): boolean {
-  return BEFORE_ORDINARY.test(`${name}:`);
+  return isBehindOrdinary(`${name}:`);
+}
+
+function isBehindOrdinary(before: string): boolean {
+  return BEFORE_ORDINARY.test(before) || BEFORE_CAMEL_ID.test(before);
 }

@@ -36,10 +36,10 @@ const CODE = new RegExp(
     String.raw`^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)+$`,
     String.raw`^(?:u?int|float|big|string|base|utf|sha|hmac|md|o?auth|(?:var)?char|bytes?)-?\d\w*$`,
     String.raw`^[A-Za-z_$][\w$]*(?:key|token|secret|password|passwd|credentials?)$`,
-    String.raw`^(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$`,
   ].join("|"),
   "i",
 );
+const CONSTANT = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 const CAMEL_NAME = /^[A-Z]?[a-z0-9]+(?:[A-Z][a-z0-9]{2,}){2,}$/;
 /** `password=none` is none, and `api_key=my_api_key` hands a variable on. */
 const STOP_WORDS = oneOf(
@@ -63,7 +63,7 @@ export function isSecret(
     if (value.length >= 12 && isChoppy(value)) return isQuoted || isPlain || isScheme; // letters, but random ones
     return isPlain && value.length >= (trust === "strong" ? 4 : 12) && !STOP_WORD.test(value);
   }
-  if (!isQuoted && !isPlain && CODE.test(value)) return false;
+  if (!isQuoted && !isPlain && (CODE.test(value) || CONSTANT.test(value))) return false;
   if (trust === "strong") return value.length >= 6;
   if (trust === "authorization") return value.length >= (isScheme ? 6 : 12);
   if (/^(?:auth|pass)$/i.test(name) && !isQuoted && !isPlain) return false; // `PASS: TestSum/case1`

@@ -1,3 +1,4 @@
+import { toHex } from "../encode_bytes.ts";
 import type { Clock } from "../clock.ts";
 import { PurserError } from "../errors.ts";
 import { ConstraintError, type Store, toObjects } from "./store.ts";
@@ -92,5 +93,5 @@ async function check(applied: readonly Applied[], migrations: readonly Migration
 /** SHA-256 over the step's statements, in hex. */
 async function checksumOf(migration: Migration): Promise<string> {
   const bytes = new TextEncoder().encode(migration.statements.join(";\n"));
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
