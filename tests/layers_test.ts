@@ -87,8 +87,12 @@ function scan(sources: readonly Source[]): { imports: Import[]; accesses: Access
       ImportExpression: (node: Node) => add(node.source.value),
       TSImportType: (node: Node) => add(node.argument?.literal?.value),
       MemberExpression({ object, property }: Node) {
-        if (object.type === "Identifier" && property.type === "Identifier") {
-          touch(`${object.name}.${property.name}`);
+        if (property.type !== "Identifier") return;
+        if (object.type === "Identifier") touch(`${object.name}.${property.name}`);
+        // `globalThis.Deno.env` is `Deno.env`; to ask whether there is a Deno is everybody's.
+        const isGlobal = object.type === "MemberExpression" && object.object.name === "globalThis";
+        if (isGlobal && object.property.type === "Identifier") {
+          touch(`${object.property.name}.${property.name}`);
         }
       },
       CallExpression({ callee }: Node) {
@@ -180,7 +184,13 @@ Deno.test("the rules refuse what they are there to refuse", () => {
 
 /** What may be touched in these files only. */
 const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
-  { what: /^Deno\.env$/, by: /^src\/config\.ts$/, rule: "the environment is read in config.ts" },
+  { what: /^(Deno|process)\.env$/, by: /^src\/config\.ts$/, rule: "the environment is read in config.ts" },
+  {
+    // Node runs the library too. Settings, where Deno's own are faster; Deno's server; what is the command line's.
+    what: /^Deno\.\w+$/,
+    by: /^((cli|main)\.ts|src\/cli\/.*|src\/config\.ts|src\/http\/deno_server\.ts)$/,
+    rule: "Deno is touched in a few places",
+  },
   {
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
@@ -202,6 +212,20 @@ for (const { what, by, rule } of RESERVED) {
     assert.deepEqual(faults.map(({ file, what }) => `${file}: ${what}`), []);
   });
 }
+
+/** What only some platforms have is loaded where it is used: at the edge, a module that imports it does not load at all. */
+const LATE = /^node:(fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
+const MAY_BE_EARLY =
+  /^(src\/cli\/.*|src\/store\/(file_store|database_file)\.ts|src\/http\/node_server\.ts|src\/channels\/guarded_http\.ts)$/;
+
+Deno.test("modules of files and servers are imported late, but by those who are loaded late themselves", () => {
+  const early = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(node:[\w/]+)";/gm)]
+      .filter(([, specifier]) => LATE.test(specifier!) && !MAY_BE_EARLY.test(path))
+      .map(([, specifier]) => `${path}: ${specifier}`)
+  );
+  assert.deepEqual(early, []);
+});
 
 Deno.test("files stay small: the median at most 80 lines, none over 400", () => {
   const sizes = sources.map(({ path, text }) => ({ path, lines: text.split("\n").length - 1 }))

@@ -8,4 +8,5 @@ interface DenoOfTheLibrary {
     answer: (request: Request, from: { remoteAddr: { hostname: string } }) => Response | Promise<Response>,
   ): { readonly addr: { readonly port: number }; shutdown(): Promise<void>; unref(): void };
 }
+// deno-lint-ignore no-var -- only so is it a property of `globalThis`
 declare var Deno: DenoOfTheLibrary;

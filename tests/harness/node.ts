@@ -1,0 +1,34 @@
+/** A Node to run the npm package with: the one on the PATH where it is young enough, else one from npm. */
+const MAJOR = 24;
+const OLDEST = 22;
+
+/** Why tests of the npm package can't run on this machine, or undefined where they can. */
+export const nodeMissing: string | undefined = await hasProgram("npm") && await hasProgram("npx")
+  ? undefined
+  : "npm and npx are not on the PATH";
+
+/** Whether to skip them; where everything is required, they run, and fail. */
+export const skipNode: boolean = nodeMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
+
+/** Finds Node's binary. */
+export async function findNode(): Promise<string> {
+  const here = ["-p", "process.versions.node + ' ' + process.execPath"];
+  const found = await said("node", here).catch(() => "");
+  const [version, path] = found.split(" ");
+  if (path && Number.parseInt(version!) >= OLDEST) return path;
+  return await said("npx", ["--yes", `node@${MAJOR}`, "-p", "process.execPath"]);
+}
+
+/** Runs a program to its end and gives what it printed; throws with all that it said where it failed. */
+export async function said(program: string, args: string[], cwd?: string): Promise<string> {
+  const output = await new Deno.Command(program, { args, cwd, stdin: "null", env: { NO_COLOR: "1" } })
+    .output();
+  const [stdout, stderr] = [output.stdout, output.stderr].map((bytes) => new TextDecoder().decode(bytes));
+  if (!output.success) throw new Error(`${program} ${args.join(" ")}: ${stdout}${stderr}`);
+  return stdout!.trim();
+}
+
+async function hasProgram(program: string): Promise<boolean> {
+  return await new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" }).output()
+    .then(({ success }) => success, () => false);
+}

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { buildNpmPackage, type NpmPackage } from "../build/npm/build_npm_package.ts";
+import { ROOT } from "../build/run_deno.ts";
+import { findNode, said, skipNode } from "./harness/node.ts";
+
+/** The npm package as people use it: built, packed, and installed into an empty project of Node. */
+
+const CONSUMER = join(ROOT, "tests/npm_consumer");
+const MOST_PACKED_BYTES = 500_000;
+const MOST_FILES = 700;
+
+let built: NpmPackage;
+let project: string;
+let node: string;
+let packedBytes: number;
+
+function test(name: string, fn: () => Promise<void>): void {
+  Deno.test({ name: `npm package: ${name}`, ignore: skipNode, fn });
+}
+
+Deno.test.beforeAll(async () => {
+  if (skipNode) return;
+  project = await Deno.makeTempDir({ prefix: "purser-npm-project-" });
+  [built, node] = await Promise.all([buildNpmPackage(join(project, "build")), findNode()]);
+  await said("npm", ["pack", "--silent", "--pack-destination", project], join(project, "build"));
+  const tarball = `${built.name}-${built.version}.tgz`;
+  packedBytes = (await Deno.stat(join(project, tarball))).size;
+  for await (const { name } of Deno.readDir(CONSUMER)) {
+    await Deno.copyFile(join(CONSUMER, name), join(project, name));
+  }
+  const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+  const packages = ["typescript", "@types/node"].map((name) => imports[name].replace("npm:", ""));
+  await Deno.writeTextFile(join(project, "package.json"), '{ "private": true, "type": "module" }');
+  const quick = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  await said("npm", ["install", ...quick, `./${tarball}`, ...packages], project);
+});
+Deno.test.afterAll(async () => {
+  if (!skipNode) await Deno.remove(project, { recursive: true });
+});
+
+test("it holds code, types and documents, no test, and is small", () => {
+  const strange = built.files.filter((file) =>
+    !/^(package\.json|README\.md|LICENSE|(src|plugins)\/[\w/]+(\.js|\.d\.ts|\.schema\.json))$/.test(file) ||
+    /_test\.|^src\/cli\/|fake/.test(file)
+  );
+  assert.deepEqual(strange, []);
+  for (const file of ["src/mod.js", "src/mod.d.ts", "src/channels/conformance.js", "LICENSE"]) {
+    assert.ok(built.files.includes(file), file);
+  }
+  assert.ok(built.files.length <= MOST_FILES, `${built.files.length} files`);
+  assert.ok(packedBytes <= MOST_PACKED_BYTES, `${packedBytes} bytes`);
+  return Promise.resolve();
+});
+
+test("its package.json takes names, versions and exports from deno.json", async () => {
+  const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+  const manifest = JSON.parse(await Deno.readTextFile(join(project, "build/package.json")));
+  assert.deepEqual([manifest.name, manifest.version, manifest.license, manifest.private], [
+    "purser",
+    config.version,
+    config.license,
+    true,
+  ]);
+  assert.deepEqual(Object.keys(manifest.exports), [...Object.keys(config.exports), "./package.json"]);
+  for (const [name, range] of Object.entries(manifest.dependencies)) {
+    assert.equal(config.imports[name], `npm:${name}@${String(range).slice(1)}`);
+    assert.match(String(range), /^\^/);
+  }
+  for (const name of ["ajv", "fast-check", "standardwebhooks", "typescript", "@types/node"]) {
+    assert.ok(!(name in manifest.dependencies), `${name} is for development`);
+  }
+});
+
+test("a program on Node runs agents, is stopped, meters, alerts and moves a session, while the CLI asks it", async () => {
+  const directory = join(project, "state");
+  await Deno.mkdir(directory);
+  const child = new Deno.Command(node, {
+    args: ["program.ts", directory],
+    cwd: project,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const ended = child.status;
+  const stderr = new Response(child.stderr).text();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).values();
+  let text = "";
+  const nextLine = async (): Promise<string> => {
+    while (!text.includes("\n")) {
+      const { done, value } = await lines.next();
+      assert.ok(!done, `it ended early: ${await stderr}`);
+      text += value;
+    }
+    const line = text.slice(0, text.indexOf("\n"));
+    text = text.slice(line.length + 1);
+    return line;
+  };
+  try {
+    const did = JSON.parse(await nextLine());
+    assert.equal(did.run.output, "Called count_words 2 times.");
+    assert.equal(did.run.token_usage.model_calls, 3);
+    assert.ok(did.stop.cost_usd_so_far >= 0.0005 && did.stop.budget_usd === 0.0005, JSON.stringify(did.stop));
+    assert.equal(did.text, "Ships sail, books balance.");
+    assert.equal(did.imported.messages_restored, 6);
+    assert.equal(did.damaged, "Cannot read the snapshot: it is not whole gzip");
+    const { mode } = await Deno.stat(`${directory}/purser.db`);
+    assert.equal(mode! & 0o777, 0o600);
+
+    // Node owns the file, so the command goes through the program.
+    const cli = (...args: string[]) =>
+      said(Deno.execPath(), ["run", "-A", "--quiet", join(ROOT, "cli.ts"), ...args]);
+    const database = ["--db", `${directory}/purser.db`];
+    const costs = JSON.parse(await cli("cost", "--json", ...database));
+    assert.deepEqual(
+      costs.find((row: { agent_id: string }) => row.agent_id === "newsletter").cost_usd,
+      0.000152,
+    );
+    assert.match(
+      await cli("run", "echo", "hi", ...database).catch(String),
+      /There is no agent echo|not found|echo/,
+    );
+    await cli("agents", "set", "echo", "--model", "demo:echo", ...database);
+    assert.match(await cli("run", "echo", "Hello Node", ...database), /You said: Hello Node/);
+
+    await child.stdin.close();
+    const { pages } = JSON.parse(await nextLine());
+    assert.equal(pages.length, 1);
+    assert.match(pages[0].title, /^Costly run: \$0\.0000\d+ spent in one run/);
+    assert.equal((await ended).code, 0, await stderr);
+    assert.match(await cli("sessions", "list", ...database), /ses_npm/); // the file is free again
+  } finally {
+    await child.stdin.close().catch(() => {});
+    await lines.return?.();
+    if (await Promise.race([ended.then(() => false), Promise.resolve(true)])) child.kill();
+    await Promise.all([ended, stderr]);
+  }
+});
+
+test("a channel of one's own passes the conformance suite under Node's test runner", async () => {
+  const report = await said(node, ["--test", "--test-reporter=tap", "pager_test.ts"], project);
+  assert.match(report, /^# pass 2\d$/m);
+  assert.match(report, /^# fail 0$/m);
+});
+
+test("strict TypeScript compiles a program against its types, which lead nowhere that is missing", async () => {
+  const options = {
+    compilerOptions: {
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2024",
+      lib: ["esnext", "dom", "dom.iterable"],
+      types: ["node"],
+      allowImportingTsExtensions: true,
+    },
+    files: ["program.ts", "pager.ts", "pager_test.ts", "wrong.ts"],
+  };
+  await Deno.writeTextFile(join(project, "tsconfig.json"), JSON.stringify(options));
+  await Deno.writeTextFile(
+    join(project, "wrong.ts"),
+    'import { openPurser } from "purser";\nawait openPurser({ db: 7 });\n',
+  );
+  const compiler = join(project, "node_modules/typescript/bin/tsc");
+  const report = await said(node, [compiler, "--pretty", "false"], project).catch(String);
+  // Some dependencies' own types have faults; `skipLibCheck`, which most projects set, would hide ours as well.
+  const ours = [...report.matchAll(/^(?:.*: )?((?:node_modules\/purser\/|\w+\.ts)\S*: error .*)$/gm)];
+  assert.deepEqual(
+    ours.map(([, fault]) => fault!.replace(/: error.*/, "")),
+    ["wrong.ts(2,20)"],
+    report.slice(0, 3000),
+  );
+});
+
+test("the example of its README runs", async () => {
+  const readme = await Deno.readTextFile(join(project, "build/README.md"));
+  const code = /```ts\n([^]*?)```/.exec(readme)![1]!;
+  const folder = join(project, "readme");
+  await Deno.mkdir(folder);
+  await Deno.writeTextFile(join(folder, "example.mjs"), code);
+  const output = await said(node, ["example.mjs"], folder);
+  assert.match(output, /^You said: Hello 0\.\d+\nStopped at \$0\.000\d+ of \$0\.0005$/);
+});
+
+test("an older Node says that it reads no TypeScript where a module of channels or tools is named", async () => {
+  const code = `
+    import { openPurser } from "purser";
+    const purser = await openPurser({ db: ":memory:", plugins: [${JSON.stringify(join(project, "pager.ts"))}],
+      alerts: { rules: [], dispatcher: { channels: [
+        { kind: "pager", name: "pager", minSeverity: "info", timeoutMs: 1000, settings: {} }] } } });
+    const [, pager] = await (await purser.app.request("/doctor")).json().then((checks) =>
+      [0, checks.find(({ name }) => name === "channel pager")]);
+    console.log(JSON.stringify(pager));
+    await purser.close();`;
+  await Deno.writeTextFile(join(project, "old.mjs"), code);
+  const output = await said(node, ["--no-experimental-strip-types", "old.mjs"], project);
+  assert.match(output, /this version of Node does not read TypeScript; use Node 22\.18 or newer/);
+});
