@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { registerTest } from "./_register_test.ts";
+import { registerTest } from "./_test_runner.ts";
 import { type Behaviour, readRequest, startReceiver } from "./_receiver.ts";
 import { addressOf, assertFailure, openBench, type Subject, TIMEOUT_MS } from "./_test_bench.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { registerTest } from "./_register_test.ts";
+import { registerTest } from "./_test_runner.ts";
 import { addressOf, assertFailure, assertNoSecret, openBench, type Subject } from "./_test_bench.ts";
 
 /** Settings are judged before anything is sent, and no secret of them is ever shown. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { registerTest } from "./_register_test.ts";
+import { registerTest } from "./_test_runner.ts";
 import { type Answer, startHttpReceiver } from "./_receiver.ts";
 import { addressOf, assertFailure, openBench, START, type Subject } from "./_test_bench.ts";
 

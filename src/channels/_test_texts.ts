@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { registerTest } from "./_register_test.ts";
+import { registerTest } from "./_test_runner.ts";
 import { AWKWARD_TEXTS, MANY_FACTS, withText } from "./_notifications.ts";
 import { type Receiver, startHttpReceiver } from "./_receiver.ts";
 import { addressOf, openBench, type Subject } from "./_test_bench.ts";
