@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { fixedClock } from "../src/clock.ts";
+import { startDenoServer } from "../src/http/deno_server.ts";
+import { type Handler, listen, type StartServer } from "../src/http/listen.ts";
+import { startNodeServer } from "../src/http/node_server.ts";
+import { rejection } from "./harness/test_purser.ts";
+
+/** One suite over both servers that the API listens with; Deno runs Node's too. */
+const SERVERS: Record<string, StartServer> = { Deno: startDenoServer, Node: startNodeServer };
+
+for (const [name, startServer] of Object.entries(SERVERS)) {
+  const start = (handle: Handler, clock = fixedClock(0)) =>
+    listen({ clock }, handle, { host: "127.0.0.1", port: 0, startServer });
+
+  Deno.test(`${name}'s server hands over requests as they are, with where they come from`, async () => {
+    const server = await start(async (request, from) =>
+      Response.json({
+        from,
+        method: request.method,
+        path: new URL(request.url).pathname + new URL(request.url).search,
+        key: request.headers.get("authorization"),
+        body: await request.text(),
+      }, { status: 207, headers: { "x-own": "yes" } })
+    );
+    const url = `${server.url}/a%20b?c=d`;
+    const answer = await fetch(url, {
+      method: "POST",
+      body: "é".repeat(100_000),
+      headers: { authorization: "k" },
+    });
+    assert.equal(answer.status, 207);
+    assert.equal(answer.headers.get("x-own"), "yes");
+    const { body, ...rest } = await answer.json();
+    assert.equal(body.length, 100_000);
+    assert.deepEqual(rest, { from: "127.0.0.1", method: "POST", path: "/a%20b?c=d", key: "k" });
+    await server.shutdown();
+  });
+
+  Deno.test(`${name}'s server streams an answer as it comes, and hears that nobody reads it any more`, async () => {
+    const left = Promise.withResolvers<void>();
+    const server = await start(() =>
+      new Response(
+        new ReadableStream({
+          start: (controller) => controller.enqueue(new TextEncoder().encode("first")),
+          cancel: () => left.resolve(),
+        }),
+      )
+    );
+    const stop = new AbortController();
+    const answer = await fetch(server.url, { signal: stop.signal });
+    const { value } = await answer.body!.getReader().read();
+    assert.equal(new TextDecoder().decode(value), "first");
+    stop.abort();
+    await left.promise;
+    await server.shutdown();
+  });
+
+  Deno.test(`${name}'s server says that a port is taken`, async () => {
+    const server = await start(() => new Response());
+    const port = Number(new URL(server.url).port);
+    const again = listen({ clock: fixedClock(0) }, () => new Response(), {
+      host: "127.0.0.1",
+      port,
+      startServer,
+    });
+    const error = await rejection(again);
+    assert.equal(error.code, "unavailable");
+    assert.equal(
+      error.message,
+      `Cannot listen on 127.0.0.1:${port}: the port is taken; choose another with --port`,
+    );
+    await server.shutdown();
+  });
+
+  Deno.test(`${name}'s server answers what is in flight before it ends, and nothing after`, async () => {
+    const [arrived, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const server = await start(async () => {
+      arrived.resolve();
+      await go.promise;
+      return new Response("late");
+    });
+    const answer = fetch(server.url);
+    await arrived.promise;
+    const ended = server.shutdown();
+    go.resolve();
+    assert.equal(await (await answer).text(), "late");
+    await ended; // though the client would have kept the connection for its next request
+    await assert.rejects(fetch(server.url));
+  });
+}
+
+Deno.test("Node's server leaves behind what takes longer than its grace", async () => {
+  const clock = fixedClock(0);
+  const arrived = Promise.withResolvers<void>();
+  const server = await listen({ clock }, () => {
+    arrived.resolve();
+    return new Promise<Response>(() => {});
+  }, { host: "127.0.0.1", port: 0, startServer: startNodeServer });
+  const answer = assert.rejects(fetch(server.url));
+  await arrived.promise;
+  const ended = server.shutdown({ graceMs: 1_000 });
+  clock.advance(1_000);
+  await Promise.all([ended, answer]);
+});
