@@ -30,7 +30,7 @@ Deno.test.beforeAll(async () => {
     await Deno.copyFile(join(CONSUMER, name), join(project, name));
   }
   const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
-  const packages = ["typescript", "@types/node"].map((name) => imports[name].replace("npm:", ""));
+  const packages = ["tsc", "@types/node"].map((name) => imports[name].replace("npm:", ""));
   await Deno.writeTextFile(join(project, "package.json"), '{ "private": true, "type": "module" }');
   const quick = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   await said("npm", ["install", ...quick, `./${tarball}`, ...packages], project);
@@ -67,7 +67,7 @@ test("its package.json takes names, versions and exports from deno.json", async 
     assert.equal(config.imports[name], `npm:${name}@${String(range).slice(1)}`);
     assert.match(String(range), /^\^/);
   }
-  for (const name of ["ajv", "fast-check", "standardwebhooks", "typescript", "@types/node"]) {
+  for (const name of ["ajv", "fast-check", "standardwebhooks", "typescript", "tsc", "@types/node"]) {
     assert.ok(!(name in manifest.dependencies), `${name} is for development`);
   }
 });

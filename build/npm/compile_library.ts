@@ -22,7 +22,7 @@ export async function compileLibrary(entries: readonly string[], folder: string)
     await Deno.writeTextFile(join(copy, "package.json"), '{ "type": "module" }');
     await Deno.writeTextFile(join(copy, "tsconfig.json"), JSON.stringify(tsconfig(copy, entries, folder)));
     await run(copy, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
-    await run(copy, ["run", "-A", "--quiet", "--frozen", `${await typescriptOf()}/tsc`, "--project", "."]);
+    await run(copy, ["run", "-A", "--quiet", "--frozen", `${await compilerOf()}/tsc`, "--project", "."]);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }
@@ -48,9 +48,12 @@ function tsconfig(copy: string, entries: readonly string[], folder: string) {
   };
 }
 
-/** The specifier of TypeScript, in the version of `deno.json`. */
-async function typescriptOf(): Promise<string> {
-  return JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json"))).imports.typescript;
+/**
+ * The specifier of the compiler. It is not the `typescript` that other libraries are made for: version 5 leaves some of the
+ * imports that are late as they are, in spite of `rewriteRelativeImportExtensions`.
+ */
+async function compilerOf(): Promise<string> {
+  return JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json"))).imports.tsc;
 }
 
 async function copyTree(from: string, to: string): Promise<void> {
