@@ -100,7 +100,8 @@ export async function glance(options: ConnectOptions): Promise<Connection> {
     const owner = await readOwner(address.path);
     // Should it end meanwhile, nobody goes and looks for the next one.
     if (owner && await isAnswering(owner)) return toOwner(options, address.path, owner, owner);
-    await Deno.stat(address.path);
+    const { stat } = await import("node:fs/promises");
+    await stat(address.path);
   }
   const { glanceAtDatabase } = await import("./own_database.ts");
   return toOwned(await glanceAtDatabase(options), config.dbUrl);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { applyEdits, type JSONPath, modify } from "jsonc-parser";
 import { basename, dirname, join } from "node:path";
 import { isDiskFull, messageOf, PurserError } from "../errors.ts";
+import { readTextFile } from "../read_text_file.ts";
 import { withoutMark } from "./parse_jsonc.ts";
 import { readConfigText } from "./read_config_text.ts";
 
@@ -25,7 +26,7 @@ export async function editConfigFile(
   path: string,
   decide: (text: string | undefined) => ConfigEdit,
 ): Promise<void> {
-  const before = (await readConfigText(path, false, Deno.readTextFile))?.content;
+  const before = (await readConfigText(path, false, readTextFile))?.content;
   const { at, value } = decide(before);
   const text = before === undefined || before.trim() === "" ? EMPTY : before;
   const json = withoutMark(text);
@@ -44,20 +45,20 @@ function formattingOf(text: string) {
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
+  const { chmod, mkdir, open, realpath, rename, rm, stat } = await import("node:fs/promises");
   let draft: string | undefined;
   try {
-    const place = await Deno.realPath(path).catch(() => path);
-    const mode = await Deno.stat(place).then((stat) => stat.mode, () => null);
-    await Deno.mkdir(dirname(place), { recursive: true, mode: 0o700 });
+    const place = await realpath(path).catch(() => path);
+    const mode = await stat(place).then((stat) => stat.mode, () => null);
+    await mkdir(dirname(place), { recursive: true, mode: 0o700 });
     draft = join(dirname(place), `.${basename(place)}.${randomUUID().slice(0, 8)}.part`);
-    using file = await Deno.open(draft, { write: true, createNew: true, mode: 0o600 });
-    const bytes = new TextEncoder().encode(text);
-    for (let written = 0; written < bytes.length;) written += await file.write(bytes.subarray(written));
-    await file.syncData();
-    if (mode !== null) await Deno.chmod(draft, mode & 0o777);
-    await Deno.rename(draft, place);
+    await using file = await open(draft, "wx", 0o600);
+    await file.writeFile(text);
+    await file.datasync();
+    if (mode !== null) await chmod(draft, mode & 0o777);
+    await rename(draft, place);
   } catch (error) {
-    if (draft !== undefined) await Deno.remove(draft).catch(() => {});
+    if (draft !== undefined) await rm(draft, { force: true }).catch(() => {});
     const reason = isDiskFull(error) ? "the disk is full" : messageOf(error);
     throw new PurserError("unavailable", `Cannot write ${path}: ${reason}`, { cause: error });
   }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { PurserError } from "../errors.ts";
+import { readTextFile } from "../read_text_file.ts";
 import { parseDatabaseUrl } from "./database_url.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { editConfigFile } from "./edit_config_file.ts";
@@ -44,8 +45,7 @@ export interface ProfilesFile {
 /** Opens the profiles of a file. What else it holds is neither checked nor changed. */
 export function openProfilesFile(givenPath: string): ProfilesFile {
   const path = resolve(givenPath);
-  const read = async () =>
-    readProfiles((await readConfigText(path, false, Deno.readTextFile))?.content, path);
+  const read = async () => readProfiles((await readConfigText(path, false, readTextFile))?.content, path);
   return {
     path,
     list: async () => Object.entries(await read()).map(([name, profile]) => describeProfile(name, profile)),

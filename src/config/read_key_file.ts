@@ -1,4 +1,5 @@
-import { messageOf, PurserError } from "../errors.ts";
+import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { readTextFile } from "../read_text_file.ts";
 
 /** Longer than any key; a wrong file is noticed rather than sent. */
 const MAX_KEY = 4_096;
@@ -14,9 +15,9 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
     new PurserError("invalid", `Cannot use the API key file ${path}: ${reason}`, { cause });
   let text: string;
   try {
-    text = await Deno.readTextFile(path);
+    text = await readTextFile(path);
   } catch (error) {
-    const isMissing = error instanceof Deno.errors.NotFound;
+    const isMissing = systemCodeOf(error) === "ENOENT";
     throw refuse(isMissing ? "there is no such file; write the key into it" : messageOf(error), error);
   }
   const key = text.trim();
@@ -24,9 +25,10 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
   if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
     throw refuse("it holds something else than one key");
   }
-  const { mode } = await Deno.stat(path);
+  const { stat } = await import("node:fs/promises");
+  const { mode } = await stat(path);
   // Windows has no such bits.
-  if (mode !== null && (mode & 0o077) !== 0) {
+  if ((mode & 0o077) !== 0 && globalThis.process.platform !== "win32") {
     warn(`Others on this machine can read the API key file ${path}: chmod 600 ${path}`);
   }
   return key;
