@@ -105,7 +105,7 @@ Deno.test("the README names only tasks that exist, and each with its form for No
   const readme = await readDocument("README.md");
   const { tasks } = JSON.parse(await readDocument("deno.json"));
   const named = [...readme.matchAll(/deno(@[\d.]+)? task (\w+)/g)].map(([, , task]) => task!);
-  assert.deepEqual([...new Set(named)].sort(), ["compile", "demo", "npm", "test"]);
+  assert.deepEqual([...new Set(named)].sort(), ["demo", "npm", "test"]);
   for (const task of named) assert.ok(task in tasks, `deno.json has the task ${task}`);
   for (const task of ["demo", "test"]) assert.ok(readme.includes(`npx -y deno@2.9.6 task ${task}`));
 });
