@@ -1,46 +1,103 @@
-import { checkChannels } from "./src/channels/mod.ts";
-import { ownDatabase } from "./src/client/mod.ts";
-import { loadConfig, readEnvironment } from "./src/config.ts";
+import { type Config, loadConfig, parseDatabaseUrl, readEnvironment } from "./src/config.ts";
+import { createEdgeHandler, type EdgeBindings, type EdgeContext, type EdgeHandler } from "./src/edge/mod.ts";
 import { messageOf } from "./src/errors.ts";
-import { createDoor } from "./src/http/mod.ts";
-import { createJsonLog, neverThrowing } from "./src/log.ts";
-import { surviveFaults } from "./src/survive_faults.ts";
 
-/** The server entry for `deno serve main.ts`; settings come from the environment and the config file. */
+/**
+ * The server entry. `deno serve main.ts` over a local file owns that file, as `purser serve` does; over a libSQL server
+ * it is an edge: handlers of requests, and nothing between them. On other runtimes it is always that, and settings come
+ * from the environment that the runtime passes in.
+ */
 
 /** How long runs get to end after SIGTERM, before they are cancelled. */
 const GRACE_MS = 30_000;
 
-const env = readEnvironment();
-const config = await loadConfig({ env, defaults: { logLevel: "info" } });
-const log = neverThrowing(
-  createJsonLog({ level: config.logLevel, write: (line) => console.error(line) }),
-);
-surviveFaults((message) => log.error(message));
-// As its owner, so that commands beside this server find their way to a local file.
-const { core, app, close } = await ownDatabase({ config, env, log, say: (line) => log.info(line) });
+const write = (line: string) => console.error(line);
 
-try {
-  await checkChannels(core.channels, config.configPath);
-} catch (error) {
-  console.error(`error: ${messageOf(error)}`);
-  await close({ graceMs: GRACE_MS });
-  Deno.exit(1);
+interface Server {
+  fetch(request: Request, info?: Deno.ServeHandlerInfo): Response | Promise<Response>;
+  scheduled?: (bindings: EdgeBindings) => Promise<void>;
 }
 
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  Deno.addSignalListener(signal, async () => {
+/** On Deno: as the owner of a local file, or as an edge. */
+async function startOnDeno(): Promise<Server> {
+  const env = readEnvironment();
+  const config = await loadConfig({ env, defaults: { logLevel: "info" } });
+  const { surviveFaults } = await import("./src/survive_faults.ts");
+  const { createJsonLog, neverThrowing } = await import("./src/log.ts");
+  const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
+  surviveFaults((message) => log.error(message));
+  if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
+
+  // Late, as all that the bundle for other runtimes leaves out.
+  const [{ ownDatabase }, { checkChannels }, { createDoor }] = await Promise.all([
+    import("./src/client/mod.ts"),
+    import("./src/channels/mod.ts"),
+    import("./src/http/mod.ts"),
+  ]);
+  // As its owner, so that commands beside this server find their way to a local file.
+  const { core, app, close } = await ownDatabase({ config, env, log, say: (line) => log.info(line) });
+  try {
+    await checkChannels(core.channels, config.configPath);
+  } catch (error) {
+    console.error(`error: ${messageOf(error)}`);
     await close({ graceMs: GRACE_MS });
-    Deno.exit(signal === "SIGTERM" ? 0 : 130);
-  });
+    Deno.exit(1);
+  }
+  endOnSignals(() => close({ graceMs: GRACE_MS }));
+  // `deno serve` binds to every address unless told otherwise; the door knows who may come in.
+  const door = createDoor(core, app);
+  return {
+    fetch(request, info) {
+      const address = info?.remoteAddr;
+      return door(request, address?.transport === "tcp" ? address.hostname : address && "127.0.0.1");
+    },
+  };
 }
 
-/** `deno serve` binds to every address unless told otherwise; the door knows who may come in. */
-const door = createDoor(core, app);
+/** Requests are all there is; at its end the process waits for what they have set going. */
+function startEdgeOnDeno(config: Config, env: EdgeBindings): Server {
+  const edge = createEdgeHandler({ config, write });
+  const going = new Set<Promise<unknown>>();
+  const context: EdgeContext = {
+    waitUntil(work) {
+      const ended = work.finally(() => going.delete(ended));
+      going.add(ended);
+    },
+  };
+  endOnSignals(async () => {
+    const { systemClock } = await import("./src/clock.ts");
+    await Promise.race([Promise.all(going), systemClock.sleep(GRACE_MS)]);
+  });
+  return {
+    fetch: (request) => edge.fetch(request, env, context),
+    scheduled: () => edge.scheduled(env),
+  };
+}
+
+function endOnSignals(close: () => Promise<void>): void {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    Deno.addSignalListener(signal, async () => {
+      await close();
+      Deno.exit(signal === "SIGTERM" ? 0 : 130);
+    });
+  }
+}
+
+const server = globalThis.Deno ? await startOnDeno() : undefined;
+const edge: EdgeHandler | undefined = server ? undefined : createEdgeHandler({ write });
 
 export default {
-  fetch(request: Request, info?: Deno.ServeHandlerInfo): Response | Promise<Response> {
-    const address = info?.remoteAddr;
-    return door(request, address?.transport === "tcp" ? address.hostname : address && "127.0.0.1");
+  /** Answers a request: on Deno with what is known of its connection, elsewhere with bindings and a context. */
+  fetch(
+    request: Request,
+    infoOrBindings?: Deno.ServeHandlerInfo | EdgeBindings,
+    context?: EdgeContext,
+  ): Response | Promise<Response> {
+    if (server) return server.fetch(request, infoOrBindings as Deno.ServeHandlerInfo | undefined);
+    return edge!.fetch(request, infoOrBindings as EdgeBindings, context!);
+  },
+  /** Works off what is due; for a trigger each minute. */
+  async scheduled(_event?: unknown, bindings: EdgeBindings = {}): Promise<void> {
+    await (edge ?? server)?.scheduled?.(bindings);
   },
 };

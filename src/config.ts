@@ -103,7 +103,8 @@ export function readEnvironment(): Record<string, string> {
  * Settles every setting: option > environment > profile > config file > default. A profile that an option names is
  * an option itself. The config file comes from
  * `--config`, `PURSER_CONFIG` or the user's config directory, never from the working directory, because it
- * can name code to load. Throws `invalid`, naming the option, variable or path in the file that is wrong.
+ * can name code to load. `PURSER_CONFIG_JSON` is the document itself, in place of a file. Throws `invalid`, naming
+ * the option, variable or path in the file that is wrong.
  */
 export async function loadConfig(input: {
   env: Environment;
@@ -116,7 +117,16 @@ export async function loadConfig(input: {
   const { env, options = {}, defaults = {} } = input;
   const platform = input.platform ?? currentPlatform();
   const { path, isNamed } = findConfig(env, options.configPath, platform);
-  const text = await readConfigText(path, isNamed, input.readTextFile ?? readTextFile);
+  const inline = options.configPath ? undefined : env.PURSER_CONFIG_JSON || undefined;
+  if (inline !== undefined && isNamed) {
+    throw new PurserError(
+      "invalid",
+      "Cannot use PURSER_CONFIG_JSON together with PURSER_CONFIG: give one of them",
+    );
+  }
+  const text = inline === undefined
+    ? await readConfigText(path, isNamed, input.readTextFile ?? readTextFile)
+    : { path: undefined, content: inline };
   let file: ConfigFile = {};
   let configPath: string | undefined;
   if (text) {

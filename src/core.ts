@@ -3,7 +3,7 @@ import type { ToolSet } from "ai";
 import { builtInChannels } from "../plugins/mod.ts";
 import {
   type AlertEvaluator,
-  type Dispatcher,
+  type DispatchContext,
   ensureRules,
   knowRules,
   readAlertNotification,
@@ -11,7 +11,7 @@ import {
 } from "./alerts/mod.ts";
 import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
 import { createBus } from "./bus/mod.ts";
-import { type Channels, createChannels } from "./channels/mod.ts";
+import { type BuiltInChannels, type Channels, type ChannelsOptions, createChannels } from "./channels/mod.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import {
   type Config,
@@ -24,12 +24,12 @@ import { messageOf, PurserError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { readRunCost } from "./ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "./log.ts";
-import { createLatePriceBook } from "./pricing/mod.ts";
+import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
-import { GenerationsInUse, type SnapshotContext, sweepGenerations } from "./snapshots/mod.ts";
-import { createQuery, openStore } from "./store/mod.ts";
+import { GenerationsInUse, type SnapshotContext, type SpoolOptions, sweepGenerations } from "./snapshots/mod.ts";
+import { createQuery, openStore, type SharedStore } from "./store/mod.ts";
 
 /** How long a process that ends waits for the first attempts to deliver what it has to tell. */
 const DELIVERY_GRACE_MS = 5_000;
@@ -90,6 +90,28 @@ export interface CoreOptions {
   models?: Readonly<Record<string, LanguageModelV4>>;
   /** Tools of a library user by name. */
   tools?: ToolSet;
+  /** What is there in place of a machine. */
+  runtime?: Runtime;
+}
+
+/** What a runtime brings along that is no machine of its own; see `openRequestCore`. */
+export interface Runtime {
+  store: SharedStore;
+  prices: LatePriceBook;
+  /** In place of built-in kinds of channels. */
+  plugins: BuiltInChannels;
+  channels: Pick<ChannelsOptions, "readTextFile" | "loadModule" | "reachOut">;
+  spool: SpoolOptions;
+  keepAlive(run: Promise<unknown>): void;
+}
+
+/** What a core does not do by itself: deliver, watch and recover. Whoever assembles it begins that, and ends it. */
+export interface AssembledCore {
+  core: Omit<Core, "monitor" | "drainDeliveries" | "close">;
+  /** What the dispatcher works with. */
+  dispatch: DispatchContext;
+  /** Called when there may be something to deliver. */
+  delivering: { wake(): void };
 }
 
 /**
@@ -98,7 +120,39 @@ export interface CoreOptions {
  * @throws {StoreBusyError} another process owns the database file
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
-  const { config, clock = systemClock, env = {} } = options;
+  const { core, dispatch, delivering } = await assembleCore(options);
+  try {
+    if (!options.isGlance) await recover(core);
+    if (options.alerts) await ensureRules(core, options.alerts.rules);
+    const dispatcher = options.isGlance ? undefined : startDispatcher(dispatch);
+    delivering.wake = () => dispatcher?.wake();
+    const monitor = startMonitor({ ...core, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
+    if (core.store.kind === "remote" && !options.isGlance) keepRecovering(core, core.stopping);
+    return {
+      ...core,
+      monitor,
+      async drainDeliveries() {
+        await monitor.idle();
+        await dispatcher?.drain({ graceMs: DELIVERY_GRACE_MS });
+      },
+      async close(options) {
+        core.stop();
+        await core.endRuns(options);
+        await monitor.stop();
+        await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
+        await core.channels.close();
+        await core.store.close();
+      },
+    };
+  } catch (error) {
+    await core.store.close();
+    throw error;
+  }
+}
+
+/** Opens the database and gathers what a core is made of; see `AssembledCore`. */
+export async function assembleCore(options: CoreOptions): Promise<AssembledCore> {
+  const { config, runtime, clock = systemClock, env = {} } = options;
   const log = neverThrowing(options.log ?? silentLog);
   if (config.environment.length > MAX_ENVIRONMENT_NAME) {
     throw new PurserError(
@@ -115,6 +169,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     clock,
     ids,
     fetch: options.fetch,
+    shared: runtime?.store,
   });
   try {
     const query = createQuery(store);
@@ -123,13 +178,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     const providers = config.providers ?? {};
     const channels = createChannels({
       channels: [...config.channels ?? [], ...options.alerts?.dispatcher.channels ?? []],
-      plugins: builtInChannels,
+      plugins: { ...builtInChannels, ...runtime?.plugins },
       pluginPaths: config.plugins,
       allowPrivateNetworks: config.allowPrivateNetworks,
       log,
       clock,
+      ...runtime?.channels,
     });
-    const delivering: { dispatcher?: Dispatcher } = {};
+    const delivering = { wake: () => {} };
     const modules = config.tools?.length && !options.isGlance
       ? await loadToolModules(config.tools)
       : undefined;
@@ -144,54 +200,39 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       gate: store.kind === "remote"
         ? createDatabaseGate({ store, clock, newReservationId })
         : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId }),
-      prices: createLatePriceBook({ overrides: config.prices, log }),
+      prices: runtime?.prices ?? createLatePriceBook({ overrides: config.prices, log }),
       models: createModelResolver({ providers, env, custom: options.models }),
       toolbox: await createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       environment: config.environment,
       rules: await knowRules(store),
       outboxChannels: channels.list,
-      wakeDispatcher: () => delivering.dispatcher?.wake(),
+      wakeDispatcher: () => delivering.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
+      spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),
       stopping: stopping.signal,
+      keepAlive: runtime?.keepAlive,
     };
-    if (!options.isGlance) await recover(base);
-    if (options.alerts) await ensureRules(base, options.alerts.rules);
-    if (!options.isGlance) {
-      delivering.dispatcher = startDispatcher({
+    return {
+      core: {
+        ...base,
+        channels,
+        maxBodyBytes: config.maxBodyBytes,
+        configPath: config.configPath,
+        providers,
+        customModels: options.models ?? {},
+        stopping: stopping.signal,
+        stop: () => stopping.abort(),
+        endRuns: ({ graceMs } = {}) => endLiveRuns(base, graceMs),
+      },
+      dispatch: {
         ...base,
         channels,
         readNotification: async (subjectId) =>
           await readAlertNotification(base, subjectId) ?? await readAnomalyNotification(base, subjectId),
-      });
-    }
-    const monitor = startMonitor({ ...base, notifyAnomaliesFrom: config.notifyAnomaliesFrom });
-    if (store.kind === "remote" && !options.isGlance) keepRecovering(base, stopping.signal);
-    const endRuns = ({ graceMs }: { graceMs?: number } = {}) => endLiveRuns(base, graceMs);
-    return {
-      ...base,
-      channels,
-      monitor,
-      maxBodyBytes: config.maxBodyBytes,
-      configPath: config.configPath,
-      providers,
-      customModels: options.models ?? {},
-      stopping: stopping.signal,
-      stop: () => stopping.abort(),
-      endRuns,
-      async drainDeliveries() {
-        await monitor.idle();
-        await delivering.dispatcher?.drain({ graceMs: DELIVERY_GRACE_MS });
       },
-      async close(options) {
-        stopping.abort();
-        await endRuns(options);
-        await monitor.stop();
-        await delivering.dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
-        await channels.close();
-        await store.close();
-      },
+      delivering,
     };
   } catch (error) {
     await store.close();
@@ -199,7 +240,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-async function recover(ctx: RunnerContext & SnapshotContext): Promise<void> {
+/** Ends the runs of those that died, and frees what they left. */
+export async function recover(ctx: RunnerContext & SnapshotContext): Promise<void> {
   const interrupted = await recoverRuns(ctx);
   if (interrupted.length > 0) {
     ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });

@@ -15,7 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["booking"],
   ["runner"],
   ["http"],
-  ["client"],
+  ["client", "edge"],
   ["cli"],
 ];
 
@@ -26,7 +26,10 @@ const BESIDE: Record<string, readonly string[]> = {
   monitor: ["alerts"],
 };
 
-const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts", "src/core.ts"]);
+/** What puts everything together: for a process, and for a request. */
+const CORES = ["src/core.ts", "src/request_core.ts"];
+
+const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts", ...CORES]);
 
 interface Import {
   from: string;
@@ -127,12 +130,12 @@ function faultOf({ from, to }: Import): string | undefined {
   if (!isDoor) return "it comes in by another way than mod.ts";
   if (to.startsWith("src/config/") && mine !== "kernel") return "src/config/ is private to src/config.ts";
   if (mine === "entry") {
-    if (theirs !== "entry" || to === "src/core.ts") return undefined;
+    if (theirs !== "entry" || CORES.includes(to)) return undefined;
     return from === "src/mod.ts" && to === "src/open_purser.ts" ? undefined : "entries import only the core";
   }
   if (theirs === "entry") {
-    const mayUseCore = to === "src/core.ts" && ["http", "client", "cli"].includes(mine);
-    return mayUseCore ? undefined : "only http, client and entries import the core, and nobody another entry";
+    const mayUseCore = CORES.includes(to) && ["http", "client", "edge", "cli"].includes(mine);
+    return mayUseCore ? undefined : "only http and what is above it import the core, and nobody another entry";
   }
   if (mine === "plugins") return theirs === "channels" ? undefined : "plugins import channels only";
   if (theirs === "plugins") return "only entries import plugins";
@@ -161,6 +164,8 @@ Deno.test("the rules refuse what they are there to refuse", () => {
     ["src/runner/x.ts", "src/store/tables.ts"],
     ["src/runner/x.ts", "src/core.ts"],
     ["src/http/x.ts", "src/open_purser.ts"],
+    ["src/http/x.ts", "src/edge/mod.ts"],
+    ["src/edge/x.ts", "src/client/mod.ts"],
     ["src/money.ts", "src/store/mod.ts"],
     ["src/cli/x.ts", "src/config/schema.ts"],
     ["plugins/slack/mod.ts", "src/money.ts"],
@@ -178,6 +183,7 @@ Deno.test("the rules refuse what they are there to refuse", () => {
     ["plugins/slack/mod.ts", "src/channels/mod.ts"],
     ["src/core.ts", "plugins/mod.ts"],
     ["cli.ts", "src/cli/mod.ts"],
+    ["src/edge/x.ts", "src/request_core.ts"],
   ];
   for (const [from, to] of right) assert.equal(faultOf({ from, to }), undefined, `${from} -> ${to}`);
 });

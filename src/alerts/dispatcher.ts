@@ -1,16 +1,9 @@
-import type { Channels, ConfiguredChannel, Notification, SendResult } from "../channels/mod.ts";
+import type { ConfiguredChannel } from "../channels/mod.ts";
 import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import {
-  type ClaimedDelivery,
-  type DeliveryStep,
-  type Settlement,
-  stepDeliveries,
-} from "./claim_delivery.ts";
-import type { AlertContext } from "./context.ts";
+import { type DeliveryStep, type Settlement, stepDeliveries } from "./claim_delivery.ts";
+import { deliverClaimed, type DispatchContext, FINISH_MS } from "./deliver_claimed.ts";
 import { freeLeases, giveUpEnded } from "./free_leases.ts";
 import { readWaiting } from "./read_waiting.ts";
-import { decideRetry } from "./retry_policy.ts";
 
 /** On a shared database others may leave deliveries behind, so it is looked at this often. */
 const POLL_MS = 30_000;
@@ -21,21 +14,8 @@ const WRONG_MS = 60_000;
 /** After the database could not be reached. */
 const TROUBLE_MS = 5_000;
 
-/** After the grace nothing is begun, but what is under way may still be taken: cut short, it might be sent twice. */
-const FINISH_MS = 3_000;
-
 /** For an answer of the database once all is cut short. */
 const LAST_WRITE_MS = 1_000;
-
-/** What delivering needs of the process it runs in. */
-export interface DispatchContext extends AlertContext {
-  channels: Channels;
-  log: Log;
-  /** What a delivery tells; undefined when that is gone. */
-  readNotification(subjectId: string): Promise<Notification | undefined>;
-  /** From 0 up to 1; default `Math.random`. */
-  random?: () => number;
-}
 
 /** Delivers what is in the outbox, each channel by itself. */
 export interface Dispatcher {
@@ -168,7 +148,7 @@ class Lane {
         this.#isWoken = false;
         const claimed = await stepDeliveries(this.ctx, { channel: this.name, settle, claim: this.#wanted() });
         this.#hasLooked = true;
-        settle = claimed && await this.#deliver(claimed);
+        settle = claimed && await deliverClaimed(this.ctx, this.channel, claimed, this.#cut.signal);
         if (claimed) this.#isWoken = true;
       } catch (error) {
         this.ctx.log.warn("Notifications could not be taken from the outbox", {
@@ -224,39 +204,5 @@ class Lane {
     await new Promise<void>((resolve) =>
       this.#pause.signal.addEventListener("abort", () => resolve(), { once: true })
     );
-  }
-
-  async #attempt({ deliveryId, subjectId, attempt }: ClaimedDelivery): Promise<SendResult> {
-    try {
-      const notification = await this.ctx.readNotification(subjectId);
-      if (!notification) return { ok: false, retry: false, reason: "what it was to tell is gone" };
-      return await this.channel.attempt(notification, { deliveryId, attempt, signal: this.#cut.signal });
-    } catch (error) {
-      return { ok: false, retry: true, reason: `the database could not be read: ${messageOf(error)}` };
-    }
-  }
-
-  /** Makes one attempt and says what follows. */
-  async #deliver(claimed: ClaimedDelivery): Promise<Settlement> {
-    const { ctx, channel } = this;
-    const { deliveryId, subjectId, holder, attempt } = claimed;
-    const result = await this.#attempt(claimed);
-    if (result.ok) return { deliveryId, holder, status: "delivered" };
-    const { reason: error } = result;
-    if (this.#cut.signal.aborted && attempt === 1) {
-      // It had little time, so the next process tries at once; one that is cut again waits as one that fails does.
-      return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() };
-    }
-    const decision = decideRetry({ attempt, ...result }, (ctx.random ?? Math.random)());
-    const facts = { channel: channel.name, about: subjectId, delivery: deliveryId, attempt, reason: error };
-    if (decision.retry) {
-      ctx.log.info("A notification was not delivered and will be tried again", {
-        ...facts,
-        wait_ms: decision.waitMs,
-      });
-      return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() + decision.waitMs };
-    }
-    ctx.log.warn("A notification was given up", { ...facts, because: decision.reason });
-    return { deliveryId, holder, status: "failed", error };
   }
 }

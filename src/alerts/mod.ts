@@ -3,7 +3,9 @@ export { announceAlerts } from "./announce_alerts.ts";
 export { checkDeliveries, type GivenUp, type WaitingFor } from "./check_deliveries.ts";
 export { decideAlerts, readFired } from "./decide_alerts.ts";
 export { describeAlert } from "./describe_alert.ts";
-export { type DispatchContext, type Dispatcher, startDispatcher } from "./dispatcher.ts";
+export type { DispatchContext } from "./deliver_claimed.ts";
+export { deliverDue, type DeliveryBounds } from "./deliver_due.ts";
+export { type Dispatcher, startDispatcher } from "./dispatcher.ts";
 export { ensureRules, type RuleInCode } from "./ensure_rules.ts";
 export {
   type AlertDispatcher,

@@ -1,6 +1,6 @@
 import type { Channel, ChannelContext, ChannelModule, Delivery } from "./channel.ts";
 import { createChannelKit } from "./channel_kit.ts";
-import type { PostAnswer, PostRequest } from "./guarded_http.ts";
+import type { PostAnswer, PostRequest } from "./post_json.ts";
 
 /** What a plugin did with what it was given. */
 export interface OpenPlugin {

@@ -1,7 +1,7 @@
 import type { z, ZodType } from "zod";
 import type { Notification } from "./notification.ts";
 import type { DeliveryError } from "./delivery_error.ts";
-import type { PostAnswer, PostJson } from "./guarded_http.ts";
+import type { PostAnswer, PostJson } from "./post_json.ts";
 import type { ResolveHost } from "./resolve_host.ts";
 
 /** The version of the contract between Purser and its channels. A plugin says which one it was written for. */

@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Severity } from "../severity.ts";
 import type { ChannelContext, Delivery, SendResult } from "./channel.ts";
-import type { PostJson } from "./guarded_http.ts";
+import type { PostJson } from "./post_json.ts";
 import type { LoadPlugin } from "./load_plugin.ts";
 import type { Notification } from "./notification.ts";
 import { createOpener, type OpenChannel } from "./open_once.ts";

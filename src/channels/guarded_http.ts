@@ -6,28 +6,7 @@ import { DeliveryError } from "./delivery_error.ts";
 import { isHttpUrl, NO_HTTP_URL } from "./http_url.ts";
 import { createResolveHost, type GuardOptions } from "./resolve_host.ts";
 import { describeNetworkError, isBeforeConnection } from "./network_error.ts";
-
-/** A POST of JSON text to an address that somebody configured. */
-export interface PostRequest {
-  url: string;
-  body: string;
-  headers?: Readonly<Record<string, string>>;
-  signal: AbortSignal;
-}
-
-/** What came back: at most 64 KiB of the body. */
-export interface PostAnswer {
-  status: number;
-  /** Names in lower case. */
-  headers: Readonly<Record<string, string>>;
-  body: string;
-}
-
-/** Posts; rejects with a DeliveryError when there is no answer. Never follows a redirect. */
-export type PostJson = (request: PostRequest) => Promise<PostAnswer>;
-
-/** How much of an answer is read. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+import { MAX_ANSWER_BYTES, type PostAnswer, type PostJson, type PostRequest } from "./post_json.ts";
 
 /** How many of a host's addresses are tried, where nobody listens at the first. */
 const MAX_ADDRESSES = 4;

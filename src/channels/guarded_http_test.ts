@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type Answer, readRequest, startHttpReceiver, startReceiver } from "./_receiver.ts";
 import { DeliveryError } from "./delivery_error.ts";
-import { createGuardedPost, type PostAnswer } from "./guarded_http.ts";
+import { createGuardedPost } from "./guarded_http.ts";
+import type { PostAnswer } from "./post_json.ts";
 import type { GuardOptions } from "./resolve_host.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];

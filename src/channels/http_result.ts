@@ -1,5 +1,5 @@
 import type { SendResult } from "./channel.ts";
-import type { PostAnswer } from "./guarded_http.ts";
+import type { PostAnswer } from "./post_json.ts";
 import { oneLine } from "./text.ts";
 
 /** The longest wait that a receiver may ask for: one hour. An alert must not be put off for good. */

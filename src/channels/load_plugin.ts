@@ -25,6 +25,7 @@ export function createLoadPlugin(
   builtIn: BuiltInChannels,
   paths: readonly string[],
   clock: Clock,
+  load: (path: string) => Promise<ChannelPlugin> = (path) => loadModule(path, builtIn),
 ): LoadPlugin {
   const known = new Map<string, ChannelPlugin>();
   let current: Loading | undefined;
@@ -32,7 +33,7 @@ export function createLoadPlugin(
     if (Object.hasOwn(builtIn, kind)) return await makePlugin((await builtIn[kind]!()).default, kind);
     const loaded = known.get(kind);
     if (loaded) return loaded;
-    const loading = current ??= startLoading(paths.map((path) => () => loadModule(path, builtIn)), clock);
+    const loading = current ??= startLoading(paths.map((path) => () => load(path)), clock);
     await loading.most;
     const find = () => loading.plugins.filter((plugin) => plugin.kind === kind);
     if (find().length !== 1) {

@@ -13,7 +13,7 @@ export {
 } from "./channel.ts";
 export { isAtLeast, SEVERITIES, type Severity } from "../severity.ts";
 export type { Fact, Notification } from "./notification.ts";
-export type { PostAnswer, PostJson, PostRequest } from "./guarded_http.ts";
+export type { PostAnswer, PostJson, PostRequest } from "./post_json.ts";
 export type { ResolveHost } from "./resolve_host.ts";
 export { DeliveryError } from "./delivery_error.ts";
 export { checkChannels } from "./check_channels.ts";

@@ -4,13 +4,14 @@ import { PurserError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { readTextFile } from "../read_text_file.ts";
 import type { Severity } from "../severity.ts";
-import type { Channel } from "./channel.ts";
+import type { Channel, ChannelPlugin } from "./channel.ts";
 import {
   type ChannelDeps,
   type ConfiguredChannel,
   createConfiguredChannel,
   createSender,
 } from "./configured_channel.ts";
+import { DeliveryError } from "./delivery_error.ts";
 import type { GuardOptions } from "./resolve_host.ts";
 import { type BuiltInChannels, createLoadPlugin } from "./load_plugin.ts";
 
@@ -51,6 +52,10 @@ export interface ChannelsOptions {
   readTextFile?: (path: string) => Promise<string>;
   /** How the names of hosts are found; the system's way by default. */
   lookup?: GuardOptions["lookup"];
+  /** Loads the module of a further kind; from the disk by default. */
+  loadModule?: (path: string) => Promise<ChannelPlugin>;
+  /** Whether there are sockets to reach out by, which is the default, or `fetch` alone; see `createFetchPost`. */
+  reachOut?: "sockets" | "fetch";
 }
 
 const LOG: ChannelConfig = {
@@ -67,17 +72,20 @@ const LOG: ChannelConfig = {
  */
 export function createChannels(options: ChannelsOptions): Channels {
   const { channels = [], log, clock } = options;
-  const guard = lazyGuard({
-    allowPrivateNetworks: options.allowPrivateNetworks ?? [],
-    ...(options.lookup && { lookup: options.lookup }),
-  });
+  const reachOut = options.reachOut === "fetch" ? byFetch : bySockets;
+  let wayOut: Promise<WayOut> | undefined;
+  const out = () =>
+    wayOut ??= reachOut({
+      allowPrivateNetworks: options.allowPrivateNetworks ?? [],
+      ...(options.lookup && { lookup: options.lookup }),
+    });
   const deps: ChannelDeps = {
     log,
     clock,
-    loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock),
+    loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock, options.loadModule),
     readTextFile: options.readTextFile ?? readTextFile,
-    postJson: async (request) => await (await guard()).postJson(request),
-    resolveHost: async (hostname, signal) => await (await guard()).resolveHost(hostname, signal),
+    postJson: async (request) => await (await out()).postJson(request),
+    resolveHost: async (hostname, signal) => await (await out()).resolveHost(hostname, signal),
   };
   const hasLog = channels.some(({ kind }) => kind === "log");
   const byName = new Map<string, ConfiguredChannel>();
@@ -120,22 +128,24 @@ function createNamedChannel(channel: NamedChannel, { clock, log }: ChannelDeps):
   };
 }
 
+type WayOut = Pick<ChannelDeps, "postJson" | "resolveHost">;
+
 /** The guarded client is imported, with Node's modules, when a channel first reaches out. */
-function lazyGuard(options: GuardOptions) {
-  let made:
-    | Promise<{ postJson: ChannelDeps["postJson"]; resolveHost: ChannelDeps["resolveHost"] }>
-    | undefined;
-  const make = async () => {
-    const [{ createGuardedPost }, { createResolveHost }] = await Promise.all([
-      import("./guarded_http.ts"),
-      import("./resolve_host.ts"),
-    ]);
-    return {
-      postJson: createGuardedPost(options),
-      resolveHost: createResolveHost(options),
-    };
+async function bySockets(options: GuardOptions): Promise<WayOut> {
+  const [{ createGuardedPost }, { createResolveHost }] = await Promise.all([
+    import("./guarded_http.ts"),
+    import("./resolve_host.ts"),
+  ]);
+  return { postJson: createGuardedPost(options), resolveHost: createResolveHost(options) };
+}
+
+async function byFetch(options: GuardOptions): Promise<WayOut> {
+  const { createFetchPost } = await import("./fetch_post.ts");
+  const reason = "no addresses of hosts are found where this runs";
+  return {
+    postJson: createFetchPost(options),
+    resolveHost: () => Promise.reject(new DeliveryError(reason, { retry: true })),
   };
-  return () => made ??= make();
 }
 
 function refuse(name: string, reason: string): PurserError {

@@ -44,7 +44,13 @@ export interface RunInput {
  * model failed, `invalid` when the agent can't be run as it is defined; those that ended a run carry
  * `run_id` and `session_id`
  */
-export async function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
+export function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
+  const running = runToEnd(ctx, run);
+  ctx.keepAlive?.(running);
+  return running;
+}
+
+async function runToEnd(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
   const { agent } = run;
   if (ctx.stopping?.aborted) {
     throw new PurserError("unavailable", "Cannot start a run: this process is ending");

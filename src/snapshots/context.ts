@@ -2,6 +2,7 @@ import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../log.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "./generations_in_use.ts";
+import type { SpoolOptions } from "./spool.ts";
 
 /** What snapshots need of the process they are taken and restored in. */
 export interface SnapshotContext extends SessionContext {
@@ -11,6 +12,8 @@ export interface SnapshotContext extends SessionContext {
   environment: string;
   /** The largest snapshot that is read, uncompressed. */
   maxSnapshotBytes: number;
+  /** Where a snapshot stays until all of it is checked, if not in a temporary file. */
+  spool?: SpoolOptions;
   generationsInUse: GenerationsInUse;
   /** The runs of this process: one whose session is replaced is told at once. */
   liveRuns: ReadonlyMap<string, { cancel(reason: string): void }>;

@@ -56,7 +56,7 @@ export async function importSession(
   bytes: AsyncIterable<Uint8Array>,
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<ImportResult> {
-  await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes });
+  await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes, spool: ctx.spool });
   const { agent_id: agentId, session_id: sessionId } = snapshot.head;
   const found = toObjects<Found>(await ctx.store.read({ sql: LOOK, args: [sessionId, agentId] }))[0]!;
   if (found.agent_id !== null && found.agent_id !== agentId) {

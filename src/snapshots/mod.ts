@@ -23,5 +23,6 @@ export {
 export { type Found, redactValue } from "./redact_value.ts";
 export { DocumentFault, splitDocument } from "./split_document.ts";
 export { rewriteDocument } from "./rewrite_document.ts";
+export type { SpoolOptions } from "./spool.ts";
 export { writeFile } from "./write_file.ts";
 export { sweepGenerations } from "./sweep_generations.ts";

@@ -9,7 +9,7 @@ import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import type { SnapshotHead } from "./snapshot.ts";
 import { DocumentFault, type DocumentPart, splitDocument } from "./split_document.ts";
-import { createSpool, type Spool } from "./spool.ts";
+import { createSpool, type Spool, type SpoolOptions } from "./spool.ts";
 import { FORMAT, type Format, upgrade } from "./upgrades.ts";
 
 /** A snapshot that was read and found good. Its messages and events wait in spools. */
@@ -27,6 +27,7 @@ export interface ReadSnapshot extends AsyncDisposable {
 export interface ReadOptions {
   /** The largest document, uncompressed. */
   maxBytes: number;
+  spool?: SpoolOptions;
   format?: Format;
 }
 
@@ -48,9 +49,9 @@ const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
  */
 export async function readDocument(
   bytes: AsyncIterable<Uint8Array>,
-  { maxBytes, format = FORMAT }: ReadOptions,
+  { maxBytes, spool, format = FORMAT }: ReadOptions,
 ): Promise<ReadSnapshot> {
-  const reader = new DocumentReader(format);
+  const reader = new DocumentReader(format, spool);
   try {
     await reader.read(decodeDocument(bytes, maxBytes));
     return await reader.finish();
@@ -63,8 +64,8 @@ export async function readDocument(
 class DocumentReader {
   #issues = new Issues();
   #head: Json = {};
-  #messages = createSpool();
-  #events = createSpool();
+  #messages: Spool;
+  #events: Spool;
   /** Members whose value is no good JSON: the schema's word on them would be noise. */
   #faulty = new Set<string>();
   #messageCheck = new MessageCheck(this.#issues);
@@ -75,7 +76,10 @@ class DocumentReader {
   #characters = 0;
   #extraCharacters = 0;
 
-  constructor(private readonly format: Format) {}
+  constructor(private readonly format: Format, spool: SpoolOptions | undefined) {
+    this.#messages = createSpool(spool);
+    this.#events = createSpool(spool);
+  }
 
   async read(text: AsyncIterable<string>): Promise<void> {
     try {

@@ -21,13 +21,15 @@ const READ_BYTES = 64 * 1024;
 /** What a spool is made with; each has a default. */
 export interface SpoolOptions {
   memoryCharacters?: number;
-  /** Makes the file; undefined where there are none, as at the edge: then all of it stays in memory. */
+  /** Makes the file; undefined where there are none: then all of it stays in memory. */
   openFile?: (() => Promise<TemporaryFile>) | undefined;
+  /** Where there may be no file: what to throw once more has come than may stay in memory. */
+  refuse?: () => PurserError;
 }
 
 /** An empty spool. */
 export function createSpool(options: SpoolOptions = {}): Spool {
-  const { memoryCharacters = MEMORY_CHARACTERS } = options;
+  const { memoryCharacters = MEMORY_CHARACTERS, refuse } = options;
   const openFile = "openFile" in options ? options.openFile : hasFiles() ? openTemporaryFile : undefined;
   let lines: string[] = [];
   let characters = 0;
@@ -49,7 +51,9 @@ export function createSpool(options: SpoolOptions = {}): Spool {
       lines.push(line);
       count++;
       characters += line.length;
-      if (openFile && characters > (file ? WRITE_CHARACTERS : memoryCharacters)) return flush(openFile);
+      if (characters <= (file ? WRITE_CHARACTERS : memoryCharacters)) return;
+      if (refuse) throw refuse();
+      if (openFile) return flush(openFile);
     },
     async *pages() {
       if (!file) {

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import type { DatabaseAddress, Durability } from "../config.ts";
 import type { Ids } from "../ids.ts";
 import { migrate } from "./migrate.ts";
-
+import type { WriteTokens } from "./remote_store.ts";
 import type { Store } from "./store.ts";
 
 /** What opening a database needs. */
@@ -14,6 +14,23 @@ export interface OpenStoreOptions {
   clock: Clock;
   ids: Ids;
   fetch?: typeof globalThis.fetch;
+  /** What stores that live no longer than a request share; see `SharedStore`. */
+  shared?: SharedStore;
+}
+
+/**
+ * What is known of a remote database by all stores that are opened for it one after the other, so that each need
+ * not find it out again. Plain values: where requests share no connections, this is what they may share.
+ */
+export interface SharedStore {
+  /** Whether the schema was brought to this program's, or found to be that. */
+  isMigrated: boolean;
+  tokens: WriteTokens;
+}
+
+/** Nothing is known yet. */
+export function newSharedStore(): SharedStore {
+  return { isMigrated: false, tokens: { isThere: false, commits: 0 } };
 }
 
 /**
@@ -24,8 +41,10 @@ export interface OpenStoreOptions {
  */
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const store = await connect(options);
+  const { shared } = options;
   try {
-    await migrate(store, options.clock);
+    if (!shared?.isMigrated) await migrate(store, options.clock);
+    if (shared) shared.isMigrated = true;
     return store;
   } catch (error) {
     await store.close();
@@ -44,6 +63,7 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
       clock,
       fetch: options.fetch,
       newToken: () => options.ids.next("req"),
+      tokens: options.shared?.tokens,
     });
   }
   const { FileStore } = await import("./file_store.ts");

@@ -21,6 +21,14 @@ export interface RemoteOptions {
   clock: Clock;
   fetch?: typeof globalThis.fetch;
   newToken: () => string;
+  /** What is known of the tokens there, where several stores share it; one that lives long keeps its own. */
+  tokens?: WriteTokens;
+}
+
+/** What is known of the table of tokens: whether it is there, and how often there was a commit. */
+export interface WriteTokens {
+  isThere: boolean;
+  commits: number;
 }
 
 const FIRST_RETRY_MS = 25;
@@ -43,12 +51,12 @@ export class RemoteStore implements Store {
   #client: Client;
   #queue: WriteQueue;
   #options: RemoteOptions;
-  #commits = 0;
-  #hasTokens = false;
+  #tokens: WriteTokens;
   #isClosed = false;
 
   constructor(options: RemoteOptions) {
     this.#options = options;
+    this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
     const send = options.fetch ?? globalThis.fetch;
     this.#client = createClient({
       url: options.url,
@@ -93,15 +101,15 @@ export class RemoteStore implements Store {
   #commit(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
     const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [this.#options.newToken()] }];
     // Not a migration: the commit that applies the first one needs it already.
-    if (!this.#hasTokens) prefix.unshift({ sql: CREATE_TOKENS });
-    if (this.#commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
+    if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
+    if (this.#tokens.commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
     const statements = [...prefix, ...units.flat()].map(toInStatement);
     let tries = 0;
     return this.#untilDeadline("write", async () => {
       try {
         tries++;
         const results = (await this.#client.batch(statements, "write")).map(toResultSet);
-        this.#hasTokens = true;
+        this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
         if (tries === 1 || !isTokenTaken(error)) throw error;

@@ -1,0 +1,46 @@
+import type { Config, Environment } from "../config.ts";
+import type { RequestCoreOptions } from "../request_core.ts";
+import { createJsonLog, type Log, neverThrowing } from "../log.ts";
+import { createLatePriceBook } from "../pricing/mod.ts";
+import { newSharedStore } from "../store/mod.ts";
+import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
+
+/**
+ * What the requests that one isolate answers share: settings, prices, and what is known of the database. No
+ * connection is among it, and nothing that another instance would need.
+ */
+export interface Isolate {
+  config: Config;
+  env: Environment;
+  log: Log;
+  runtime: RequestCoreOptions["runtime"];
+  /** When this isolate last looked for what others have left behind, in epoch milliseconds. */
+  lookedAt: number;
+}
+
+/** Makes what requests share. */
+export function createIsolate(
+  { config, env, write }: { config: Config; env: Environment; write: (line: string) => void },
+): Isolate {
+  const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
+  return {
+    config,
+    env,
+    log,
+    lookedAt: -Infinity,
+    runtime: {
+      store: newSharedStore(),
+      prices: createLatePriceBook({ overrides: config.prices, log }),
+      plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
+      channels: {
+        readTextFile: () => Promise.reject(unsupportedAtEdge("read a secret from a file", "secret_files")),
+        loadModule: () => Promise.reject(unsupportedAtEdge("load a plugin from disk", "plugins")),
+        reachOut: "fetch",
+      },
+      spool: {
+        memoryCharacters: MAX_EDGE_SNAPSHOT_CHARACTERS,
+        refuse: () => unsupportedAtEdge("restore a snapshot of this size", "large_snapshots"),
+      },
+    },
+  };
+}
