@@ -216,7 +216,9 @@ function answer(c: Context, core: Core, taken: SessionExport): Response {
   );
   if (!takesGzip(c.req.header("accept-encoding"))) return new Response(document, { headers });
   headers["content-encoding"] = "gzip";
-  return new Response(document.pipeThrough(new CompressionStream("gzip")), { headers });
+  // Said of bytes that are: workerd would compress them once more.
+  const init: ResponseInit & { encodeBody: "manual" } = { headers, encodeBody: "manual" };
+  return new Response(document.pipeThrough(new CompressionStream("gzip")), init);
 }
 
 /** Reads on only as fast as the client does. */
