@@ -28,7 +28,12 @@ import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
-import { GenerationsInUse, type SnapshotContext, type SpoolOptions, sweepGenerations } from "./snapshots/mod.ts";
+import {
+  GenerationsInUse,
+  type SnapshotContext,
+  type SpoolOptions,
+  sweepGenerations,
+} from "./snapshots/mod.ts";
 import { createQuery, openStore, type SharedStore } from "./store/mod.ts";
 
 /** How long a process that ends waits for the first attempts to deliver what it has to tell. */

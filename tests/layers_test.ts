@@ -135,7 +135,9 @@ function faultOf({ from, to }: Import): string | undefined {
   }
   if (theirs === "entry") {
     const mayUseCore = CORES.includes(to) && ["http", "client", "edge", "cli"].includes(mine);
-    return mayUseCore ? undefined : "only http and what is above it import the core, and nobody another entry";
+    return mayUseCore
+      ? undefined
+      : "only http and what is above it import the core, and nobody another entry";
   }
   if (mine === "plugins") return theirs === "channels" ? undefined : "plugins import channels only";
   if (theirs === "plugins") return "only entries import plugins";

@@ -36,13 +36,15 @@ export const EDGE_LIMITS = {
     what: "Tools from disk (`tools`)",
     reason: "no code is run but that of the bundle",
     effect: "refused",
-    advice: "use the built-in tools, and run agents with tools of their own through a server on the same database",
+    advice:
+      "use the built-in tools, and run agents with tools of their own through a server on the same database",
   },
   large_snapshots: {
     what: `Restoring a snapshot with more than ${
       MAX_EDGE_SNAPSHOT_CHARACTERS / 1024 / 1024
     } Mi characters of messages, or of events`,
-    reason: "all of it is checked before any of it is written, and without a temporary file it stays in memory",
+    reason:
+      "all of it is checked before any of it is written, and without a temporary file it stays in memory",
     effect: "refused",
     advice: "restore it through a server on the same database",
   },
@@ -68,20 +70,23 @@ export const EDGE_LIMITS = {
     what: "Pinning the name of a webhook to the address that was checked",
     reason: "`fetch` looks names up by itself",
     effect: "differs",
-    advice: "addresses and localhost are judged as elsewhere; of names, those that can't be public are refused, and " +
+    advice:
+      "addresses and localhost are judged as elsewhere; of names, those that can't be public are refused, and " +
       "the platform has to keep its private networks out of reach",
   },
   background_work: {
     what: "Work between requests: retries of deliveries, ending the runs of instances that died",
     reason: "nothing runs between requests",
     effect: "differs",
-    advice: "it is done after requests, every 30 s at most, and by the scheduled handler: trigger that each minute",
+    advice:
+      "it is done after requests, every 30 s at most, and by the scheduled handler: trigger that each minute",
   },
   long_runs: {
     what: "Runs longer than the platform keeps a request",
     reason: "the platform ends it, on some 30 s after the client has gone",
     effect: "differs",
-    advice: "what was called is booked; the lease runs out, and the run is marked `interrupted` at the next look",
+    advice:
+      "what was called is booked; the lease runs out, and the run is marked `interrupted` at the next look",
   },
   prompt_cancel: {
     what: "Cancelling a run at once",

