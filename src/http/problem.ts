@@ -91,7 +91,7 @@ export function problemResponse(problem: Problem, headers?: Record<string, strin
   });
 }
 
-/** The path that a problem's `instance` names: without the query, which may hold what is private. */
+/** The path that a problem's `instance` names, as it was sent: without the query, which may hold what is private. */
 export function instanceOf(c: Context): string {
-  return c.req.path;
+  return new URL(c.req.url).pathname;
 }

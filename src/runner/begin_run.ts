@@ -11,13 +11,16 @@ export interface RunPlace {
   agentId: string;
 }
 
-/** Claims the session, keeps the user's message, and tells the bus. Throws `conflict` on a session that is busy. */
+/**
+ * Claims the session, keeps the user's message, and tells the bus. Returns when the run began, in epoch milliseconds.
+ * Throws `conflict` on a session that is busy.
+ */
 export async function beginRun(
   ctx: RunnerContext,
   agent: AgentDefinition,
   place: RunPlace,
   input: string,
-): Promise<void> {
+): Promise<number> {
   const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
   const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
   const newRun = {
@@ -28,12 +31,11 @@ export async function beginRun(
     input: message,
     payload,
   };
-  const { eventCount } = await startRun(ctx, newRun).catch(async (error) => {
+  const { eventCount, startedAt } = await startRun(ctx, newRun).catch(async (error) => {
     if (!await freeFromLostRun(ctx, error)) throw error;
     return await startRun(ctx, newRun);
   });
-  const at = toIso(ctx.clock.now());
-  const event = { at, agent_id: place.agentId, session_id: place.sessionId };
+  const event = { at: toIso(startedAt), agent_id: place.agentId, session_id: place.sessionId };
   if (eventCount === 2) {
     ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
   }
@@ -44,6 +46,7 @@ export async function beginRun(
     seq: eventCount,
     payload,
   });
+  return startedAt;
 }
 
 /**

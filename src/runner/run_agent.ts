@@ -67,11 +67,10 @@ async function runToEnd(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
   const place = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };
   const input = run.input.toWellFormed();
 
-  const startedAt = ctx.clock.now();
   const unsubscribe = listen(ctx, place.runId, onPart);
   const live = enterLiveRun(ctx, place.runId, run.signal);
   try {
-    await beginRun(ctx, agent, place, input);
+    const startedAt = await beginRun(ctx, agent, place, input);
     const log = new RunLog(ctx, place, live.heed);
     const calls = new CallsInFlight();
     const stopLease = keepLease(ctx, place, live.heed);

@@ -53,11 +53,14 @@ export function insertMessages(sessionId: string, runId: string, messages: reado
 
 /**
  * Creates the session where it is new, claims it for the run, and keeps the user's message, in one commit.
- * Returns the session's event count.
+ * Returns the session's event count, and when the run began, in epoch milliseconds.
  *
  * @throws {PurserError} `conflict` when the session belongs to another agent or another run is in progress
  */
-export async function startRun(ctx: SessionContext, run: NewRun): Promise<{ eventCount: number }> {
+export async function startRun(
+  ctx: SessionContext,
+  run: NewRun,
+): Promise<{ eventCount: number; startedAt: number }> {
   const { runId, sessionId, agentId } = run;
   const now = ctx.clock.now();
   const started = {
@@ -92,7 +95,7 @@ export async function startRun(ctx: SessionContext, run: NewRun): Promise<{ even
   ]);
   const claim =
     toObjects<{ agent_id: string; active_run_id: string | null; event_count: bigint }>(results.at(-1)!)[0];
-  if (claim?.active_run_id === runId) return { eventCount: Number(claim.event_count) };
+  if (claim?.active_run_id === runId) return { eventCount: Number(claim.event_count), startedAt: now };
   throw refusal(run, claim);
 }
 

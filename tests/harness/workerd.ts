@@ -103,7 +103,10 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   };
 }
 
-async function readLines(stream: ReadableStream<Uint8Array>, take: (line: string) => void): Promise<void> {
+async function readLines(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  take: (line: string) => void,
+): Promise<void> {
   const lines = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
   for await (const line of lines) take(line);
 }

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import type { RestCase } from "../rest_case.ts";
+
+export const agentCases: RestCase[] = [
+  {
+    name: "an agent is defined, read, replaced, listed and removed",
+    async run(api) {
+      const path = `/agents/${api.prefix}`;
+      const full = {
+        model: "demo:loop",
+        system_prompt: "Count.",
+        cost_budget_usd: 0.000000001,
+        budget_mode: "strict",
+        allow_unpriced: true,
+        max_steps: 7,
+        max_output_tokens: 100,
+        tools: ["calculator"],
+      };
+      const created = await api.expect(201, "PUT", path, full);
+      assert.deepEqual({ ...created, ...full }, created);
+      const replaced = await api.expect(200, "PUT", path, { model: "demo:echo" });
+      assert.deepEqual([replaced.cost_budget_usd, replaced.created_at], [null, created.created_at]);
+      const { token_usage, ...read } = await api.expect(200, "GET", path);
+      assert.deepEqual(read, replaced);
+      assert.deepEqual([token_usage.model_calls, token_usage.cost_usd, token_usage.model], [0, 0, null]);
+      const listed: { agent_id: string }[] = await api.expect(200, "GET", "/agents");
+      assert.deepEqual(listed.find(({ agent_id }) => agent_id === api.prefix), replaced);
+      assert.equal((await api.fetch("HEAD", path)).status, 200);
+      assert.equal(await api.expect(204, "DELETE", path), "");
+      await api.refused(404, "not_found", "DELETE", path);
+      await api.refused(404, "not_found", "GET", path);
+    },
+  },
+  {
+    name: "an agent that can't be is refused, with the path of what is wrong",
+    async run(api) {
+      const problem = await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, {
+        model: 1,
+        max_steps: 0,
+        odd: true,
+      });
+      const paths = problem.details.issues.map((issue: { path: string }) => issue.path);
+      assert.deepEqual(paths, ["model", "max_steps", ""]);
+      await api.refused(400, "invalid", "PUT", "/agents/snapshot", { model: "demo:echo" });
+      await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, { model: "nobody:knows" });
+    },
+  },
+  {
+    name: "an agent without its definition keeps its sessions and what it has cost",
+    async run(api) {
+      const agent = api.prefix;
+      await api.expect(201, "PUT", `/agents/${agent}`, { model: "demo:echo" });
+      const { session_id } = await api.expect(200, "POST", `/agents/${agent}/runs`, { input: "Hi" });
+      await api.expect(204, "DELETE", `/agents/${agent}`);
+      await api.expect(200, "GET", `/sessions/${session_id}`);
+      assert.equal((await api.expect(200, "GET", `/agents/${agent}/sessions`)).length, 1);
+      assert.equal((await api.expect(200, "GET", `/costs?agent_id=${agent}`))[0].model_calls, 1);
+      await api.refused(404, "not_found", "POST", `/agents/${agent}/runs`, { input: "Hi" });
+    },
+  },
+];

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { Webhook } from "standardwebhooks";
+import { EVENT } from "../../harness/bodies.ts";
+import type { RestApi, RestCase } from "../rest_case.ts";
+import { HOOK_SECRET } from "../surroundings.ts";
+
+const RULES = "/alerts/rules";
+
+const ruleOf = (api: RestApi, more: object = {}) => ({
+  name: `Rule of ${api.prefix}`,
+  threshold_type: "per_session_usd",
+  threshold_usd: 0.000001,
+  severity: "warning",
+  agent_id: api.prefix,
+  ...more,
+});
+
+/** Books a call that costs a tenth of a cent, in a session of this case. */
+const spend = (api: RestApi, id: string) =>
+  api.expect(201, "POST", "/costs/events", [{
+    ...EVENT,
+    call_id: `${api.prefix}:${id}`,
+    agent_id: api.prefix,
+    session_id: `${api.prefix}:s`,
+    at: new Date().toISOString(),
+    cost_usd: 0.001,
+  }]);
+
+/** What the receiver was sent about a rule. */
+const receivedOf = (api: RestApi, ruleId: string) =>
+  api.hooks.received.filter(({ body }) => body.includes(ruleId) && body.startsWith("{"));
+
+interface Alert {
+  rule_id: string;
+  test: boolean;
+  deliveries: { channel: string; status: string }[];
+}
+
+/** The alerts of a rule, once every delivery to `channels` is over. */
+async function alertsOf(api: RestApi, ruleId: string, channels: readonly string[]): Promise<Alert[]> {
+  const ask = async () => {
+    const history: Alert[] = await api.expect(200, "GET", "/alerts/history?limit=500");
+    return history.filter(({ rule_id }) => rule_id === ruleId);
+  };
+  return await api.until(
+    ask,
+    (alerts) =>
+      alerts.length > 0 &&
+      alerts.every(({ deliveries }) =>
+        channels.every((name) =>
+          deliveries.some(({ channel, status }) => channel === name && status !== "pending")
+        )
+      ),
+  );
+}
+
+export const alertCases: RestCase[] = [
+  {
+    name: "a rule is added, read, listed, changed and removed",
+    async run(api) {
+      const { status, headers, body: rule } = await api.send("POST", RULES, ruleOf(api));
+      assert.equal(status, 201);
+      const path = `${RULES}/${rule.rule_id}`;
+      assert.equal(headers.get("location"), path);
+      assert.deepEqual([rule.cooldown_seconds, rule.enabled, rule.last_fired_at], [3600, true, null]);
+      assert.deepEqual(await api.expect(200, "GET", path), rule);
+      const listed: { rule_id: string }[] = await api.expect(200, "GET", RULES);
+      assert.deepEqual(listed.find(({ rule_id }) => rule_id === rule.rule_id), rule);
+      const changed = await api.expect(200, "PATCH", path, { enabled: false, threshold_usd: 2 });
+      assert.deepEqual([changed.enabled, changed.threshold_usd], [false, 2]);
+      await api.expect(204, "DELETE", path);
+      await api.refused(404, "not_found", "GET", path);
+      await api.refused(404, "not_found", "PATCH", path, { enabled: true });
+      await api.refused(404, "not_found", "DELETE", path);
+      await api.refused(404, "not_found", "POST", `${path}/test`);
+    },
+  },
+  {
+    name: "a rule that can't be is refused, with the path of each thing that is wrong",
+    async run(api) {
+      const wrong = ruleOf(api, { name: "", threshold_usd: -1, severity: "bad", odd: 1 });
+      const { details } = await api.refused(400, "invalid", "POST", RULES, wrong);
+      assert.deepEqual(details.issues.map((issue: { path: string }) => issue.path), [
+        "name",
+        "threshold_usd",
+        "severity",
+        "",
+      ]);
+      const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
+      await api.refused(400, "invalid", "PATCH", `${RULES}/${rule_id}`, {});
+      await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+      for (const limit of ["0", "501", "x"]) {
+        await api.refused(400, "invalid", "GET", `/alerts/history?limit=${limit}`);
+      }
+    },
+  },
+  {
+    name: "a line that is crossed is told once to a receiver, signed, and is in the history",
+    async run(api) {
+      const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
+      await spend(api, "1");
+      await spend(api, "2"); // the cooldown has begun
+      const alerts = await alertsOf(api, rule_id, ["ops", "log"]);
+      assert.equal(alerts.length, 1);
+      assert.deepEqual(alerts[0]!.deliveries.map(({ channel, status }) => [channel, status]).sort(), [
+        ["log", "delivered"],
+        ["ops", "delivered"],
+      ]);
+      const [webhook, ...more] = receivedOf(api, rule_id);
+      assert.equal(more.length, 0);
+      new Webhook(HOOK_SECRET).verify(webhook!.body, Object.fromEntries(webhook!.headers));
+      const { data } = JSON.parse(webhook!.body);
+      assert.deepEqual([data.rule_id, data.severity, data.agent_id], [rule_id, "warning", api.prefix]);
+      const rule = await api.expect(200, "GET", `${RULES}/${rule_id}`);
+      assert.notEqual(rule.last_fired_at, null);
+      await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+    },
+  },
+  {
+    name: "what a run spends fires a rule as well, whoever asked for the run",
+    async run(api) {
+      const rule = ruleOf(api, { threshold_type: "per_run_usd", threshold_usd: 0.000000001 });
+      const { rule_id } = await api.expect(201, "POST", RULES, rule);
+      await api.expect(201, "PUT", `/agents/${api.prefix}`, { model: "demo:echo" });
+      const { run_id } = await api.expect(200, "POST", `/agents/${api.prefix}/runs`, { input: "Hi" });
+      await alertsOf(api, rule_id, ["ops"]);
+      assert.equal(JSON.parse(receivedOf(api, rule_id)[0]!.body).data.run_id, run_id);
+      await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+    },
+  },
+  {
+    name: "a delivery that its receiver refuses for good is given up, and the history says so",
+    async run(api) {
+      const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
+      api.hooks.answer = () => 410;
+      try {
+        await spend(api, "1");
+        const [alert] = await alertsOf(api, rule_id, ["ops"]);
+        const ops = alert!.deliveries.find(({ channel }) => channel === "ops")!;
+        assert.equal(ops.status, "failed");
+        assert.match(JSON.stringify(ops), /HTTP 410/);
+      } finally {
+        api.hooks.answer = () => 204;
+      }
+      await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+    },
+  },
+  {
+    name: "the test of a rule tells how it went in each channel: 207 where some failed",
+    async run(api) {
+      const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api, { enabled: false }));
+      const tested = await api.expect(207, "POST", `${RULES}/${rule_id}/test`);
+      const outcomes = Object.fromEntries(
+        tested.results.map(({ channel, status }: { channel: string; status: string }) => [channel, status]),
+      );
+      assert.deepEqual([outcomes.ops, outcomes.log, outcomes.private], ["delivered", "delivered", "failed"]);
+      const history: Alert[] = await api.expect(200, "GET", "/alerts/history?limit=1");
+      assert.deepEqual([history[0]!.rule_id, history[0]!.test], [rule_id, true]);
+      const body = JSON.parse(receivedOf(api, rule_id)[0]!.body);
+      assert.equal(body.data.test, true);
+      await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+    },
+  },
+];

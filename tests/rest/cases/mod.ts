@@ -1,0 +1,27 @@
+import type { RestCase } from "../rest_case.ts";
+import { agentCases } from "./agents.ts";
+import { alertCases } from "./alerts.ts";
+import { anomalyCases } from "./anomalies.ts";
+import { channelCases } from "./channels.ts";
+import { costCases } from "./costs.ts";
+import { eventCases } from "./events.ts";
+import { refusalCases } from "./refusals.ts";
+import { runCases } from "./runs.ts";
+import { serviceCases } from "./service.ts";
+import { sessionCases } from "./sessions.ts";
+import { snapshotCases } from "./snapshots.ts";
+
+/** All that the API does, by what it is about. */
+export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
+  agents: agentCases,
+  runs: runCases,
+  sessions: sessionCases,
+  costs: costCases,
+  snapshots: snapshotCases,
+  alerts: alertCases,
+  channels: channelCases,
+  anomalies: anomalyCases,
+  events: eventCases,
+  service: serviceCases,
+  refusals: refusalCases,
+};

@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { answerTo } from "../../harness/answers.ts";
+import { readSse } from "../../harness/sse_reader.ts";
+import type { RestApi, RestCase } from "../rest_case.ts";
+
+const STREAM = { accept: "text/event-stream" };
+const LOCAL = "local:my-model";
+const LOCAL_API = { api: "openai-chat", model: "my-model" } as const;
+
+/** Defines an agent, and gives the path of its runs. */
+async function define(api: RestApi, agent: object): Promise<string> {
+  await api.expect(201, "PUT", `/agents/${api.prefix}`, agent);
+  return `/agents/${api.prefix}/runs`;
+}
+
+export const runCases: RestCase[] = [
+  {
+    name: "a run answers with its result, its cost to the nano-dollar, and can be read again",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      api.fake.enqueue(
+        answerTo(LOCAL_API, { text: "Two", usage: { inputTokens: 1_001, outputTokens: 3 } }),
+      );
+      const result = await api.expect(200, "POST", path, { input: "One?", session_id: `${api.prefix}:s` });
+      assert.deepEqual([result.status, result.output, result.steps], ["completed", "Two", 1]);
+      // 1,001 at 1 USD and 3 at 2 USD per million
+      assert.equal(result.token_usage.cost_usd, 0.001007);
+      assert.equal(result.token_usage.total_tokens, 1_004);
+      const run = await api.expect(200, "GET", `/runs/${result.run_id}`);
+      for (const [field, value] of Object.entries(result)) assert.deepEqual(run[field], value, field);
+      const { token_usage } = await api.expect(200, "GET", `/agents/${api.prefix}`);
+      assert.equal(token_usage.cost_usd, 0.001007);
+    },
+  },
+  {
+    name: "a run uses tools, and a session goes on where it was",
+    async run(api) {
+      const path = await define(api, { model: "demo:echo", tools: ["calculator"] });
+      const body = { input: "What is 2 + 2?", session_id: `${api.prefix}:s` };
+      const first = await api.expect(200, "POST", path, body);
+      assert.deepEqual([first.output, first.steps], [
+        "You said: What is 2 + 2?\nThe calculator says 4.",
+        2,
+      ]);
+      await api.expect(200, "POST", path, { ...body, input: "And now?" });
+      const session = await api.expect(200, "GET", `/sessions/${api.prefix}:s`);
+      assert.deepEqual([session.status, session.message_count], ["completed", 6]);
+    },
+  },
+  {
+    name: "a run as a stream tells its events and texts, and ends with its result",
+    async run(api) {
+      const path = await define(api, { model: "demo:echo" });
+      const response = await api.fetch("POST", path, { body: { input: "Hello there" }, headers: STREAM });
+      assert.equal(response.status, 200);
+      assert.match(response.headers.get("content-type")!, /^text\/event-stream/);
+      const frames = await readSse(response).rest();
+      const texts = frames.filter(({ event }) => event === "text").map(({ data }) => data.text);
+      assert.equal(texts.join(""), "You said: Hello there");
+      assert.deepEqual(frames.map(({ event }) => event).filter((event) => event !== "text"), [
+        "run.started",
+        "model.called",
+        "cost.recorded",
+        "run.completed",
+        "result",
+      ]);
+      assert.equal(frames.at(-1)!.data.output, "You said: Hello there");
+    },
+  },
+  {
+    name: "a run as a stream that fails ends with the problem that the plain answer would be",
+    async run(api) {
+      const path = await define(api, { model: "demo:fail" });
+      const response = await api.fetch("POST", path, { body: { input: "Hi" }, headers: STREAM });
+      const { event, data } = (await readSse(response).rest()).at(-1)!;
+      assert.deepEqual([event, data.code, data.status], ["error", "provider_error", 502]);
+    },
+  },
+  {
+    name: "a client that goes away does not end its run",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      const gone = Promise.withResolvers<void>();
+      const { frames } = answerTo(LOCAL_API, { text: "The whole answer" }).answer;
+      api.fake.enqueue({ paced: [...frames.slice(0, 2), gone.promise, ...frames.slice(2)] });
+      const leaving = new AbortController();
+      const response = await api.fetch("POST", path, {
+        body: { input: "Hi" },
+        headers: STREAM,
+        signal: leaving.signal,
+      });
+      const started = await readSse(response).next();
+      assert.equal(started!.event, "run.started");
+      leaving.abort();
+      gone.resolve();
+      const run = await api.until(
+        () => api.expect(200, "GET", `/runs/${started!.data.run_id}`),
+        ({ status }) => status !== "running",
+      );
+      assert.deepEqual([run.status, run.output], ["completed", "The whole answer"]);
+    },
+  },
+  {
+    name: "a client that waits for no stream and goes away does not end its run either",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      const asked = Promise.withResolvers<void>();
+      const gone = Promise.withResolvers<void>();
+      const count = api.fake.calls;
+      api.fake.enqueue({ after: gone.promise, ...answerTo(LOCAL_API, { text: "Late" }) });
+      const leaving = new AbortController();
+      const answer = api.fetch("POST", path, {
+        body: { input: "Hi", session_id: `${api.prefix}:s` },
+        signal: leaving.signal,
+      }).catch(() => asked.resolve());
+      await api.until(() => Promise.resolve(api.fake.calls), (calls) => calls > count);
+      leaving.abort();
+      await answer;
+      await asked.promise;
+      gone.resolve();
+      const session = await api.until(
+        () => api.expect(200, "GET", `/sessions/${api.prefix}:s`),
+        ({ status }) => status !== "running",
+      );
+      assert.equal(session.status, "completed");
+    },
+  },
+  {
+    name: "a budget stops a run before the next call: 402, with what was spent and the limit",
+    async run(api) {
+      const path = await define(api, { model: LOCAL, cost_budget_usd: 0.001, tools: ["calculator"] });
+      const toolCall = { id: "call_1", name: "calculator", input: { expression: "1+1" } };
+      const count = api.fake.calls;
+      api.fake.enqueue(answerTo(LOCAL_API, { toolCall, usage: { inputTokens: 1_000, outputTokens: 0 } }));
+      const problem = await api.refused(402, "budget_exceeded", "POST", path, { input: "Hi" });
+      assert.equal(problem.title, "BudgetExceededError");
+      assert.deepEqual(problem.details, { cost_usd_so_far: 0.001, budget_usd: 0.001 });
+      assert.equal(api.fake.calls, count + 1);
+      const run = await api.expect(200, "GET", `/runs/${problem.run_id}`);
+      assert.deepEqual([run.status, run.token_usage.cost_usd], ["budget_exceeded", 0.001]);
+    },
+  },
+  {
+    name: "a strict budget makes no call whose worst case does not fit",
+    async run(api) {
+      const count = api.fake.calls;
+      const path = await define(api, {
+        model: LOCAL,
+        cost_budget_usd: 0.000000001,
+        budget_mode: "strict",
+      });
+      await api.refused(402, "budget_exceeded", "POST", path, { input: "Hi" });
+      assert.equal(api.fake.calls, count);
+    },
+  },
+  {
+    name: "a provider's failure is 502 with its words, and the run and session it was",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      api.fake.enqueue({ status: 401, message: "Wrong key" });
+      const problem = await api.refused(502, "provider_error", "POST", path, { input: "Hi" });
+      assert.match(problem.detail, /Wrong key/);
+      assert.equal((await api.expect(200, "GET", `/runs/${problem.run_id}`)).status, "failed");
+    },
+  },
+  {
+    name: "a session has one run at a time: 409, with the run that is in progress",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      const going = Promise.withResolvers<void>();
+      const count = api.fake.calls;
+      api.fake.enqueue({ after: going.promise, ...answerTo(LOCAL_API, { text: "Done" }) });
+      const body = { input: "Hi", session_id: `${api.prefix}:s` };
+      const first = api.expect(200, "POST", path, body);
+      await api.until(() => Promise.resolve(api.fake.calls), (calls) => calls > count);
+      const { details } = await api.refused(409, "conflict", "POST", path, body);
+      going.resolve();
+      assert.equal(details.active_run_id, (await first).run_id);
+    },
+  },
+  {
+    name: "a run is cancelled on request, and what it has called stays booked",
+    async run(api) {
+      const path = await define(api, { model: LOCAL, tools: ["calculator"] });
+      const going = Promise.withResolvers<void>();
+      const count = api.fake.calls;
+      const toolCall = { id: "call_1", name: "calculator", input: { expression: "1+1" } };
+      // At the edge the run hears of it with its next call; elsewhere at once, and the answer is not waited for.
+      api.fake.enqueue({ after: going.promise, ...answerTo(LOCAL_API, { toolCall }) });
+      const session = `${api.prefix}:s`;
+      const running = api.expect(200, "POST", path, { input: "Hi", session_id: session });
+      await api.until(() => Promise.resolve(api.fake.calls), (calls) => calls > count);
+      const { active_run_id } = await api.expect(200, "GET", `/sessions/${session}`);
+      const cancelled = await api.expect(202, "POST", `/runs/${active_run_id}/cancel`);
+      assert.deepEqual(cancelled, { run_id: active_run_id });
+      going.resolve();
+      const result = await running;
+      assert.deepEqual([result.status, result.output, result.run_id], ["cancelled", null, active_run_id]);
+      assert.equal(result.token_usage.model_calls, 1);
+      await api.refused(409, "conflict", "POST", `/runs/${active_run_id}/cancel`);
+      await api.refused(404, "not_found", "POST", "/runs/run_nowhere/cancel");
+      await api.refused(404, "not_found", "GET", "/runs/run_nowhere");
+    },
+  },
+  {
+    name: "a run is cancelled at once, without waiting for its model",
+    needs: "prompt_cancel",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      const count = api.fake.calls;
+      api.fake.enqueue({ hang: true });
+      const session = `${api.prefix}:s`;
+      const running = api.expect(200, "POST", path, { input: "Hi", session_id: session });
+      await api.until(() => Promise.resolve(api.fake.calls), (calls) => calls > count);
+      const { active_run_id } = await api.expect(200, "GET", `/sessions/${session}`);
+      await api.expect(202, "POST", `/runs/${active_run_id}/cancel`);
+      assert.equal((await running).status, "cancelled");
+    },
+  },
+  {
+    name: "an agent uses tools from disk",
+    needs: "tools",
+    async run(api) {
+      const path = await define(api, { model: "demo:loop", tools: ["count_words"] });
+      const { status, output } = await api.expect(200, "POST", path, { input: "2 times" });
+      assert.deepEqual([status, output], ["completed", "Called count_words 2 times."]);
+    },
+  },
+];

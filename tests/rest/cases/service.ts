@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import type { RestCase } from "../rest_case.ts";
+
+export const serviceCases: RestCase[] = [
+  {
+    name: "it says that it is alive and ready, and where it is",
+    async run(api) {
+      for (const path of ["/healthz", "/readyz"]) {
+        const { status, environment } = await api.expect(200, "GET", path);
+        assert.deepEqual([status, environment], ["ok", "rest"]);
+      }
+    },
+  },
+  {
+    name: "the doctor looks at the database, the channels, the rules, the models and the outbox",
+    async run(api) {
+      const checks: { name: string; status: string }[] = await api.expect(200, "GET", "/doctor");
+      for (const name of ["database", "channel ops", "alert rules", "models", "waiting deliveries"]) {
+        assert.ok(checks.some((check) => check.name === name), name);
+      }
+      assert.equal(checks.find(({ name }) => name === "database")!.status, "ok");
+    },
+  },
+  {
+    name: "the API documents itself, as OpenAPI and as a page",
+    async run(api) {
+      const document = await api.expect(200, "GET", "/openapi.json");
+      assert.equal(document.openapi, "3.1.0");
+      const page = await api.expect(200, "GET", "/docs");
+      for (const path of Object.keys(document.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
+    },
+  },
+];

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import type { EdgeLimitName } from "../../src/edge/mod.ts";
+import type { FakeServer } from "../../plugins/smtp/_fake_server.ts";
+import type { FakeProvider } from "../harness/fake_provider.ts";
+import {
+  createResponseCheck,
+  findTemplate,
+  type OpenApiDocument,
+  type ResponseCheck,
+} from "../harness/response_check.ts";
+import type { ApiAnswer } from "../harness/test_purser.ts";
+import type { WebhookReceiver } from "../harness/webhook_receiver.ts";
+
+/** One thing that the API does, wherever it runs. */
+export interface RestCase {
+  /** A sentence about what it does. */
+  name: string;
+  /** What it takes that an edge hasn't got; such a case is left out there, and nowhere else. */
+  needs?: EdgeLimitName;
+  /** What an edge says for want of something; such a case is left out elsewhere. */
+  without?: EdgeLimitName;
+  run(api: RestApi): Promise<void>;
+}
+
+/** How a request is sent. */
+export interface RestRequest {
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Without the key that the target asks for. */
+  isAnonymous?: boolean;
+  signal?: AbortSignal;
+}
+
+/** What the cases share of the world around a server. */
+export interface RestSurroundings {
+  fake: FakeProvider;
+  hooks: WebhookReceiver;
+  mail: FakeServer;
+}
+
+/** A server as a case reaches it. Every answer is checked against the OpenAPI document. */
+export interface RestApi extends RestSurroundings {
+  /** Begins every name that this case makes up, so that cases stay out of each other's way. */
+  readonly prefix: string;
+  fetch(method: string, path: string, request?: RestRequest): Promise<Response>;
+  /** The same, its body read. */
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
+  /** The same; fails unless the status is this one, and gives the body. */
+  // deno-lint-ignore no-explicit-any -- the body of any route, for a case to look into
+  expect(
+    status: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<any>;
+  /** Fails unless the answer is a problem of this status and code. */
+  // deno-lint-ignore no-explicit-any -- as above
+  refused(status: number, code: string, method: string, path: string, body?: unknown): Promise<any>;
+  /** Asks until the condition holds; fails when that takes half a minute. */
+  until<T>(ask: () => Promise<T>, holds: (value: T) => boolean): Promise<T>;
+}
+
+/** A server that runs. */
+export interface RestServer {
+  url: string;
+  /** What it asks for in `Authorization`, if it does. */
+  key?: string;
+}
+
+const LONGEST_WAIT_MS = 30_000;
+const BETWEEN_ASKS_MS = 20;
+
+/** Makes the view of a server that each case gets; `seen` gathers which operations were asked for. */
+export function createRestApi(
+  server: RestServer,
+  surroundings: RestSurroundings,
+  seen: Set<string>,
+): (prefix: string) => RestApi {
+  let check: Promise<{ document: OpenApiDocument; check: ResponseCheck }> | undefined;
+  const authorization: Record<string, string> = server.key ? { authorization: `Bearer ${server.key}` } : {};
+  const load = async () => {
+    const answer = await fetch(`${server.url}/openapi.json`, { headers: authorization });
+    const document: OpenApiDocument = await answer.json();
+    return { document, check: createResponseCheck(document) };
+  };
+  return (prefix) => {
+    const api: RestApi = {
+      ...surroundings,
+      prefix,
+      async fetch(method, path, { body, headers, isAnonymous, signal } = {}) {
+        const { document, check: checkAnswer } = await (check ??= load());
+        const isRaw = body === undefined || typeof body === "string" || body instanceof Uint8Array ||
+          body instanceof ReadableStream;
+        const response = await fetch(server.url + path, {
+          method,
+          headers: {
+            ...(isAnonymous ? {} : authorization),
+            ...(body !== undefined && { "content-type": "application/json" }),
+            ...headers,
+          },
+          ...(body !== undefined && { body: isRaw ? body as BodyInit : JSON.stringify(body) }),
+          redirect: "manual",
+          signal,
+        });
+        const template = findTemplate(document, method, path);
+        if (template) seen.add(`${method} ${template}`);
+        await checkAnswer(method, path, response);
+        return response;
+      },
+      async send(method, path, body, headers) {
+        const response = await api.fetch(method, path, { body, headers });
+        const text = await response.text();
+        const isJson = response.headers.get("content-type")?.includes("json");
+        return {
+          status: response.status,
+          headers: response.headers,
+          body: isJson && text !== "" ? JSON.parse(text) : text,
+        };
+      },
+      async expect(status, method, path, body, headers) {
+        const answer = await api.send(method, path, body, headers);
+        assert.equal(answer.status, status, `${method} ${path}: ${JSON.stringify(answer.body)}`);
+        return answer.body;
+      },
+      async refused(status, code, method, path, body) {
+        const answer = await api.send(method, path, body);
+        const where = `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`;
+        assert.equal(answer.status, status, where);
+        assert.equal(answer.headers.get("content-type"), "application/problem+json", where);
+        assert.deepEqual([answer.body.code, answer.body.status], [code, status], where);
+        assert.equal(answer.body.instance, path.split("?")[0], where);
+        return answer.body;
+      },
+      async until(ask, holds) {
+        const deadline = performance.now() + LONGEST_WAIT_MS;
+        for (;;) {
+          const value = await ask();
+          if (holds(value)) return value;
+          if (performance.now() > deadline) assert.fail(`it stayed ${JSON.stringify(value)}`);
+          await new Promise((resolve) => setTimeout(resolve, BETWEEN_ASKS_MS));
+        }
+      },
+    };
+    return api;
+  };
+}

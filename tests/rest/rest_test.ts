@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { EDGE_LIMITS } from "../../src/edge/mod.ts";
+import { restCases } from "./cases/mod.ts";
+import { createRestApi, type RestCase } from "./rest_case.ts";
+import { startSurroundings } from "./surroundings.ts";
+import { type RestTarget, restTargets } from "./targets.ts";
+
+const all = Object.entries(restCases).flatMap(([about, cases]) =>
+  cases.map((each, index) => ({ ...each, about, prefix: `${about}-${index + 1}` }))
+);
+
+/** The table decides, and nothing else. */
+function isLeftOut({ needs, without }: RestCase, { isEdge }: RestTarget): boolean {
+  return isEdge ? needs !== undefined : without !== undefined;
+}
+
+for (const target of restTargets) {
+  Deno.test({
+    name: `the REST suite passes on ${target.name}`,
+    ignore: target.ignore,
+    async fn(t) {
+      await using surroundings = await startSurroundings();
+      await using server = await target.start(surroundings.environment({ tools: !target.isEdge }));
+      const seen = new Set<string>();
+      const apiOf = createRestApi(server, surroundings, seen);
+      let hasFailed = false;
+      for (const each of all) {
+        const passed = await t.step({
+          name: `${each.about}: ${each.name}`,
+          ignore: isLeftOut(each, target),
+          fn: () => each.run(apiOf(each.prefix)),
+        });
+        hasFailed ||= !passed && !isLeftOut(each, target);
+      }
+      if (hasFailed) console.error(server.log());
+      await t.step("every operation of the OpenAPI document was asked for", async () => {
+        const { paths } = await apiOf("").expect(200, "GET", "/openapi.json");
+        const declared = Object.entries(paths).flatMap(([path, operations]) =>
+          Object.keys(operations as object).map((method) => `${method.toUpperCase()} ${path}`)
+        );
+        assert.ok(declared.length > 30);
+        assert.deepEqual(declared.filter((operation) => !seen.has(operation)), []);
+      });
+      await t.step("nothing was logged as a fault of the server", () => {
+        const faults = server.log().split("\n").filter((line) => line.includes('"level":"error"'));
+        assert.deepEqual(faults, []);
+      });
+    },
+  });
+}
+
+Deno.test("what an edge refuses or can't send has a case that shows it, and one that shows it elsewhere", () => {
+  for (const [name, { effect }] of Object.entries(EDGE_LIMITS)) {
+    if (effect === "differs") continue;
+    // Settings with which nothing starts are another test's.
+    if (["local_database", "config_file"].includes(name)) continue;
+    assert.ok(all.some(({ needs }) => needs === name), `needs ${name}`);
+    if (name !== "tools") assert.ok(all.some(({ without }) => without === name), `without ${name}`);
+  }
+});

@@ -1,0 +1,119 @@
+import { join } from "node:path";
+import { parse } from "jsonc-parser";
+import { bundleEdge } from "../../build/bundle_edge.ts";
+import { skipSqld, startSqld } from "../harness/sqld.ts";
+import { skipWorkerd, startWorkerd } from "../harness/workerd.ts";
+import { TextLineStream } from "../harness/text_lines.ts";
+import type { RestServer } from "./rest_case.ts";
+
+/** A place where the API runs. */
+export interface RestTarget {
+  name: string;
+  /** Whether it is an edge: then the cases that need what `EDGE_LIMITS` names are left out. */
+  isEdge: boolean;
+  ignore: boolean;
+  start(environment: Record<string, string>): Promise<RunningServer>;
+}
+
+/** A server that runs for a test, with what it has logged. */
+export interface RunningServer extends RestServer, AsyncDisposable {
+  log(): string;
+}
+
+const ROOT = new URL("../..", import.meta.url).pathname;
+
+/** What a person deploys by; the test runs with its date and flags. */
+export async function readWranglerConfig(): Promise<{
+  compatibility_date: string;
+  compatibility_flags: string[];
+  triggers: { crons: string[] };
+  no_bundle: boolean;
+  main: string;
+  vars: Record<string, unknown>;
+}> {
+  return parse(await Deno.readTextFile(join(ROOT, "examples/edge_workers/wrangler.jsonc")));
+}
+
+/** `deno serve main.ts` over a database. */
+async function startDeno(env: Record<string, string>): Promise<RunningServer> {
+  const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["serve", "-A", "--host", "127.0.0.1", "--port", "0", join(ROOT, "main.ts")],
+    env: { PURSER_DB: join(directory, "purser.db"), ...env, XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let log = "";
+  const listening = Promise.withResolvers<string>();
+  const reading = (async () => {
+    const lines = child.stderr.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+    for await (const line of lines) {
+      log += `${line}\n`;
+      const port = /Listening on http:\S+?:(\d+)/.exec(line)?.[1];
+      if (port) listening.resolve(`http://127.0.0.1:${port}`);
+    }
+    listening.reject(new Error(`Cannot start deno serve: it ended\n${log}`));
+  })();
+  const end = async () => {
+    try {
+      child.kill("SIGTERM");
+    } catch {
+      // it has ended already
+    }
+    await child.status;
+    await reading;
+    await Deno.remove(directory, { recursive: true });
+  };
+  try {
+    const url = await listening.promise;
+    return { url, log: () => log, [Symbol.asyncDispose]: end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+async function startDenoOverSqld(env: Record<string, string>): Promise<RunningServer> {
+  const sqld = await startSqld();
+  const server = await startDeno({ ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" });
+  return {
+    ...server,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await sqld[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The bundle on workerd, as the example deploys it, over a real libSQL server. */
+export async function startWorkerdOverSqld(env: Record<string, string>) {
+  const { compatibility_date, compatibility_flags } = await readWranglerConfig();
+  const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
+  const { path: modulePath } = await bundleEdge(join(directory, "purser_edge.js"));
+  const sqld = await startSqld();
+  const server = await startWorkerd({
+    modulePath,
+    compatibilityDate: compatibility_date,
+    compatibilityFlags: compatibility_flags,
+    env: { ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" },
+  });
+  return {
+    url: server.url,
+    sqldUrl: sqld.url,
+    log: server.log,
+    runScheduled: server.runScheduled,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await sqld[Symbol.asyncDispose]();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+/** Everywhere that the API runs. */
+export const restTargets: readonly RestTarget[] = [
+  { name: "Deno over a file", isEdge: false, ignore: false, start: startDeno },
+  { name: "Deno over sqld", isEdge: true, ignore: skipSqld, start: startDenoOverSqld },
+  { name: "workerd over sqld", isEdge: true, ignore: skipSqld || skipWorkerd, start: startWorkerdOverSqld },
+];
