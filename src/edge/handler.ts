@@ -67,7 +67,8 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
     const isForCaller = error instanceof PurserError &&
       (error.code === "unsupported" || error.code === "unavailable");
     const log = neverThrowing(createJsonLog({ level: "error", write }));
-    const told = isForCaller ? error : new Error(messageOf(error), { cause: error });
+    // Wrong settings are not the caller's fault, whatever their code says: the log has the reason.
+    const told = isForCaller ? error : new Error(messageOf(error));
     return problemResponse(
       toProblem(told, new URL(request.url).pathname, log, createIds(clock).next("req")),
     );

@@ -34,11 +34,17 @@ export async function readWranglerConfig(): Promise<{
   return parse(await Deno.readTextFile(join(ROOT, "examples/edge_workers/wrangler.jsonc")));
 }
 
-/** `deno serve main.ts` over a database. */
-async function startDeno(env: Record<string, string>): Promise<RunningServer> {
+/** A process of Deno, which can be ended in order. */
+interface DenoServer extends RunningServer {
+  /** Ends it with SIGTERM, and gives its exit code. */
+  stop(): Promise<number>;
+}
+
+/** `deno serve` of an entry, over a database. */
+async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.ts")): Promise<DenoServer> {
   const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["serve", "-A", "--host", "127.0.0.1", "--port", "0", join(ROOT, "main.ts")],
+    args: ["serve", "-A", "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
     env: { PURSER_DB: join(directory, "purser.db"), ...env, XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",
@@ -55,28 +61,33 @@ async function startDeno(env: Record<string, string>): Promise<RunningServer> {
     }
     listening.reject(new Error(`Cannot start deno serve: it ended\n${log}`));
   })();
-  const end = async () => {
+  const stop = async () => {
     try {
       child.kill("SIGTERM");
     } catch {
       // it has ended already
     }
-    await child.status;
+    const { code } = await child.status;
     await reading;
+    return code;
+  };
+  const end = async () => {
+    await stop();
     await Deno.remove(directory, { recursive: true });
   };
   try {
     const url = await listening.promise;
-    return { url, log: () => log, [Symbol.asyncDispose]: end };
+    return { url, log: () => log, stop, [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;
   }
 }
 
-async function startDenoOverSqld(env: Record<string, string>): Promise<RunningServer> {
+/** The same over a real libSQL server. */
+export async function startDenoOverSqld(env: Record<string, string>, entry?: string): Promise<DenoServer> {
   const sqld = await startSqld();
-  const server = await startDeno({ ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" });
+  const server = await startDeno({ ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" }, entry);
   return {
     ...server,
     async [Symbol.asyncDispose]() {
@@ -86,8 +97,14 @@ async function startDenoOverSqld(env: Record<string, string>): Promise<RunningSe
   };
 }
 
+/** A worker, and the database beside it. */
+interface WorkerdServer extends RunningServer {
+  sqldUrl: string;
+  runScheduled(): Promise<string>;
+}
+
 /** The bundle on workerd, as the example deploys it, over a real libSQL server. */
-export async function startWorkerdOverSqld(env: Record<string, string>) {
+export async function startWorkerdOverSqld(env: Record<string, string>): Promise<WorkerdServer> {
   const { compatibility_date, compatibility_flags } = await readWranglerConfig();
   const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
   const { path: modulePath } = await bundleEdge(join(directory, "purser_edge.js"));
@@ -113,7 +130,7 @@ export async function startWorkerdOverSqld(env: Record<string, string>) {
 
 /** Everywhere that the API runs. */
 export const restTargets: readonly RestTarget[] = [
-  { name: "Deno over a file", isEdge: false, ignore: false, start: startDeno },
-  { name: "Deno over sqld", isEdge: true, ignore: skipSqld, start: startDenoOverSqld },
+  { name: "Deno over a file", isEdge: false, ignore: false, start: (env) => startDeno(env) },
+  { name: "Deno over sqld", isEdge: true, ignore: skipSqld, start: (env) => startDenoOverSqld(env) },
   { name: "workerd over sqld", isEdge: true, ignore: skipSqld || skipWorkerd, start: startWorkerdOverSqld },
 ];

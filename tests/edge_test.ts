@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { createClient } from "@libsql/client/web";
+import { createEdgeHandler, EDGE_LIMITS, type EdgeBindings } from "../src/edge/mod.ts";
+import { fixedClock } from "../src/clock.ts";
+import { EVENT } from "./harness/bodies.ts";
+import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { startWebhookReceiver } from "./harness/webhook_receiver.ts";
+
+/** Handlers of an edge, with what they log and what they have handed to `waitUntil`. */
+function startEdge(bindings: EdgeBindings, options: { fetch?: typeof fetch; startAt?: number } = {}) {
+  const lines: { level: string; message: string; reason?: string; request_id?: string }[] = [];
+  const clock = fixedClock(options.startAt ?? Date.now());
+  const edge = createEdgeHandler({
+    write: (line) => void lines.push(JSON.parse(line)),
+    clock: {
+      ...clock,
+      sleep: (delayMs, signal) => delayMs === 0 ? Promise.resolve() : clock.sleep(delayMs, signal),
+    },
+    fetch: options.fetch,
+  });
+  const going: Promise<unknown>[] = [];
+  return {
+    clock,
+    lines,
+    scheduled: () => edge.scheduled(bindings),
+    async send(method: string, path: string, body?: unknown) {
+      const request = new Request(`http://localhost${path}`, {
+        method,
+        headers: { "content-type": "application/json", ...AUTHORIZATION },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const response = await edge.fetch(request, bindings, { waitUntil: (work) => void going.push(work) });
+      const text = await response.text();
+      return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    /** Resolves when all that requests have set going has ended. */
+    async idle() {
+      while (going.length > 0) await going.shift();
+    },
+  };
+}
+
+const AUTHORIZATION: Record<string, string> = {};
+const SEAM = { PURSER_SEAM_FROM: "127.0.0.1" };
+
+Deno.test("settings that an edge can't follow are refused as unsupported, with the reason of the table", async () => {
+  const REMOTE = "http://127.0.0.1:9";
+  const wrong: [EdgeBindings, keyof typeof EDGE_LIMITS][] = [
+    [{ PURSER_DB: "/data/purser.db" }, "local_database"],
+    [{ PURSER_DB: ":memory:" }, "local_database"],
+    [{ PURSER_DB: REMOTE, PURSER_CONFIG: "/etc/purser.json" }, "config_file"],
+    [{ PURSER_DB: REMOTE, PURSER_CONFIG_JSON: '{"tools":["/tools.ts"]}' }, "tools"],
+    [{ PURSER_CONFIG_JSON: { db: "/data/purser.db" } }, "local_database"],
+  ];
+  for (const [bindings, name] of wrong) {
+    const edge = startEdge(bindings);
+    const { status, body } = await edge.send("GET", "/agents");
+    assert.deepEqual([status, body.code], [501, "unsupported"]);
+    assert.ok(body.detail.includes(EDGE_LIMITS[name].reason), body.detail);
+    assert.ok(body.detail.includes(EDGE_LIMITS[name].advice), body.detail);
+    await assert.rejects(edge.scheduled(), { code: "unsupported" });
+  }
+});
+
+Deno.test("settings that are wrong are told to the log, and to nobody who asks", async () => {
+  const wrong: [EdgeBindings, RegExp][] = [
+    [{}, /set PURSER_DB/],
+    [{ PURSER_DB: "http://x", PURSER_CONFIG_JSON: "{" }, /Cannot use PURSER_CONFIG_JSON: line 1/],
+    [{ PURSER_DB: "http://x", PURSER_CONFIG_JSON: { chanels: [] } }, /did you mean "?channels/],
+    [{ PURSER_DB: "http://x", PURSER_LOG_LEVEL: "loud" }, /PURSER_LOG_LEVEL/],
+  ];
+  for (const [bindings, reason] of wrong) {
+    const edge = startEdge({ ...bindings, NOT_A_TEXT: { get() {} } });
+    const { status, body } = await edge.send("GET", "/healthz");
+    assert.deepEqual([status, body.code], [500, "internal"]);
+    const line = edge.lines.find(({ request_id }) => request_id === body.details.request_id)!;
+    assert.match(line.reason!, reason);
+  }
+});
+
+Deno.test("a database that can't be reached makes a 503, and is tried again with the next request", async () => {
+  let asked = 0;
+  const edge = startEdge({ PURSER_DB: "http://127.0.0.1:9", ...SEAM }, {
+    fetch() {
+      asked++;
+      return Promise.resolve(new Response("no such database", { status: 404 }));
+    },
+  });
+  for (let count = 1; count <= 2; count++) {
+    const { status, body } = await edge.send("GET", "/agents");
+    assert.deepEqual([status, body.code], [503, "unavailable"]);
+    assert.ok(asked >= count);
+  }
+});
+
+/** A libSQL server, and a way to look into its database beside the edge. */
+async function startDatabase() {
+  const sqld = await startSqld();
+  const client = createClient({ url: sqld.url });
+  let trips = 0;
+  return {
+    url: sqld.url,
+    /** How often it was asked. */
+    get trips() {
+      return trips;
+    },
+    fetch: ((input, init) => {
+      trips++;
+      return fetch(input, init);
+    }) as typeof fetch,
+    run: (sql: string) => client.execute(sql),
+    async [Symbol.asyncDispose]() {
+      client.close();
+      await sqld[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Adds a rule for every reported call, and books one that crosses it. */
+async function fireAlert(edge: ReturnType<typeof startEdge>): Promise<void> {
+  const rule = { name: "Any", threshold_type: "per_day_usd", threshold_usd: 0.000001, severity: "warning" };
+  assert.equal((await edge.send("POST", "/alerts/rules", rule)).status, 201);
+  await edge.idle();
+  const at = new Date(edge.clock.now()).toISOString();
+  assert.equal((await edge.send("POST", "/costs/events", [{ ...EVENT, at, cost_usd: 1 }])).status, 201);
+}
+
+Deno.test({
+  name: "requests know the database's schema from each other: a read takes one round trip",
+  ignore: skipSqld,
+  async fn() {
+    await using database = await startDatabase();
+    const edge = startEdge({ PURSER_DB: database.url, ...SEAM }, { fetch: database.fetch });
+    assert.equal((await edge.send("GET", "/agents")).status, 200);
+    await edge.idle();
+    const before = database.trips;
+    assert.equal((await edge.send("GET", "/agents")).status, 200);
+    await edge.idle();
+    assert.equal(database.trips, before + 1);
+    assert.equal((await edge.send("PUT", "/agents/a", { model: "demo:echo" })).status, 201);
+    await edge.idle();
+    assert.ok(database.trips <= before + 3, `${database.trips - before}`);
+  },
+});
+
+Deno.test({
+  name: "an alert is delivered after the answer, before waitUntil's work ends",
+  ignore: skipSqld,
+  async fn() {
+    await using database = await startDatabase();
+    await using hooks = startWebhookReceiver();
+    const channels = [{ kind: "webhook", url: "${HOOK_URL}" }];
+    const edge = startEdge({
+      PURSER_DB: database.url,
+      HOOK_URL: hooks.url,
+      PURSER_CONFIG_JSON: { channels, allow_private_networks: ["127.0.0.0/8"] },
+      ...SEAM,
+    });
+    await fireAlert(edge);
+    await edge.idle();
+    assert.equal(hooks.received.length, 1);
+    const [alert] = (await edge.send("GET", "/alerts/history")).body;
+    assert.deepEqual(alert.deliveries.map(({ status }: { status: string }) => status), [
+      "delivered",
+      "delivered",
+    ]);
+  },
+});
+
+Deno.test({
+  name: "what a receiver did not take is tried again by requests every 30 s, and by the scheduled handler",
+  ignore: skipSqld,
+  async fn() {
+    await using database = await startDatabase();
+    await using hooks = startWebhookReceiver(() => 503);
+    const edge = startEdge({
+      PURSER_DB: database.url,
+      PURSER_CONFIG_JSON: {
+        channels: [{ kind: "webhook", url: hooks.url }],
+        allow_private_networks: ["127.0.0.0/8"],
+      },
+      ...SEAM,
+    });
+    await fireAlert(edge);
+    await edge.idle();
+    assert.equal(hooks.received.length, 1);
+
+    edge.clock.advance(10_000);
+    await edge.send("GET", "/agents");
+    await edge.idle();
+    assert.equal(hooks.received.length, 1, "it was looked less than 30 s ago");
+    edge.clock.advance(30_000);
+    await edge.send("GET", "/agents");
+    await edge.idle();
+    assert.equal(hooks.received.length, 2);
+
+    await edge.scheduled();
+    assert.equal(hooks.received.length, 2, "it is not due yet");
+    hooks.answer = () => 204;
+    edge.clock.advance(60_000);
+    await edge.scheduled();
+    assert.equal(hooks.received.length, 3);
+    await edge.scheduled();
+    assert.equal(hooks.received.length, 3);
+  },
+});
+
+Deno.test({
+  name: "a run whose isolate was ended is interrupted by the scheduled handler once its lease has run out",
+  ignore: skipSqld,
+  async fn() {
+    await using database = await startDatabase();
+    const edge = startEdge({ PURSER_DB: database.url, ...SEAM });
+    await edge.send("PUT", "/agents/a", { model: "demo:echo" });
+    const { body: { run_id } } = await edge.send("POST", "/agents/a/runs", { input: "Hi", session_id: "s" });
+    await edge.idle();
+    // As if the isolate had gone while the run was under way.
+    await database.run(
+      `UPDATE runs SET status = 'running', ended_at = NULL, lease_until = unixepoch() * 1000 + 60000`,
+    );
+    await database.run(`UPDATE sessions SET status = 'running', active_run_id = '${run_id}'`);
+    await edge.scheduled();
+    assert.equal((await edge.send("GET", `/runs/${run_id}`)).body.status, "running");
+    await database.run("UPDATE runs SET lease_until = 0");
+    await edge.scheduled();
+    assert.equal((await edge.send("GET", `/runs/${run_id}`)).body.status, "interrupted");
+    const again = await edge.send("POST", "/agents/a/runs", { input: "Again", session_id: "s" });
+    assert.equal(again.body.status, "completed");
+    await edge.idle();
+  },
+});
