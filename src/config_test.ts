@@ -347,3 +347,34 @@ Deno.test("config.ts imports neither zod nor the JSON parser before there is a c
   assert.ok(found.size > 3);
   assert.deepEqual([...found].filter((specifier) => !specifier.startsWith("file:")), []);
 });
+
+Deno.test("loadConfig() takes the document itself from PURSER_CONFIG_JSON, with variables, and no file then", async () => {
+  const document =
+    '{ "db": "libsql://x", "prices": [], "channels": [{ "kind": "slack", "webhook_url": "${HOOK}" }] }';
+  const env = { ...HOME, PURSER_CONFIG_JSON: document, HOOK: "https://hooks.example.com/x" };
+  const config = await load({ env, files: { [DEFAULT_PATH]: '{ "db": "libsql://file" }' } });
+  assert.equal(config.dbUrl, "libsql://x");
+  assert.deepEqual(config.channels[0]!.settings, { webhook_url: "https://hooks.example.com/x" });
+  assert.equal(config.configPath, undefined);
+  // An option wins over the environment.
+  const options = { configPath: "/other.json" };
+  const other = await load({ env, options, files: { "/other.json": '{ "db": "libsql://other" }' } });
+  assert.equal(other.dbUrl, "libsql://other");
+});
+
+Deno.test("loadConfig() says what is wrong with PURSER_CONFIG_JSON, and takes no relative path from it", async () => {
+  const refusals: [Record<string, string>, RegExp][] = [
+    [{ PURSER_CONFIG_JSON: "{", PURSER_CONFIG: "/a.json" }, /together with PURSER_CONFIG: give one of them$/],
+    [{ PURSER_CONFIG_JSON: '{ "db": 1 }' }, /^Cannot use PURSER_CONFIG_JSON: db: /],
+    [{ PURSER_CONFIG_JSON: '{\n "db" }' }, /^Cannot use PURSER_CONFIG_JSON: line 2, column 7: /],
+    [{ PURSER_CONFIG_JSON: '{ "tools": ["./tools.ts"] }' }, /a path in it is relative/],
+    [{ PURSER_CONFIG_JSON: '{ "db": "purser.db" }' }, /a path in it is relative/],
+    [
+      { PURSER_CONFIG_JSON: '{ "channels": [{ "kind": "slack", "webhook_url": { "file": "hook" } }] }' },
+      /a path in it is relative/,
+    ],
+  ];
+  for (const [env, message] of refusals) {
+    await assert.rejects(load({ env: { ...HOME, ...env } }), { code: "invalid", message });
+  }
+});

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { rejection } from "../../tests/harness/test_purser.ts";
+import { PurserError } from "../errors.ts";
 import { createSpool, type Spool } from "./spool.ts";
 import { openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
 
@@ -174,4 +175,13 @@ Deno.test("createSpool() keeps everything in memory where there are no files", a
   await using spool = createSpool({ memoryCharacters: 0, openFile: undefined });
   await fill(spool, ['"x"', '"y"']);
   assert.deepEqual(await linesOf(spool), ['"x"', '"y"']);
+});
+
+Deno.test("createSpool() refuses what does not stay in memory where it may make no file", async () => {
+  using temp = watchTempFiles();
+  const refusal = new PurserError("unsupported", "Cannot keep it");
+  await using spool = createSpool({ memoryCharacters: 8, refuse: () => refusal });
+  await fill(spool, ['"x"', '"yyy"']);
+  assert.throws(() => spool.add('"z"'), refusal);
+  assert.deepEqual(temp.paths, []);
 });
