@@ -229,3 +229,22 @@ Deno.test({
     await edge.idle();
   },
 });
+
+const EFFECTS = {
+  refused: "Refused as `unsupported` (501): ",
+  silent_channel: "Its channels can't send there, and say so: ",
+  differs: "",
+};
+
+Deno.test("docs/edge.md has the table of what an edge can't do, row by row", async () => {
+  const document = await Deno.readTextFile(new URL("../docs/edge.md", import.meta.url));
+  const rows = document.split("\n").filter((line) => line.startsWith("|")).map((line) =>
+    line.split("|").slice(1, -1).map((cell) => cell.trim())
+  );
+  const wanted = Object.values(EDGE_LIMITS).map(({ what, reason, effect, advice }) => [
+    what,
+    reason,
+    EFFECTS[effect] + advice,
+  ]);
+  assert.deepEqual(rows.slice(2), wanted);
+});
