@@ -46,13 +46,13 @@ export interface RestApi extends RestSurroundings {
   /** The same, its body read. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** The same; fails unless the status is this one, and gives the body. */
-  // deno-lint-ignore no-explicit-any -- the body of any route, for a case to look into
   expect(
     status: number,
     method: string,
     path: string,
     body?: unknown,
     headers?: Record<string, string>,
+    // deno-lint-ignore no-explicit-any -- the body of any route, for a case to look into
   ): Promise<any>;
   /** Fails unless the answer is a problem of this status and code. */
   // deno-lint-ignore no-explicit-any -- as above
