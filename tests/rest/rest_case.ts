@@ -2,12 +2,8 @@ import assert from "node:assert/strict";
 import type { EdgeLimitName } from "../../src/edge/mod.ts";
 import type { FakeServer } from "../../plugins/smtp/_fake_server.ts";
 import type { FakeProvider } from "../harness/fake_provider.ts";
-import {
-  createResponseCheck,
-  findTemplate,
-  type OpenApiDocument,
-  type ResponseCheck,
-} from "../harness/response_check.ts";
+import type { OpenApiDocument } from "../harness/openapi_document.ts";
+import { createResponseCheck, type ResponseCheck } from "../harness/response_check.ts";
 import type { ApiAnswer } from "../harness/test_purser.ts";
 import type { WebhookReceiver } from "../harness/webhook_receiver.ts";
 
@@ -71,25 +67,29 @@ export interface RestServer {
 const LONGEST_WAIT_MS = 30_000;
 const BETWEEN_ASKS_MS = 20;
 
-/** Makes the view of a server that each case gets; `seen` gathers which operations were asked for. */
-export function createRestApi(
-  server: RestServer,
-  surroundings: RestSurroundings,
-  seen: Set<string>,
-): (prefix: string) => RestApi {
-  let check: Promise<{ document: OpenApiDocument; check: ResponseCheck }> | undefined;
+/** A server as its cases reach it. */
+export interface RestView {
+  /** The view of one case. */
+  of(prefix: string): RestApi;
+  /** The `operationId`s of the OpenAPI document that nobody has asked for, or that were never answered well. */
+  untried(): Promise<string[]>;
+}
+
+/** Makes the view of a server. */
+export function createRestView(server: RestServer, surroundings: RestSurroundings): RestView {
+  let loading: Promise<{ document: OpenApiDocument; check: ResponseCheck }> | undefined;
   const authorization: Record<string, string> = server.key ? { authorization: `Bearer ${server.key}` } : {};
   const load = async () => {
     const answer = await fetch(`${server.url}/openapi.json`, { headers: authorization });
     const document: OpenApiDocument = await answer.json();
     return { document, check: createResponseCheck(document) };
   };
-  return (prefix) => {
+  const of = (prefix: string) => {
     const api: RestApi = {
       ...surroundings,
       prefix,
       async fetch(method, path, { body, headers, isAnonymous, signal } = {}) {
-        const { document, check: checkAnswer } = await (check ??= load());
+        const { check } = await (loading ??= load());
         const isRaw = body === undefined || typeof body === "string" || body instanceof Uint8Array ||
           body instanceof ReadableStream;
         const response = await fetch(server.url + path, {
@@ -103,10 +103,13 @@ export function createRestApi(
           redirect: "manual",
           signal,
         });
-        const template = findTemplate(document, method, path);
-        if (template) seen.add(`${method} ${template}`);
-        await checkAnswer(method, path, response);
-        return response;
+        // A body that is a stream has been read by now.
+        return await check(
+          method,
+          path,
+          response,
+          body instanceof ReadableStream ? undefined : { headers, body },
+        );
       },
       async send(method, path, body, headers) {
         const response = await api.fetch(method, path, { body, headers });
@@ -143,5 +146,16 @@ export function createRestApi(
       },
     };
     return api;
+  };
+  return {
+    of,
+    async untried() {
+      const { document, check } = await (loading ??= load());
+      const declared = Object.values(document.paths).flatMap((operations) =>
+        Object.values(operations).map(({ operationId }) => operationId)
+      );
+      assert.ok(declared.length > 30);
+      return declared.filter((operationId) => !check.succeeded.has(operationId));
+    },
   };
 }

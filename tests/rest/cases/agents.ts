@@ -40,7 +40,7 @@ export const agentCases: RestCase[] = [
         odd: true,
       });
       const paths = problem.details.issues.map((issue: { path: string }) => issue.path);
-      assert.deepEqual(paths, ["model", "max_steps", ""]);
+      assert.deepEqual(paths, ["model", "max_steps", "odd"]);
       await api.refused(400, "invalid", "PUT", "/agents/snapshot", { model: "demo:echo" });
       await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, { model: "nobody:knows" });
     },

@@ -84,7 +84,7 @@ export const alertCases: RestCase[] = [
         "name",
         "threshold_usd",
         "severity",
-        "",
+        "odd",
       ]);
       const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
       await api.refused(400, "invalid", "PATCH", `${RULES}/${rule_id}`, {});

@@ -28,6 +28,8 @@ export const serviceCases: RestCase[] = [
       assert.equal(document.openapi, "3.1.0");
       const page = await api.expect(200, "GET", "/docs");
       for (const path of Object.keys(document.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
+      const home = await api.fetch("GET", "/");
+      assert.deepEqual([home.status, home.headers.get("location")], [302, "/docs"]);
     },
   },
 ];
