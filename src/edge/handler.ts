@@ -100,6 +100,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
         return refuse(error, request);
       }
       const door = createDoor(core, createApp(core));
+      // PURSER_SEAM_FROM goes when the door asks for keys: until then it lets tests in, and nobody else gets in.
       const answer = (async () => await door(request, isolate.env.PURSER_SEAM_FROM))();
       // At once: a client that goes away would end the request, and with it a run.
       context.waitUntil(finish(isolate, core, answer));
@@ -109,9 +110,9 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
       const isolate = await isolateOf(bindings);
       const core = await open(isolate);
       isolate.lookedAt = clock.now();
-      await core.recover();
-      await core.deliverDue(SCHEDULED);
+      const [recovered] = await Promise.allSettled([core.recover(), core.deliverDue(SCHEDULED)]);
       await core.close();
+      if (recovered.status === "rejected") throw recovered.reason;
     },
   };
 }
