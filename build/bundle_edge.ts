@@ -9,6 +9,8 @@ const LEFT_OUT = [
   "./src/client/mod.ts",
   "./file_store.ts",
   "./database_file.ts",
+  "./deno_server.ts",
+  "./node_server.ts",
   "./smtp/mod.ts",
   "./guarded_http.ts",
   "./resolve_host.ts",

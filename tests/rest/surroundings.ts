@@ -22,7 +22,7 @@ export async function startSurroundings(): Promise<Surroundings> {
   const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
   const fake = await startFakeProvider((request) => answerTo(request, { text: "An answer" }));
   const hooks = startWebhookReceiver();
-  const mail = startFakeServer();
+  const mail = await startFakeServer();
   const hookFile = join(directory, "address");
   await Deno.writeTextFile(hookFile, hooks.url);
   return {
