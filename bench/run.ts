@@ -2,6 +2,7 @@
 const all = [
   "book_call",
   "report_events",
+  "instances",
   "alert_rules",
   "alert_delivery",
   "summaries",

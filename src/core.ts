@@ -5,6 +5,7 @@ import {
   type AlertEvaluator,
   type DispatchContext,
   ensureRules,
+  giveUpOrphans,
   knowRules,
   readAlertNotification,
   startDispatcher,
@@ -12,7 +13,7 @@ import {
 import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
 import { createBus } from "./bus/mod.ts";
 import { type BuiltInChannels, type Channels, type ChannelsOptions, createChannels } from "./channels/mod.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, HOUR_MS, systemClock } from "./clock.ts";
 import {
   type Config,
   DEFAULT_MAX_SNAPSHOT_BYTES,
@@ -22,7 +23,7 @@ import {
 } from "./config.ts";
 import { messageOf, PurserError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
-import { readRunCost } from "./ledger/mod.ts";
+import { readRunCost, sweepWindows } from "./ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "./log.ts";
 import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
@@ -70,6 +71,7 @@ export interface CoreOptions {
       Pick<
         Config,
         | "dbToken"
+        | "dbReplica"
         | "maxSnapshotBytes"
         | "providers"
         | "prices"
@@ -133,6 +135,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     delivering.wake = () => dispatcher?.wake();
     const monitor = startMonitor({ ...core, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
     if (core.store.kind === "remote" && !options.isGlance) keepRecovering(core, core.stopping);
+    if (!options.isGlance) keepTidy(core, core.stopping);
     return {
       ...core,
       monitor,
@@ -169,12 +172,14 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),
     authToken: config.dbToken,
+    replicaUrl: config.dbReplica,
     durability: config.durability,
     remoteTimeoutMs: config.remoteTimeoutMs,
     clock,
     ids,
     fetch: options.fetch,
     shared: runtime?.store,
+    log,
   });
   try {
     const query = createQuery(store);
@@ -256,6 +261,24 @@ export async function recover(ctx: RunnerContext & SnapshotContext): Promise<voi
   } catch (error) {
     // It frees space, and may try again; it must not keep a service from starting on a disk that is full.
     ctx.log.warn("What replaced sessions have left could not be swept", { reason: messageOf(error) });
+  }
+}
+
+/** Removes what nobody needs any more. */
+export async function tidy(ctx: RunnerContext): Promise<void> {
+  await sweepWindows(ctx);
+  await giveUpOrphans(ctx);
+}
+
+/** At the start and every hour. */
+async function keepTidy(ctx: RunnerContext, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await tidy(ctx);
+    } catch (error) {
+      if (!signal.aborted) ctx.log.warn("What is too old could not be swept", { reason: messageOf(error) });
+    }
+    await ctx.clock.sleep(HOUR_MS, signal);
   }
 }
 

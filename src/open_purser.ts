@@ -25,6 +25,8 @@ export interface PurserOptions {
   /** A path, `:memory:`, `libsql://…` or `https://…`; the library has no default place. */
   db: string;
   dbToken?: string;
+  /** The URL of a replica of a database on a libSQL server; the API's lists are read from it. */
+  dbReplica?: string;
   durability?: Durability;
   /** The name of this environment; default `local`. */
   environment?: string;
@@ -133,6 +135,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     config: {
       dbUrl: options.db,
       dbToken: options.dbToken,
+      dbReplica: options.dbReplica,
       durability: options.durability ?? "full",
       environment: options.environment ?? "local",
       remoteTimeoutMs: 10_000,

@@ -1,5 +1,5 @@
 import { deliverDue, type DeliveryBounds } from "./alerts/mod.ts";
-import { assembleCore, type Core, type CoreOptions, recover, type Runtime } from "./core.ts";
+import { assembleCore, type Core, type CoreOptions, recover, type Runtime, tidy } from "./core.ts";
 import { startMonitor } from "./monitor/mod.ts";
 
 /** A core that lives as long as one request, and what follows from it. */
@@ -10,7 +10,7 @@ export interface RequestCore extends Core {
   readonly hasFired: boolean;
   /** Goes through the outbox once; see `deliverDue`. */
   deliverDue(bounds: DeliveryBounds): Promise<void>;
-  /** Ends the runs of instances that died, and frees what they and replaced sessions have left. */
+  /** Ends the runs of instances that died, and removes what they, replaced sessions and time have left. */
   recover(): Promise<void>;
 }
 
@@ -50,7 +50,10 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
       return hasFired;
     },
     deliverDue: deliver,
-    recover: () => recover(core),
+    async recover() {
+      await recover(core);
+      await tidy(core);
+    },
     async drainDeliveries() {
       await settle();
       await deliver({ timeoutMs: 5_000, attemptsPerChannel: 20 });

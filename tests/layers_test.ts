@@ -203,7 +203,7 @@ const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
     // A deadline on the network is the machine's own time, also where a test's clock stands still.
-    by: /^src\/(clock|store\/remote_store|client\/connect)\.ts$/,
+    by: /^src\/(clock|store\/remote_client|client\/connect)\.ts$/,
     rule: "the clock is read in clock.ts",
   },
   { what: /^(Deno|process)\.exit$/, by: /^(cli|main)\.ts$/, rule: "entries set the exit code" },

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { PurserError } from "../src/errors.ts";
+import { until } from "./harness/deliveries.ts";
+import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser, rejection, type TestPurser } from "./harness/test_purser.ts";
 
 /** A run whose end can't be written, as on a full disk. Gives its id; afterwards the disk has room again. */
@@ -50,4 +52,54 @@ Deno.test("the event log keeps the definition that a run was made with, and an a
   const definition = started.payload.definition as Record<string, unknown>;
   assert.deepEqual([definition.system_prompt, definition.max_steps], ["Be brief", 3]);
   assert.equal((await purser.api("GET", `/runs/${run_id}`)).body.output, "You said: a\0b");
+});
+
+/** A Purser on a libSQL server, with a run of a session that a dead instance has left; its lease ends when the test says so. */
+async function openBesideDead(sqld: Sqld) {
+  const { url, fetch } = await sqld.createDatabase();
+  const purser = await openTestPurser({ config: { dbUrl: url }, fetch });
+  const { run_id } = await purser.run({}, "Hello", { sessionId: "s1" });
+  await purser.core.store.write([
+    {
+      sql:
+        "UPDATE runs SET status = 'running', ended_at = NULL, lease_until = unixepoch('subsec') * 1000 + 60000",
+    },
+    { sql: "UPDATE sessions SET status = 'running', active_run_id = ?", args: [run_id] },
+  ]);
+  const read = { sql: "SELECT status FROM runs WHERE run_id = ?", args: [run_id] };
+  const status = async () => (await purser.core.store.read(read)).rows[0]![0];
+  const endLease = () => purser.core.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
+  return { purser, status, endLease };
+}
+
+Deno.test({
+  name:
+    "on a libSQL server a session goes to the next run once the lease of a dead instance's is over, and not before",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const { purser, status, endLease } = await openBesideDead(sqld);
+    await using _ = purser;
+    assert.equal((await rejection(purser.run({}, "Again", { sessionId: "s1" }))).code, "conflict");
+    assert.equal(await status(), "running");
+    await endLease();
+    assert.equal((await purser.run({}, "Again", { sessionId: "s1" })).status, "completed");
+    assert.equal(await status(), "interrupted");
+  },
+});
+
+Deno.test({
+  name: "on a libSQL server every instance looks for runs of dead ones every thirty seconds",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const { purser, status, endLease } = await openBesideDead(sqld);
+    await using _ = purser;
+    await endLease();
+    purser.clock.advance(29_999);
+    assert.equal(await status(), "running");
+    purser.clock.advance(1);
+    await until(async () => await status() === "interrupted");
+    assert.equal((await purser.api("GET", "/sessions/s1")).body.active_run_id, null);
+  },
 });

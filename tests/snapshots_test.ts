@@ -82,6 +82,7 @@ const bind = (store: Store): Store => ({
   kind: store.kind,
   read: (statement) => store.read(statement),
   readAll: (statements) => store.readAll(statements),
+  readStale: (statements) => store.readStale(statements),
   write: (statements) => store.write(statements),
   freeBytes: () => store.freeBytes(),
   close: () => store.close(),

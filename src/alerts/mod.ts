@@ -14,6 +14,7 @@ export {
   createAlertEvaluator,
   createDispatcher,
 } from "./evaluator.ts";
+export { giveUpOrphans } from "./give_up_orphans.ts";
 export { readAlertNotification } from "./read_notification.ts";
 export { readWaiting, type Waiting } from "./read_waiting.ts";
 export type { AlertContext, OutboxChannel } from "./context.ts";

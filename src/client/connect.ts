@@ -52,8 +52,9 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   if (config.server !== undefined) return toServer(config.server, await readApiKey(options));
   const address = parseDatabaseUrl(config.dbUrl);
   if (address.kind !== "file") {
+    // A command never asks a replica: it may be about what the command before it has written.
     return toOwned(
-      await ownDatabase(options),
+      await ownDatabase({ ...options, config: { ...config, dbReplica: undefined } }),
       address.kind === "memory" ? "memory" : new URL(address.url).host,
     );
   }
@@ -139,7 +140,10 @@ async function toFile(options: ConnectOptions, path: string, lost?: Owner): Prom
     const owner = await readOwner(path);
     if (owner && await isAnswering(owner)) return toOwner(options, path, owner, lost);
     try {
-      return toOwned(await ownDatabase(options), path);
+      return toOwned(
+        await ownDatabase({ ...options, config: { ...options.config, dbReplica: undefined } }),
+        path,
+      );
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
       if (clock.monotonic() >= deadline) throw await explainBusyFile(path, patienceMs);

@@ -8,22 +8,23 @@ export type DatabaseAddress =
 
 /**
  * Reads the db setting: a path, `file:…`, `:memory:`, `libsql://…` or `http(s)://…`. Throws `invalid` on
- * anything else, and on a URL that carries a secret, because URLs end up in logs.
+ * anything else, and on a URL that carries a secret, because URLs end up in logs. The error names the setting.
  */
-export function parseDatabaseUrl(text: string): DatabaseAddress {
+export function parseDatabaseUrl(text: string, setting = "the database setting"): DatabaseAddress {
+  const refuse = (reason: string) => new PurserError("invalid", `Cannot use ${setting}: ${reason}`);
   if (text.trim() === "") throw refuse("it is empty; give a path, :memory: or libsql://…");
   if (text === ":memory:" || text === "file::memory:") return { kind: "memory" };
   // One letter before the colon is a Windows drive.
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]+):/.exec(text)?.[1]?.toLowerCase();
   switch (scheme) {
     case undefined:
-      return filePath(text);
+      return filePath(text, refuse);
     case "file":
-      return filePath(decodeFileUrl(text));
+      return filePath(decodeFileUrl(text, refuse), refuse);
     case "libsql":
     case "http":
     case "https":
-      return { kind: "remote", url: checkRemote(text) };
+      return { kind: "remote", url: checkRemote(text, refuse) };
     case "ws":
       throw refuse("WebSockets are not supported; use http:// or libsql:// with the same host");
     case "wss":
@@ -33,12 +34,15 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
   }
 }
 
-function filePath(path: string): DatabaseAddress {
+/** Makes the error that names the setting. */
+type Refuse = (reason: string) => PurserError;
+
+function filePath(path: string, refuse: Refuse): DatabaseAddress {
   if (path.includes("\0")) throw refuse("the path holds a zero byte");
   return { kind: "file", path };
 }
 
-function decodeFileUrl(text: string): string {
+function decodeFileUrl(text: string, refuse: Refuse): string {
   const rest = text.slice("file:".length);
   if (/[?#]/.test(rest)) throw refuse("a file: URL takes no ? or #; write them as %3F and %23");
   const path = rest.startsWith("//") ? rest.slice(2).replace(/^localhost(?=\/)/, "") : rest;
@@ -52,15 +56,11 @@ function decodeFileUrl(text: string): string {
   }
 }
 
-function checkRemote(text: string): string {
+function checkRemote(text: string, refuse: Refuse): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || url.host === "") throw refuse("it is not a URL with a host");
   if (url.username !== "" || url.password !== "" || url.searchParams.has("authToken")) {
     throw refuse("the URL holds a secret; take it out and set PURSER_DB_TOKEN");
   }
   return text;
-}
-
-function refuse(reason: string): PurserError {
-  return new PurserError("invalid", `Cannot use the database setting: ${reason}`);
 }

@@ -2,6 +2,7 @@ import type { Core } from "../core.ts";
 import { makeDocument } from "./document.ts";
 import { instanceOf, problemResponse, toProblem } from "./problem.ts";
 import { checkBody } from "./request_body.ts";
+import { createReads } from "./reads.ts";
 import { createRouter } from "./router.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { anomalyRoutes } from "./routes/anomalies.ts";
@@ -20,12 +21,14 @@ import { explainUnknownRoute } from "./unknown_route.ts";
 /** The API of one core: the same for the network, the edge, the CLI in-process and the library. */
 export function createApp(core: Core) {
   const app = createRouter();
+  const { reads, noteWrites } = createReads(core);
   app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req"))));
   app.notFound((c) => {
     const error = explainUnknownRoute(app, c);
     const allow = c.res.headers.get("allow");
     return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
   });
+  if (noteWrites) app.use(noteWrites);
   // Before the check of bodies: a snapshot is larger than any, and read as a stream.
   app.route("/", restoreRoutes(core));
   app.use(checkBody(core.maxBodyBytes));
@@ -33,12 +36,12 @@ export function createApp(core: Core) {
   return app
     .route("/", agentRoutes(core))
     .route("/", runRoutes(core))
-    .route("/", sessionRoutes(core))
+    .route("/", sessionRoutes(core, reads))
     .route("/", snapshotRoutes(core))
-    .route("/", costRoutes(core))
-    .route("/", alertRoutes(core))
+    .route("/", costRoutes(core, reads))
+    .route("/", alertRoutes(core, reads))
     .route("/", channelRoutes(core))
-    .route("/", anomalyRoutes(core))
+    .route("/", anomalyRoutes(reads))
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))
     .route("/", doctorRoutes(core))

@@ -6,3 +6,4 @@ export { isLoopback, loopbackGuard, tokenGuard } from "./guard.ts";
 export { type Handler, listen, type Listening } from "./listen.ts";
 export { type Problem, problemResponse, toProblem } from "./problem.ts";
 export { serve } from "./serve.ts";
+export { warnOfWeakServer } from "./warn_of_weak_server.ts";

@@ -12,6 +12,7 @@ export {
   sessionUsageStatement,
   toSessionUsage,
 } from "./read_usage.ts";
+export { sweepWindows } from "./sweep_windows.ts";
 export { listCalls } from "./list_calls.ts";
 export { type CostFilter, type CostRow, type Grouping, GROUPINGS, listCosts } from "./list_costs.ts";
 export { type StepCost, sumSteps } from "./sum_steps.ts";

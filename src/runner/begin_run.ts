@@ -50,11 +50,11 @@ export async function beginRun(
 }
 
 /**
- * Frees a session whose run this process, the database's only one, does not have: one whose end could not be
- * written, because the disk was full. Tells whether it was so.
+ * Frees a session whose run nobody has any more: one whose end could not be written by this process, which is alone with
+ * a file; or, on a shared database, one whose lease has run out. Tells whether it was so.
  */
 async function freeFromLostRun(ctx: RunnerContext, error: unknown): Promise<boolean> {
   const runId = error instanceof PurserError ? error.details?.active_run_id : undefined;
-  if (ctx.store.kind === "remote" || typeof runId !== "string" || ctx.liveRuns.has(runId)) return false;
+  if (typeof runId !== "string" || ctx.liveRuns.has(runId)) return false;
   return (await recoverRuns(ctx, runId)).length > 0;
 }

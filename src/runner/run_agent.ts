@@ -172,6 +172,7 @@ async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise
   const messages = await listMessages(ctx, sessionId).catch((error) => {
     // Not to be taken for a failure of the model, whose words are told to the caller.
     if (error.cause instanceof PurserError) throw error.cause;
+    if (error instanceof PurserError) throw error; // a database that is away is not this program's fault
     throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
   });
   return toModelMessages(messages);

@@ -97,6 +97,10 @@ export class FileStore implements Store {
     return this.#attempt(() => statements.map((statement) => this.#execute(statement)));
   }
 
+  readStale(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.readAll(statements);
+  }
+
   write(statements: readonly Statement[]): Promise<ResultSet[]> {
     return this.#queue.push(statements);
   }

@@ -1,28 +1,31 @@
-import { type Client, createClient, type InStatement, LibsqlError } from "@libsql/client/web";
+import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../clock.ts";
 import { messageOf, PurserError } from "../errors.ts";
+import { type Log, silentLog } from "../log.ts";
 import {
-  ConstraintError,
-  type ResultSet,
-  type SqlValue,
-  type Statement,
-  type Store,
-  toBindable,
-} from "./store.ts";
+  createRemoteClient,
+  hostOf,
+  readBatch,
+  type RemotePlace,
+  toInStatement,
+  toResultSet,
+  within,
+} from "./remote_client.ts";
+import { Replica } from "./remote_replica.ts";
+import { ConstraintError, type ResultSet, type Statement, type Store } from "./store.ts";
 import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** What a remote store needs: where it is, and everything it must not take from the machine itself. */
-export interface RemoteOptions {
-  /** `libsql://`, `https://` or `http://`. */
-  url: string;
-  authToken?: string;
-  /** The longest that one read or one commit may take in all, retries included. */
+export interface RemoteOptions extends RemotePlace {
+  /** The longest that one read or one commit may take in all, waiting and retries included. */
   timeoutMs: number;
   clock: Clock;
-  fetch?: typeof globalThis.fetch;
   newToken: () => string;
   /** What is known of the tokens there, where several stores share it; one that lives long keeps its own. */
   tokens?: WriteTokens;
+  /** The URL of a replica for reads that may be late; it takes the same token. */
+  replicaUrl?: string;
+  log?: Log;
 }
 
 /** What is known of the table of tokens: whether it is there, and how often there was a commit. */
@@ -48,6 +51,7 @@ const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS
 /** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
 export class RemoteStore implements Store {
   readonly kind = "remote";
+  readonly replica?: Replica;
   #client: Client;
   #queue: WriteQueue;
   #options: RemoteOptions;
@@ -57,15 +61,18 @@ export class RemoteStore implements Store {
   constructor(options: RemoteOptions) {
     this.#options = options;
     this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
-    const send = options.fetch ?? globalThis.fetch;
-    this.#client = createClient({
-      url: options.url,
-      authToken: options.authToken,
-      intMode: "bigint",
-      // The client has no timeout of its own: a server that hangs would hold every caller for ever.
-      fetch: (request: Request) => send(request, { signal: AbortSignal.timeout(options.timeoutMs) }),
-    });
-    this.#queue = new WriteQueue((units) => this.#commit(units), (task) => queueMicrotask(task));
+    this.#client = createRemoteClient(options);
+    this.#queue = new WriteQueue(
+      (units, until) => this.#commit(units, until),
+      (task) => queueMicrotask(task),
+    );
+    if (options.replicaUrl !== undefined) {
+      const { authToken, fetch, clock, log = silentLog } = options;
+      this.replica = new Replica({
+        ...{ url: options.replicaUrl, authToken, fetch, clock, log },
+        mark: () => this.write([]),
+      });
+    }
   }
 
   async read(statement: Statement): Promise<ResultSet> {
@@ -74,14 +81,28 @@ export class RemoteStore implements Store {
 
   async readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
     if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
-    return await this.#untilDeadline("read", async () => {
-      const results = await this.#client.batch(statements.map(toInStatement), "read");
-      return results.map(toResultSet);
-    });
+    const { clock, timeoutMs } = this.#options;
+    const until = clock.monotonic() + timeoutMs;
+    return await this.#untilDeadline("read", until, () => readBatch(this.#client, statements));
   }
 
-  write(statements: readonly Statement[]): Promise<ResultSet[]> {
-    return this.#queue.push(statements);
+  async readStale(statements: readonly Statement[]): Promise<ResultSet[]> {
+    if (this.#isClosed) return await this.readAll(statements);
+    return await this.replica?.read(statements) ?? await this.readAll(statements);
+  }
+
+  async write(statements: readonly Statement[]): Promise<ResultSet[]> {
+    const { timeoutMs, clock } = this.#options;
+    const over = new AbortController();
+    const patience = { until: clock.monotonic() + timeoutMs, signal: over.signal };
+    try {
+      return await within(timeoutMs, this.#queue.push(statements, patience));
+    } catch (error) {
+      if ((error as Error)?.name !== "TimeoutError") throw error;
+      // It may still wait behind a commit without an answer; then it is not going to be sent.
+      over.abort(error);
+      throw this.#unavailable("write", error);
+    }
   }
 
   freeBytes(): Promise<undefined> {
@@ -92,24 +113,28 @@ export class RemoteStore implements Store {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
     this.#client.close();
+    this.replica?.close();
   }
 
   /**
    * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
    * token with a unique key: the second try of one that happened fails on it, and counts as done.
    */
-  #commit(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
-    const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [this.#options.newToken()] }];
+  #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
+    const token = this.#options.newToken();
+    const begunAt = this.#options.clock.monotonic();
+    const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [token] }];
     // Not a migration: the commit that applies the first one needs it already.
     if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
     if (this.#tokens.commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
     const statements = [...prefix, ...units.flat()].map(toInStatement);
     let tries = 0;
-    return this.#untilDeadline("write", async () => {
+    return this.#untilDeadline("write", until, async () => {
       try {
         tries++;
         const results = (await this.#client.batch(statements, "write")).map(toResultSet);
         this.#tokens.isThere = true;
+        this.replica?.note(token, begunAt);
         return split(results.slice(prefix.length), units);
       } catch (error) {
         if (tries === 1 || !isTokenTaken(error)) throw error;
@@ -132,9 +157,12 @@ export class RemoteStore implements Store {
     return split(results, units);
   }
 
-  async #untilDeadline<T>(action: "read" | "write", attempt: () => Promise<T>): Promise<T> {
-    const { clock, timeoutMs } = this.#options;
-    const deadline = clock.monotonic() + timeoutMs;
+  async #untilDeadline<T>(
+    action: "read" | "write",
+    deadline: number,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#options;
     for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       try {
         return await within(deadline - clock.monotonic(), attempt());
@@ -151,36 +179,19 @@ export class RemoteStore implements Store {
         const isPassing = canPass(error);
         if (!isPassing && !isRefusedAtTheDoor(error)) throw error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
-          throw new PurserError(
-            "unavailable",
-            `Cannot ${action} the database at ${hostOf(this.#options.url)}: ${explain(error)}`,
-            { cause: error },
-          );
+          throw this.#unavailable(action, error);
         }
         await clock.sleep(delayMs);
       }
     }
   }
-}
 
-/** A retry that begins late must not be waited for past the deadline. */
-async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new DOMException("it did not answer in time", "TimeoutError")),
-    timeoutMs,
-  );
-  try {
-    return await Promise.race([attempt, late.promise]);
-  } finally {
-    clearTimeout(timer);
-    attempt.catch(() => {}); // of one that was given up nobody hears
+  #unavailable(action: "read" | "write", error: unknown): PurserError {
+    const where = hostOf(this.#options.url);
+    return new PurserError("unavailable", `Cannot ${action} the database at ${where}: ${explain(error)}`, {
+      cause: error,
+    });
   }
-}
-
-/** Only the host: a URL may carry a token. */
-function hostOf(url: string): string {
-  return URL.parse(url)?.host ?? "an unreadable address";
 }
 
 function sqliteCode(error: unknown): string {
@@ -228,23 +239,6 @@ function explain(error: unknown): string {
 function httpStatus(error: unknown): number | undefined {
   const { cause } = error as { cause?: { status?: unknown } };
   return typeof cause?.status === "number" ? cause.status : undefined;
-}
-
-function toInStatement({ sql, args = [] }: Statement): InStatement {
-  return { sql, args: args.map(toBindable) };
-}
-
-function toResultSet(result: { columns: string[]; rows: ArrayLike<unknown>[] }): ResultSet {
-  return {
-    columns: result.columns,
-    rows: result.rows.map((row) =>
-      Array.from({ length: result.columns.length }, (_, i) => toSqlValue((row as unknown[])[i]))
-    ),
-  };
-}
-
-function toSqlValue(value: unknown): SqlValue {
-  return value instanceof ArrayBuffer ? new Uint8Array(value) : value as SqlValue;
 }
 
 function split(results: ResultSet[], units: readonly WriteUnit[]): ResultSet[][] {

@@ -238,6 +238,27 @@ test("a server that hangs is unavailable within the bound, and the store goes on
   await store.close();
 });
 
+test("what waits behind a commit without an answer is given up in the same time", async () => {
+  await using t = await createTable();
+  let isHanging = true;
+  const isAsked = Promise.withResolvers<void>();
+  const fetch: Fetch = (input, init) => {
+    if (!isHanging) return t.place.fetch(input, init);
+    isAsked.resolve();
+    return new Promise(() => {});
+  };
+  const store = connect({ ...t.place, fetch }, { clock: systemClock, timeoutMs: 300 });
+  const first = store.write([INSERT]);
+  await isAsked.promise;
+  const waiting = [store.write([INSERT]), store.write([INSERT])];
+  const refused = isUnavailable(/^Cannot write the database at/);
+  await Promise.all([first, ...waiting].map((write) => assert.rejects(write, refused)));
+  isHanging = false;
+  await store.write([INSERT]); // which would take longer than its time behind one that hangs
+  assert.equal((await t.store.read(COUNT)).rows[0]![0], 1n);
+  await store.close();
+});
+
 test("a server that is killed and started again is found again", async () => {
   await using sqld = await startSqld({ durability: "strong" });
   const store = connect(sqld, { clock: systemClock, timeoutMs: 20_000 });

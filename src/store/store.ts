@@ -13,6 +13,17 @@ export interface ResultSet {
   rows: SqlValue[][];
 }
 
+/** How late a stale read may be at most. */
+export const MAX_LAG_MS = 10_000;
+
+/** The replica that a store reads from, for those who look after it. */
+export interface ReplicaState {
+  /** Its host. */
+  readonly where: string;
+  /** Why it can't be used at this moment, if it can't. */
+  problem(): Promise<string | undefined>;
+}
+
 /**
  * The port to a database. Two drivers implement it: a local file (or memory) with one connection, and a
  * remote libSQL server. One suite runs over both.
@@ -23,6 +34,13 @@ export interface Store {
   read(statement: Statement): Promise<ResultSet>;
   /** Runs several queries over one consistent view. */
   readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
+  /**
+   * The same, of a view that may be up to MAX_LAG_MS late: where a replica is set and well, it is asked. For lists that
+   * people look at; never for what decides, and not for somebody who has just written: see `readsOf` of the HTTP API.
+   */
+  readStale(statements: readonly Statement[]): Promise<ResultSet[]>;
+  /** The replica that stale reads go to; undefined where there is none, and they are as exact as any. */
+  readonly replica?: ReplicaState;
   /**
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
    * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.

@@ -4,8 +4,17 @@ import type { ResultSet, Statement } from "./store.ts";
 /** What one caller wants committed as a whole. */
 export type WriteUnit = readonly Statement[];
 
+/** How long somebody waits for a unit. */
+export interface Patience {
+  /** When that is over, in the time of a monotonic clock. */
+  until: number;
+  /** Aborts when it is over. */
+  signal: AbortSignal;
+}
+
 interface Waiting {
   unit: WriteUnit;
+  patience?: Patience;
   resolve(results: ResultSet[]): void;
   reject(error: unknown): void;
 }
@@ -24,17 +33,23 @@ export class WriteQueue {
   #idle: (() => void)[] = [];
 
   constructor(
-    /** Commits all units in one transaction and returns the results of each, or throws and commits none. */
-    private readonly commit: (units: readonly WriteUnit[]) => ResultSet[][] | Promise<ResultSet[][]>,
+    /**
+     * Commits all units in one transaction and returns the results of each, or throws and commits none. After `until`
+     * nobody waits for any of them.
+     */
+    private readonly commit: (
+      units: readonly WriteUnit[],
+      until: number,
+    ) => ResultSet[][] | Promise<ResultSet[][]>,
     /** Runs a task after the work that is ready now, so that callers of this turn share a commit. */
     private readonly defer: (task: () => void) => void,
   ) {}
 
-  /** Resolves with the unit's results after they are committed. */
-  push(unit: WriteUnit): Promise<ResultSet[]> {
+  /** Resolves with the unit's results after they are committed. One that nobody waits for by then is not. */
+  push(unit: WriteUnit, patience?: Patience): Promise<ResultSet[]> {
     if (this.#closed) return Promise.reject(this.#closed);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ unit, resolve, reject });
+      this.#waiting.push({ unit, patience, resolve, reject });
       if (this.#isRunning) return;
       this.#isRunning = true;
       this.defer(() => void this.#run());
@@ -50,8 +65,9 @@ export class WriteQueue {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
+      if (group.length === 0) continue;
       try {
-        const results = await this.commit(group.map((waiting) => waiting.unit));
+        const results = await this.commit(group.map((waiting) => waiting.unit), lastOf(group));
         group.forEach((waiting, index) => waiting.resolve(results[index]!));
       } catch (error) {
         if (group.length > 1 && isRefusal(error)) await this.#commitOneByOne(group);
@@ -66,7 +82,7 @@ export class WriteQueue {
   async #commitOneByOne(group: readonly Waiting[]): Promise<void> {
     for (const waiting of group) {
       try {
-        waiting.resolve((await this.commit([waiting.unit]))[0]!);
+        waiting.resolve((await this.commit([waiting.unit], lastOf([waiting])))[0]!);
       } catch (error) {
         waiting.reject(error);
       }
@@ -74,6 +90,10 @@ export class WriteQueue {
   }
 
   #takeGroup(): Waiting[] {
+    if (this.#waiting.some(isGivenUp)) {
+      for (const { patience, reject } of this.#waiting.filter(isGivenUp)) reject(patience!.signal.reason);
+      this.#waiting = this.#waiting.filter((waiting) => !isGivenUp(waiting));
+    }
     let statements = 0;
     let count = 0;
     for (const waiting of this.#waiting) {
@@ -91,4 +111,13 @@ export class WriteQueue {
  */
 function isRefusal(error: unknown): boolean {
   return !(error instanceof PurserError && error.code === "unavailable");
+}
+
+function isGivenUp({ patience }: Waiting): boolean {
+  return patience?.signal.aborted === true;
+}
+
+/** When the last of a group is no longer waited for. */
+function lastOf(group: readonly Waiting[]): number {
+  return Math.max(...group.map(({ patience }) => patience?.until ?? Infinity));
 }

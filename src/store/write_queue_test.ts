@@ -97,3 +97,32 @@ Deno.test("WriteQueue resolves close() after what waits is committed, and refuse
   assert.deepEqual(groups, [["a"]]);
   await queue.close(reason); // an idle queue closes at once
 });
+
+Deno.test("WriteQueue never commits what is given up while it waits, and commits what waits beside it", async () => {
+  const { queue, groups, pending } = createQueue();
+  const first = queue.push(unit("a"));
+  await turn();
+  const over = new AbortController();
+  const impatient = { until: 1, signal: over.signal };
+  const givenUp = [queue.push(unit("b"), impatient), queue.push(unit("c"), impatient)];
+  const patient = queue.push(unit("d"), { until: 2, signal: new AbortController().signal });
+  over.abort(new Error("too late"));
+  pending.shift()!.resolve();
+  await first;
+  for (const waiting of givenUp) await assert.rejects(waiting, /too late/);
+  pending.shift()!.resolve();
+  assert.equal((await patient)[0]!.columns[0], "d");
+  assert.deepEqual(groups, [["a"], ["d"]]);
+});
+
+Deno.test("WriteQueue tells a commit until when somebody waits for it", async () => {
+  const untils: number[] = [];
+  const queue = new WriteQueue((units, until) => {
+    untils.push(until);
+    return resultsOf(units);
+  }, (task) => queueMicrotask(task));
+  const { signal } = new AbortController();
+  await Promise.all([3, 7, 5].map((until) => queue.push(unit("a"), { until, signal })));
+  await queue.push(unit("b"));
+  assert.deepEqual(untils, [7, Infinity]);
+});

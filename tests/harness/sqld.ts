@@ -29,6 +29,8 @@ export interface Sqld extends AsyncDisposable {
   readonly pid: number;
   /** Makes a new, empty database on this server. */
   createDatabase(): Promise<SqldDatabase>;
+  /** One that was made otherwise. */
+  databaseOf(name: string): SqldDatabase;
   /** Stops it where it is (SIGSTOP): connections are taken and never answered. */
   pause(): void;
   resume(): void;
@@ -36,10 +38,26 @@ export interface Sqld extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it again over the same directory and port. */
   restart(): Promise<void>;
+  /** Starts a replica of it. */
+  startReplica(): Promise<SqldReplica>;
+  /** Asks its admin API. */
+  admin(path: string, body?: unknown): Promise<unknown>;
+}
+
+/** A server that follows another one. */
+export interface SqldReplica extends AsyncDisposable {
+  readonly url: string;
+  /** The address of a database of the primary, on this server. */
+  databaseOf(database: SqldDatabase): SqldDatabase;
+  pause(): void;
+  resume(): void;
+  kill(): Promise<void>;
+  restart(): Promise<void>;
 }
 
 /** One of a server's databases: the address, and the `fetch` that reaches it. */
 export interface SqldDatabase {
+  name: string;
   url: string;
   fetch: typeof globalThis.fetch;
 }
@@ -65,21 +83,13 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
     },
     async createDatabase() {
       const name = `db${++databases}`;
-      await admin(server, `/v1/namespaces/${name}/create`, "{}");
+      await admin(server, `/v1/namespaces/${name}/create`, {});
       await setDurability(server, name, options);
-      // The server tells its databases apart by the first label of the host's name.
-      const host = `${name}.localhost`;
-      return {
-        url: address(),
-        fetch: (input, init) => {
-          const request = new Request(input, init);
-          const headers = new Headers(request.headers);
-          headers.set("host", host);
-          const withClient: RequestInit & { client: Deno.HttpClient } = { client };
-          return fetch(new Request(request, { headers }), withClient);
-        },
-      };
+      return { name, url: address(), fetch: fetchFrom(name, client) };
     },
+    databaseOf: (name) => ({ name, url: address(), fetch: fetchFrom(name, client) }),
+    startReplica: () => startReplica(binary, server, client),
+    admin: (path, body) => admin(server, path, body),
     pause: () => server.child.kill("SIGSTOP"),
     resume: () => server.child.kill("SIGCONT"),
     kill: () => end(server),
@@ -94,9 +104,51 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   };
 }
 
+async function startReplica(
+  binary: string,
+  primary: Server,
+  client: Deno.HttpClient,
+): Promise<SqldReplica> {
+  const directory = await Deno.makeTempDir({ prefix: "purser-sqld-" });
+  const options = { primaryGrpcPort: primary.grpcPort };
+  let replica = await startSomewhere(binary, directory, options);
+  const url = `http://127.0.0.1:${replica.port}`;
+  return {
+    url,
+    databaseOf: ({ name }) => ({ name, url, fetch: fetchFrom(name, client) }),
+    pause: () => replica.child.kill("SIGSTOP"),
+    resume: () => replica.child.kill("SIGCONT"),
+    kill: () => end(replica),
+    async restart() {
+      replica = await start(binary, directory, replica, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await end(replica);
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
+
+/** The server tells its databases apart by the first label of the host's name. */
+function fetchFrom(name: string, client: Deno.HttpClient): typeof globalThis.fetch {
+  return (input, init) => {
+    const request = new Request(input, init);
+    const headers = new Headers(request.headers);
+    headers.set("host", `${name}.localhost`);
+    const withClient: RequestInit & { client: Deno.HttpClient } = { client };
+    return fetch(new Request(request, { headers }), withClient);
+  };
+}
+
 interface Ports {
   port: number;
   adminPort: number;
+  grpcPort: number;
+}
+
+interface StartOptions extends SqldOptions {
+  /** Where the server is that this one follows. */
+  primaryGrpcPort?: number;
 }
 
 interface Server extends Ports {
@@ -104,33 +156,43 @@ interface Server extends Ports {
 }
 
 /** A port that was free may be taken by the time the server binds it; then another one is tried. */
-async function startSomewhere(binary: string, directory: string, options: SqldOptions): Promise<Server> {
+async function startSomewhere(binary: string, directory: string, options: StartOptions): Promise<Server> {
   for (let attempt = 1;; attempt++) {
     try {
-      return await start(binary, directory, { port: freePort(), adminPort: freePort() }, options);
+      return await start(binary, directory, freePorts(), options);
     } catch (error) {
       if (attempt === START_TRIES) throw error;
     }
   }
 }
 
-async function start(binary: string, directory: string, ports: Ports, options: SqldOptions): Promise<Server> {
-  const { port, adminPort } = ports;
+async function start(
+  binary: string,
+  directory: string,
+  ports: Ports,
+  options: StartOptions,
+): Promise<Server> {
+  const { port, adminPort, grpcPort } = ports;
+  const { primaryGrpcPort } = options;
   const child = new Deno.Command(binary, {
     args: [
       ...["--db-path", directory, "--no-welcome", "--enable-namespaces"],
       ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${adminPort}`],
+      ...(primaryGrpcPort === undefined
+        ? ["--grpc-listen-addr", `127.0.0.1:${grpcPort}`]
+        : ["--primary-grpc-url", `http://127.0.0.1:${primaryGrpcPort}`]),
       ...(options.args ?? []),
     ],
     stdin: "null",
     stdout: "null",
     stderr: "null",
   }).spawn();
-  const server = { child, port, adminPort };
+  const server = { ...ports, child };
   try {
     await untilItAnswers(server);
+    if (primaryGrpcPort !== undefined) return server;
     // The host 127.0.0.1 names the database "127".
-    await admin(server, "/v1/namespaces/127/create", "{}", [200, 400, 409]);
+    await admin(server, "/v1/namespaces/127/create", {}, [200, 400, 409]);
     await setDurability(server, "127", options);
     return server;
   } catch (error) {
@@ -159,18 +221,18 @@ async function untilItAnswers({ child, port }: Server): Promise<void> {
 async function setDurability(server: Server, database: string, options: SqldOptions): Promise<void> {
   if (options.durability === undefined) return;
   const path = `/v1/namespaces/${database}/config`;
-  const config = await (await fetch(`http://127.0.0.1:${server.adminPort}${path}`)).json();
-  await admin(server, path, JSON.stringify({ ...config, durability_mode: options.durability }));
+  const config = await admin(server, path) as Record<string, unknown>;
+  await admin(server, path, { ...config, durability_mode: options.durability });
 }
 
-async function admin(server: Server, path: string, body: string, good: number[] = [200]): Promise<void> {
+async function admin(server: Server, path: string, body?: unknown, good: number[] = [200]): Promise<unknown> {
   const answer = await fetch(`http://127.0.0.1:${server.adminPort}${path}`, {
-    method: "POST",
+    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     headers: { "content-type": "application/json" },
-    body,
   });
   const text = await answer.text();
   if (!good.includes(answer.status)) throw new Error(`Cannot set up sqld: ${path}: ${answer.status} ${text}`);
+  return text === "" ? undefined : JSON.parse(text);
 }
 
 async function end({ child }: Server): Promise<void> {
@@ -182,9 +244,24 @@ async function end({ child }: Server): Promise<void> {
   await child.status;
 }
 
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
+/**
+ * Below what systems give to outgoing connections: a port of those could be taken while a server is away that is to come
+ * back to it, even by whoever looks for it there.
+ */
+const PORTS = { from: 16_000, to: 32_000 };
+
+function freePorts(): Ports {
+  const ports: number[] = [];
+  while (ports.length < 3) {
+    const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
+    if (ports.includes(port)) continue;
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      ports.push(port);
+    } catch {
+      // somebody has it
+    }
+  }
+  const [port, adminPort, grpcPort] = ports as [number, number, number];
+  return { port, adminPort, grpcPort };
 }

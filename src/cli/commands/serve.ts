@@ -1,6 +1,6 @@
 import { checkChannels } from "../../channels/mod.ts";
 import { explainBusyFile, ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
-import { serve } from "../../http/mod.ts";
+import { serve, warnOfWeakServer } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../usage_error.ts";
@@ -31,6 +31,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   if (!database) return EXIT.interrupted;
   try {
     await checkChannels(database.core.channels, config.configPath);
+    await warnOfWeakServer(database.core);
     const server = await serve(database.core, database.app, { host: config.host, port: config.port });
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
     await stopped.promise;

@@ -9,6 +9,7 @@ import {
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../core.ts";
+import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../schemas.ts";
@@ -115,7 +116,7 @@ const history = createRoute({
   responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
 });
 
-export function alertRoutes(core: Core) {
+export function alertRoutes(core: Core, reads: Reads) {
   return createRouter()
     .openapi(create, async (c) => {
       const rule = await createRule(core, c.req.valid("json"));
@@ -137,5 +138,5 @@ export function alertRoutes(core: Core) {
       if (failed === 0) return c.json(outcome, 200);
       return failed < outcome.results.length ? c.json(outcome, 207) : c.json(outcome, 502);
     })
-    .openapi(history, async (c) => c.json(await listAlerts(core, c.req.valid("query")), 200));
+    .openapi(history, async (c) => c.json(await listAlerts(reads(c), c.req.valid("query")), 200));
 }

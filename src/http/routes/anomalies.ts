@@ -1,6 +1,6 @@
-import type { Core } from "../../core.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
+import type { Reads } from "../reads.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../schema_parts.ts";
@@ -29,12 +29,12 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function anomalyRoutes(core: Pick<Core, "query">) {
+export function anomalyRoutes(reads: Reads) {
   return createRouter().openapi(list, async (c) => {
     const { from, agent_id: agentId, limit, cursor } = c.req.valid("query");
     const position = readCursor(cursor, isPosition);
     const after = position && { detectedAt: position[0], anomalyId: position[1] };
-    const anomalies = await listAnomalies(core, { limit, since: from, agentId, after });
+    const anomalies = await listAnomalies(reads(c), { limit, since: from, agentId, after });
     const last = anomalies.at(-1);
     if (last && anomalies.length === limit) linkNext(c, [Date.parse(last.detected_at), last.anomaly_id]);
     return c.json(anomalies, 200);

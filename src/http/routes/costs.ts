@@ -3,6 +3,7 @@ import type { Core } from "../../core.ts";
 import { PurserError } from "../../errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
+import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, json, jsonBody, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../schema_parts.ts";
@@ -60,7 +61,7 @@ const report = createRoute({
 
 const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-export function costRoutes(core: Core) {
+export function costRoutes(core: Core, reads: Reads) {
   return createRouter()
     .openapi(list, async (c) => {
       const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");
@@ -68,7 +69,7 @@ export function costRoutes(core: Core) {
         throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
       }
       const offset = readCursor(cursor, isOffset) ?? 0;
-      const rows = await listCosts(core.store, {
+      const rows = await listCosts(reads(c).store, {
         groupBy: group_by,
         from,
         to,

@@ -5,6 +5,8 @@ import { BUILT_IN_PROVIDERS } from "../../config.ts";
 import type { Core } from "../../core.ts";
 import { messageOf, PurserError } from "../../errors.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../alerts/mod.ts";
+import { readDurability, type ReplicaState } from "../../store/mod.ts";
+import { WEAK_SERVER } from "../warn_of_weak_server.ts";
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../schemas.ts";
@@ -39,9 +41,11 @@ async function examine(core: Core): Promise<Check[]> {
     database.status === "failed" ? { name, ...NOT_CHECKED } : await look(core, name, check);
   let read: ReturnType<typeof checkDeliveries> | undefined;
   const outbox = () => read ??= checkDeliveries(core);
+  const { replica } = core.store;
   return [
     examineConfig(core),
     database,
+    ...(replica ? [await inDatabase("replica", () => checkReplica(replica))] : []),
     await inDatabase("clock", () => examineClock(core)),
     ...channels,
     await inDatabase("alert rules", () => checkRules(core)),
@@ -75,15 +79,30 @@ async function checkDatabase({ store }: Core): Promise<Finding> {
     { sql: "SELECT max(version) FROM purser_migrations" },
   ])).at(-1)!;
   const version = `schema version ${rows[0]![0]}`;
-  if (store.kind === "remote") {
-    return ok(`libSQL server, ${version}; how durable a commit is, is the server's setting`);
-  }
   if (store.kind === "memory") return ok(`in memory, ${version}; all of it is gone when the process ends`);
-  const synchronous = Number((await store.read({ sql: "PRAGMA synchronous" })).rows[0]![0]);
-  return ok(
-    synchronous >= 2
-      ? `local file, ${version}, durability full: every commit is on the disk`
-      : `local file, ${version}, durability normal: a power cut may lose the last commits`,
+  const durability = await readDurability(store);
+  if (store.kind === "file") {
+    return ok(
+      durability === "full"
+        ? `local file, ${version}, durability full: every commit is on the disk`
+        : `local file, ${version}, durability normal: a power cut may lose the last commits`,
+    );
+  }
+  if (durability === "full") {
+    return ok(`libSQL server, ${version}, durability strong: every commit is on its disk`);
+  }
+  return warning(
+    `libSQL server, ${version}; ${WEAK_SERVER[durability].state}`,
+    WEAK_SERVER[durability].advice,
+  );
+}
+
+async function checkReplica(replica: ReplicaState): Promise<Finding> {
+  const problem = await replica.problem();
+  if (problem === undefined) return ok(`${replica.where} shows what the primary has`);
+  return warning(
+    `${replica.where}: ${problem}`,
+    "The primary answers all reads meanwhile; look at that server, and whether db_replica names a replica of db",
   );
 }
 

@@ -1,0 +1,58 @@
+/**
+ * A process that makes calls of one run at once, through a metered model, when its standard input closes: the others are
+ * ready then too. It prints how many were made, and how many the budget refused.
+ */
+import { generateText } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { BudgetExceededError, openPurser } from "../../src/mod.ts";
+import type { BudgetMode } from "../../src/agents/mod.ts";
+
+export const CALL = { inputTokens: 100, outputTokens: 50 };
+/** At 1 and 4 USD per million tokens. */
+export const CALL_NANO_USD = 300_000;
+
+if (import.meta.main) await work();
+
+async function work(): Promise<void> {
+  const [db, runId, budgetMode, limitNanoUsd, calls] = Deno.args as [
+    string,
+    string,
+    BudgetMode,
+    string,
+    string,
+  ];
+  const { inputTokens, outputTokens } = CALL;
+  const model = new MockLanguageModelV4({
+    provider: "local",
+    modelId: "priced",
+    doGenerate: {
+      content: [{ type: "text", text: "ok" }],
+      finishReason: { unified: "stop", raw: "stop" },
+      usage: {
+        inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
+      },
+      warnings: [],
+    },
+  });
+  const purser = await openPurser({
+    db,
+    env: {},
+    prices: [{ provider: "local", model: "priced", input_usd_per_million: 1, output_usd_per_million: 4 }],
+  });
+  const costBudgetUsd = Number(limitNanoUsd) / 1e9;
+  const metered = purser.meter(model, { agentId: "metered", runId, costBudgetUsd, budgetMode });
+  console.log("ready");
+  await new Response(Deno.stdin.readable).text();
+  const prompt = "x".repeat(40);
+  const outcomes = await Promise.allSettled(
+    Array.from(
+      { length: Number(calls) },
+      () => generateText({ model: metered, prompt, maxOutputTokens: outputTokens, maxRetries: 0 }),
+    ),
+  );
+  const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+  for (const { reason } of refused) if (!(reason instanceof BudgetExceededError)) throw reason;
+  await purser.close();
+  console.log(JSON.stringify({ made: outcomes.length - refused.length, refused: refused.length }));
+}

@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
+import { type Fleet, type Instance, type InstanceAnswer, openFleet } from "../harness/instances.ts";
+import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
+import { lookInto, until } from "./alert_workers.ts";
+
+/** Real servers under load, while the libSQL server under them hangs, is killed, comes back, and one of them dies. */
+
+const REPORTERS = 6;
+const RUNNERS = 2;
+const CALLS_PER_REPORT = 3;
+
+/** Of four servers, whichever is there: one that was killed is replaced. */
+interface Servers {
+  at(index: number): Instance;
+  all(): readonly Instance[];
+  replace(index: number, next: Instance): void;
+}
+
+/** What clients were promised. */
+interface Acknowledged {
+  reported: Set<string>;
+  runs: { runId: string; costUsd: number }[];
+  refused: number;
+}
+
+Deno.test({
+  name: "four servers under load lose nothing that they acknowledged when sqld hangs, dies and comes back",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld({ durability: "strong" });
+    await using fleet = await openFleet({ db: sqld.url, remote_timeout_ms: 1_500 });
+    const running = await Promise.all(["a", "b", "c", "d"].map((name) => fleet.start(name)));
+    const servers: Servers = {
+      all: () => running,
+      at: (index) => running[index % running.length]!,
+      replace: (index, next) => void (running[index] = next),
+    };
+    assert.equal((await servers.at(0).send("PUT", "/agents/echo", { model: "demo:echo" })).status, 201);
+    for (const { lines } of running) {
+      assert.doesNotMatch(lines.join("\n"), /durability/, "it is in its strong mode");
+    }
+
+    const told: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
+    const load = startLoad(servers, told);
+    await load.untilMore(told, 60);
+    await hang(sqld, servers);
+    await load.untilMore(told, 60);
+    await killAndRestart(sqld, servers);
+    await load.untilMore(told, 60);
+    await replaceServer(fleet, servers, 2);
+    await load.untilMore(told, 60);
+    await load.stop();
+
+    await using store = await lookInto(sqld.url);
+    const ledger = await checkBooks(store);
+    for (const callId of told.reported) assert.ok(ledger.has(callId), `${callId} was acknowledged`);
+    const { rows } = await store.read({
+      sql:
+        "SELECT r.run_id, r.status, s.cost_nano_usd FROM runs r LEFT JOIN spend_runs s ON s.run_id = r.run_id",
+    });
+    const runs = new Map(rows.map(([runId, status, cost]) => [runId as string, { status, cost }]));
+    for (const { runId, costUsd } of told.runs) {
+      assert.deepEqual(runs.get(runId), { status: "completed", cost: BigInt(Math.round(costUsd * 1e9)) });
+    }
+    // Reports were sent again until they were taken, so nothing else is there but what runs have booked.
+    const reported = [...ledger].filter((callId) => callId.startsWith("reported-"));
+    assert.deepEqual(new Set(reported), told.reported);
+    // A minute goes by, and any server looks after what the dead one has left.
+    await store.write([{ sql: "UPDATE runs SET lease_until = 1 WHERE status = 'running'" }]);
+    await fleet.start("last");
+    await until(
+      "all is ended",
+      async () =>
+        Number(
+          (await store.read({ sql: "SELECT count(*) FROM deliveries WHERE status = 'pending'" })).rows[0]![0],
+        ) === 0,
+    );
+    await checkAllEnded(store);
+    await checkBooks(store);
+    assert.ok(told.refused > 0, "the outages were felt");
+    console.log(
+      `      ${told.reported.size} reported calls and ${told.runs.length} runs acknowledged, ${told.refused} requests refused`,
+    );
+  },
+});
+
+Deno.test({
+  name: "a server that starts while sqld is away says so and ends, and one on a relaxed sqld warns",
+  ignore: skipSqld,
+  async fn() {
+    const sqld = await startSqld({ durability: "relaxed" });
+    await using fleet = await openFleet({ db: sqld.url, remote_timeout_ms: 500 });
+    const server = await fleet.start("a");
+    const warnings = server.lines.filter((line) => line.includes('"level":"warn"'));
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0]!, /not in its strong durability mode.*may lose the last commits/);
+    const cost = await fleet.command("cost");
+    assert.deepEqual([cost.code, cost.err], [0, ""], "a command doesn't nag");
+    await sqld[Symbol.asyncDispose]();
+    await assert.rejects(
+      fleet.start("late"),
+      /late ended: .*Cannot read the database at 127\.0\.0\.1:\d+: /s,
+    );
+  },
+});
+
+Deno.test({
+  name: "lists are answered whatever becomes of the replica they are read from",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld({ durability: "strong" });
+    await using replica = await sqld.startReplica();
+    await using fleet = await openFleet({ db: sqld.url, db_replica: replica.url, remote_timeout_ms: 5_000 });
+    const [writer, reader] = await Promise.all([fleet.start("writer"), fleet.start("reader")]);
+    assert.equal((await writer.send("PUT", "/agents/echo", { model: "demo:echo" })).status, 201);
+    let runs = 0;
+    /** What one has done is soon in the other's lists, at once in its own. */
+    const runAndLook = async () => {
+      const session_id = `ses-${++runs}`;
+      assert.equal(
+        (await writer.send("POST", "/agents/echo/runs", { input: "Hello", session_id })).status,
+        200,
+      );
+      assert.equal((await writer.send("GET", "/costs")).body[0].model_calls, runs);
+      await until("the reader sees it", async () => {
+        const { status, body } = await reader.send("GET", "/costs");
+        assert.equal(status, 200);
+        return body[0].model_calls === runs;
+      });
+    };
+    await runAndLook();
+    replica.pause();
+    await runAndLook();
+    replica.resume();
+    await replica.kill();
+    await runAndLook();
+    await replica.restart();
+    await runAndLook();
+    const warnings = reader.lines.filter((line) => line.includes("The replica is not used for now"));
+    assert.equal(warnings.length, 1, "one warning for all of it");
+  },
+});
+
+/** Clients that report calls, each again until it is taken, and that run an agent. */
+function startLoad(servers: Servers, told: Acknowledged) {
+  let isOver = false;
+  let turn = 0;
+  const report = async (client: number) => {
+    for (let count = 0; !isOver; count++) {
+      const calls = Array.from({ length: CALLS_PER_REPORT }, (_, index) => callOf(client, count, index));
+      for (;;) {
+        const { status, body } = await servers.at(turn++).send("POST", "/costs/events", calls);
+        if (status === 201) break;
+        refuse(status, body);
+      }
+      for (const { call_id } of calls) told.reported.add(call_id);
+    }
+  };
+  const run = async (client: number) => {
+    for (let count = 0; !isOver; count++) {
+      const path = "/agents/echo/runs";
+      const answer = await servers.at(turn++).send("POST", path, {
+        input: `${count}`,
+        session_id: `ses-${client}-${count}`,
+      });
+      if (answer.status !== 200) refuse(answer.status, answer.body);
+      else told.runs.push({ runId: answer.body.run_id, costUsd: answer.body.token_usage.cost_usd });
+    }
+  };
+  const refuse = (status: number, body: InstanceAnswer["body"]) => {
+    told.refused++;
+    // Nobody answers for a server that was killed.
+    const logs = () =>
+      servers.all().flatMap(({ lines }) => lines.filter((line) => line.includes(body?.details?.request_id)));
+    assert.ok(status === 503 || status === 0, `${status} ${JSON.stringify(body)} ${logs().join("\n")}`);
+  };
+  const clients = [
+    ...Array.from({ length: REPORTERS }, (_, client) => report(client)),
+    ...Array.from({ length: RUNNERS }, (_, client) => run(client)),
+  ];
+  const failed = Promise.all(clients);
+  return {
+    /** Waits until so many more calls were acknowledged, which takes a service that works. */
+    async untilMore({ reported }: Acknowledged, count: number) {
+      const enough = reported.size + count;
+      await Promise.race([
+        until("calls are booked", () => Promise.resolve(reported.size >= enough)),
+        failed.then(() => assert.fail("the load has ended")),
+      ]);
+    },
+    async stop() {
+      isOver = true;
+      await failed;
+    },
+  };
+}
+
+function callOf(client: number, count: number, index: number) {
+  return {
+    call_id: `reported-${client}-${count}-${index}`,
+    at: new Date().toISOString(),
+    agent_id: `agent-${client % 3}`,
+    session_id: `reported-${client}`,
+    run_id: `reported-${client}-${count}`,
+    ...{ provider: "elsewhere", model: "model", input_tokens: 10, output_tokens: index, cost_usd: 0.000_001 },
+  };
+}
+
+/** While it hangs every server says so, which takes no longer than its setting; the server goes on only then. */
+async function hang(sqld: Sqld, servers: Servers): Promise<void> {
+  sqld.pause();
+  await askAll(servers, 503);
+  sqld.resume();
+  await untilReady(servers);
+}
+
+async function killAndRestart(sqld: Sqld, servers: Servers): Promise<void> {
+  await sqld.kill();
+  await askAll(servers, 503);
+  await sqld.restart();
+  await untilReady(servers);
+}
+
+async function replaceServer(fleet: Fleet, servers: Servers, index: number): Promise<void> {
+  await servers.at(index).kill();
+  servers.replace(index, await fleet.start("replacement"));
+}
+
+/** Whether it is ready, a list, and a write: all are answered while sqld is away. */
+async function askAll(servers: Servers, expected: number): Promise<void> {
+  const answers = await Promise.all([0, 1, 2, 3].flatMap((index) => [
+    servers.at(index).send("GET", "/readyz"),
+    servers.at(index).send("GET", "/costs"),
+    servers.at(index).send("PUT", "/agents/other", { model: "demo:echo" }),
+  ]));
+  for (const { status, body } of answers) {
+    assert.deepEqual([status, body.code], [expected, "unavailable"]);
+    assert.match(body.detail, /^Cannot (read|write) the database at 127\.0\.0\.1:\d+: /);
+  }
+  for (const index of [0, 1, 2, 3]) {
+    assert.equal((await servers.at(index).send("GET", "/healthz")).status, 200);
+  }
+}
+
+async function untilReady(servers: Servers): Promise<void> {
+  for (const index of [0, 1, 2, 3]) {
+    await until(
+      "it is ready again",
+      async () => (await servers.at(index).send("GET", "/readyz")).status === 200,
+    );
+  }
+}

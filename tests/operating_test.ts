@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { systemClock } from "../src/clock.ts";
+import { createIds } from "../src/ids.ts";
+import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { checkBooks } from "./harness/check_books.ts";
+import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./harness/sqld.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+/** The ways to back up, restore and upgrade that docs/operating.md tells of. */
+
+const countCalls = async (place: Place, db: string) => {
+  const { code, out, err } = await purser(place, ["cost", "--db", db, "--json"]);
+  assert.equal(code, 0, err);
+  const rows = JSON.parse(out) as { model_calls: number }[];
+  return rows.reduce((sum, row) => sum + row.model_calls, 0);
+};
+
+Deno.test("a file is backed up by a copy while nobody owns it, and after a kill by the two files", async () => {
+  await using place = await newPlace();
+  const run = ["run", "echo", "Hello"];
+  assert.equal((await purser(place, ["agents", "set", "echo", "--model", "demo:echo"])).code, 0);
+  assert.equal((await purser(place, run)).code, 0);
+  const db = place.env.PURSER_DB!;
+  await Deno.copyFile(db, `${place.folder}/copy.db`);
+  assert.equal(await countCalls(place, `${place.folder}/copy.db`), 1);
+
+  const server = start(place, ["serve", "--port", "0"]);
+  const said = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("Purser answers at")) text += (await said.read()).value ?? assert.fail(text);
+  assert.equal((await purser(place, run)).code, 0);
+  server.kill("SIGKILL");
+  await Promise.all([server.status, server.stdout.cancel(), said.cancel()]);
+  for (const suffix of ["", "-wal"]) await Deno.copyFile(db + suffix, `${place.folder}/killed.db${suffix}`);
+  assert.equal(await countCalls(place, `${place.folder}/killed.db`), 2);
+});
+
+/** A Purser over a database of a server; several have ids of their own. */
+const open = ({ url, fetch }: Pick<SqldDatabase, "url" | "fetch">) =>
+  openTestPurser({ config: { dbUrl: url }, fetch, ids: createIds(systemClock) });
+
+/** A Purser over a database, with some runs in it. */
+async function openWithRuns({ url, fetch }: SqldDatabase) {
+  const opened = await open({ url, fetch });
+  for (const input of ["It's; done", "Grüße 🛳️"]) await opened.run({}, input, { sessionId: "s1" });
+  return opened;
+}
+
+/** Opens another database of the server, and checks that it has what those runs have left. */
+async function checkCopy(sqld: Sqld, name: string): Promise<void> {
+  const { url, fetch } = sqld.databaseOf(name);
+  await using copy = await open({ url, fetch });
+  assert.equal((await checkBooks(copy.core.store)).size, 2);
+  assert.equal((await copy.messages("s1")).length, 4);
+  assert.equal((await copy.run({}, "And on", { sessionId: "s1" })).status, "completed");
+  await assert.rejects(copy.core.store.write([{ sql: "DELETE FROM events" }]), /append-only/);
+}
+
+Deno.test({
+  name: "a libSQL server is backed up while it runs, by a fork and by a dump",
+  ignore: skipSqld,
+  async fn() {
+    await using place = await newPlace();
+    await using sqld = await startSqld({ durability: "strong" });
+    const database = await sqld.createDatabase();
+    await using _opened = await openWithRuns(database);
+    await sqld.admin(`/v1/namespaces/${database.name}/fork/forked`, {});
+    await checkCopy(sqld, "forked");
+    const { durability_mode } = await sqld.admin("/v1/namespaces/forked/config") as Record<string, unknown>;
+    assert.equal(durability_mode, "strong");
+
+    const dump = await (await database.fetch(`${database.url}/dump`)).text();
+    const path = `${place.folder}/books.db`;
+    const file = new DatabaseSync(path);
+    file.exec(dump);
+    file.close();
+    assert.equal(await countCalls(place, path), 2);
+
+    const empty = await sqld.createDatabase();
+    const answer = await empty.fetch(`${empty.url}/v2/pipeline`, {
+      method: "POST",
+      body: JSON.stringify({ requests: [{ type: "sequence", sql: dump }] }),
+    });
+    assert.equal((await answer.json()).results[0].type, "ok");
+    await checkCopy(sqld, empty.name);
+  },
+});
+
+Deno.test({
+  name: "an instance that runs goes on when a newer one has migrated, and does not start again",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const { url, fetch } = await sqld.createDatabase();
+    await using older = await open({ url, fetch });
+    await older.core.store.write([
+      { sql: "ALTER TABLE agents ADD COLUMN colour TEXT" },
+      { sql: "ALTER TABLE calls ADD COLUMN colour TEXT" },
+      { sql: "CREATE TABLE colours (name TEXT)" },
+      { sql: "INSERT INTO purser_migrations VALUES (99, 'colours', 'x', 1)" },
+    ]);
+    assert.equal((await older.api("PUT", "/agents/echo", { model: "demo:echo" })).status, 201);
+    assert.equal((await older.run({}, "Hello")).status, "completed");
+    assert.equal((await older.api("GET", "/readyz")).status, 200);
+    await checkBooks(older.core.store);
+    await assert.rejects(open({ url, fetch }), { code: "conflict", message: /upgrade Purser/ });
+  },
+});
