@@ -36,6 +36,7 @@ import {
   sweepGenerations,
 } from "./snapshots/mod.ts";
 import { createQuery, openStore, type SharedStore } from "./store/mod.ts";
+import { findTelemetry, type Telemetry } from "./telemetry/mod.ts";
 
 /** How long a process that ends waits for the first attempts to deliver what it has to tell. */
 const DELIVERY_GRACE_MS = 5_000;
@@ -99,6 +100,8 @@ export interface CoreOptions {
   tools?: ToolSet;
   /** What is there in place of a machine. */
   runtime?: Runtime;
+  /** Where spans and measurements go; default: to the OpenTelemetry implementation of this process, if any. */
+  telemetry?: Telemetry;
 }
 
 /** What a runtime brings along that is no machine of its own; see `openRequestCore`. */
@@ -205,6 +208,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       clock,
       ids,
       log,
+      telemetry: options.telemetry ?? await findTelemetry(clock),
       instanceId: ids.next("inst"),
       bus: createBus(log),
       gate: store.kind === "remote"

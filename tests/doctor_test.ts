@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { migrations } from "../src/store/migrations/mod.ts";
 import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import { fixedClock, systemClock } from "../src/clock.ts";
 import { warnOfWeakServer } from "../src/http/mod.ts";
@@ -10,6 +11,9 @@ import { replaceChannels } from "./harness/fake_channels.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "./harness/test_purser.ts";
+
+/** The version of a database that this program makes. */
+const SCHEMA = migrations.at(-1)!.version;
 
 interface Check {
   name: string;
@@ -39,7 +43,7 @@ Deno.test("a fresh Purser is well, and every check says what it found", async ()
     {
       name: "database",
       ...WELL,
-      detail: "in memory, schema version 3; all of it is gone when the process ends",
+      detail: `in memory, schema version ${SCHEMA}; all of it is gone when the process ends`,
     },
     { name: "clock", ...WELL, detail: "this machine's own is the only one" },
     { name: "channel log", ...WELL, detail: "log; its settings are right" },
@@ -53,8 +57,11 @@ Deno.test("a fresh Purser is well, and every check says what it found", async ()
 
 for (
   const [durability, detail] of [
-    ["full", "local file, schema version 3, durability full: every commit is on the disk"],
-    ["normal", "local file, schema version 3, durability normal: a power cut may lose the last commits"],
+    ["full", `local file, schema version ${SCHEMA}, durability full: every commit is on the disk`],
+    [
+      "normal",
+      `local file, schema version ${SCHEMA}, durability normal: a power cut may lose the last commits`,
+    ],
   ] as const
 ) {
   Deno.test(`the durability that a file has is told: ${durability}`, async () => {
@@ -334,8 +341,8 @@ Deno.test({
       await sqld.admin(path, { ...await sqld.admin(path) as object, durability_mode });
       const { advice, ...found } = await check(purser, "database");
       const said = status === "ok"
-        ? "libSQL server, schema version 3, durability strong: every commit is on its disk"
-        : "libSQL server, schema version 3; it is not in its strong durability mode, so a power cut there may lose the last commits";
+        ? `libSQL server, schema version ${SCHEMA}, durability strong: every commit is on its disk`
+        : `libSQL server, schema version ${SCHEMA}; it is not in its strong durability mode, so a power cut there may lose the last commits`;
       assert.deepEqual(found, { name: "database", status, detail: said }, durability_mode);
       assert.equal(advice !== null, status === "warning");
     }
@@ -357,7 +364,10 @@ Deno.test({
         statements.some(({ sql }) => isQuestion(sql)) ? answer() : write(statements);
       const { status, detail, advice } = await check(purser, "database");
       assert.equal(status, "warning");
-      assert.equal(detail, "libSQL server, schema version 3; it doesn't tell how durable a commit is");
+      assert.equal(
+        detail,
+        `libSQL server, schema version ${SCHEMA}; it doesn't tell how durable a commit is`,
+      );
       assert.match(advice!, /GET \/v1\/namespaces\/NAME\/config/);
     }
   },

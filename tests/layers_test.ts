@@ -9,9 +9,9 @@ const ROOT = normalize(new URL("..", import.meta.url).pathname);
 /** The layers, lowest first; a folder may import those of lower layers only. */
 const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
-  ["store", "channels", "bus", "credentials"],
+  ["store", "channels", "bus", "credentials", "telemetry"],
   ["pricing", "ledger", "sessions", "agents"],
-  ["budget", "snapshots", "alerts", "monitor"],
+  ["budget", "snapshots", "alerts", "monitor", "metrics"],
   ["booking"],
   ["runner"],
   ["http"],

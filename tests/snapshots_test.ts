@@ -84,6 +84,7 @@ const bind = (store: Store): Store => ({
   readAll: (statements) => store.readAll(statements),
   readStale: (statements) => store.readStale(statements),
   write: (statements) => store.write(statements),
+  waitingWrites: store.waitingWrites,
   freeBytes: () => store.freeBytes(),
   close: () => store.close(),
 });

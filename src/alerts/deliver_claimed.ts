@@ -1,6 +1,7 @@
 import type { Channels, ConfiguredChannel, Notification, SendResult } from "../channels/mod.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { type Telemetry, traceDelivery } from "../telemetry/mod.ts";
 import type { ClaimedDelivery, Settlement } from "./claim_delivery.ts";
 import type { AlertContext } from "./context.ts";
 import { decideRetry } from "./retry_policy.ts";
@@ -12,6 +13,7 @@ export const FINISH_MS = 3_000;
 export interface DispatchContext extends AlertContext {
   channels: Channels;
   log: Log;
+  telemetry: Telemetry;
   /** What a delivery tells; undefined when that is gone. */
   readNotification(subjectId: string): Promise<Notification | undefined>;
   /** From 0 up to 1; default `Math.random`. */
@@ -26,7 +28,8 @@ export async function deliverClaimed(
   cut: AbortSignal,
 ): Promise<Settlement> {
   const { deliveryId, subjectId, holder, attempt } = claimed;
-  const result = await send(ctx, channel, claimed, cut);
+  const traced = { channel: channel.name, kind: channel.kind, deliveryId, subjectId, attempt };
+  const result = await traceDelivery(ctx.telemetry, traced, () => send(ctx, channel, claimed, cut));
   if (result.ok) return { deliveryId, holder, status: "delivered" };
   const { reason: error } = result;
   if (cut.aborted && attempt === 1) {

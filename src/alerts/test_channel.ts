@@ -1,6 +1,7 @@
 import type { Delivery, Notification, SendResult } from "../channels/mod.ts";
 import { toIso } from "../clock.ts";
 import { PurserError } from "../errors.ts";
+import { type Telemetry, traceDelivery } from "../telemetry/mod.ts";
 import type { AlertContext } from "./context.ts";
 
 /** A channel as a test needs it: an attempt is bounded by the channel's own timeout, and never throws. */
@@ -13,6 +14,7 @@ export interface TestableChannel {
 
 /** What a test needs of its process. */
 export interface TestContext extends Pick<AlertContext, "clock" | "ids"> {
+  telemetry: Telemetry;
   environment: string;
   channels: { list: readonly TestableChannel[] };
   /** Aborts attempts when the process ends. */
@@ -56,7 +58,7 @@ export async function testChannel(ctx: TestContext, name: string): Promise<TestR
 
 /** Makes the only attempt of a test, and measures it. */
 export async function attemptTest(
-  { clock, stopping }: Pick<TestContext, "clock" | "stopping">,
+  { clock, stopping, telemetry }: Pick<TestContext, "clock" | "stopping" | "telemetry">,
   { channel, notification, deliveryId }: {
     channel: TestableChannel;
     notification: Notification;
@@ -64,7 +66,12 @@ export async function attemptTest(
   },
 ): Promise<TestResult> {
   const startedAt = clock.monotonic();
-  const result = await channel.attempt(notification, { signal: stopping, deliveryId, attempt: 1 });
+  const facts = { channel: channel.name, kind: channel.kind, deliveryId, attempt: 1, isInRequest: true };
+  const result = await traceDelivery(
+    telemetry,
+    facts,
+    () => channel.attempt(notification, { signal: stopping, deliveryId, attempt: 1 }),
+  );
   return {
     channel: channel.name,
     kind: channel.kind,

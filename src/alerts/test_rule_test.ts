@@ -3,6 +3,7 @@ import type { Delivery, Notification, SendResult } from "../channels/mod.ts";
 import { fixedClock } from "../clock.ts";
 import { countingIds } from "../ids.ts";
 import { createQuery, openStore } from "../store/mod.ts";
+import { noTelemetry } from "../telemetry/mod.ts";
 import { rejection } from "../../tests/harness/test_purser.ts";
 import { createRule } from "./create_rule.ts";
 import { getRule } from "./get_rule.ts";
@@ -32,6 +33,7 @@ async function open(sends: Record<string, Send>) {
     clock,
     ids: countingIds(),
     rules: { mayExist: false },
+    telemetry: noTelemetry,
     environment: "test",
     stopping: new AbortController().signal,
     channels: {

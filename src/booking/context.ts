@@ -4,6 +4,7 @@ import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../log.ts";
 import type { LatePriceBook, PriceBook } from "../pricing/mod.ts";
 import type { SessionContext } from "../sessions/mod.ts";
+import type { Telemetry } from "../telemetry/mod.ts";
 
 /** What booking needs of the process it runs in. */
 export interface BookingContext extends SessionContext, AlertContext {
@@ -11,4 +12,5 @@ export interface BookingContext extends SessionContext, AlertContext {
   gate: BudgetGate;
   prices: PriceBook & Partial<Pick<LatePriceBook, "ready">>;
   log: Log;
+  telemetry: Telemetry;
 }

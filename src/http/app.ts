@@ -4,6 +4,7 @@ import { instanceOf, problemResponse, toProblem } from "./problem.ts";
 import { checkBody } from "./request_body.ts";
 import { createReads } from "./reads.ts";
 import { createRouter } from "./router.ts";
+import { nameRequests } from "./name_requests.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { anomalyRoutes } from "./routes/anomalies.ts";
 import { alertRoutes } from "./routes/alerts.ts";
@@ -15,6 +16,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { metricsRoutes } from "./routes/metrics.ts";
 import { restoreRoutes, snapshotRoutes } from "./routes/snapshots.ts";
 import { explainUnknownRoute } from "./unknown_route.ts";
 
@@ -28,6 +30,7 @@ export function createApp(core: Core) {
     const allow = c.res.headers.get("allow");
     return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
   });
+  app.use(nameRequests(core.telemetry));
   if (noteWrites) app.use(noteWrites);
   // Before the check of bodies: a snapshot is larger than any, and read as a stream.
   app.route("/", restoreRoutes(core));
@@ -44,6 +47,7 @@ export function createApp(core: Core) {
     .route("/", anomalyRoutes(reads))
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))
+    .route("/", metricsRoutes(core))
     .route("/", doctorRoutes(core))
     .route("/", documentRoutes(() => makeDocument(app)));
 }

@@ -19,8 +19,13 @@ export function createDoor(core: Core, app: App): Handler {
 }
 
 /** A handler that nobody reaches whom the guard refuses. */
-export function behindGuard(core: Pick<Core, "log" | "ids">, guard: Guard, handle: Handler): Handler {
+export function behindGuard(
+  core: Pick<Core, "log" | "ids" | "telemetry">,
+  guard: Guard,
+  handle: Handler,
+): Handler {
   return (request, from) => {
+    core.telemetry.heedRequest(request);
     try {
       guard(request, from);
     } catch (error) {

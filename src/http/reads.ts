@@ -62,6 +62,9 @@ function lateCore(core: Core): Core {
     readAll: (statements) => store.readStale(statements),
     readStale: (statements) => store.readStale(statements),
     write: (statements) => store.write(statements),
+    get waitingWrites() {
+      return store.waitingWrites;
+    },
     freeBytes: () => store.freeBytes(),
     close: () => store.close(),
   };

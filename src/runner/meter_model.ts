@@ -10,6 +10,7 @@ import { type Budget, budgetExceeded, type Grant } from "../budget/mod.ts";
 import { messageOf, PurserError } from "../errors.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Usage, usageFromAiSdk, usageOf } from "../pricing/mod.ts";
+import { type Span, traceCall } from "../telemetry/mod.ts";
 import { type Answer, answerOf, emptyAnswer, textOf } from "./answer.ts";
 import { callBounds } from "./call_bounds.ts";
 import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
@@ -40,6 +41,8 @@ export interface Metering {
   hasOvershot?(): boolean;
   /** The number of the next step that is booked. */
   nextStep(): number;
+  /** The span of the run; without it, calls are told beneath whatever is being worked on. */
+  span?: Span;
 }
 
 /**
@@ -55,10 +58,10 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       return model.supportedUrls;
     },
     async doGenerate(options) {
-      const call = await admit(ctx, metering, options);
+      const call = await admit(ctx, metering, options, { isStreamed: false });
       let result: LanguageModelV4GenerateResult;
       try {
-        result = await model.doGenerate(call.options);
+        result = await call.run(() => model.doGenerate(call.options));
       } catch (error) {
         await settleUnanswered(call, options, error);
         throw error;
@@ -73,11 +76,11 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       return result;
     },
     async doStream(options) {
-      const call = await admit(ctx, metering, options);
+      const call = await admit(ctx, metering, options, { isStreamed: true });
       let result: LanguageModelV4StreamResult;
       try {
         // Raw chunks carry counts that the SDK would only give at the end of a stream that may never come.
-        result = await openStream(model, { ...call.options, includeRawChunks: true });
+        result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
       } catch (error) {
         await settleUnanswered(call, options, error);
         throw error;
@@ -111,7 +114,7 @@ async function settleUnanswered(
   { abortSignal }: LanguageModelV4CallOptions,
   error: unknown,
 ): Promise<void> {
-  if (abortSignal?.aborted) await call.book(emptyAnswer(), { counted: undefined });
+  if (abortSignal?.aborted) await call.book(emptyAnswer(), { counted: undefined, errorType: CANCELLED });
   else await call.fail(error);
 }
 
@@ -127,7 +130,11 @@ function readResult(
     }
     const body = { body: result.response?.body };
     const serviceTier = serviceTierOf(result.providerMetadata) ?? serviceTierOf(body);
-    return { answer: answerOf(result.content, result.finishReason), report: { counted, serviceTier } };
+    const { id: responseId, modelId: responseModel } = result.response ?? {};
+    return {
+      answer: answerOf(result.content, result.finishReason),
+      report: { counted, serviceTier, responseId, responseModel },
+    };
   } catch {
     return undefined;
   }
@@ -136,23 +143,33 @@ function readResult(
 /** One call that the budget has let through. */
 export interface AdmittedCall {
   options: LanguageModelV4CallOptions;
+  /** Makes the call, whose own requests are told beneath it. */
+  run<T>(work: () => T): T;
   fail(error: unknown): Promise<void>;
   book(answer: Answer, report: UsageReport): Promise<void>;
 }
 
-/** What a provider has said of a call's usage. */
+/** Why an answer is not whole that nobody waited for any more. */
+export const CANCELLED = "cancelled";
+
+/** What a provider has said of a call's usage, and of its answer beside the answer. */
 export interface UsageReport {
   /** Its last word. */
   counted: Usage | undefined;
   /** What had come before a stream broke. */
   partial?: Usage;
   serviceTier?: string;
+  responseId?: string;
+  responseModel?: string;
+  /** Why there was no whole answer, for telemetry. */
+  errorType?: string;
 }
 
 async function admit(
   ctx: BookingContext,
   metering: Metering,
   options: LanguageModelV4CallOptions,
+  { isStreamed }: { isStreamed: boolean },
 ): Promise<AdmittedCall> {
   const { provider, modelId, runId, budget } = metering;
   options.abortSignal?.throwIfAborted();
@@ -178,13 +195,18 @@ async function admit(
   }
   const at = ctx.clock.now();
   const startedAt = ctx.clock.monotonic();
+  const { agentId, sessionId, span: parent } = metering;
+  const place = { agentId, sessionId, runId, provider, model: modelId, parent };
+  const trace = traceCall(ctx.telemetry, { ...place, isStreamed, settings: options });
   return {
     options,
+    run: trace.run,
     async fail(error) {
+      trace.failed(error);
       if (grant) await ctx.gate.release(grant);
       metering.failed?.(error, at);
     },
-    async book(answer, { counted, partial, serviceTier }) {
+    async book(answer, { counted, partial, serviceTier, ...response }) {
       const usage = counted ?? guess(options, answer, partial);
       const price = ctx.prices.price({ provider, model: modelId, at, usage, serviceTier });
       const call: ModelCall = {
@@ -210,6 +232,7 @@ async function admit(
       try {
         await metering.book(call, answer, grant);
       } catch (error) {
+        trace.failed(error);
         if (grant) await ctx.gate.release(grant).catch(() => {});
         // The money is spent: what the ledger could not take has to be findable somewhere.
         ctx.log.error("A model call was made and could not be booked", {
@@ -219,6 +242,7 @@ async function admit(
         if (error instanceof PurserError) throw error;
         throw new PurserError("internal", "Cannot book a model call that was made", { cause: error });
       }
+      trace.booked(call, { ...response, finishReason: answer.finish_reason });
     },
   };
 }

@@ -1,13 +1,24 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider";
 import { trackStreamUsage, usageFromAiSdk } from "../pricing/mod.ts";
+import { errorTypeOf } from "../telemetry/mod.ts";
 import { addStreamPart, emptyAnswer } from "./answer.ts";
-import type { AdmittedCall } from "./meter_model.ts";
+import { type AdmittedCall, CANCELLED } from "./meter_model.ts";
 
 type Part = LanguageModelV4StreamPart;
 type Metadata = Record<string, unknown>;
 
+/** How a stream ended. */
+interface End {
+  usage?: LanguageModelV4Usage;
+  metadata?: Metadata;
+  errorType?: string;
+}
+
 /** What is said of an answer with status 200 that holds nothing a model could have written. */
 export const NO_ANSWER = "what came is not the answer of a model";
+
+/** Why an answer is not whole whose stream ended before it did. */
+const INTERRUPTED = "interrupted";
 
 /** Passes a stream on; books before its `finish` goes on, or, where it breaks or is left, what is known. */
 export function meterStream(
@@ -24,15 +35,19 @@ export function meterStream(
   let hasStarted = false;
   /** Whether the provider said in the stream that it failed; the AI SDK tells that on by itself. */
   let hasFailed = false;
+  let response: { responseId?: string; responseModel?: string } = {};
 
-  async function book(usage?: LanguageModelV4Usage, metadata?: Metadata): Promise<void> {
+  async function book(end: End = {}): Promise<void> {
     if (isSettled) return;
     isSettled = true;
+    const { usage, metadata, errorType } = end;
     const counted = (usage && usageFromAiSdk(provider, usage)) ?? (seen.isFinal() ? seen.usage() : undefined);
     await call.book(answer, {
       counted,
       partial: seen.usage(),
       serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
+      ...response,
+      errorType: errorType ?? (hasFailed ? INTERRUPTED : undefined),
     });
   }
 
@@ -47,7 +62,7 @@ export function meterStream(
   /** A connection may close cleanly in the middle of an answer, which then must not pass for a whole one. */
   async function breakOff(): Promise<void> {
     if (!hasStarted && seen.usage() === undefined) return await refuse();
-    await book();
+    await book({ errorType: seen.isFinal() ? undefined : INTERRUPTED });
     if (!seen.isFinal() && !hasFailed) throw new Error("its answer broke off");
   }
 
@@ -55,7 +70,7 @@ export function meterStream(
     const { unified } = part.finishReason;
     try {
       if (unified === "interrupted" || (unified === "error" && !hasStarted)) await breakOff();
-      else await book(part.usage, part.providerMetadata);
+      else await book({ usage: part.usage, metadata: part.providerMetadata });
     } catch (error) {
       reader.cancel(error).catch(() => {}); // nobody reads on, so the provider must not go on either
       throw error;
@@ -66,6 +81,7 @@ export function meterStream(
     addStreamPart(answer, part);
     if (part.type === "raw") seen.take(part.rawValue);
     if (part.type === "error") hasFailed = true;
+    if (part.type === "response-metadata") response = { responseId: part.id, responseModel: part.modelId };
     hasStarted ||= part.type.endsWith("-delta") || part.type === "tool-call" ||
       (part.type === "raw" && part.rawValue !== undefined);
   }
@@ -77,7 +93,7 @@ export function meterStream(
         try {
           next = await reader.read();
         } catch (error) {
-          await book();
+          await book({ errorType: errorTypeOf(error) });
           throw error;
         }
         if (next.done) {
@@ -95,7 +111,7 @@ export function meterStream(
     },
     async cancel(reason) {
       try {
-        await book();
+        await book({ errorType: CANCELLED });
       } finally {
         await reader.cancel(reason);
       }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelMessage } from "ai";
+import type { ModelMessage, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
@@ -8,7 +8,8 @@ import { NAME_PATTERN } from "../ids.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../money.ts";
 import { listMessages, type RunEnd } from "../sessions/mod.ts";
-import { beginRun } from "./begin_run.ts";
+import { type RunTrace, traceRun, traceTool } from "../telemetry/mod.ts";
+import { beginRun, type RunPlace } from "./begin_run.ts";
 import { CallsInFlight } from "./calls_in_flight.ts";
 import type { RunnerContext } from "./context.ts";
 import { modelErrorText } from "./explain_model_error.ts";
@@ -67,6 +68,31 @@ async function runToEnd(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
   const place = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };
   const input = run.input.toWellFormed();
 
+  const trace = traceRun(ctx.telemetry, {
+    ...place,
+    provider: resolved.provider,
+    model: resolved.modelId,
+    budgetNanoUsd: agent.costBudgetNanoUsd,
+  });
+  const prepared = { place, input, resolved, tools, budget, onPart, trace };
+  return await trace.run(() => carryOut(ctx, run, prepared));
+}
+
+/** What is known of a run before it begins. */
+interface PreparedRun {
+  place: RunPlace;
+  input: string;
+  resolved: ResolvedModel;
+  tools: ToolSet;
+  budget: Budget | null;
+  onPart?: RunInput["onPart"];
+  trace: RunTrace;
+}
+
+async function carryOut(ctx: RunnerContext, run: RunInput, prepared: PreparedRun): Promise<RunResult> {
+  const { agent } = run;
+  const { place, input, resolved, tools, budget, onPart, trace } = prepared;
+  const { sessionId } = place;
   const unsubscribe = listen(ctx, place.runId, onPart);
   const live = enterLiveRun(ctx, place.runId, run.signal);
   try {
@@ -77,10 +103,12 @@ async function runToEnd(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
     let end: RunEnd;
     let failure: PurserError | undefined;
     try {
-      const model = meterRun(ctx, resolved, log, budget, calls);
+      const model = meterRun(ctx, resolved, log, budget, calls, trace);
       const messages = await readModelMessages(ctx, sessionId);
       const onText = onPart && ((text: string) => onPart({ type: "text", text }));
-      const outcome = await runLoop({ agent, model, tools, messages, signal: live.signal, log, onText });
+      const traceTool = traceRunTools(ctx, place, trace);
+      const loop = { agent, model, tools, messages, signal: live.signal, log, traceTool, onText };
+      const outcome = await runLoop(loop);
       const reason = outcome.finishReason === "tool-calls" ? "max_steps" : outcome.finishReason;
       const payload = { output: outcome.text, finish_reason: reason, steps: log.steps };
       end = endOf(ctx, "completed", log, outcome.text, null, { type: "run.completed", payload });
@@ -147,6 +175,7 @@ function meterRun(
   log: RunLog,
   budget: Budget | null,
   calls: CallsInFlight,
+  trace: RunTrace,
 ): LanguageModelV4 {
   let hasOvershot = false;
   const metered = meterModel(ctx, resolved.model, {
@@ -158,7 +187,11 @@ function meterRun(
     hasOvershot: () => hasOvershot,
     nextStep: () => log.steps + 1,
     lastCostNanoUsd: () => log.lastCostNanoUsd,
-    book: (call, answer, grant) => calls.track(log.book(call, answer, grant)),
+    async book(call, answer, grant) {
+      await calls.track(log.book(call, answer, grant));
+      trace.add(call);
+    },
+    span: trace.span,
     failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: modelErrorText(error) }, at),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
@@ -166,6 +199,12 @@ function meterRun(
     },
   });
   return { ...metered, doStream: (options) => calls.track(Promise.resolve(metered.doStream(options))) };
+}
+
+function traceRunTools({ telemetry }: RunnerContext, place: RunPlace, { span: parent }: RunTrace) {
+  if (!telemetry.isOn) return undefined;
+  return (toolName: string, toolCallId: string) =>
+    traceTool(telemetry, { ...place, toolName, toolCallId, parent });
 }
 
 async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise<ModelMessage[]> {

@@ -5,6 +5,7 @@ import { messageOf, PurserError } from "../errors.ts";
 import { toPlainValue } from "../json.ts";
 import { leaveOnAbort } from "./leave_on_abort.ts";
 import type { RunLog } from "./run_log.ts";
+import { type TraceTool, traceTools } from "./trace_tools.ts";
 
 /** What the loop of a run gave. */
 export interface LoopOutcome {
@@ -20,6 +21,8 @@ export interface LoopInput {
   messages: ModelMessage[];
   signal: AbortSignal;
   log: RunLog;
+  /** Starts the span of a tool's execution; without it, none is told. */
+  traceTool?: TraceTool;
   /** Where the answer's text goes as it comes; without it, calls are not streamed. */
   onText?: (text: string) => void;
 }
@@ -39,7 +42,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { agent, log, onText } = input;
   const settings = {
     model: input.model,
-    tools: leaveOnAbort(input.tools),
+    tools: traceTools(leaveOnAbort(input.tools), input.traceTool),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),

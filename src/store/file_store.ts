@@ -105,6 +105,10 @@ export class FileStore implements Store {
     return this.#queue.push(statements);
   }
 
+  get waitingWrites(): number {
+    return this.#queue.waiting;
+  }
+
   async freeBytes(): Promise<number | undefined> {
     if (this.kind === "memory") return undefined;
     try {

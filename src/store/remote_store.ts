@@ -105,6 +105,10 @@ export class RemoteStore implements Store {
     }
   }
 
+  get waitingWrites(): number {
+    return this.#queue.waiting;
+  }
+
   freeBytes(): Promise<undefined> {
     return Promise.resolve(undefined);
   }

@@ -52,6 +52,8 @@ export interface Store {
    * @throws {PurserError} `unavailable` when the database can't be reached in time
    */
   write(statements: readonly Statement[]): Promise<ResultSet[]>;
+  /** How many units wait to be written; those of the commit under way are not counted. */
+  readonly waitingWrites: number;
   /** How many bytes the disk has left for the database; undefined where that is not known. */
   freeBytes(): Promise<number | undefined>;
   close(): Promise<void>;

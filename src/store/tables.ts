@@ -288,6 +288,14 @@ export const deliveries = sqliteTable("deliveries", {
   settledAt: int("settled_at"),
 });
 
+/** Counts that only grow: see the migration. */
+export const tallies = sqliteTable("tallies", {
+  what: text("what").$type<"run" | "alert" | "delivery">().notNull(),
+  name: text("name").notNull(),
+  outcome: text("outcome").notNull(),
+  count: int("count").notNull(),
+});
+
 /** Every table, for the test that compares them with the migrated database. */
 export const tables = {
   agents,
@@ -310,4 +318,5 @@ export const tables = {
   alerts,
   anomalies,
   deliveries,
+  tallies,
 };

@@ -45,6 +45,11 @@ export class WriteQueue {
     private readonly defer: (task: () => void) => void,
   ) {}
 
+  /** How many units wait for their commit to begin. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Resolves with the unit's results after they are committed. One that nobody waits for by then is not. */
   push(unit: WriteUnit, patience?: Patience): Promise<ResultSet[]> {
     if (this.#closed) return Promise.reject(this.#closed);

@@ -9,6 +9,7 @@ import { PriceOverride } from "../../src/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
 import { newMessage, type NewRun, startRun } from "../../src/sessions/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
+import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
 
 /** A booking context over a store of the test's own, with what it has published and logged. */
@@ -59,6 +60,7 @@ export async function createBooking(
     gate,
     prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
+    telemetry: noTelemetry,
     rules: { mayExist: true },
     outboxChannels: [{ name: "log", kind: "log", minSeverity: "info" }],
     wakeDispatcher() {},

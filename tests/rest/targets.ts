@@ -86,7 +86,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
 
 /** The same over a real libSQL server. */
 export async function startDenoOverSqld(env: Record<string, string>, entry?: string): Promise<DenoServer> {
-  const sqld = await startSqld();
+  const sqld = await startSqld({ durability: "strong" });
   const server = await startDeno({ ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" }, entry);
   return {
     ...server,
@@ -108,7 +108,7 @@ export async function startWorkerdOverSqld(env: Record<string, string>): Promise
   const { compatibility_date, compatibility_flags } = await readWranglerConfig();
   const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
   const { path: modulePath } = await bundleEdge(join(directory, "purser_edge.js"));
-  const sqld = await startSqld();
+  const sqld = await startSqld({ durability: "strong" });
   const server = await startWorkerd({
     modulePath,
     compatibilityDate: compatibility_date,

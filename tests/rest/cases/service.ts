@@ -22,6 +22,15 @@ export const serviceCases: RestCase[] = [
     },
   },
   {
+    name: "it tells its totals to Prometheus",
+    async run(api) {
+      for (const path of ["/metrics", "/metrics?by=agent"]) {
+        const text: string = await api.expect(200, "GET", path);
+        assert.match(text, /^purser_build_info\{.*\} 1$/m);
+      }
+    },
+  },
+  {
     name: "the API documents itself, as OpenAPI and as a page",
     async run(api) {
       const document = await api.expect(200, "GET", "/openapi.json");

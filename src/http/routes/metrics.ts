@@ -1,0 +1,44 @@
+import type { Core } from "../../core.ts";
+import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../metrics/mod.ts";
+import { VERSION } from "../../version.ts";
+import { createRoute, problems, z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+
+const metrics = createRoute({
+  method: "get",
+  path: "/metrics",
+  operationId: "getMetrics",
+  summary: "Spend, tokens, runs, alerts and deliveries for Prometheus",
+  tags: ["service"],
+  request: {
+    query: z.strictObject({
+      by: z.enum(["agent"]).optional().openapi({
+        description:
+          "With `agent`, what models have used is told apart by agent too: one more label, and as many " +
+          "series as there are agents and models",
+      }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "The numbers in Prometheus' text format 0.0.4",
+      content: { "text/plain": { schema: z.string() } },
+    },
+    ...problems("invalid"),
+  },
+});
+
+export function metricsRoutes(core: Core) {
+  return createRouter().openapi(metrics, async (c) => {
+    const totals = await readTotals(core.store, { byAgent: c.req.valid("query").by === "agent" });
+    const families = serviceFamilies(totals, {
+      version: VERSION,
+      environment: core.environment,
+      database: core.store.kind,
+      runsInProgress: core.liveRuns.size,
+      waitingWrites: core.store.waitingWrites,
+      channels: core.channels.list.map(({ name }) => name),
+    });
+    return c.body(renderFamilies(families), 200, { "content-type": EXPOSITION_TYPE }) as never;
+  });
+}

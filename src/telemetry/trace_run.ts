@@ -1,0 +1,81 @@
+import { type NanoUsd, toUsd } from "../money.ts";
+import { errorTypeOf } from "./error_type.ts";
+import { agentAttributes, providerName, type TokenCounts, usageAttributes } from "./gen_ai.ts";
+import type { Span, Telemetry } from "./telemetry.ts";
+
+/** A run as it is told. */
+export interface RunFacts {
+  agentId: string;
+  sessionId: string;
+  runId: string;
+  provider: string;
+  model: string;
+  budgetNanoUsd: NanoUsd | null;
+}
+
+/** The span of a run. */
+export interface RunTrace {
+  span: Span;
+  /** Runs all of the run inside the span, which ends as the run does. */
+  run<T extends { status: string }>(work: () => Promise<T>): Promise<T>;
+  /** Adds a call that was booked. */
+  add(call: { usage: TokenCounts; costNanoUsd: NanoUsd | null }): void;
+}
+
+/** Starts the span of a run: `invoke_agent {agent}`. */
+export function traceRun(telemetry: Telemetry, facts: RunFacts): RunTrace {
+  const span = telemetry.startSpan({
+    name: `invoke_agent ${facts.agentId}`,
+    kind: "internal",
+    durationMetric: "gen_ai.invoke_agent.duration",
+    attributes: telemetry.isOn ? startAttributes(facts) : {},
+  });
+  const counted = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+  };
+  let costNanoUsd = 0n;
+  let steps = 0;
+  const end = (status: string, errorType?: string) => {
+    if (!telemetry.isOn) return;
+    span.set({
+      ...usageAttributes(counted),
+      "purser.run.status": status,
+      "purser.run.steps": steps,
+      "purser.cost_usd": toUsd(costNanoUsd),
+    });
+    span.end(errorType);
+  };
+  return {
+    span,
+    async run(work) {
+      try {
+        const result = await span.run(work);
+        end(result.status);
+        return result;
+      } catch (error) {
+        const errorType = errorTypeOf(error);
+        end(errorType === "budget_exceeded" ? errorType : "failed", errorType);
+        throw error;
+      }
+    },
+    add({ usage, ...call }) {
+      steps++;
+      costNanoUsd += call.costNanoUsd ?? 0n;
+      for (const kind of Object.keys(counted) as (keyof typeof counted)[]) counted[kind] += usage[kind];
+    },
+  };
+}
+
+function startAttributes({ agentId, sessionId, runId, provider, model, budgetNanoUsd }: RunFacts) {
+  return {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.provider.name": providerName(provider),
+    "gen_ai.request.model": model,
+    ...agentAttributes({ agentId, sessionId, runId }),
+    "purser.budget_usd": budgetNanoUsd === null ? undefined : toUsd(budgetNanoUsd),
+  };
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+// @ts-types="./prometheus_parser.d.ts"
+import parse from "parse-prometheus-text-format";
+import type { TestPurser } from "./test_purser.ts";
+
+/** What one scrape gave, read by a parser that is not Purser's. */
+export interface Scrape {
+  types: Record<string, string>;
+  help: Record<string, string>;
+  /** The value of a series as text: `purser_alerts_total severity=warning`. */
+  values: Record<string, string>;
+}
+
+/** Scrapes a Purser and checks what any tool that reads the format relies on. */
+export async function scrape(purser: TestPurser, query = ""): Promise<Scrape> {
+  const response = await purser.fetch("GET", `/metrics${query}`);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  return readScrape(await response.text());
+}
+
+/** Reads the text format. */
+export function readScrape(text: string): Scrape {
+  const read: Scrape = { types: {}, help: {}, values: {} };
+  for (const { name, help, type, metrics } of parse(text)) {
+    assert.ok(!(name in read.types), `${name} comes twice`);
+    assert.equal(type === "COUNTER", name.endsWith("_total"), `${name} is a ${type}`);
+    read.types[name] = type;
+    read.help[name] = help;
+    for (const { value, labels = {} } of metrics) {
+      const pairs = Object.entries(labels).map(([label, text]) => ` ${label}=${text}`).sort();
+      const key = name + pairs.join("");
+      assert.ok(!(key in read.values), `${key} comes twice`);
+      read.values[key] = value;
+    }
+  }
+  return read;
+}

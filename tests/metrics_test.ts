@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { createIds } from "../src/ids.ts";
+import { totalsStatements } from "../src/metrics/mod.ts";
+import { renderFamilies } from "../src/metrics/render_families.ts";
+import { AGENT, EVENT } from "./harness/bodies.ts";
+import { openWithChannels, RULE, statusOf, until } from "./harness/deliveries.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { passing, permanent, recordingChannel } from "./harness/recording_channel.ts";
+import { readScrape, scrape } from "./harness/scrape.ts";
+import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+Deno.test("GET /metrics tells spend exactly, and tokens in kinds that don't overlap", async () => {
+  await using purser = await openTestPurser();
+  const event = {
+    ...EVENT,
+    provider: "acme",
+    model: 'odd "model"\\',
+    input_tokens: 100,
+    cache_read_tokens: 60,
+    cache_write_tokens: 10,
+    output_tokens: 50,
+    reasoning_tokens: 20,
+  };
+  await purser.api("POST", "/costs/events", [
+    { ...event, call_id: "c1", agent_id: "a", cost_usd: 0.000000001 },
+    { ...event, call_id: "c2", agent_id: "b", cost_usd: 2.1 },
+    { ...event, call_id: "c3", agent_id: "b", cost_usd: undefined, model: "unknown" },
+  ]);
+  const { values } = await scrape(purser);
+  const labels = 'model=odd "model"\\ provider=acme';
+  assert.equal(values[`purser_spend_usd_total ${labels}`], "2.100000001");
+  assert.equal(values[`purser_model_calls_total ${labels}`], "2");
+  assert.equal(values[`purser_unpriced_calls_total ${labels}`], "0");
+  assert.equal(values["purser_unpriced_calls_total model=unknown provider=acme"], "1");
+  assert.equal(values["purser_spend_usd_total model=unknown provider=acme"], "0");
+  const tokens = Object.entries(values)
+    .filter(([key]) => key.startsWith("purser_tokens_total") && key.includes("odd"))
+    .map(([key, value]) => [/kind=(\w+)/.exec(key)![1], value]);
+  assert.deepEqual(Object.fromEntries(tokens), {
+    input: "60",
+    cache_read: "120",
+    cache_write: "20",
+    output: "60",
+    reasoning: "40",
+  });
+
+  const byAgent = (await scrape(purser, "?by=agent")).values;
+  assert.equal(byAgent[`purser_spend_usd_total agent_id=a ${labels}`], "0.000000001");
+  assert.equal(byAgent[`purser_spend_usd_total agent_id=b ${labels}`], "2.1");
+  assert.equal((await purser.api("GET", "/metrics?by=session")).status, 400);
+});
+
+Deno.test("GET /metrics adds up more money than 64 bits hold", async () => {
+  await using purser = await openTestPurser();
+  const most = 9_223_372_036_854_775_807n;
+  await purser.core.store.write(
+    ["a", "b"].map((agent) => ({
+      sql: `INSERT INTO spend_totals VALUES (?, 'acme', 'm', 1, 0, 1, 1, 0, 0, 0, 2, ?)`,
+      args: [agent, most],
+    })),
+  );
+  const { values } = await scrape(purser);
+  assert.equal(values["purser_spend_usd_total model=m provider=acme"], "18446744073.709551614");
+});
+
+Deno.test("GET /metrics counts runs by how they ended, and keeps what removed agents have cost", async () => {
+  await using purser = await openTestPurser();
+  await purser.api("PUT", "/agents/a", AGENT);
+  await purser.api("PUT", "/agents/poor", {
+    ...{ ...AGENT, name: "poor", model: "demo:loop", tools: ["calculator"] },
+    cost_budget_usd: 0.000000001,
+  });
+  await purser.api("PUT", "/agents/bad", { ...AGENT, name: "bad", model: "demo:fail" });
+  const before = await scrape(purser);
+  assert.equal(before.values["purser_runs_total status=completed"], "0");
+  assert.equal(before.values.purser_budget_stops_total, "0");
+  await purser.api("POST", "/agents/a/runs", { input: "Hi" });
+  await purser.api("POST", "/agents/poor/runs", { input: "count 3 times" });
+  await purser.api("POST", "/agents/bad/runs", { input: "Hi" });
+  const after = await scrape(purser);
+  assert.deepEqual(
+    ["completed", "budget_exceeded", "failed", "cancelled", "interrupted"].map((status) =>
+      after.values[`purser_runs_total status=${status}`]
+    ),
+    ["1", "1", "1", "0", "0"],
+  );
+  assert.equal(after.values.purser_budget_stops_total, "1");
+  assert.equal(after.values.purser_runs_in_progress, "0");
+  assert.equal(after.values.purser_write_queue_waiting, "0");
+  const build = Object.keys(after.values).find((key) => key.startsWith("purser_build_info"));
+  assert.match(build!, /database=memory environment=test version=\d/);
+
+  for (const id of ["a", "poor", "bad"]) await purser.api("DELETE", `/agents/${id}`);
+  assert.deepEqual((await scrape(purser)).values, after.values);
+});
+
+Deno.test("GET /metrics counts alerts and deliveries, and goes on where the history has forgotten them", async () => {
+  const ops = recordingChannel("ops", { answers: [{ ok: true }, permanent, passing] });
+  await using purser = await openWithChannels([ops], { rules: [RULE] });
+  const zero = (await scrape(purser)).values;
+  assert.equal(zero["purser_deliveries_total channel=ops outcome=delivered"], "0");
+  assert.equal(zero["purser_deliveries_waiting channel=ops"], "0");
+  for (const count of [1, 2, 3]) {
+    await purser.run({}, "hello");
+    await ops.until(count);
+  }
+  const settled = async () => (await purser.api("GET", "/alerts/history")).body.length === 3;
+  await until(settled);
+  await until(async () => await statusOf(purser, "log") === "delivered");
+  const counts = async () => (await scrape(purser)).values;
+  await until(async () => (await counts())["purser_deliveries_total channel=log outcome=delivered"] === "3");
+  await until(async () => (await counts())["purser_deliveries_total channel=ops outcome=failed"] === "1");
+  const values = await counts();
+  assert.equal(values["purser_alerts_total severity=warning"], "3");
+  assert.equal(values["purser_alerts_total severity=critical"], "0");
+  assert.equal(values["purser_deliveries_total channel=ops outcome=delivered"], "1");
+  assert.equal(values["purser_deliveries_waiting channel=ops"], "1");
+
+  const [rule] = (await purser.api("GET", "/alerts/rules")).body;
+  await purser.api("POST", `/alerts/rules/${rule.rule_id}/test`);
+  await purser.core.store.write([{ sql: "DELETE FROM alerts" }]);
+  const later = await counts();
+  assert.equal(later["purser_alerts_total severity=warning"], "3", "tests are not counted");
+  assert.equal(later["purser_deliveries_total channel=log outcome=delivered"], "3");
+  assert.equal(later["purser_deliveries_waiting channel=ops"], "0");
+});
+
+Deno.test("GET /metrics tells the same after a restart", () =>
+  inDirectory(async (directory) => {
+    const config = { dbUrl: `${directory}/books.db` };
+    const scrapeOnce = async (isFirst: boolean) => {
+      await using purser = await openTestPurser({ config });
+      if (isFirst) await purser.run({}, "Hi");
+      return (await scrape(purser)).values;
+    };
+    const before = await scrapeOnce(true);
+    assert.equal(before["purser_runs_total status=completed"], "1");
+    assert.deepEqual(await scrapeOnce(false), before);
+  }));
+
+Deno.test({
+  name: "on a libSQL server GET /metrics tells the same from every instance, but of what is each one's own",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const { url, fetch } = await sqld.createDatabase();
+    const options = { config: { dbUrl: url }, fetch };
+    await using one = await openTestPurser(options);
+    await using other = await openTestPurser({ ...options, ids: createIds(one.clock) });
+    await one.run({}, "Hi");
+    await other.run({ agentId: "second" }, "Hi");
+    const { values } = await scrape(one);
+    assert.deepEqual((await scrape(other)).values, values);
+    assert.equal(values["purser_runs_total status=completed"], "2");
+    assert.equal(values["purser_model_calls_total model=echo provider=demo"], "2");
+  },
+});
+
+Deno.test("a database from before GET /metrics counts what it still has", () =>
+  inDirectory(async (directory) => {
+    const config = { dbUrl: `${directory}/books.db` };
+    const ops = recordingChannel("ops");
+    const counts = async (purser: TestPurser) =>
+      Object.entries((await scrape(purser)).values)
+        .filter(([key]) => /_(runs|alerts|deliveries)_total/.test(key));
+    let before: [string, string][] = [];
+    {
+      await using purser = await openWithChannels([ops], { rules: [RULE], config });
+      await purser.run({}, "Hi");
+      await until(async () =>
+        await statusOf(purser, "ops") === "delivered" && await statusOf(purser, "log") === "delivered"
+      );
+      before = await counts(purser);
+      await purser.core.store.write([
+        ...["runs_tally", "alerts_tally", "deliveries_tally"].map((name) => ({
+          sql: `DROP TRIGGER ${name}`,
+        })),
+        { sql: "DROP TABLE tallies" },
+        { sql: "DELETE FROM purser_migrations WHERE name = 'tallies'" },
+      ]);
+    }
+    assert.equal(Object.fromEntries(before)["purser_deliveries_total channel=ops outcome=delivered"], "1");
+    await using purser = await openWithChannels([ops], { rules: [RULE], config });
+    assert.deepEqual(await counts(purser), before);
+  }));
+
+Deno.test("GET /metrics says of every number whether it is the database's or the process's", async () => {
+  await using purser = await openTestPurser();
+  const { help } = await scrape(purser);
+  for (const [name, text] of Object.entries(help)) {
+    assert.match(text, /From the database: the same from every instance|Of this process\./, name);
+  }
+  const document = await Deno.readTextFile(new URL("../docs/observability.md", import.meta.url));
+  for (const name of Object.keys(help)) assert.ok(document.includes(`\`${name}`), `${name} is documented`);
+});
+
+Deno.test("a scrape reads rollups and the outbox, never the ledger, runs or sessions", async () => {
+  await using purser = await openTestPurser();
+  for (const byAgent of [false, true]) {
+    for (const { sql } of totalsStatements({ byAgent })) {
+      const plan = await purser.core.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}` });
+      const tables = plan.rows.map((row) => /(?:SCAN|SEARCH) (\w+)/.exec(String(row.at(-1)))?.[1])
+        .filter((name) => name !== undefined);
+      assert.ok(tables.length > 0);
+      for (const table of tables) {
+        assert.ok(["spend_totals", "tallies", "deliveries"].includes(table), `${sql}: ${table}`);
+      }
+    }
+  }
+  const plan = await purser.core.store.read({
+    sql: `EXPLAIN QUERY PLAN ${totalsStatements({ byAgent: false })[2]!.sql}`,
+  });
+  assert.match(String(plan.rows[0]!.at(-1)), /deliveries_due/);
+});
+
+Deno.test("renderFamilies() escapes what a label or a help text may hold", () => {
+  const text = renderFamilies([{
+    name: "odd",
+    type: "gauge",
+    help: "two\nlines \\ and",
+    samples: [{ labels: { name: 'a"b\\c\nd' }, value: 1n }],
+  }]);
+  assert.equal(text, '# HELP odd two\\nlines \\\\ and\n# TYPE odd gauge\nodd{name="a\\"b\\\\c\\nd"} 1\n');
+  assert.deepEqual(readScrape(text).values, { 'odd name=a"b\\c\nd': "1" });
+});
