@@ -23,6 +23,7 @@ import {
 } from "./config.ts";
 import { messageOf, PurserError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
+import { createKeyMemory, type KeyContext, type SharedKeys } from "./keys/mod.ts";
 import { readRunCost, sweepWindows } from "./ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "./log.ts";
 import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
@@ -42,7 +43,7 @@ import { findTelemetry, type Telemetry } from "./telemetry/mod.ts";
 const DELIVERY_GRACE_MS = 5_000;
 
 /** Everything one process works with, over one database. */
-export interface Core extends RunnerContext, SnapshotContext {
+export interface Core extends RunnerContext, SnapshotContext, KeyContext {
   channels: Channels;
   /** Notices what agents do out of the ordinary. */
   monitor: Monitor;
@@ -107,12 +108,13 @@ export interface CoreOptions {
 /** What a runtime brings along that is no machine of its own; see `openRequestCore`. */
 export interface Runtime {
   store: SharedStore;
+  keys: SharedKeys;
   prices: LatePriceBook;
   /** In place of built-in kinds of channels. */
   plugins: BuiltInChannels;
   channels: Pick<ChannelsOptions, "readTextFile" | "loadModule" | "reachOut">;
   spool: SpoolOptions;
-  keepAlive(run: Promise<unknown>): void;
+  keepAlive(work: Promise<unknown>): void;
 }
 
 /** What a core does not do by itself: deliver, watch and recover. Whoever assembles it begins that, and ends it. */
@@ -202,7 +204,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
     const modules = config.tools?.length && !options.isGlance
       ? await loadToolModules(config.tools)
       : undefined;
-    const base: RunnerContext & SnapshotContext = {
+    const base: RunnerContext & SnapshotContext & KeyContext = {
       store,
       query,
       clock,
@@ -220,6 +222,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       liveRuns: new Map(),
       environment: config.environment,
       rules: await knowRules(store),
+      keyMemory: createKeyMemory(clock, { isShared: store.kind === "remote", known: runtime?.keys }),
       outboxChannels: channels.list,
       wakeDispatcher: () => delivering.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,

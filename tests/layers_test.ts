@@ -10,7 +10,7 @@ const ROOT = normalize(new URL("..", import.meta.url).pathname);
 const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
   ["store", "channels", "bus", "credentials", "telemetry"],
-  ["pricing", "ledger", "sessions", "agents"],
+  ["pricing", "ledger", "sessions", "agents", "keys"],
   ["budget", "snapshots", "alerts", "monitor", "metrics"],
   ["booking"],
   ["runner"],

@@ -17,3 +17,4 @@ export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts"
 export { getRun, getSession, listSessions, type Run, type Session } from "./list_sessions.ts";
 export { readEventTexts } from "./read_event_texts.ts";
 export { listMessages, readMessageTexts } from "./read_messages.ts";
+export { findForeignPlace, findRunOwner, findSessionOwner } from "./owners.ts";

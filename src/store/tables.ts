@@ -296,6 +296,23 @@ export const tallies = sqliteTable("tallies", {
   count: int("count").notNull(),
 });
 
+/** What a key may do: `admin` all of it; `read` and `run` are apart. */
+export type Scope = "read" | "run" | "admin";
+
+export const apiKeys = sqliteTable("api_keys", {
+  keyId: text("key_id").primaryKey(),
+  name: text("name").notNull(),
+  /** SHA-256 of the secret part, in hex. */
+  hash: text("hash").notNull(),
+  scopes: text("scopes", { mode: "json" }).$type<Scope[]>().notNull(),
+  /** The only agent that it reaches; null for all. */
+  agentId: text("agent_id"),
+  createdAt: int("created_at").notNull(),
+  expiresAt: int("expires_at"),
+  lastUsedAt: int("last_used_at"),
+  revokedAt: int("revoked_at"),
+});
+
 /** Every table, for the test that compares them with the migrated database. */
 export const tables = {
   agents,
@@ -319,4 +336,5 @@ export const tables = {
   anomalies,
   deliveries,
   tallies,
+  apiKeys,
 };

@@ -1,0 +1,49 @@
+import { toIso } from "../clock.ts";
+import type { Scope, tables } from "../store/mod.ts";
+import { orderScopes } from "./scopes.ts";
+
+/** Whether a key is taken: `active`, or why not. */
+export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
+export type KeyStatus = (typeof KEY_STATUSES)[number];
+
+/** A key in wire form; its text is not known to anybody but who has it. */
+export interface ApiKey {
+  key_id: string;
+  name: string;
+  scopes: Scope[];
+  /** The only agent that it reaches; null for all. */
+  agent_id: string | null;
+  status: KeyStatus;
+  created_at: string;
+  expires_at: string | null;
+  /** To the minute. */
+  last_used_at: string | null;
+  revoked_at: string | null;
+}
+
+export type KeyRow = typeof tables.apiKeys.$inferSelect;
+
+/** Whether a key is taken at a time. */
+export function statusOf(
+  { revokedAt, expiresAt }: Pick<KeyRow, "revokedAt" | "expiresAt">,
+  now: number,
+): KeyStatus {
+  if (revokedAt !== null) return "revoked";
+  return expiresAt !== null && expiresAt <= now ? "expired" : "active";
+}
+
+/** The wire form of a row. */
+export function toApiKey(row: KeyRow, now: number): ApiKey {
+  const time = (at: number | null) => at === null ? null : toIso(at);
+  return {
+    key_id: row.keyId,
+    name: row.name,
+    scopes: orderScopes(row.scopes),
+    agent_id: row.agentId,
+    status: statusOf(row, now),
+    created_at: toIso(row.createdAt),
+    expires_at: time(row.expiresAt),
+    last_used_at: time(row.lastUsedAt),
+    revoked_at: time(row.revokedAt),
+  };
+}

@@ -1,0 +1,90 @@
+import { createHash } from "node:crypto";
+import { toIso } from "../clock.ts";
+import { PurserError } from "../errors.ts";
+import type { Scope } from "../store/mod.ts";
+import { type KeyRow, statusOf } from "./api_key.ts";
+import type { KeyContext } from "./context.ts";
+import { hasHash } from "./hash_secret.ts";
+import { REMEMBERED_MS } from "./key_memory.ts";
+import { parseKeyText } from "./key_text.ts";
+import { noteUse } from "./note_use.ts";
+import { readKey } from "./read_key.ts";
+
+/** Who a request comes from, and what they may. */
+export interface Principal {
+  /** Null: whoever has shown no key. */
+  readonly keyId: string | null;
+  readonly scopes: readonly Scope[];
+  /** The only agent within reach; null for all. */
+  readonly agentId: string | null;
+}
+
+const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
+
+/**
+ * Recognises the key of an `Authorization` header, and notes its use. A wrong secret and an unknown id cost the same
+ * work and get the same answer; that a key is revoked or expired is told only to who has all of it.
+ *
+ * @throws {PurserError} `unauthorized`; its message never holds the key
+ */
+export async function authenticate(
+  ctx: Omit<KeyContext, "ids" | "query">,
+  authorization: string | null,
+): Promise<Principal> {
+  if (authorization === null) {
+    throw unauthorized("Cannot answer without an API key: send one as Authorization: Bearer psr_…");
+  }
+  const text = BEARER.exec(authorization)?.[1];
+  if (text === undefined) {
+    throw unauthorized("Cannot read the Authorization header: it has to be Bearer and an API key");
+  }
+  const parsed = parseKeyText(text);
+  if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
+  if (parsed.is === "damaged") {
+    throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
+  }
+  const digest = createHash("sha256").update(text).digest("base64");
+  const row = await ctx.keyMemory.recall(digest, () => verify(ctx, parsed));
+  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
+  const status = statusOf(row, ctx.clock.now());
+  if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
+  if (status === "expired") {
+    throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
+  }
+  noteUse(ctx, row);
+  return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
+}
+
+/** The row of a key, if the secret is the right one. */
+async function verify(
+  { store }: Pick<KeyContext, "store">,
+  { keyId, secret }: { keyId: string; secret: string },
+): Promise<KeyRow | undefined> {
+  const row = await readKey(store, keyId);
+  return hasHash(secret, row?.hash) ? row : undefined;
+}
+
+/**
+ * Tells, as often as it is asked, whether a key is still taken: for answers that go on for as long as the client likes.
+ * On a shared database it looks every `REMEMBERED_MS`.
+ */
+export function stillHolds(
+  { store, clock }: Pick<KeyContext, "store" | "clock">,
+  { keyId }: Principal,
+): () => Promise<boolean> {
+  let row: KeyRow | undefined;
+  let readAt = -Infinity;
+  return async () => {
+    if (keyId === null) return false;
+    const now = clock.monotonic();
+    if (store.kind !== "remote" || now - readAt >= REMEMBERED_MS) {
+      row = await readKey(store, keyId);
+      readAt = now;
+    }
+    return row !== undefined && statusOf(row, clock.now()) === "active";
+  };
+}
+
+function unauthorized(message: string): PurserError {
+  return new PurserError("unauthorized", message);
+}

@@ -1,0 +1,52 @@
+import { DAY_MS } from "../clock.ts";
+import type { KeyContext } from "./context.ts";
+
+/** A key that somebody should look after. */
+export interface DueKey {
+  keyId: string;
+  name: string;
+  expiresAt: number;
+}
+
+/** How things stand with the keys, for the doctor. */
+export interface KeyReport {
+  /** All that there ever were. */
+  all: number;
+  /** Those that are taken. */
+  active: number;
+  /** The active ones with the scope `admin`. */
+  admin: number;
+  /** Active ones that end within a week, the first ones first. */
+  expiring: DueKey[];
+  /** Those that have expired within the last week while they were in use, the latest first. */
+  lapsed: DueKey[];
+}
+
+const WEEK_MS = 7 * DAY_MS;
+const MAX_NAMED = 5;
+
+const ACTIVE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)";
+const COUNT = `SELECT count(*), coalesce(sum(${ACTIVE}), 0),
+  coalesce(sum(${ACTIVE} AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin')), 0) FROM api_keys`;
+const EXPIRING = `SELECT key_id, name, expires_at FROM api_keys
+WHERE revoked_at IS NULL AND expires_at > ?1 AND expires_at <= ?1 + ${WEEK_MS}
+ORDER BY expires_at LIMIT ${MAX_NAMED}`;
+// In use: within a day before its end. Nobody else of that name has been made since, so it was not replaced.
+const LAPSED = `SELECT key_id, name, expires_at FROM api_keys k
+WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} AND last_used_at > expires_at - ${DAY_MS}
+  AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
+ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
+
+/** Counts the keys and names those that need somebody. */
+export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<KeyReport> {
+  const args = [clock.now()];
+  const [counts, expiring, lapsed] = await store.readAll(
+    [COUNT, EXPIRING, LAPSED].map((sql) => ({ sql, args })),
+  );
+  const [all, active, admin] = counts!.rows[0]!.map(Number) as [number, number, number];
+  return { all, active, admin, expiring: expiring!.rows.map(toDueKey), lapsed: lapsed!.rows.map(toDueKey) };
+}
+
+function toDueKey([keyId, name, expiresAt]: readonly unknown[]): DueKey {
+  return { keyId: String(keyId), name: String(name), expiresAt: Number(expiresAt) };
+}

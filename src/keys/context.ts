@@ -1,0 +1,17 @@
+import type { Clock } from "../clock.ts";
+import type { Ids } from "../ids.ts";
+import type { Log } from "../log.ts";
+import type { Query, Store } from "../store/mod.ts";
+import type { KeyMemory } from "./key_memory.ts";
+
+/** What keys need of the process they are asked for in. */
+export interface KeyContext {
+  store: Store;
+  query: Query;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  keyMemory: KeyMemory;
+  /** Lets work go on after the answer, where a request would end it. */
+  keepAlive?(work: Promise<unknown>): void;
+}

@@ -1,0 +1,113 @@
+import type { Clock } from "../clock.ts";
+import type { KeyRow } from "./api_key.ts";
+
+/** How long a change to the keys by another instance may go unnoticed on a shared database. */
+export const REMEMBERED_MS = 5_000;
+/** More verified keys than this are not remembered at once. */
+const MAX_REMEMBERED = 1_000;
+
+/** What is known of the keys: plain values, which requests may share where they may share nothing that waits. */
+export interface SharedKeys {
+  /** Whether there has ever been a key; undefined until somebody has looked. */
+  hasKeys: boolean | undefined;
+  /** When that was looked for. */
+  lookedAt: number;
+  /** Keys that were verified, by the digest of their text, and when. */
+  verified: Map<string, { since: number; row: KeyRow }>;
+  /** How often all of them were forgotten. */
+  forgotten: number;
+  /** When the use of a key was last noted. */
+  notedAt: Map<string, number>;
+}
+
+/** Nothing is known yet. */
+export function newSharedKeys(): SharedKeys {
+  return { hasKeys: undefined, lookedAt: 0, verified: new Map(), forgotten: 0, notedAt: new Map() };
+}
+
+/** What a process knows of the keys without asking the database. */
+export interface KeyMemory {
+  /**
+   * The row of a key that was verified a moment ago, else what `verify` finds. Only keys that are right are
+   * remembered: of all others an answer costs the same work each time.
+   */
+  recall(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
+  /** Whether there has ever been a key; once that is so, it stays so. */
+  hasKeys(look: () => Promise<boolean>): Promise<boolean>;
+  noteCreation(): void;
+  /** Forgets all that was verified: a key has been revoked here. */
+  forget(): void;
+  readonly notedAt: Map<string, number>;
+  /** Writes of last uses that are under way. */
+  readonly writing: Set<Promise<void>>;
+}
+
+interface Reading {
+  since: number;
+  row: Promise<KeyRow | undefined>;
+}
+
+/** A memory for one process. On its own file it knows at once of every change, and on a shared database in time. */
+export function createKeyMemory(
+  clock: Pick<Clock, "monotonic">,
+  { isShared, known = newSharedKeys() }: { isShared: boolean; known?: SharedKeys },
+): KeyMemory {
+  const readings = new Map<string, Reading>();
+  let looking: { since: number; found: Promise<boolean> } | undefined;
+  const isFresh = (since: number) => clock.monotonic() - since < REMEMBERED_MS;
+
+  async function read(
+    digest: string,
+    verify: () => Promise<KeyRow | undefined>,
+  ): Promise<KeyRow | undefined> {
+    const { forgotten } = known;
+    const reading = { since: clock.monotonic(), row: verify() };
+    readings.set(digest, reading);
+    try {
+      const row = await reading.row;
+      if (row && known.forgotten === forgotten) {
+        known.verified.delete(digest); // moved to the end: the first ones are the oldest
+        known.verified.set(digest, { since: reading.since, row });
+        if (known.verified.size > MAX_REMEMBERED) {
+          known.verified.delete(known.verified.keys().next().value!);
+        }
+      }
+      return row;
+    } finally {
+      if (readings.get(digest) === reading) readings.delete(digest);
+    }
+  }
+
+  return {
+    notedAt: known.notedAt,
+    writing: new Set(),
+    async recall(digest, verify) {
+      if (!isShared) return await verify();
+      const verified = known.verified.get(digest);
+      if (verified && isFresh(verified.since)) return verified.row;
+      const reading = readings.get(digest);
+      if (reading && isFresh(reading.since)) return await reading.row;
+      return await read(digest, verify);
+    },
+    async hasKeys(look) {
+      // A file has one owner, so its keys are made through this process.
+      if (known.hasKeys || (known.hasKeys === false && (!isShared || isFresh(known.lookedAt)))) {
+        return known.hasKeys;
+      }
+      looking ??= { since: clock.monotonic(), found: look().finally(() => looking = undefined) };
+      const { since, found } = looking;
+      const hasKeys = await found;
+      known.hasKeys ||= hasKeys;
+      known.lookedAt = since;
+      return known.hasKeys;
+    },
+    noteCreation() {
+      known.hasKeys = true;
+    },
+    forget() {
+      known.forgotten++;
+      known.verified.clear();
+      readings.clear();
+    },
+  };
+}
