@@ -38,6 +38,7 @@ ok       clock               this machine's own is the only one
 ok       channel ops         webhook; its settings are right
 ok       alert rules         none yet; purser alerts add makes one
 ok       models              no provider has a key
+ok       API keys            none yet, so a server answers this machine only
 ok       waiting deliveries  none
 ok       failed deliveries   none in the history that is kept
 
@@ -75,6 +76,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
                          purser channels test ops
 ✓  alert rules         none yet; purser alerts add makes one
 ✓  models              no provider has a key
+✓  API keys            none yet, so a server answers this machine only
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
                        2026-11-21T09:30:00.000Z: no
@@ -107,7 +109,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   assert.match(shown, /\n\n1 warning\n$/);
 
   await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 8]);
+  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 9]);
 });
 
 /** Gives a machine a config file. */

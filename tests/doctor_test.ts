@@ -49,6 +49,7 @@ Deno.test("a fresh Purser is well, and every check says what it found", async ()
     { name: "channel log", ...WELL, detail: "log; its settings are right" },
     { name: "alert rules", ...WELL, detail: "none yet; purser alerts add makes one" },
     { name: "models", ...WELL, detail: "no provider has a key" },
+    { name: "API keys", ...WELL, detail: "none yet, so a server answers this machine only" },
     { name: "waiting deliveries", ...WELL, detail: "none" },
     { name: "failed deliveries", ...WELL, detail: "none in the history that is kept" },
   ]);
@@ -85,7 +86,7 @@ Deno.test("a database that can't be used fails, with all that needs it, and the 
   assert.equal(database.status, "failed");
   assert.match(database.detail, /^Cannot /);
   assert.equal(log.status, "ok");
-  assert.equal(others.length, 4);
+  assert.equal(others.length, 5);
   for (const other of [clock, ...others]) {
     assert.deepEqual([other.status, other.detail], [
       "failed",

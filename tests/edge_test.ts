@@ -3,11 +3,15 @@ import { createClient } from "@libsql/client/web";
 import { createEdgeHandler, EDGE_LIMITS, type EdgeBindings } from "../src/edge/mod.ts";
 import { fixedClock } from "../src/clock.ts";
 import { EVENT } from "./harness/bodies.ts";
+import { makeFirstKey } from "./harness/first_key.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import { startWebhookReceiver } from "./harness/webhook_receiver.ts";
 
 /** Handlers of an edge, with what they log and what they have handed to `waitUntil`. */
-function startEdge(bindings: EdgeBindings, options: { fetch?: typeof fetch; startAt?: number } = {}) {
+function startEdge(
+  bindings: EdgeBindings,
+  options: { fetch?: typeof fetch; startAt?: number; key?: string } = {},
+) {
   const lines: { level: string; message: string; reason?: string; request_id?: string }[] = [];
   const clock = fixedClock(options.startAt ?? Date.now());
   const edge = createEdgeHandler({
@@ -26,7 +30,10 @@ function startEdge(bindings: EdgeBindings, options: { fetch?: typeof fetch; star
     async send(method: string, path: string, body?: unknown) {
       const request = new Request(`http://localhost${path}`, {
         method,
-        headers: { "content-type": "application/json", ...AUTHORIZATION },
+        headers: {
+          "content-type": "application/json",
+          ...(options.key && { authorization: `Bearer ${options.key}` }),
+        },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
       const response = await edge.fetch(request, bindings, { waitUntil: (work) => void going.push(work) });
@@ -39,9 +46,6 @@ function startEdge(bindings: EdgeBindings, options: { fetch?: typeof fetch; star
     },
   };
 }
-
-const AUTHORIZATION: Record<string, string> = {};
-const SEAM = { PURSER_SEAM_FROM: "127.0.0.1" };
 
 Deno.test("settings that an edge can't follow are refused as unsupported, with the reason of the table", async () => {
   const REMOTE = "http://127.0.0.1:9";
@@ -80,7 +84,7 @@ Deno.test("settings that are wrong are told to the log, and to nobody who asks",
 
 Deno.test("a database that can't be reached makes a 503, and is tried again with the next request", async () => {
   let asked = 0;
-  const edge = startEdge({ PURSER_DB: "http://127.0.0.1:9", ...SEAM }, {
+  const edge = startEdge({ PURSER_DB: "http://127.0.0.1:9" }, {
     fetch() {
       asked++;
       return Promise.resolve(new Response("no such database", { status: 404 }));
@@ -96,10 +100,12 @@ Deno.test("a database that can't be reached makes a 503, and is tried again with
 /** A libSQL server, and a way to look into its database beside the edge. */
 async function startDatabase() {
   const sqld = await startSqld();
+  const key = await makeFirstKey(sqld.url);
   const client = createClient({ url: sqld.url });
   let trips = 0;
   return {
     url: sqld.url,
+    key,
     /** How often it was asked. */
     get trips() {
       return trips;
@@ -130,7 +136,7 @@ Deno.test({
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
-    const edge = startEdge({ PURSER_DB: database.url, ...SEAM }, { fetch: database.fetch });
+    const edge = startEdge({ PURSER_DB: database.url }, { fetch: database.fetch, key: database.key });
     assert.equal((await edge.send("GET", "/agents")).status, 200);
     await edge.idle();
     const before = database.trips;
@@ -140,6 +146,43 @@ Deno.test({
     assert.equal((await edge.send("PUT", "/agents/a", { model: "demo:echo" })).status, 201);
     await edge.idle();
     assert.ok(database.trips <= before + 3, `${database.trips - before}`);
+  },
+});
+
+Deno.test({
+  name: "requests need a key, know of it from each other for five seconds, and note its use after the answer",
+  ignore: skipSqld,
+  async fn() {
+    await using database = await startDatabase();
+    const bindings = { PURSER_DB: database.url };
+    const edge = startEdge(bindings, { key: database.key });
+    const anonymous = startEdge(bindings);
+    assert.equal((await anonymous.send("GET", "/agents")).status, 401);
+    assert.equal((await anonymous.send("GET", "/healthz")).status, 200);
+    assert.equal((await edge.send("GET", "/agents")).status, 200);
+    await edge.idle();
+    const { rows } = await database.run("SELECT last_used_at IS NOT NULL FROM api_keys");
+    assert.equal(rows[0]![0], 1);
+    await database.run("UPDATE api_keys SET revoked_at = 1");
+    assert.equal((await edge.send("GET", "/agents")).status, 200);
+    edge.clock.advance(5_000);
+    assert.equal((await edge.send("GET", "/agents")).status, 401);
+    await edge.idle();
+    await anonymous.idle();
+  },
+});
+
+Deno.test({
+  name: "before there is a key, an edge answers nobody",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const edge = startEdge({ PURSER_DB: sqld.url });
+    for (const path of ["/agents", "/healthz"]) {
+      const { status, body } = await edge.send("GET", path);
+      assert.deepEqual([status, body.code], [403, "forbidden"]);
+    }
+    await edge.idle();
   },
 });
 
@@ -154,8 +197,7 @@ Deno.test({
       PURSER_DB: database.url,
       HOOK_URL: hooks.url,
       PURSER_CONFIG_JSON: { channels, allow_private_networks: ["127.0.0.0/8"] },
-      ...SEAM,
-    });
+    }, { key: database.key });
     await fireAlert(edge);
     await edge.idle();
     assert.equal(hooks.received.length, 1);
@@ -179,8 +221,7 @@ Deno.test({
         channels: [{ kind: "webhook", url: hooks.url }],
         allow_private_networks: ["127.0.0.0/8"],
       },
-      ...SEAM,
-    });
+    }, { key: database.key });
     await fireAlert(edge);
     await edge.idle();
     assert.equal(hooks.received.length, 1);
@@ -210,7 +251,7 @@ Deno.test({
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
-    const edge = startEdge({ PURSER_DB: database.url, ...SEAM });
+    const edge = startEdge({ PURSER_DB: database.url }, { key: database.key });
     await edge.send("PUT", "/agents/a", { model: "demo:echo" });
     const { body: { run_id } } = await edge.send("POST", "/agents/a/runs", { input: "Hi", session_id: "s" });
     await edge.idle();

@@ -129,7 +129,7 @@ Deno.test("serve() refuses an address that others can reach", async () => {
     assert.equal(error.code, "forbidden");
     assert.match(
       error.message,
-      new RegExp(`^Cannot listen on ${host.replaceAll(".", "\\.")}: without API keys`),
+      new RegExp(`^Cannot listen on ${host.replaceAll(".", "\\.")}: without an API key`),
     );
   }
 });

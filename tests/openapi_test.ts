@@ -35,6 +35,7 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 const OPERATIONS = {
   cancelRun: "POST /runs/{run_id}/cancel",
   createAlertRule: "POST /alerts/rules",
+  createApiKey: "POST /keys",
   defineAgent: "PUT /agents/{agent_id}",
   deleteAgent: "DELETE /agents/{agent_id}",
   deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
@@ -42,6 +43,7 @@ const OPERATIONS = {
   exportSession: "GET /agents/{session_id}/snapshot",
   getAgent: "GET /agents/{agent_id}",
   getAlertRule: "GET /alerts/rules/{rule_id}",
+  getApiKey: "GET /keys/{key_id}",
   getDocsPage: "GET /docs",
   getHealth: "GET /healthz",
   getMetrics: "GET /metrics",
@@ -56,6 +58,7 @@ const OPERATIONS = {
   listAlertRules: "GET /alerts/rules",
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
+  listApiKeys: "GET /keys",
   listChannels: "GET /channels",
   listCosts: "GET /costs",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
@@ -64,6 +67,7 @@ const OPERATIONS = {
   redirectToDocs: "GET /",
   reportCalls: "POST /costs/events",
   restoreSession: "POST /agents/snapshot/restore",
+  revokeApiKey: "DELETE /keys/{key_id}",
   runAgent: "POST /agents/{agent_id}/runs",
   streamEvents: "GET /events",
   testAlertRule: "POST /alerts/rules/{rule_id}/test",
@@ -134,6 +138,14 @@ Deno.test("every operation is answered as the document says", async () => {
   await purser.api("POST", `${place}/test`);
   await purser.api("DELETE", place);
   await purser.api("DELETE", "/agents/a");
+  const key = await purser.api("POST", "/keys", {
+    name: "A",
+    scopes: ["read"],
+    expires_at: "2027-01-01T00:00:00Z",
+  });
+  await purser.api("GET", "/keys?status=active&limit=5");
+  await purser.api("GET", key.headers.get("location")!);
+  await purser.api("DELETE", key.headers.get("location")!);
   await (await purser.fetch("GET", "/events")).body!.cancel();
   const answer = purser.api("POST", "/agents/slow/runs", { input: "Hi" });
   await asked.promise;

@@ -1,10 +1,10 @@
-import { asc, desc, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
 import { toIso } from "../clock.ts";
 import { tables } from "../store/mod.ts";
 import { type AlertRecord, toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";
 
-const { alerts, deliveries } = tables;
+const { alertRules, alerts, deliveries } = tables;
 
 /** What became of an alert in one channel. */
 export interface DeliveryRecord {
@@ -26,12 +26,13 @@ export interface AlertHistoryRecord extends AlertRecord {
 /** How many alerts the history keeps, and a page of it has at most. */
 export const MAX_HISTORY = 500;
 
-/** The latest alerts, newest first, each with what became of it in every channel. */
+/** The latest alerts, newest first, each with what became of it in every channel; of one agent alone where named. */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
-  { limit = MAX_HISTORY }: { limit?: number } = {},
+  { limit = MAX_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
 ): Promise<AlertHistoryRecord[]> {
-  const rows = await query.select().from(alerts).orderBy(desc(alerts.position)).limit(limit);
+  const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
+  const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);
   const history = new Map<string, AlertHistoryRecord>();
   for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
   if (rows.length > 0) {
@@ -43,6 +44,20 @@ export async function listAlerts(
     for (const row of sent) history.get(row.subjectId)!.deliveries.push(toDeliveryRecord(row));
   }
   return [...history.values()];
+}
+
+/**
+ * Alerts that tell of one agent's spending alone: of its runs and sessions, and of its rules. A rule may have been
+ * about all agents before it was changed, so only what it has told since counts.
+ */
+function isOfAgent(query: AlertContext["query"], agentId: string) {
+  const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(
+    eq(alertRules.ruleId, alerts.ruleId),
+    eq(alertRules.scope, agentId),
+    lte(alertRules.updatedAt, alerts.triggeredAt),
+  ));
+  const ofRunOrSession = inArray(alerts.thresholdType, ["per_run_usd", "per_session_usd"]);
+  return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule)));
 }
 
 function toDeliveryRecord(row: typeof deliveries.$inferSelect): DeliveryRecord {

@@ -21,7 +21,7 @@ export type { AlertContext, OutboxChannel } from "./context.ts";
 export { insertDeliveries } from "./outbox.ts";
 export { type AlertRule, DEFAULT_COOLDOWN_SECONDS, type Repeat, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
 export { createRule } from "./create_rule.ts";
-export { getRule, type RuleWithValue } from "./get_rule.ts";
+export { getRule, ruleNotFound, type RuleWithValue } from "./get_rule.ts";
 export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
 export { knowRules } from "./know_rules.ts";
 export { listRules } from "./list_rules.ts";

@@ -100,8 +100,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
         return refuse(error, request);
       }
       const door = createDoor(core, createApp(core));
-      // PURSER_SEAM_FROM goes when the door asks for keys: until then it lets tests in, and nobody else gets in.
-      const answer = (async () => await door(request, isolate.env.PURSER_SEAM_FROM))();
+      const answer = (async () => await door(request))();
       // At once: a client that goes away would end the request, and with it a run.
       context.waitUntil(finish(isolate, core, answer));
       return await answer;

@@ -1,4 +1,5 @@
 import type { Config, Environment } from "../config.ts";
+import { newSharedKeys } from "../keys/mod.ts";
 import type { RequestCoreOptions } from "../request_core.ts";
 import { createJsonLog, type Log, neverThrowing } from "../log.ts";
 import { createLatePriceBook } from "../pricing/mod.ts";
@@ -30,6 +31,7 @@ export function createIsolate(
     lookedAt: -Infinity,
     runtime: {
       store: newSharedStore(),
+      keys: newSharedKeys(),
       prices: createLatePriceBook({ overrides: config.prices, log }),
       plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
       channels: {

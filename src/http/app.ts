@@ -1,4 +1,5 @@
 import type { Core } from "../core.ts";
+import { authorizeRoutes } from "./authorize.ts";
 import { makeDocument } from "./document.ts";
 import { instanceOf, problemResponse, toProblem } from "./problem.ts";
 import { checkBody } from "./request_body.ts";
@@ -14,6 +15,7 @@ import { doctorRoutes } from "./routes/doctor.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
@@ -31,6 +33,7 @@ export function createApp(core: Core) {
     return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
   });
   app.use(nameRequests(core.telemetry));
+  authorizeRoutes(app, core);
   if (noteWrites) app.use(noteWrites);
   // Before the check of bodies: a snapshot is larger than any, and read as a stream.
   app.route("/", restoreRoutes(core));
@@ -49,6 +52,7 @@ export function createApp(core: Core) {
     .route("/", healthRoutes(core))
     .route("/", metricsRoutes(core))
     .route("/", doctorRoutes(core))
+    .route("/", keyRoutes(core))
     .route("/", documentRoutes(() => makeDocument(app)));
 }
 

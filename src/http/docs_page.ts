@@ -58,16 +58,24 @@ interface Place {
 }
 
 function operationPart(document: OpenApiDocument, { path, method, operation }: Place) {
-  const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
+  const { operationId, summary, description, parameters = [], requestBody, responses, security = [] } =
+    operation;
   return html`<details id="${operationId}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code>
 <span>${summary}</span></summary>
 <p><a href="#${operationId}"><code>${operationId}</code></a></p>
 ${description ? html`<p>${withMarks(description)}</p>` : ""}
+<p>${withMarks(describeNeed(security))}</p>
 ${parameters.length > 0 ? html`<table>${parameters.map(parameterRow)}</table>` : ""}
 ${requestBody ? bodyPart(requestBody.content) : ""}
 <table>${
     Object.entries(responses).map(([status, answer]) => answerRow(document, status, answer))
   }</table></details>`;
+}
+
+function describeNeed(security: readonly Record<string, string[]>[]): string {
+  if (security.length === 0) return "Open to everybody.";
+  const scopes = security.flatMap((each) => Object.values(each).flat()).map((scope) => `\`${scope}\``);
+  return `Needs a key with ${scopes.join(" or ")}.`;
 }
 
 function parameterRow({ name, in: place, required, description, schema }: Parameter) {

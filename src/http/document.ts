@@ -1,5 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { VERSION } from "../version.ts";
+import { describeSecurity } from "./describe_security.ts";
+import type { ApiEnv } from "./principal.ts";
 import { RESPONSE_HEADERS } from "./response_headers.ts";
 import { TAGS } from "./tags.ts";
 
@@ -13,6 +15,7 @@ export interface OpenApiDocument {
     schemas: Record<string, object>;
     responses: Record<string, Answer>;
     headers: Record<string, Header>;
+    securitySchemes: Record<string, object>;
   };
 }
 
@@ -25,6 +28,7 @@ export interface Operation {
   parameters?: Parameter[];
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, Answer | Reference>;
+  security?: Record<string, string[]>[];
 }
 
 export interface Parameter {
@@ -70,11 +74,15 @@ that the service gives sort by time.
 a \`code\` of a closed list. Every \`GET\` also answers \`HEAD\`; another method is answered with 405, and \`Allow\` names
 those that there are. A request with a body that is not \`application/json\` is answered with 415.
 
+**Keys** are shown as \`Authorization: Bearer psr_…\`, as soon as there is one, or ever was; each operation names the
+scopes that it needs. Before, only the server's own machine is answered. A key of one agent gets that agent's part of
+a list, and a 403 or a 404 for what is another's.
+
 Paths have no version: fields, values, headers and operations are added, and what is there stays as it is. A client
 passes over what it does not know.`.trim();
 
 /** The OpenAPI document of an app's routes. What is the same in many places of it stands there once. */
-export function makeDocument(app: OpenAPIHono): OpenApiDocument {
+export function makeDocument(app: OpenAPIHono<ApiEnv>): OpenApiDocument {
   const { components, ...document } = app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
@@ -84,9 +92,9 @@ export function makeDocument(app: OpenAPIHono): OpenApiDocument {
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
     },
     servers: [{ url: "/", description: "The server that this document comes from" }],
-    security: [],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
   }) as unknown as OpenApiDocument;
+  const securitySchemes = describeSecurity(document.paths);
   const responses: Record<string, Answer> = {};
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) {
@@ -100,7 +108,7 @@ export function makeDocument(app: OpenAPIHono): OpenApiDocument {
     }
   }
   const headers = structuredClone(RESPONSE_HEADERS);
-  return { ...document, components: { ...components, responses, headers } };
+  return { ...document, components: { ...components, responses, headers, securitySchemes } };
 }
 
 /** `NotFound`, where an answer is a problem of that name. */

@@ -1,21 +1,54 @@
 import type { Core } from "../core.ts";
 import { PurserError } from "../errors.ts";
+import { areKeysAskedFor, authenticate, type Principal } from "../keys/mod.ts";
 import type { App } from "./app.ts";
 import { type Guard, isLoopback, loopbackGuard } from "./guard.ts";
 import type { Handler } from "./listen.ts";
+import { NOBODY } from "./principal.ts";
 import { problemResponse, toProblem } from "./problem.ts";
+import { isOpenRoute } from "./route_permissions.ts";
 
 /**
- * The app as the outside reaches it: who may come in is decided here, in front of every route. Without keys only this
- * machine is answered; whoever can't be told to be this machine is not.
+ * The app as the outside reaches it: who comes in is decided here, in front of every route. As soon as the database
+ * has ever had a key, every request needs one, from this machine too, since a proxy in front would make all requests
+ * come from there. Before, this machine alone is answered; whoever can't be told to be this machine is not.
  */
 export function createDoor(core: Core, app: App): Handler {
-  return behindGuard(core, (request, from) => {
+  return async (request, from) => {
+    core.telemetry.heedRequest(request);
+    try {
+      return await app.fetch(request, { principal: await admit(core, request, from) });
+    } catch (error) {
+      return problemResponse(toProblem(error, new URL(request.url).pathname, core.log, core.ids.next("req")));
+    }
+  };
+}
+
+/** Who a request comes from; undefined for this machine, while there are no keys. */
+async function admit(core: Core, request: Request, from: string | undefined): Promise<Principal | undefined> {
+  if (isOpenRoute(request)) {
+    // Before the database is asked: whether the process is alive can be told without it.
+    if (refusalOf(request, from) === undefined || await areKeysAskedFor(core)) return NOBODY;
+  } else if (await areKeysAskedFor(core)) {
+    return await authenticate(core, request.headers.get("authorization"));
+  }
+  const refusal = refusalOf(request, from);
+  if (refusal) throw refusal;
+}
+
+/** Why a request is not one of this machine's people and programs. */
+function refusalOf(request: Request, from: string | undefined): unknown {
+  try {
     if (from === undefined || !isLoopback(from.replace(/^::ffff:/i, ""))) {
-      throw new PurserError("forbidden", "Cannot answer another machine: this server has no API keys");
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
+      );
     }
     loopbackGuard(request);
-  }, (request) => app.fetch(request));
+  } catch (error) {
+    return error;
+  }
 }
 
 /** A handler that nobody reaches whom the guard refuses. */

@@ -87,7 +87,11 @@ function asPurserError(error: unknown): PurserError | undefined {
 export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
   return new Response(JSON.stringify(problem), {
     status: problem.status,
-    headers: { "content-type": "application/problem+json", ...headers },
+    headers: {
+      "content-type": "application/problem+json",
+      ...(problem.status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
+      ...headers,
+    },
   });
 }
 

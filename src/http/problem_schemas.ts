@@ -34,6 +34,13 @@ const DETAILS: Partial<Record<ErrorCode, z.ZodType>> = {
     active_run_id: RunId.nullish().openapi({ description: "The run that is in progress there" }),
     call_id: CallId.optional().openapi({ description: "The call that was booked otherwise" }),
   }).optional(),
+  forbidden: z.looseObject({
+    scopes: z.array(z.string()).optional().openapi({
+      description: "The scopes of which the API key has none",
+      example: ["admin"],
+    }),
+    agent_id: AgentId.optional().openapi({ description: "The only agent that the API key reaches" }),
+  }).optional(),
   internal: z.looseObject({
     request_id: id("req_01k9qv3v7b6d8f0h2k4n6q8s0v").openapi({
       description: "What the server's log has it under",

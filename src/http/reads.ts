@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Core } from "../core.ts";
+import { principalOf } from "./principal.ts";
 import { createQuery, MAX_LAG_MS, type Store } from "../store/mod.ts";
 
 /** What a list is read through: the core, or the core with a replica to read from. */
@@ -24,7 +25,7 @@ export function createReads(core: Core): { reads: Reads; noteWrites?: Middleware
   const late = lateCore(core);
   const { clock } = core;
   const wroteAt = new Map<string, number>();
-  const clientOf = (c: Context) => c.req.header("authorization") ?? "";
+  const clientOf = (c: Context) => principalOf(c)?.keyId ?? "";
   const note = (c: Context) => {
     const now = clock.monotonic();
     wroteAt.set(clientOf(c), now);

@@ -1,6 +1,12 @@
 /** The headers of answers that mean something to a client; each is described once, for the whole document. */
 export const RESPONSE_HEADERS = {
   Location: { description: "Where it is", required: true, schema: { type: "string" } },
+  "WWW-Authenticate": {
+    description: "How to show who is asking",
+    required: true,
+    schema: { type: "string" },
+    example: "Bearer",
+  },
   Link: {
     description: 'The next page, as `<path>; rel="next"` (RFC 8288); not there on the last one',
     schema: { type: "string" },
@@ -13,7 +19,7 @@ export const RESPONSE_HEADERS = {
     example: 'W/"1-42"',
   },
   "Cache-Control": {
-    description: "`no-cache`: ask with the `ETag` before using it again",
+    description: "`no-cache`: ask with the `ETag` before using it again; `no-store`: keep it nowhere",
     required: true,
     schema: { type: "string" },
   },

@@ -45,9 +45,9 @@ export function eventStream(event: ZodType) {
 /** What each code means to who called; the problem's `detail` says more. */
 const DESCRIPTIONS: Record<ErrorCode, string> = {
   invalid: "Something in the request is wrong; `details.issues` names it",
-  unauthorized: "Who is asking is not known",
+  unauthorized: "No API key came with it, or one that is not taken",
   budget_exceeded: "The run's budget is reached; no further model call was made",
-  forbidden: "Not allowed from there",
+  forbidden: "Not allowed: from there, or with this API key",
   not_found: "There is no such thing",
   method_not_allowed: "The path has no such method; `Allow` has those that it has",
   conflict: "It contradicts what is there",
@@ -63,7 +63,7 @@ const DESCRIPTIONS: Record<ErrorCode, string> = {
 };
 
 /** What any request may be answered with. */
-const ALWAYS = ["forbidden", "internal", "unavailable"] as const satisfies ErrorCode[];
+const ALWAYS = ["unauthorized", "forbidden", "internal", "unavailable"] as const satisfies ErrorCode[];
 
 /** What a request that has a body may be answered with. */
 export const BODY_CODES = ["too_large", "unsupported_media_type"] as const satisfies ErrorCode[];
@@ -72,6 +72,7 @@ export const BODY_CODES = ["too_large", "unsupported_media_type"] as const satis
 export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
   return Object.fromEntries([...codes, ...ALWAYS].map((code) => [STATUS[code], {
     description: DESCRIPTIONS[code],
+    ...(code === "unauthorized" && { headers: headers("WWW-Authenticate") }),
     content: { "application/problem+json": { schema: PROBLEMS[code] } },
   }]));
 }

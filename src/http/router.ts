@@ -1,10 +1,11 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { PurserError } from "../errors.ts";
 import { toIssues } from "../schema_issues.ts";
+import type { ApiEnv } from "./principal.ts";
 
 /** A router whose requests are checked against their schemas; all that is wrong is told at once, with paths. */
-export function createRouter(): OpenAPIHono {
-  return new OpenAPIHono({
+export function createRouter(): OpenAPIHono<ApiEnv> {
+  return new OpenAPIHono<ApiEnv>({
     defaultHook: (result) => {
       if (!result.success) throw invalidRequest(result.error, "the request");
     },

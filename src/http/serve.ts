@@ -1,14 +1,15 @@
 import type { Core } from "../core.ts";
 import { PurserError } from "../errors.ts";
+import { hasUsableKey } from "../keys/mod.ts";
 import type { App } from "./app.ts";
 import { createDoor } from "./door.ts";
 import { isLoopback } from "./guard.ts";
 import { listen, type Listening } from "./listen.ts";
 
 /**
- * Listens on a loopback address, for this machine's people and programs.
+ * Listens: on a loopback address for this machine's people and programs, on any other one for who has a key.
  *
- * @throws {PurserError} `forbidden` for any other address: there are no keys yet that could protect it;
+ * @throws {PurserError} `forbidden` for an address that others reach, while there is no key to ask them for;
  * `unavailable` when the port is taken
  */
 export async function serve(
@@ -16,11 +17,11 @@ export async function serve(
   app: App,
   options: { host: string; port: number },
 ): Promise<Listening> {
-  if (!isLoopback(options.host)) {
+  if (!isLoopback(options.host) && !await hasUsableKey(core)) {
     throw new PurserError(
       "forbidden",
-      `Cannot listen on ${options.host}: without API keys anybody who reaches it could spend your money; ` +
-        "use --host 127.0.0.1, and a tunnel or a proxy that asks for credentials",
+      `Cannot listen on ${options.host}: without an API key anybody who reaches it could spend your money; ` +
+        "make one with purser keys create NAME --scope admin, or use --host 127.0.0.1",
     );
   }
   return await listen(core, createDoor(core, app), options);

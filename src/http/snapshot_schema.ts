@@ -9,7 +9,7 @@ export const SnapshotReference = { $ref: "#/components/schemas/Snapshot" };
  * and the agent are made of. All of it is in the published schema, which the outline points to; a reference into
  * another file is more than many generators of clients can follow.
  */
-export function registerSnapshotSchema({ openAPIRegistry }: OpenAPIHono): void {
+export function registerSnapshotSchema({ openAPIRegistry }: Pick<OpenAPIHono, "openAPIRegistry">): void {
   const { $schema: _schema, $id: _id, $defs: _defs, title: _title, ...outline } = JSON.parse(
     JSON.stringify(SNAPSHOT_JSON_SCHEMA, (_key, value) => isDeep(value) ? ANY_OBJECT : value),
   );

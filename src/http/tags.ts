@@ -8,6 +8,7 @@ export const TAGS = {
   alerts: "The lines that spending should not cross, and what was told when it did",
   channels: "Where alerts go",
   events: "What happens, as it happens",
+  keys: "API keys: who may do what",
   service: "The service itself: its health, and its documents",
 } as const;
 

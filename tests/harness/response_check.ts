@@ -43,12 +43,12 @@ export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
     const match = findOperation(closed, method, path);
     const type = response.headers.get("content-type")?.split(";")[0]?.trim();
     if (match === undefined) {
-      assert.ok([404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
+      assert.ok([401, 404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
       assert.equal(type, "application/problem+json", where);
       if (method !== "HEAD") {
         checkAnswer({ $ref: "#/components/schemas/Problem" }, await response.clone().json(), where);
       }
-      checkHeaders(closed, response.status === 405 ? ALLOW : {}, response, where);
+      checkHeaders(closed, UNKNOWN[response.status] ?? {}, response, where);
       return response;
     }
     const declared = match.operation.responses[response.status];
@@ -73,7 +73,13 @@ export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
   return Object.assign(check, { succeeded });
 }
 
-const ALLOW: Answer = { headers: { Allow: { required: true, schema: { type: "string" } } } };
+const text = { required: true, schema: { type: "string" } };
+
+/** What goes with the answers to what the document does not know of, by status. */
+const UNKNOWN: Record<number, Answer> = {
+  401: { headers: { "WWW-Authenticate": text } },
+  405: { headers: { Allow: text } },
+};
 
 /** Every header that is required is there, and none that is not declared. */
 function checkHeaders(document: object, answer: Answer, response: Response, where: string): void {

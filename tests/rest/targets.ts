@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { bundleEdge } from "../../build/bundle_edge.ts";
+import { makeFirstKey } from "../harness/first_key.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { skipWorkerd, startWorkerd } from "../harness/workerd.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
@@ -36,6 +37,7 @@ export async function readWranglerConfig(): Promise<{
 
 /** A process of Deno, which can be ended in order. */
 interface DenoServer extends RunningServer {
+  key: string;
   /** Ends it with SIGTERM, and gives its exit code. */
   stop(): Promise<number>;
 }
@@ -43,9 +45,11 @@ interface DenoServer extends RunningServer {
 /** `deno serve` of an entry, over a database. */
 async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.ts")): Promise<DenoServer> {
   const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
+  const database = env.PURSER_DB ?? join(directory, "purser.db");
+  const key = await makeFirstKey(database);
   const child = new Deno.Command(Deno.execPath(), {
     args: ["serve", "-A", "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
-    env: { PURSER_DB: join(directory, "purser.db"), ...env, XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
+    env: { ...env, PURSER_DB: database, XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",
     stderr: "piped",
@@ -77,7 +81,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
   };
   try {
     const url = await listening.promise;
-    return { url, log: () => log, stop, [Symbol.asyncDispose]: end };
+    return { url, key, log: () => log, stop, [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;
@@ -87,7 +91,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
 /** The same over a real libSQL server. */
 export async function startDenoOverSqld(env: Record<string, string>, entry?: string): Promise<DenoServer> {
   const sqld = await startSqld({ durability: "strong" });
-  const server = await startDeno({ ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" }, entry);
+  const server = await startDeno({ ...env, PURSER_DB: sqld.url }, entry);
   return {
     ...server,
     async [Symbol.asyncDispose]() {
@@ -99,6 +103,7 @@ export async function startDenoOverSqld(env: Record<string, string>, entry?: str
 
 /** A worker, and the database beside it. */
 interface WorkerdServer extends RunningServer {
+  key: string;
   sqldUrl: string;
   runScheduled(): Promise<string>;
 }
@@ -109,14 +114,16 @@ export async function startWorkerdOverSqld(env: Record<string, string>): Promise
   const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
   const { path: modulePath } = await bundleEdge(join(directory, "purser_edge.js"));
   const sqld = await startSqld({ durability: "strong" });
+  const key = await makeFirstKey(sqld.url);
   const server = await startWorkerd({
     modulePath,
     compatibilityDate: compatibility_date,
     compatibilityFlags: compatibility_flags,
-    env: { ...env, PURSER_DB: sqld.url, PURSER_SEAM_FROM: "127.0.0.1" },
+    env: { ...env, PURSER_DB: sqld.url },
   });
   return {
     url: server.url,
+    key,
     sqldUrl: sqld.url,
     log: server.log,
     runScheduled: server.runScheduled,

@@ -3,6 +3,7 @@ import type { Core } from "../../core.ts";
 import { NAME_PATTERN } from "../../ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
 import { toAgentDefinition } from "../agent_definition.ts";
+import { onlyAgentOf } from "../principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { AgentId } from "../schema_parts.ts";
@@ -76,7 +77,11 @@ export function agentRoutes(core: Core) {
       const { agent, isNew } = await defineAgent(core, definition);
       return isNew ? c.json(agent, 201) : c.json(agent, 200);
     })
-    .openapi(list, async (c) => c.json(await listAgents(core), 200))
+    .openapi(list, async (c) => {
+      const only = onlyAgentOf(c);
+      const agents = await listAgents(core);
+      return c.json(only === undefined ? agents : agents.filter(({ agent_id }) => agent_id === only), 200);
+    })
     .openapi(get, async (c) => {
       const { agent_id } = c.req.valid("param");
       const agent = await getAgent(core, agent_id);

@@ -5,10 +5,12 @@ import {
   listRules,
   MAX_HISTORY,
   removeRule,
+  ruleNotFound,
   testRule,
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../core.ts";
+import { onlyAgentOf } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -123,8 +125,18 @@ export function alertRoutes(core: Core, reads: Reads) {
       c.header("location", `/alerts/rules/${rule.rule_id}`);
       return c.json(rule, 201);
     })
-    .openapi(list, async (c) => c.json(await listRules(core), 200))
-    .openapi(get, async (c) => c.json(await getRule(core, c.req.valid("param").rule_id), 200))
+    .openapi(list, async (c) => {
+      const only = onlyAgentOf(c);
+      // A rule over all agents tells what all of them spend.
+      const rules = await listRules(core);
+      return c.json(only === undefined ? rules : rules.filter(({ agent_id }) => agent_id === only), 200);
+    })
+    .openapi(get, async (c) => {
+      const only = onlyAgentOf(c);
+      const rule = await getRule(core, c.req.valid("param").rule_id);
+      if (only !== undefined && rule.agent_id !== only) throw ruleNotFound(rule.rule_id);
+      return c.json(rule, 200);
+    })
     .openapi(update, async (c) => {
       return c.json(await updateRule(core, c.req.valid("param").rule_id, c.req.valid("json")), 200);
     })
@@ -138,5 +150,10 @@ export function alertRoutes(core: Core, reads: Reads) {
       if (failed === 0) return c.json(outcome, 200);
       return failed < outcome.results.length ? c.json(outcome, 207) : c.json(outcome, 502);
     })
-    .openapi(history, async (c) => c.json(await listAlerts(reads(c), c.req.valid("query")), 200));
+    .openapi(history, async (c) => {
+      return c.json(
+        await listAlerts(reads(c), { ...c.req.valid("query"), onlyAgentId: onlyAgentOf(c) }),
+        200,
+      );
+    });
 }

@@ -1,5 +1,6 @@
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
+import { narrowToAgent } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -31,7 +32,8 @@ function isPosition(value: unknown): value is Position {
 
 export function anomalyRoutes(reads: Reads) {
   return createRouter().openapi(list, async (c) => {
-    const { from, agent_id: agentId, limit, cursor } = c.req.valid("query");
+    const { from, agent_id, limit, cursor } = c.req.valid("query");
+    const agentId = narrowToAgent(c, agent_id);
     const position = readCursor(cursor, isPosition);
     const after = position && { detectedAt: position[0], anomalyId: position[1] };
     const anomalies = await listAnomalies(reads(c), { limit, since: from, agentId, after });

@@ -3,6 +3,8 @@ import type { Core } from "../../core.ts";
 import { PurserError } from "../../errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
+import { checkReports } from "../check_reports.ts";
+import { narrowToAgent, onlyAgentOf } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, json, jsonBody, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -73,7 +75,7 @@ export function costRoutes(core: Core, reads: Reads) {
         groupBy: group_by,
         from,
         to,
-        agentId: agent_id,
+        agentId: narrowToAgent(c, agent_id),
         model,
         limit,
         offset,
@@ -82,7 +84,10 @@ export function costRoutes(core: Core, reads: Reads) {
       return c.json(rows, 200);
     })
     .openapi(report, async (c) => {
-      return c.json(await bookReportedCalls(core, c.req.valid("json").map(toReport)), 201);
+      const reports = c.req.valid("json").map(toReport);
+      const only = onlyAgentOf(c);
+      if (only !== undefined) await checkReports(core, reports, only);
+      return c.json(await bookReportedCalls(core, reports), 201);
     });
 }
 

@@ -12,6 +12,7 @@ import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../schemas.ts";
 import { examineClock } from "./doctor_clock.ts";
 import { examineConfig } from "./doctor_config.ts";
+import { examineKeys } from "./doctor_keys.ts";
 
 type Check = z.infer<typeof DoctorCheck>;
 type Finding = Omit<Check, "name">;
@@ -22,8 +23,8 @@ const route = createRoute({
   operationId: "examineService",
   summary: "What works, what doesn't, and what to do about it",
   description:
-    "Looks at the config, the database and its clock, each channel's settings, the alert rules, the models' keys and " +
-    "the outbox. It tries no channel and no key. The answer is 200 whatever was found.",
+    "Looks at the config, the database and its clock, each channel's settings, the alert rules, the keys of models " +
+    "and of this API, and the outbox. It tries no channel and no key. The answer is 200 whatever was found.",
   tags: ["service"],
   responses: { 200: json(z.array(DoctorCheck), "One entry for each thing that was checked"), ...problems() },
 });
@@ -50,6 +51,7 @@ async function examine(core: Core): Promise<Check[]> {
     ...channels,
     await inDatabase("alert rules", () => checkRules(core)),
     await inDatabase("models", () => checkModels(core)),
+    await inDatabase("API keys", () => examineKeys(core)),
     // Last: a process that has just started gets to what was left to it meanwhile.
     await inDatabase("waiting deliveries", async () => checkWaiting(core, (await outbox()).waiting)),
     await inDatabase("failed deliveries", async () => checkGivenUp((await outbox()).givenUp)),

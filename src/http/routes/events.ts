@@ -1,7 +1,9 @@
 import { streamSSE } from "hono/streaming";
 import type { Core } from "../../core.ts";
 import { messageOf, PurserError } from "../../errors.ts";
+import { stillHolds } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
+import { onlyAgentOf, principalOf } from "../principal.ts";
 import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../schemas.ts";
@@ -19,7 +21,7 @@ const tail = createRoute({
   description:
     "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
     "next event. The id of an event is its position in the log. A comment comes where nothing happens for " +
-    "fifteen seconds.",
+    "fifteen seconds. A key of one agent hears of that agent alone; the stream ends when its key is not taken any more.",
   tags: ["events"],
   request: {
     query: z.strictObject({
@@ -46,6 +48,9 @@ export function eventRoutes(core: Core) {
     if (c.req.method === "HEAD") return c.body("", 200, { "content-type": "text/event-stream" });
     const gone = new AbortController();
     const stopped = AbortSignal.any([gone.signal, core.stopping]);
+    const only = onlyAgentOf(c);
+    const principal = principalOf(c);
+    const mayGoOn = principal ? stillHolds(core, principal) : () => Promise.resolve(true);
     return streamSSE(c, async (stream) => {
       stream.onAbort(() => gone.abort());
       let wake = () => {};
@@ -55,20 +60,23 @@ export function eventRoutes(core: Core) {
         while (!stopped.aborted && !stream.closed) {
           const changed = new Promise<void>((resolve) => wake = resolve);
           const events = await listAllEvents(core, { after, limit: PAGE });
+          // A key that is revoked or expires meanwhile hears nothing of what came after.
+          if (!await mayGoOn()) return;
           for (const event of events) {
+            after = event.event_id;
+            if (only !== undefined && event.agent_id !== only) continue;
             await stream.writeSSE({
               id: String(event.event_id),
               event: event.type,
               data: JSON.stringify(event),
             });
-            after = event.event_id;
+            lastSentAt = core.clock.now();
           }
-          if (events.length > 0) lastSentAt = core.clock.now();
-          if (events.length > 0) continue;
           if (core.clock.now() - lastSentAt >= HEARTBEAT_MS) {
             await stream.write(": still here\n\n");
             lastSentAt = core.clock.now();
           }
+          if (events.length > 0) continue;
           await waitForMore(core, changed, stopped);
         }
       } catch (error) {

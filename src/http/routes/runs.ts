@@ -3,7 +3,9 @@ import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
 import type { Core } from "../../core.ts";
 import { cancelRun, runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
-import { getRun } from "../../sessions/mod.ts";
+import { findSessionOwner, getRun } from "../../sessions/mod.ts";
+import { PurserError } from "../../errors.ts";
+import { onlyAgentOf } from "../principal.ts";
 import { instanceOf, toProblem } from "../problem.ts";
 import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -69,6 +71,9 @@ export function runRoutes(core: Core) {
     .openapi(run, async (c) => {
       const { agent_id } = c.req.valid("param");
       const { input, session_id } = c.req.valid("json");
+      if (onlyAgentOf(c) !== undefined && session_id !== undefined) {
+        await checkSession(core, session_id, agent_id);
+      }
       const agent = await getAgentDefinition(core, agent_id);
       const runInput: RunInput = { agent, input, sessionId: session_id };
       if (c.req.header("accept")?.includes("text/event-stream")) return streamRun(c, core, runInput) as never;
@@ -80,6 +85,16 @@ export function runRoutes(core: Core) {
       await cancelRun(core, run_id);
       return c.json({ run_id }, 202);
     });
+}
+
+/** Refuses another agent's session without naming that agent, which is not for a key of one agent to know. */
+async function checkSession(core: Core, sessionId: string, agentId: string): Promise<void> {
+  const owner = await findSessionOwner(core, sessionId);
+  if (owner === undefined || owner === agentId) return;
+  throw new PurserError(
+    "conflict",
+    `Cannot run ${agentId} on session ${sessionId}: the id is taken; choose another`,
+  );
 }
 
 /** How much of a run's stream may wait for a client that does not read; in characters. */

@@ -3,6 +3,7 @@ import type { Core } from "../../core.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
+import { onlyAgentOf } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -88,7 +89,7 @@ export function sessionRoutes(core: Core, reads: Reads) {
     return sessions;
   };
   return createRouter()
-    .openapi(list, async (c) => c.json(await readPage(c, c.req.valid("query")), 200))
+    .openapi(list, async (c) => c.json(await readPage(c, c.req.valid("query"), onlyAgentOf(c)), 200))
     .openapi(listOfAgent, async (c) => {
       return c.json(await readPage(c, c.req.valid("query"), c.req.valid("param").agent_id), 200);
     })

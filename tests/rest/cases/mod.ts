@@ -5,6 +5,7 @@ import { anomalyCases } from "./anomalies.ts";
 import { channelCases } from "./channels.ts";
 import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
+import { keyCases } from "./keys.ts";
 import { refusalCases } from "./refusals.ts";
 import { runCases } from "./runs.ts";
 import { serviceCases } from "./service.ts";
@@ -22,6 +23,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   channels: channelCases,
   anomalies: anomalyCases,
   events: eventCases,
+  keys: keyCases,
   service: serviceCases,
   refusals: refusalCases,
 };

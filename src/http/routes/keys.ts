@@ -1,0 +1,108 @@
+import type { Core } from "../../core.ts";
+import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
+import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../key_schemas.ts";
+import { linkNext, readCursor } from "../page.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  page,
+  pageQuery,
+  problems,
+  z,
+} from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+
+const params = z.object({ key_id: KeyId });
+
+const create = createRoute({
+  method: "post",
+  path: "/keys",
+  operationId: "createApiKey",
+  summary: "Make an API key",
+  description:
+    "The key is in the answer, once; only a hash of its secret part is kept. From the first key on, every request to a " +
+    "server over this database needs one.",
+  tags: ["keys"],
+  request: { body: jsonBody(ApiKeyBody, { name: "ci", scopes: ["run"], agent_id: "researcher" }) },
+  responses: {
+    201: {
+      ...json(NewApiKey, "The key"),
+      headers: headers("Location", "Cache-Control"),
+    },
+    ...problems("invalid", ...BODY_CODES),
+  },
+});
+
+const list = createRoute({
+  method: "get",
+  path: "/keys",
+  operationId: "listApiKeys",
+  summary: "The API keys, newest first",
+  description: "The revoked and the expired ones too; none is ever deleted.",
+  tags: ["keys"],
+  request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(100, 1000) }) },
+  responses: { 200: page(z.array(ApiKey), "A page of keys"), ...problems("invalid") },
+});
+
+const get = createRoute({
+  method: "get",
+  path: "/keys/{key_id}",
+  operationId: "getApiKey",
+  summary: "An API key",
+  tags: ["keys"],
+  request: { params },
+  responses: { 200: json(ApiKey, "What is known of it"), ...problems("not_found") },
+});
+
+const revoke = createRoute({
+  method: "delete",
+  path: "/keys/{key_id}",
+  operationId: "revokeApiKey",
+  summary: "Revoke an API key, for good",
+  description:
+    "At once where this answers; other instances on the same database notice within 5 seconds. One that is revoked " +
+    "already stays as it is.",
+  tags: ["keys"],
+  request: { params },
+  responses: { 204: { description: "It is not taken any more" }, ...problems("not_found") },
+});
+
+type Position = [createdAt: number, keyId: string];
+
+function isPosition(value: unknown): value is Position {
+  return Array.isArray(value) && value.length === 2 && Number.isSafeInteger(value[0]) &&
+    typeof value[1] === "string";
+}
+
+export function keyRoutes(core: Core) {
+  return createRouter()
+    .openapi(create, async (c) => {
+      const { name, scopes, agent_id, expires_at } = c.req.valid("json");
+      const key = await createKey(core, {
+        name,
+        scopes,
+        agentId: agent_id ?? null,
+        expiresAt: expires_at ? Date.parse(expires_at) : null,
+      });
+      c.header("location", `/keys/${key.key_id}`);
+      c.header("cache-control", "no-store");
+      return c.json(key, 201);
+    })
+    .openapi(list, async (c) => {
+      const { status, limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isPosition);
+      const before = position && { createdAt: position[0], keyId: position[1] };
+      const keys = await listKeys(core, { status, limit, before });
+      const last = keys.at(-1);
+      if (last && keys.length === limit) linkNext(c, [Date.parse(last.created_at), last.key_id]);
+      return c.json(keys, 200);
+    })
+    .openapi(get, async (c) => c.json(await getKey(core, c.req.valid("param").key_id), 200))
+    .openapi(revoke, async (c) => {
+      await revokeKey(core, c.req.valid("param").key_id);
+      return c.body(null, 204);
+    });
+}

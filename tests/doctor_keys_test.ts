@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { DAY_MS, toIso } from "../src/clock.ts";
+import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** What the doctor says of API keys. */
+
+async function check(purser: TestPurser) {
+  const { body } = await purser.api("GET", "/doctor");
+  const { name: _name, ...found } = body.find(({ name }: { name: string }) => name === "API keys");
+  return found;
+}
+
+const inDays = (purser: TestPurser, days: number) => toIso(purser.clock.now() + days * DAY_MS);
+const RENEW = "Make a new one with purser keys create, hand it over, and revoke the old one";
+
+Deno.test("keys that are taken for a while yet are well", async () => {
+  await using purser = await openTestPurser();
+  await makeKey(purser, ["admin"]);
+  await makeKey(purser, ["read"], { expires_at: inDays(purser, 7.5) });
+  assert.deepEqual(await check(purser), { status: "ok", detail: "2 active", advice: null });
+});
+
+Deno.test("that no key is an admin's is told, and is no fault", async () => {
+  await using purser = await openTestPurser();
+  await makeKey(purser, ["read", "run"]);
+  assert.deepEqual(await check(purser), {
+    status: "ok",
+    detail: "1 active, none of them admin",
+    advice: null,
+  });
+});
+
+Deno.test("when no key is taken any more, a server answers nobody, and that is a warning", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["admin"]);
+  await makeKey(purser, ["read"], { expires_at: inDays(purser, 1) });
+  await purser.api("DELETE", `/keys/${keyId}`);
+  purser.clock.advance(DAY_MS);
+  assert.deepEqual(await check(purser), {
+    status: "warning",
+    detail: "none of 2 is still taken, so a server answers nobody",
+    advice: "On the database itself: purser keys create NAME --scope admin",
+  });
+});
+
+Deno.test("a key that expires within a week is a warning, the first one first", async () => {
+  await using purser = await openTestPurser();
+  await makeKey(purser, ["admin"]);
+  const b = await makeKey(purser, ["read"], { name: "b", expires_at: inDays(purser, 7) });
+  const a = await makeKey(purser, ["read"], { name: "a", expires_at: inDays(purser, 2) });
+  assert.deepEqual(await check(purser), {
+    status: "warning",
+    detail: `3 active; a (${a.keyId}) expires at 2026-11-03T12:00:00.000Z; b (${b.keyId}) expires at ` +
+      "2026-11-08T12:00:00.000Z",
+    advice: RENEW,
+  });
+  await purser.api("DELETE", `/keys/${a.keyId}`);
+  await purser.api("DELETE", `/keys/${b.keyId}`);
+  assert.equal((await check(purser)).status, "ok");
+});
+
+Deno.test("a key that was in use when it expired is a warning for a week, unless it was replaced", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  await makeKey(purser, ["admin"]);
+  const { key, keyId } = await makeKey(purser, ["read"], { name: "ci", expires_at: inDays(purser, 2) });
+  const unused = await makeKey(purser, ["read"], { name: "unused", expires_at: inDays(purser, 2) });
+  await door.send("GET", "/agents", { key: unused.key });
+  purser.clock.advance(1.5 * DAY_MS);
+  await door.send("GET", "/agents", { key });
+  await Promise.all(purser.core.keyMemory.writing);
+  purser.clock.advance(DAY_MS);
+  assert.deepEqual(await check(purser), {
+    status: "warning",
+    detail: `1 active; ci (${keyId}) was in use when it expired at 2026-11-03T12:00:00.000Z`,
+    advice: RENEW,
+  });
+  purser.clock.advance(6.5 * DAY_MS);
+  assert.equal((await check(purser)).status, "ok");
+
+  purser.clock.advance(-2 * DAY_MS);
+  assert.equal((await check(purser)).status, "warning");
+  await makeKey(purser, ["read"], { name: "ci" });
+  assert.equal((await check(purser)).status, "ok");
+});

@@ -1,0 +1,27 @@
+import { openCore } from "../../src/core.ts";
+import { createKey } from "../../src/keys/mod.ts";
+
+/** Makes an admin's key on a database, as the person beside it does before anybody is served; gives its text. */
+export async function makeFirstKey(dbUrl: string): Promise<string> {
+  const core = await openCore({
+    config: {
+      dbUrl,
+      durability: "full",
+      remoteTimeoutMs: 10_000,
+      maxBodyBytes: 1_000_000,
+      environment: "test",
+    },
+    isGlance: true,
+  });
+  try {
+    const { key } = await createKey(core, {
+      name: "first",
+      scopes: ["admin"],
+      agentId: null,
+      expiresAt: null,
+    });
+    return key;
+  } finally {
+    await core.close();
+  }
+}

@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
+import { type KeyedDoor, makeKey, openDoor } from "./harness/keyed_door.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** A key of one agent, on a service that has another. `mine` and `theirs` do the same things. */
+
+interface Shared extends AsyncDisposable {
+  purser: TestPurser;
+  door: KeyedDoor;
+  key: string;
+  /** Where each agent's things are, by agent. */
+  sessions: Record<string, string>;
+  runs: Record<string, string>;
+  rules: Record<string, string>;
+}
+
+const AGENTS = ["mine", "theirs"];
+
+async function share(): Promise<Shared> {
+  const purser = await openTestPurser();
+  const sessions: Record<string, string> = {};
+  const runs: Record<string, string> = {};
+  const rules: Record<string, string> = {};
+  const rule = { severity: "info", threshold_usd: 0.000001, cooldown_seconds: 0 };
+  for (const agent_id of [...AGENTS, undefined]) {
+    for (const threshold_type of ["per_day_usd", "per_run_usd"]) {
+      const name = `${threshold_type} of ${
+        agent_id ?? (threshold_type === "per_run_usd" ? "any run" : "everybody")
+      }`;
+      const { body } = await purser.api("POST", "/alerts/rules", { ...rule, name, threshold_type, agent_id });
+      if (threshold_type === "per_day_usd") rules[agent_id ?? "everybody"] = body.rule_id;
+    }
+  }
+  for (const agent of AGENTS) {
+    await purser.api("PUT", `/agents/${agent}`, { model: "demo:echo", system_prompt: `prompt of ${agent}` });
+    const run = await purser.api("POST", `/agents/${agent}/runs`, {
+      input: `words of ${agent}`,
+      session_id: `ses_${agent}`,
+    });
+    assert.equal(run.status, 200);
+    sessions[agent] = run.body.session_id;
+    runs[agent] = run.body.run_id;
+    await purser.api("POST", "/costs/events", [
+      event(agent, { session_id: `loose_${agent}`, run_id: `elsewhere_${agent}` }),
+    ]);
+  }
+  const { key } = await makeKey(purser, ["read", "run"], { agent_id: "mine" });
+  return {
+    purser,
+    door: openDoor(purser),
+    key,
+    sessions,
+    runs,
+    rules,
+    [Symbol.asyncDispose]: () => purser.core.close(),
+  };
+}
+
+let events = 0;
+function event(agent_id: string, more: object = {}) {
+  return {
+    call_id: `reported_${agent_id}_${++events}`,
+    at: "2026-11-01T11:00:00.000Z",
+    agent_id,
+    provider: "demo",
+    model: "echo",
+    input_tokens: 1,
+    output_tokens: 1,
+    ...more,
+  };
+}
+
+Deno.test("a key of one agent sees and does all that is that agent's", async () => {
+  await using shared = await share();
+  const { door, key, sessions, runs, rules } = shared;
+  const get = async (path: string) => {
+    const { status, body } = await door.send("GET", path, { key });
+    assert.equal(status, 200, `${path}: ${JSON.stringify(body)}`);
+    return body;
+  };
+  const agentsOf = (rows: { agent_id: string }[]) => [...new Set(rows.map(({ agent_id }) => agent_id))];
+  assert.deepEqual((await get("/agents")).map(({ name }: { name: string }) => name), ["mine"]);
+  assert.equal((await get("/agents/mine")).token_usage.model_calls, 2);
+  assert.deepEqual(agentsOf(await get("/agents/mine/sessions")), ["mine"]);
+  assert.deepEqual(agentsOf(await get("/sessions")), ["mine"]);
+  const session = `/sessions/${sessions.mine}`;
+  for (const part of ["", "/events", "/events/imported", "/costs"]) await get(session + part);
+  assert.equal((await get("/sessions/loose_mine/costs")).calls.length, 1);
+  assert.equal((await get(`/agents/${sessions.mine}/snapshot?with_events=true`)).agent_id, "mine");
+  assert.equal((await get(`/runs/${runs.mine}`)).agent_id, "mine");
+  assert.deepEqual(agentsOf(await get("/costs")), ["mine"]);
+  assert.equal((await get("/costs?group_by=session&agent_id=mine")).length, 2);
+  assert.equal((await get("/costs?group_by=day"))[0].model_calls, 2);
+  await get("/anomalies?agent_id=mine");
+  assert.deepEqual(agentsOf(await get("/alerts/rules")), ["mine"]);
+  assert.equal((await get(`/alerts/rules/${rules.mine}`)).agent_id, "mine");
+  const history = await get("/alerts/history");
+  assert.ok(history.length > 0);
+  assert.deepEqual(agentsOf(history), ["mine"]);
+
+  const run = await door.send("POST", "/agents/mine/runs", {
+    key,
+    body: { input: "more", session_id: sessions.mine },
+  });
+  assert.equal(run.status, 200);
+  assert.equal((await door.send("POST", `/runs/${runs.mine}/cancel`, { key })).status, 409, "it has ended");
+  const body = [
+    event("mine", { session_id: sessions.mine, run_id: runs.mine }),
+    event("mine", { session_id: "new" }),
+  ];
+  assert.equal((await door.send("POST", "/costs/events", { key, body })).status, 201);
+});
+
+Deno.test("a key of one agent gets nothing of another's, on any route", async () => {
+  await using shared = await share();
+  const { purser, door, key, sessions, runs, rules } = shared;
+  const fill = (template: string) =>
+    template.replace("{agent_id}", "theirs").replace("{session_id}", sessions.theirs!)
+      .replace("{run_id}", runs.theirs!).replace("{rule_id}", rules.theirs!).replace("{name}", "log")
+      .replace("{key_id}", "key_1");
+  const before = await purser.api("GET", "/costs");
+  for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
+    if (scopes === "open" || route === "GET /events") continue;
+    const [method, template] = route.split(" ") as [string, string];
+    const path = fill(template);
+    const body =
+      { "POST /costs/events": [event("theirs")], "POST /agents/{agent_id}/runs": { input: "hi" } }[route];
+    const answer = await door.send(method, path, { key, body: body ?? (method === "GET" ? undefined : {}) });
+    const text = JSON.stringify(answer.body).replaceAll(/"(instance|detail)":"[^"]*"/g, "");
+    assert.ok(!/theirs|everybody/.test(text), `${route}: ${text}`);
+    if (path.includes("{") || template.includes("{")) {
+      assert.ok([403, 404].includes(answer.status), `${route}: ${answer.status}`);
+    }
+  }
+  assert.deepEqual((await purser.api("GET", "/costs")).body, before.body);
+});
+
+Deno.test("whose a session, a run or a rule is, or whether it is there, is not told", async () => {
+  await using shared = await share();
+  const { door, key, sessions, runs, rules } = shared;
+  const pairs: [string, string, string, string][] = [
+    ["GET", "/sessions/X", sessions.theirs!, "ses_nothing"],
+    ["GET", "/sessions/X/events", sessions.theirs!, "ses_nothing"],
+    ["GET", "/sessions/X/costs", sessions.theirs!, "ses_nothing"],
+    ["GET", "/sessions/X/costs", "loose_theirs", "loose_nothing"],
+    ["GET", "/agents/X/snapshot", sessions.theirs!, "ses_nothing"],
+    ["GET", "/runs/X", runs.theirs!, "run_nothing"],
+    ["POST", "/runs/X/cancel", runs.theirs!, "run_nothing"],
+    ["GET", "/alerts/rules/X", rules.theirs!, "rule_nothing"],
+    ["GET", "/alerts/rules/X", rules.everybody!, "rule_nothing"],
+  ];
+  for (const [method, template, theirs, nothing] of pairs) {
+    const answerOf = async (id: string) => {
+      const { status, body } = await door.send(method, template.replace("X", id), { key });
+      return JSON.stringify([status, body]).replaceAll(id, "X");
+    };
+    assert.equal(await answerOf(theirs), await answerOf(nothing), template);
+    assert.match(await answerOf(theirs), /^\[404,/, template);
+  }
+});
+
+Deno.test("a filter by another agent, or a run in another's session, is refused", async () => {
+  await using shared = await share();
+  const { door, key, sessions } = shared;
+  for (const path of ["/costs?agent_id=theirs", "/anomalies?agent_id=theirs"]) {
+    const { status, body } = await door.send("GET", path, { key });
+    assert.deepEqual([status, body.detail], [
+      403,
+      "Cannot reach agent theirs: this API key is for agent mine only",
+    ]);
+  }
+  const { status, body } = await door.send("POST", "/agents/mine/runs", {
+    key,
+    body: { input: "hi", session_id: sessions.theirs },
+  });
+  assert.deepEqual([status, body.detail], [
+    409,
+    `Cannot run mine on session ${sessions.theirs}: the id is taken; choose another`,
+  ]);
+});
+
+Deno.test("calls are not booked for another agent, nor into another's session or run, and then none of them is", async () => {
+  await using shared = await share();
+  const { purser, door, key, sessions, runs } = shared;
+  const fine = event("mine");
+  const before = (await purser.api("GET", "/costs")).body;
+  for (
+    const [wrong, what] of [
+      [event("theirs"), "agent theirs of event [1]"],
+      [event("mine", { session_id: sessions.theirs }), `session ${sessions.theirs}`],
+      [event("mine", { session_id: "loose_theirs" }), "session loose_theirs"],
+      [event("mine", { run_id: runs.theirs }), `run ${runs.theirs}`],
+      [event("mine", { run_id: "elsewhere_theirs" }), "run elsewhere_theirs"],
+    ] as const
+  ) {
+    const { status, body } = await door.send("POST", "/costs/events", { key, body: [fine, wrong] });
+    assert.deepEqual([status, body.detail], [
+      403,
+      `Cannot reach ${what}: this API key is for agent mine only`,
+    ]);
+  }
+  assert.deepEqual((await purser.api("GET", "/costs")).body, before);
+});
+
+Deno.test("a rule that was about all agents tells one agent's key nothing of that time", async () => {
+  await using shared = await share();
+  const { purser, door, key, rules } = shared;
+  const told = async () =>
+    (await door.send("GET", "/alerts/history", { key })).body.filter(({ rule_id }: { rule_id: string }) =>
+      rule_id === rules.everybody
+    ).length;
+  await purser.api("PATCH", `/alerts/rules/${rules.everybody}`, { agent_id: "theirs" });
+  assert.equal(await told(), 0);
+  purser.clock.advance(1);
+  await purser.api("PATCH", `/alerts/rules/${rules.everybody}`, { agent_id: "mine" });
+  assert.equal(await told(), 0);
+  purser.clock.advance(1);
+  await purser.api("POST", "/agents/mine/runs", { input: "hi" });
+  assert.equal(await told(), 1);
+});
+
+Deno.test("the event stream tells a key of one agent of that agent alone, and goes past the others", async () => {
+  await using shared = await share();
+  const { purser, door, key } = shared;
+  const stream = await door.fetch("GET", "/events?after=0", { key });
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  await purser.api("POST", "/agents/theirs/runs", { input: "x".repeat(50) });
+  await purser.api("POST", "/agents/mine/runs", { input: "the last words" });
+  let text = "";
+  while (!text.includes("You said: the last words") || !text.endsWith("\n\n")) {
+    text += (await reader.read()).value!;
+  }
+  await reader.cancel();
+  const agents = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!).agent_id);
+  assert.ok(agents.length > 8);
+  assert.deepEqual([...new Set(agents)], ["mine"]);
+});

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
+import { SCOPES } from "../src/keys/mod.ts";
+import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+/** Which key may do what, by the one table of permissions. */
+
+interface Operation {
+  security?: Record<string, string[]>[];
+  responses: Record<string, unknown>;
+}
+
+async function operationsOf({ app }: Awaited<ReturnType<typeof openTestPurser>>) {
+  const document = await (await app.request("/openapi.json")).json();
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods as Record<string, Operation>).map(([method, operation]) =>
+      [`${method.toUpperCase()} ${path}`, operation] as const
+    )
+  );
+  return { document, operations };
+}
+
+Deno.test("every route of the API is in the table of permissions, and nothing else is", async () => {
+  await using purser = await openTestPurser();
+  const { operations } = await operationsOf(purser);
+  assert.ok(operations.length > 30);
+  assert.deepEqual(Object.keys(ROUTE_PERMISSIONS).sort(), operations.map(([route]) => route).sort());
+  const inApp = purser.app.routes.filter(({ method }) => method !== "ALL")
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+  assert.deepEqual([...new Set(inApp)].sort(), Object.keys(ROUTE_PERMISSIONS).sort());
+});
+
+Deno.test("the OpenAPI document says of each operation which scope it needs, and that it answers 401", async () => {
+  await using purser = await openTestPurser();
+  const { document, operations } = await operationsOf(purser);
+  const { type, scheme } = document.components.securitySchemes.api_key;
+  assert.deepEqual([type, scheme], ["http", "bearer"]);
+  for (const [route, { security, responses }] of operations) {
+    const { scopes } = ROUTE_PERMISSIONS[route]!;
+    const expected = scopes === "open" ? [] : scopes.map((scope) => ({ api_key: [scope] }));
+    assert.deepEqual(security, expected, route);
+    assert.equal("401" in responses, scopes !== "open", route);
+    assert.ok("403" in responses, route);
+  }
+});
+
+Deno.test("the page of docs says the same of each operation", async () => {
+  await using purser = await openTestPurser();
+  const page = await (await purser.app.request("/docs")).text();
+  const count = (text: string) => page.split(text).length - 1;
+  const tables = Object.values(ROUTE_PERMISSIONS).map(({ scopes }) => scopes);
+  assert.equal(count("Open to everybody."), tables.filter((scopes) => scopes === "open").length);
+  assert.equal(
+    count("Needs a key with <code>admin</code>."),
+    tables.filter((scopes) => scopes.includes("admin")).length,
+  );
+  assert.equal(count("Needs a key with <code>read</code> or <code>run</code>."), 1);
+});
+
+Deno.test("what is open is open by its very path, and only to be read", () => {
+  const open = Object.entries(ROUTE_PERMISSIONS).filter(([, { scopes }]) => scopes === "open");
+  assert.deepEqual(open.map(([route]) => route).sort(), [
+    "GET /",
+    "GET /docs",
+    "GET /healthz",
+    "GET /openapi.json",
+    "GET /readyz",
+    "GET /schemas/snapshot/v1.json",
+  ]);
+});
+
+Deno.test("all that is not a GET needs run or admin, and all of /keys needs admin", () => {
+  for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
+    if (scopes === "open") continue;
+    if (!route.startsWith("GET ")) assert.ok(!scopes.includes("read"), route);
+    if (route.includes(" /keys")) assert.deepEqual(scopes, ["admin"], route);
+  }
+});
+
+for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
+  const needed = scopes === "open" ? "no key" : scopes.join(" or ");
+  Deno.test(`${route} needs ${needed}, and lets nobody else in`, async () => {
+    await using purser = await openTestPurser();
+    const door = openDoor(purser);
+    const [method, template] = route.split(" ") as [string, string];
+    const path = template.replaceAll(/\{\w+\}/g, "nothing");
+    // Answers without an end are opened and left; the other bodies are wrong or about nothing, so nothing is done.
+    const request = async (key?: string) => {
+      const response = await door.fetch(method, path, {
+        key,
+        ...(/^(POST|PUT|PATCH)$/.test(method) && { body: 0 }),
+      });
+      await response.body?.cancel();
+      return response;
+    };
+    for (const scope of SCOPES) {
+      const { key } = await makeKey(purser, [scope]);
+      const isAllowed = scopes === "open" || scope === "admin" || scopes.includes(scope);
+      const { status } = await request(key);
+      assert.equal(status !== 403 && status !== 401, isAllowed, `${scope}: ${status}`);
+    }
+    const without = SCOPES.filter((scope) =>
+      scope !== "admin" && scopes !== "open" && !scopes.includes(scope)
+    );
+    if (without.length > 0) {
+      const { key } = await makeKey(purser, without);
+      const { status, body } = await door.send(method, path, { key });
+      assert.equal(status, 403);
+      assert.equal(
+        body.detail,
+        `Cannot ${route}: this API key lacks the scope ${needed}; use one that has it`,
+      );
+      assert.deepEqual(body.details, { scopes });
+      if (method === "GET") assert.equal((await door.fetch("HEAD", path, { key })).status, 403);
+    }
+    assert.equal((await request()).status === 401, scopes !== "open");
+  });
+}
+
+Deno.test("read and run together may what each may alone, and nothing of admin", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  await purser.api("PUT", "/agents/a", { model: "demo:echo" });
+  const { key } = await makeKey(purser, ["read", "run"]);
+  assert.equal((await door.send("GET", "/agents", { key })).status, 200);
+  assert.equal((await door.send("POST", "/agents/a/runs", { key, body: { input: "hi" } })).status, 200);
+  assert.equal((await door.send("DELETE", "/agents/a", { key })).status, 403);
+});
+
+Deno.test("a path that is not there is 404 or 405 with a key, and says nothing without one", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const { key } = await makeKey(purser, ["read"]);
+  const paths = [["GET", "/nope", 404], ["POST", "/agents", 405], ["OPTIONS", "/agents", 405]] as const;
+  for (const [method, path, status] of paths) {
+    assert.equal((await door.send(method, path, { key })).status, status, path);
+    assert.equal((await door.send(method, path)).status, 401, path);
+  }
+});
+
+Deno.test("a route that the table does not know answers no key, not even an admin's", async () => {
+  await using purser = await openTestPurser();
+  purser.app.get("/forgotten", (c) => c.text("a secret"));
+  const door = openDoor(purser);
+  const { key } = await makeKey(purser, ["admin"]);
+  const response = await door.raw("GET", "/forgotten", { key });
+  assert.equal(response.status, 403);
+  assert.equal((await response.json()).detail, "Cannot GET /forgotten: no API key may do that");
+});
+
+Deno.test("a path that is written otherwise opens nothing", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const { key } = await makeKey(purser, ["read"], { agent_id: "a" });
+  await purser.api("PUT", "/agents/b", { model: "demo:echo" });
+  const open = ["/%68ealthz", "//healthz", "/healthz/", "/HEALTHZ", "/docs/../agents", "/docs/%2e%2e/agents"];
+  for (const path of open) assert.equal((await door.raw("GET", path)).status, 401, path);
+  const others = [
+    "/agents/%62",
+    "//agents/b",
+    "/agents/b/",
+    "/agents/a/../b",
+    "/agents/b?agent_id=a",
+    "/%61gents/b",
+  ];
+  for (const path of others) assert.notEqual((await door.raw("GET", path, { key })).status, 200, path);
+});

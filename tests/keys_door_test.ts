@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { MINUTE_MS } from "../src/clock.ts";
+import { writeKeyText } from "../src/keys/key_text.ts";
+import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+/** Who comes in at the door of a server or an edge, with a key and without. */
+
+Deno.test("without a key that is taken the answer is 401, says why, and how to show one", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const { key, keyId } = await makeKey(purser, ["admin"]);
+  const unknown = writeKeyText("key_nobody", "0".repeat(32));
+  const wrong = writeKeyText(keyId, "0".repeat(32));
+  const [none, form, foreign, damaged, notKnown] = [
+    /^Cannot answer without an API key: send one as Authorization: Bearer psr_…$/,
+    /^Cannot read the Authorization header/,
+    /: it is not one of Purser's/,
+    /: it is cut off or mistyped/,
+    /^Cannot use the API key: it is not known here$/,
+  ];
+  const cases: [string | undefined, RegExp][] = [
+    [undefined, none],
+    ["", form],
+    ["Bearer", form],
+    [`Basic ${key}`, form],
+    [key, form],
+    [`Bearer ${key} ${key}`, form],
+    [`Bearer ${key}, Bearer ${key}`, form],
+    [`Bearer "${key}"`, form],
+    ["Bearer sk-ant-api03-0123456789", foreign],
+    [`Bearer ${key.toUpperCase()}`, foreign],
+    [`Bearer ${key.slice(0, -1)}`, damaged],
+    [`Bearer ${key}0`, damaged],
+    [`Bearer ${unknown}`, notKnown],
+    [`Bearer ${wrong}`, notKnown],
+  ];
+  for (const [authorization, detail] of cases) {
+    const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+    const where = String(authorization);
+    for (const from of ["192.0.2.1", "127.0.0.1", null]) {
+      const answer = await door.send("GET", "/agents", { headers, from });
+      assert.equal(answer.status, 401, where);
+      assert.match(answer.body.detail, detail, where);
+      assert.equal(answer.headers.get("www-authenticate"), "Bearer");
+      assert.equal(answer.body.code, "unauthorized");
+    }
+  }
+  for (const authorization of [`Bearer ${key}`, `bearer  ${key}`, `BEARER ${key} `]) {
+    assert.equal(
+      (await door.send("GET", "/agents", { headers: { authorization } })).status,
+      200,
+      authorization,
+    );
+  }
+});
+
+Deno.test("an unknown id and a wrong secret cost the same work and get the same answer", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const { keyId } = await makeKey(purser, ["admin"]);
+  const reads: string[] = [];
+  const { read, write } = purser.core.store;
+  purser.core.store.read = (statement) => {
+    reads.push(statement.sql);
+    return read.call(purser.core.store, statement);
+  };
+  purser.core.store.write = (statements) => {
+    reads.push("write");
+    return write.call(purser.core.store, statements);
+  };
+  const outcomes = [];
+  for (const id of [keyId, "key_nobody", keyId, "key_nobody"]) {
+    reads.length = 0;
+    const { status, body } = await door.send("GET", "/agents", { key: writeKeyText(id, "z".repeat(32)) });
+    outcomes.push(JSON.stringify([status, body, reads]));
+  }
+  assert.equal(new Set(outcomes).size, 1, outcomes.join("\n"));
+  assert.equal(JSON.parse(outcomes[0]!)[2].length, 1);
+});
+
+Deno.test("no text in place of a key is ever taken, and none is an internal error", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const { key, keyId } = await makeKey(purser, ["admin"]);
+  const NearKey = fc.tuple(fc.nat(key.length - 1), fc.nat(3), fc.stringMatching(/^[\w.~+/=-]{0,3}$/))
+    .map(([at, cut, put]) => key.slice(0, at) + put + key.slice(at + cut)).filter((text) => text !== key);
+  const OtherSecret = fc.stringMatching(/^[0-9a-hjkmnp-tv-z]{32}$/).map((secret) =>
+    writeKeyText(keyId, secret)
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(NearKey, OtherSecret, fc.stringMatching(/^[\x21-\x7e]{0,40}$/)),
+      async (text) => {
+        assert.equal((await door.send("GET", "/agents", { key: text })).status, 401, text);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+Deno.test("before the first key this machine alone is answered, and after it everybody who has one", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const local = { from: "127.0.0.1", headers: { host: "localhost:8420" } };
+  for (const path of ["/agents", "/healthz", "/docs"]) {
+    assert.equal((await door.send("GET", path, local)).status, 200, path);
+    for (const from of ["192.0.2.1", "::ffff:192.0.2.1", null]) {
+      const { status, body } = await door.send("GET", path, { ...local, from });
+      assert.equal(status, 403, path);
+      assert.match(
+        body.detail,
+        /there is no API key yet; make one with purser keys create NAME --scope admin$/,
+      );
+    }
+    const evil = { ...local, headers: { host: "evil.example" } };
+    assert.equal((await door.send("GET", path, evil)).status, 403, path);
+  }
+  // Over the door itself, as the person at the machine may.
+  const made = await door.send("POST", "/keys", { ...local, body: { name: "first", scopes: ["admin"] } });
+  assert.equal(made.status, 201);
+  const { key } = made.body;
+  assert.equal((await door.send("GET", "/agents", local)).status, 401);
+  for (const from of ["127.0.0.1", "::1", "192.0.2.1", null]) {
+    assert.equal((await door.send("GET", "/agents", { from, key })).status, 200, String(from));
+    assert.equal((await door.send("GET", "/healthz", { from })).status, 200, String(from));
+  }
+});
+
+Deno.test("within the process no key is needed, whatever there is", async () => {
+  await using purser = await openTestPurser();
+  await makeKey(purser, ["read"]);
+  assert.equal((await purser.api("PUT", "/agents/a", { model: "demo:echo" })).status, 201);
+  assert.equal((await purser.app.fetch(new Request("http://localhost/keys"))).status, 200);
+});
+
+Deno.test("whether the process is alive is told without the database, also when keys are asked for", async () => {
+  const purser = await openTestPurser();
+  const door = openDoor(purser);
+  const { key } = await makeKey(purser, ["admin"]);
+  await door.send("GET", "/agents", { key });
+  await Promise.all(purser.core.keyMemory.writing);
+  await purser.core.close();
+  assert.equal((await door.send("GET", "/healthz")).status, 200);
+  assert.equal((await door.send("GET", "/readyz")).status, 503);
+  assert.equal((await door.send("GET", "/agents", { key })).status, 503);
+});
+
+Deno.test("the event stream ends when its key is revoked or expires, and nothing that came after is told", async () => {
+  for (const end of ["revoked", "expired"] as const) {
+    await using purser = await openTestPurser();
+    const door = openDoor(purser);
+    const { key, keyId } = await makeKey(purser, ["read"], { expires_at: "2026-11-01T13:00:00.000Z" });
+    const stream = await door.fetch("GET", "/events", { key });
+    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+    await purser.run({}, "before");
+    let text = "";
+    while (!text.includes("run.completed")) text += (await reader.read()).value!;
+    if (end === "revoked") await purser.api("DELETE", `/keys/${keyId}`);
+    else purser.clock.advance(60 * MINUTE_MS);
+    await purser.run({}, "secret of afterwards");
+    let rest = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) rest += part.value;
+    assert.ok(!rest.includes("secret of afterwards"), rest);
+  }
+});

@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { MINUTE_MS, systemClock } from "../src/clock.ts";
+import { createIds } from "../src/ids.ts";
+import { writeKeyText } from "../src/keys/key_text.ts";
+import { REMEMBERED_MS, stillHolds } from "../src/keys/mod.ts";
+import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+/** Two instances over one libSQL server; each has a clock that stands still until it is moved. */
+
+let sqld: Sqld | undefined;
+if (!skipSqld) {
+  Deno.test.beforeAll(async () => void (sqld = await startSqld()));
+  Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
+}
+
+async function openInstances() {
+  const { url, fetch } = await sqld!.createDatabase();
+  let requests = 0;
+  const counting: typeof globalThis.fetch = (input, init) => {
+    requests++;
+    return fetch(input, init);
+  };
+  const options = { config: { dbUrl: url, channels: [] }, ids: createIds(systemClock) };
+  const a = await openTestPurser({ ...options, fetch });
+  const b = await openTestPurser({ ...options, fetch: counting });
+  return {
+    a,
+    b,
+    door: openDoor(b),
+    get requests() {
+      return requests;
+    },
+    async [Symbol.asyncDispose]() {
+      await a.core.close();
+      await b.core.close();
+    },
+  };
+}
+
+function test(
+  sentence: string,
+  body: (instances: Awaited<ReturnType<typeof openInstances>>) => Promise<void>,
+) {
+  Deno.test({
+    name: `on a libSQL server ${sentence}`,
+    ignore: skipSqld,
+    async fn() {
+      await using instances = await openInstances();
+      await body(instances);
+    },
+  });
+}
+
+/** 404 with a key that is taken: nothing is there. */
+const statusOf = async (door: ReturnType<typeof openDoor>, key: string) => {
+  const response = await door.raw("GET", "/nothing", { key });
+  await response.body?.cancel();
+  return response.status;
+};
+
+test("an instance knows a revoked key for at most five seconds more", async ({ a, b, door }) => {
+  const { key, keyId } = await makeKey(a, ["read"]);
+  b.clock.advance(REMEMBERED_MS);
+  assert.equal(await statusOf(door, key), 404);
+  await a.api("DELETE", `/keys/${keyId}`);
+  b.clock.advance(REMEMBERED_MS - 1);
+  assert.equal(await statusOf(door, key), 404);
+  b.clock.advance(1);
+  assert.equal(await statusOf(door, key), 401);
+});
+
+test("an instance forgets at once what is revoked through itself", async ({ b, door }) => {
+  const { key, keyId } = await makeKey(b, ["read"]);
+  assert.equal(await statusOf(door, key), 404);
+  await b.api("DELETE", `/keys/${keyId}`);
+  assert.equal(await statusOf(door, key), 401);
+});
+
+test("a key that is remembered expires all the same, to the millisecond", async ({ b, door }) => {
+  const { key } = await makeKey(b, ["read"], { expires_at: "2026-11-01T12:00:01.000Z" });
+  assert.equal(await statusOf(door, key), 404);
+  b.clock.advance(1000);
+  assert.equal(await statusOf(door, key), 401);
+});
+
+test("the first key that another instance makes is asked for after at most five seconds", async ({ a, door, b }) => {
+  const local = { from: "127.0.0.1", headers: { host: "localhost" } };
+  assert.equal((await door.send("GET", "/agents", local)).status, 200);
+  await makeKey(a, ["read"]);
+  b.clock.advance(REMEMBERED_MS);
+  assert.equal((await door.send("GET", "/agents", local)).status, 401);
+});
+
+test("a key that is right costs one look in five seconds, and one that is wrong a look each time", async (instances) => {
+  const { a, b, door } = instances;
+  const { key, keyId } = await makeKey(a, ["read"]);
+  b.clock.advance(REMEMBERED_MS);
+  assert.equal(await statusOf(door, key), 404);
+  await Promise.all(b.core.keyMemory.writing);
+  const before = instances.requests;
+  await Promise.all(Array.from({ length: 20 }, () => statusOf(door, key)));
+  assert.equal(instances.requests, before);
+  b.clock.advance(REMEMBERED_MS);
+  await Promise.all(Array.from({ length: 20 }, () => statusOf(door, key)));
+  const once = instances.requests - before;
+  assert.ok(once >= 1 && once <= 3, `${once} requests for one look`);
+  const wrong = writeKeyText(keyId, "0".repeat(32));
+  for (let i = 1; i <= 5; i++) {
+    const reached = instances.requests;
+    assert.equal(await statusOf(door, wrong), 401);
+    assert.ok(
+      instances.requests > reached,
+      "what is wrong is not remembered, or it would be answered faster",
+    );
+  }
+});
+
+test("an answer without an end asks every five seconds whether its key is still taken", async ({ a, b }) => {
+  const { keyId } = await makeKey(a, ["read"]);
+  const isTaken = stillHolds(b.core, { keyId, scopes: ["read"], agentId: null });
+  assert.equal(await isTaken(), true);
+  await a.api("DELETE", `/keys/${keyId}`);
+  b.clock.advance(REMEMBERED_MS - 1);
+  assert.equal(await isTaken(), true);
+  b.clock.advance(1);
+  assert.equal(await isTaken(), false);
+});
+
+test("the last use is that of whichever instance was asked last", async ({ a, b, door }) => {
+  const { key } = await makeKey(a, ["read"]);
+  b.clock.advance(REMEMBERED_MS);
+  await statusOf(door, key);
+  await Promise.all(b.core.keyMemory.writing);
+  a.clock.advance(2 * MINUTE_MS);
+  await statusOf(openDoor(a), key);
+  await Promise.all(a.core.keyMemory.writing);
+  b.clock.advance(MINUTE_MS);
+  await statusOf(door, key);
+  await Promise.all(b.core.keyMemory.writing);
+  const { body } = await b.api("GET", "/keys");
+  assert.equal(body[0].last_used_at, "2026-11-01T12:02:00.000Z", "the latest, not the last that was written");
+});

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import type { RestCase } from "../rest_case.ts";
+
+export const keyCases: RestCase[] = [
+  {
+    name: "a key is made, may what its scopes say, reaches its agent alone, and is revoked for good",
+    async run(api) {
+      const mine = `${api.prefix}-mine`;
+      await api.expect(201, "PUT", `/agents/${mine}`, { model: "demo:echo" });
+      await api.expect(201, "PUT", `/agents/${api.prefix}-theirs`, { model: "demo:echo" });
+      const made = await api.send("POST", "/keys", {
+        name: api.prefix,
+        scopes: ["run", "read"],
+        agent_id: mine,
+      });
+      assert.equal(made.status, 201);
+      const { key, ...rest } = made.body;
+      const place = made.headers.get("location")!;
+      assert.deepEqual(await api.expect(200, "GET", place), rest);
+      const listed = await api.expect(200, "GET", "/keys?status=active&limit=1000");
+      assert.ok(listed.some(({ key_id }: { key_id: string }) => key_id === rest.key_id));
+
+      const headers = { authorization: `Bearer ${key}` };
+      const run = await api.expect(200, "POST", `/agents/${mine}/runs`, { input: "Hi" }, headers);
+      assert.equal(run.output, "You said: Hi");
+      const agents = await api.expect(200, "GET", "/agents", undefined, headers);
+      assert.deepEqual(agents.map(({ name }: { name: string }) => name), [mine]);
+      for (const path of [`/agents/${api.prefix}-theirs`, "/keys", "/doctor"]) {
+        await api.expect(403, "GET", path, undefined, headers);
+      }
+      await api.expect(204, "DELETE", place);
+      const refused = await api.until(
+        () => api.send("GET", "/agents", undefined, headers),
+        ({ status }) => status !== 200,
+      );
+      assert.deepEqual([refused.status, refused.body.detail], [
+        401,
+        "Cannot use the API key: it was revoked",
+      ]);
+      assert.equal((await api.expect(200, "GET", place)).status, "revoked");
+      await api.refused(404, "not_found", "DELETE", "/keys/key_nothing");
+      await api.refused(400, "invalid", "POST", "/keys", { name: "x", scopes: ["all"] });
+    },
+  },
+  {
+    name: "without a key all is refused but what is open to everybody",
+    async run(api) {
+      for (const path of ["/agents", "/costs", "/metrics", "/events", "/nothing"]) {
+        const response = await api.fetch("GET", path, { isAnonymous: true });
+        assert.deepEqual([response.status, response.headers.get("www-authenticate")], [401, "Bearer"], path);
+        await response.body?.cancel();
+      }
+      for (const path of ["/healthz", "/readyz", "/openapi.json", "/docs", "/schemas/snapshot/v1.json"]) {
+        const response = await api.fetch("GET", path, { isAnonymous: true });
+        assert.equal(response.status, 200, path);
+        await response.body?.cancel();
+      }
+    },
+  },
+];
