@@ -10,6 +10,7 @@ import {
   text,
   type Values,
 } from "./table/command_spec.ts";
+import { keys } from "./table/keys.ts";
 import { profiles } from "./table/profiles.ts";
 import { running } from "./table/running.ts";
 import { service } from "./table/service.ts";
@@ -42,6 +43,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...spending,
   ...alerts,
   ...channels,
+  ...keys,
   ...profiles,
   ...service,
 ];

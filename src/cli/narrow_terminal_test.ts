@@ -24,6 +24,7 @@ const LINES = [
   "alerts list",
   "alerts history",
   "channels list",
+  "keys list",
   "channels test log",
 ];
 
@@ -40,6 +41,9 @@ for (const columns of [40, 60, 80]) {
     const { out: rules } = await books.purser("alerts list --json");
     const [{ rule_id }] = JSON.parse(rules);
     await books.purser(`alerts test ${rule_id}`);
+    await books.purser(
+      'keys create "A key with a name" --scope read --scope run --scope admin --expires 12h',
+    );
     for (const line of LINES) {
       const terminal = memoryTerminal({ columns, hasColour: true });
       const { code, out } = await books.purser(line, { terminal });

@@ -20,6 +20,13 @@ function hintFor(error: unknown): string | undefined {
       ? undefined
       : `See purser ${error.command ? `${error.command} ` : ""}--help`;
   }
+  if (error instanceof PurserError && error.code === "unauthorized") {
+    return "Give a key with --api-key or PURSER_API_KEY; purser keys create makes one, on the server's own database";
+  }
+  // Of the API's refusals only; a command that serves is refused other things.
+  if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {
+    return "--api-key or PURSER_API_KEY give another key; purser keys list tells what each may do";
+  }
   const { session_id } = problemOf(error);
   if (typeof session_id !== "string") return undefined;
   return `All that happened up to there is kept in session ${session_id}: purser sessions show ${session_id}`;

@@ -40,6 +40,23 @@ Deno.test("reportError() writes one sentence, and where to look", () => {
   );
 });
 
+Deno.test("reportError() says how to show a key, or another one, where a server asks for it", () => {
+  const problem = { ...PROBLEM, session_id: undefined };
+  assert.equal(
+    report(problemError({ ...problem, code: "unauthorized", detail: "Cannot answer without an API key" })),
+    "error: Cannot answer without an API key\nGive a key with --api-key or PURSER_API_KEY; purser keys create makes " +
+      "one, on the server's own database\n",
+  );
+  assert.equal(
+    report(problemError({ ...problem, code: "forbidden", detail: "Cannot do that" })),
+    "error: Cannot do that\n--api-key or PURSER_API_KEY give another key; purser keys list tells what each may do\n",
+  );
+  assert.equal(
+    report(new PurserError("forbidden", "Cannot listen on 0.0.0.0")),
+    "error: Cannot listen on 0.0.0.0\n",
+  );
+});
+
 Deno.test("reportError() writes the problem object for --json, the API's own unchanged", () => {
   assert.deepEqual(JSON.parse(report(problemError(PROBLEM), true)), PROBLEM);
   assert.deepEqual(JSON.parse(report(new UsageError("Cannot use it", "cost"), true)), {

@@ -34,6 +34,9 @@ export class ProblemError extends PurserError {
   }
 }
 
+/** What stands in front of a server, such as a proxy, refuses with no problem document of ours. */
+const CODES: Readonly<Record<number, ErrorCode>> = { 401: "unauthorized", 403: "forbidden" };
+
 /** The error that an answer tells of. */
 export async function errorOf(response: Response): Promise<PurserError> {
   const text = await response.text().catch(() => "");
@@ -44,7 +47,7 @@ export async function errorOf(response: Response): Promise<PurserError> {
     problem = undefined;
   }
   return problemError(problem) ?? new PurserError(
-    "unavailable",
+    CODES[response.status] ?? "unavailable",
     `Cannot use the server: it answered ${response.status} with something that is not Purser's`,
   );
 }

@@ -70,13 +70,20 @@ async function readApiKey(
 
 function toServer(server: string, apiKey: string | undefined): Connection {
   const where = new URL(server).host;
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey.trim())) {
+    // The platform's own error would quote it.
+    throw new PurserError(
+      "unauthorized",
+      "Cannot use the API key: it holds blanks or characters that no key has",
+    );
+  }
   const lost = (cause: unknown) =>
     new PurserError("unavailable", `Cannot read the answer: the connection to the server at ${where} broke`, {
       cause,
     });
   const send = async (request: Request) => {
     try {
-      return withCheckedBody(await fetch(redirectTo(request, server, apiKey)), lost);
+      return withCheckedBody(await fetch(redirectTo(request, server, apiKey?.trim())), lost);
     } catch (error) {
       if ((error as Error)?.name === "AbortError") throw error;
       throw new PurserError("unavailable", `Cannot reach the server at ${where}: ${reasonOf(error)}`, {

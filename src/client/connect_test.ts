@@ -131,6 +131,48 @@ Deno.test("connect() to a server that is not there says so without its key", () 
     await connection.close();
   }));
 
+Deno.test("connect() refuses a key that no request can carry, and does not repeat it", () =>
+  inDirectory(async (_path, options) => {
+    for (const apiKey of ["psr_se\ncret", "psr_se cret", "psr_sécret"]) {
+      const config = { ...options.config, server: "http://127.0.0.1:1", apiKey };
+      await assert.rejects(connect({ ...options, config }), {
+        code: "unauthorized",
+        message: "Cannot use the API key: it holds blanks or characters that no key has",
+      });
+    }
+  }));
+
+Deno.test("connect() sends a key as it is without the blanks and line ends around it", () =>
+  inDirectory(async (_path, options) => {
+    const heard: (string | null)[] = [];
+    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ headers }) => {
+      heard.push(headers.get("authorization"));
+      return Response.json([]);
+    });
+    const config = {
+      ...options.config,
+      server: `http://127.0.0.1:${server.addr.port}`,
+      apiKey: " psr_secret\n",
+    };
+    const connection = await connect({ ...options, config });
+    await (await connection.api.agents.$get()).json();
+    assert.deepEqual(heard, ["Bearer psr_secret"]);
+    await server.shutdown();
+  }));
+
+Deno.test("what stands in front of a server and asks for credentials is told apart from a server that is away", () =>
+  inDirectory(async (_path, options) => {
+    const codes = { 401: "unauthorized", 403: "forbidden", 502: "unavailable" };
+    for (const [status, code] of Object.entries(codes)) {
+      const answer = () => new Response("<html>", { status: Number(status) });
+      const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
+      const config = { ...options.config, server: `http://127.0.0.1:${server.addr.port}` };
+      const connection = await connect({ ...options, config });
+      await assert.rejects(connection.api.agents.$get(), { code, message: /not Purser's$/ });
+      await server.shutdown();
+    }
+  }));
+
 Deno.test("connect() gives a problem of the API as the error it tells of", () =>
   inDirectory(async (_path, options) => {
     const connection = await connect(options);

@@ -23,6 +23,7 @@ export function createNormaliser(folder: string): Normaliser {
   return (text) =>
     text
       .replaceAll(folder, "<folder>")
+      .replaceAll(/\bpsr_[0-9a-z]{26}_[0-9a-z]{39}\b/g, "<key>")
       .replaceAll(/\b([a-z]+)_[0-9a-z]{26}\b/g, numberOf)
       .replaceAll(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
       .replaceAll(/\b20\d\d-\d\d-\d\d( \d\d:\d\d(:\d\d(\.\d{3})?)?)?\b/g, "<day>")

@@ -167,4 +167,31 @@ export const ROWS: readonly Row[] = [
   { line: "profiles remove prod", out: /^Removed profile prod/ },
   { line: "agents remove helper", out: /^Removed agent helper/ },
   { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
+
+  // Keys, at the end: from the first one on, a server asks for them.
+  { line: "keys list", out: /^No keys yet/ },
+  { line: "keys list --status lost", code: 2, err: /not one of active, expired, revoked/ },
+  { line: "keys create ops", code: 2, err: /without --scope/ },
+  { line: "keys create ops --scope admn", code: 2, err: /did you mean admin\?/ },
+  {
+    line: "keys create ops --scope admin",
+    out: /^psr_\w+\n$/,
+    err: /^Made key key_\w+ ops: admin, .*\nwarning: This is the first key/,
+    keep: ["KEY", /(psr_\w+)/],
+  },
+  {
+    line: "keys create ci --scope run --agent-id helper --expires 90d --json --api-key $KEY",
+    out: /"scopes":\["run"\],"agent_id":"helper","status":"active"/,
+    keep: ["ID", /"key_id":"(key_\w+)"/],
+  },
+  {
+    line: "keys list --api-key $KEY",
+    out: /^NAME .*\nci .* run .*\nops .* admin /,
+    // When a key was last used: it is not, where no server asks for it.
+    tellsOfPlace: /(never|<day>)$/gm,
+  },
+  { line: "keys revoke $ID --api-key $KEY", out: /^Revoked key key_/ },
+  { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by a key itself/ },
+  { line: "keys revoke key_nope --api-key $KEY", code: 3, err: /^error: Cannot find API key key_nope/ },
+  { line: "keys list --status revoked --api-key $KEY", out: /^NAME .*\nci .*\n$/ },
 ];

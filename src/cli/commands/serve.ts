@@ -1,6 +1,7 @@
 import { checkChannels } from "../../channels/mod.ts";
 import { explainBusyFile, ownDatabase, type OwnedDatabase } from "../../client/mod.ts";
 import { serve, warnOfWeakServer } from "../../http/mod.ts";
+import { areKeysAskedFor, hasUsableKey } from "../../keys/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../usage_error.ts";
@@ -33,6 +34,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
     await checkChannels(database.core.channels, config.configPath);
     await warnOfWeakServer(database.core);
     const server = await serve(database.core, database.app, { host: config.host, port: config.port });
+    await tellOfKeys(ctx, database);
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
     await stopped.promise;
     say("Ending what is in progress; Ctrl-C again ends at once");
@@ -44,6 +46,14 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   } finally {
     await database.close({ graceMs: GRACE_MS });
   }
+}
+
+/** That nobody can come in is no fault, keys may be on their way, but nobody should have to find out by himself. */
+async function tellOfKeys({ warn }: CommandContext, { core }: OwnedDatabase): Promise<void> {
+  if (!await areKeysAskedFor(core) || await hasUsableKey(core)) return;
+  warn(
+    "No API key is active, so nobody is answered until there is one: purser keys create NAME --scope admin",
+  );
 }
 
 async function ownWhenFree(

@@ -44,6 +44,11 @@ export const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promi
     const channels = await (await (await connect()).api.channels.$get()).json();
     return channels.map(({ name, kind }) => ({ value: name, note: kind }));
   },
+  key: async ({ connect }) => {
+    const { api } = await connect();
+    const keys = await (await api.keys.$get({ query: { status: "active", limit: LIMIT } })).json();
+    return keys.map(({ key_id, name, scopes }) => ({ value: key_id, note: `${name}, ${scopes.join(", ")}` }));
+  },
   profile: async ({ line, env }) => {
     const profiles = await openProfiles({ env, configPath: line.options.get("config") });
     return (await profiles.list()).map(({ name, server, db }) => ({ value: name, note: server ?? db ?? "" }));

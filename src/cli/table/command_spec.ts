@@ -1,7 +1,7 @@
 import type { BareCommand, Command } from "../command.ts";
 
 /** What the API can be asked for where a value is completed. */
-export type LiveValue = "agent" | "session" | "rule" | "channel" | "profile";
+export type LiveValue = "agent" | "session" | "rule" | "channel" | "key" | "profile";
 
 /** What may stand for a value. Help tells the values of an enumeration, completion offers all of it. */
 export interface Values {

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { openTestBooks } from "./_test_books.ts";
+import { memoryTerminal } from "./_memory_terminal.ts";
+
+/** `purser keys …` over one process's books. */
+
+const KEY = /^psr_\d{4}_[0-9a-z]{39}\n$/;
+const FIRST =
+  /warning: This is the first key: from now on a server over this database answers nobody without one/;
+
+Deno.test("keys create prints the key alone, and tells the rest on standard error", async () => {
+  await using books = await openTestBooks();
+  const first = await books.purser("keys create ops --scope admin");
+  assert.equal(first.code, 0);
+  assert.match(first.out, KEY);
+  assert.match(
+    first.err,
+    /^Made key key_\d+ ops: admin, until it is revoked\. It is shown this once; keep it safe\n/,
+  );
+  assert.match(first.err, FIRST);
+  const second = await books.purser(
+    'keys create "ci build" --scope run --scope read --agent-id helper --expires 90d',
+  );
+  assert.match(second.out, KEY);
+  assert.match(
+    second.err,
+    /^Made key key_\d+ ci build: read and run, agent helper only, until 2027-02-19 09:30:00 UTC\..*\n$/,
+  );
+  assert.doesNotMatch(second.err, FIRST);
+  assert.ok(!first.err.includes(first.out.trim()));
+});
+
+Deno.test("keys create --json prints the API's body, and nothing beside it", async () => {
+  await using books = await openTestBooks();
+  const { code, out, err } = await books.purser("keys create ops --scope admin --json");
+  assert.deepEqual([code, err], [0, ""]);
+  const { key, ...rest } = JSON.parse(out);
+  assert.match(`${key}\n`, KEY);
+  const listed = await books.purser("keys list --json");
+  assert.deepEqual(JSON.parse(listed.out), [rest]);
+});
+
+Deno.test("keys create refuses what it can't make before it asks anybody", async () => {
+  await using books = await openTestBooks();
+  const cases: [string, RegExp][] = [
+    ["keys create", /without NAME/],
+    ["keys create ci", /Cannot make a key without --scope: read, run, admin\n/],
+    ['keys create " " --scope run', /without a name that can be seen/],
+    ["keys create ci --scope write", /--scope: write is not one of read, run, admin/],
+    ["keys create ci --scope read,run", /--scope: read,run is not one of/],
+    ["keys create ci --scope run --expires yesterday", /--expires: yesterday is no time; write 90d/],
+    ["keys create ci --scope run --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],
+    ["keys create ci --scope admin --agent-id a", /--agent-id with the scope admin/],
+    ['keys create ci --scope run --agent-id "a b"', /--agent-id: an id has/],
+    ["keys list --status lost", /lost is not one of active, expired, revoked/],
+    ["keys list --limit 0", /--limit/],
+    ["keys revoke", /without KEY_ID/],
+  ];
+  for (const [line, message] of cases) {
+    const { code, out, err } = await books.purser(line);
+    assert.deepEqual([code, out], [2, ""], line);
+    assert.match(err, message, line);
+  }
+  assert.equal((await books.purser("keys list")).out.startsWith("No keys yet"), true);
+});
+
+Deno.test("keys list is a table, newest first, which loses columns where there is no room", async () => {
+  await using books = await openTestBooks();
+  await books.purser("keys create ops --scope admin");
+  books.clock.advance(1);
+  await books.purser("keys create ci --scope run --agent-id helper --expires 12h");
+  books.clock.advance(1);
+  await books.purser("keys create old --scope read");
+  await books.purser("keys revoke key_0004");
+  assert.equal(
+    (await books.purser("keys list")).out,
+    `NAME  ID        STATUS   SCOPES  AGENT   EXPIRES (UTC)     LAST USED (UTC)
+old   key_0004  revoked  read    all     never             never
+ci    key_0003  active   run     helper  2026-11-21 21:30  never
+ops   key_0002  active   admin   all     never             never
+`,
+  );
+  assert.equal(
+    (await books.purser("keys list --status active", { terminal: memoryTerminal({ columns: 40 }) })).out,
+    `NAME  STATUS  SCOPES  LAST USED (UTC)
+ci    active  run     never
+  key_0003
+ops   active  admin   never
+  key_0002
+`,
+  );
+  assert.equal((await books.purser("keys list --status expired")).out, "No expired keys\n");
+  const { out, err } = await books.purser("keys list --limit 2");
+  assert.equal(out.split("\n").length, 4);
+  assert.equal(err, "There are more keys; --limit shows up to 1000\n");
+});
+
+Deno.test("keys revoke warns when nobody can come in any more", async () => {
+  await using books = await openTestBooks();
+  const idOf = async (line: string) => JSON.parse((await books.purser(`${line} --json`)).out).key_id;
+  const first = await idOf("keys create a --scope admin");
+  const second = await idOf("keys create b --scope read");
+  assert.deepEqual(await books.purser(`keys revoke ${first}`), {
+    code: 0,
+    out: `Revoked key ${first}; it can't be taken back\n`,
+    err: "",
+  });
+  const last = await books.purser(`keys revoke ${second}`);
+  assert.equal(last.code, 0);
+  assert.match(last.err, /^warning: There is no active key left: a server over this database answers nobody/);
+  assert.deepEqual(await books.purser(`keys revoke ${second} --json`), { code: 0, out: "", err: "" });
+  const unknown = await books.purser("keys revoke key_9999");
+  assert.deepEqual([unknown.code, unknown.err], [
+    3,
+    "error: Cannot find API key key_9999; purser keys list tells the ids\n",
+  ]);
+});
+
+Deno.test("a key that is given in place of its id is refused, and not repeated", async () => {
+  await using books = await openTestBooks();
+  const key = (await books.purser("keys create a --scope admin")).out.trim();
+  const { code, err } = await books.purser(`keys revoke ${key}`);
+  assert.equal(code, 2);
+  assert.match(err, /^error: Cannot revoke by a key itself: give its id, key_…/);
+  assert.ok(!err.includes(key.slice(-20)));
+});
