@@ -12,6 +12,7 @@ import { createChannelKit } from "../src/channels/channel_kit.ts";
 import { createChannels, type Notification } from "../src/channels/mod.ts";
 import { HOUR_MS, MINUTE_MS, systemClock } from "../src/clock.ts";
 import { loadConfig } from "../src/config.ts";
+import { REMEMBERED_MS, SCOPES } from "../src/keys/mod.ts";
 import { silentLog } from "../src/log.ts";
 import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
 import { MAX_LAG_MS } from "../src/store/mod.ts";
@@ -193,6 +194,24 @@ Deno.test("the README's commands on alerts work as they are written", () =>
     const lines = blocks(await readDocument("README.md"), "sh", "Be told").join("").trim().split("\n");
     assert.match(await runLines(lines, directory), /Daily limit .*\n[^]*database +local file/);
   }));
+
+for (const [path, heading] of [["docs/keys.md", undefined], ["README.md", "Serve"]] as const) {
+  Deno.test(`the commands on keys of ${path} work as they are written`, () =>
+    inDirectory(async (directory) => {
+      const lines = blocks(await readDocument(path), "sh", heading).join("").trim().split("\n")
+        .filter((line) => line.startsWith("purser keys")).map((line) => line.replace(/\s+#.*$/, ""));
+      assert.ok(lines.length >= 2);
+      const output = await runLines(lines, directory);
+      assert.match(output, /^psr_[0-9a-hjkmnp-tv-z]{26}_[0-9a-hjkmnp-tv-z]{39}$/m);
+    }));
+}
+
+Deno.test("the figures in the document on keys are those of the code", async () => {
+  const document = await readDocument("docs/keys.md");
+  assert.ok(document.includes(`within ${REMEMBERED_MS / 1000} seconds`));
+  const scopes = [...document.matchAll(/^\| `(\w+)` /gm)].map(([, scope]) => scope);
+  assert.deepEqual(scopes, [...SCOPES]);
+});
 
 Deno.test("the channels of the document on alerts are right as they are written", () =>
   inDirectory(async (directory) => {
