@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { embedCli, type Embedding, hostTarget } from "../build/embed_cli.ts";
 import { ROOT, runDeno } from "../build/run_deno.ts";
 import { VERSION } from "../src/version.ts";
+import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
 
 /**
@@ -194,3 +195,6 @@ Deno.test("the program runs agents, migrates, serves its page and schemas, and l
     assert.equal((await server.status).code, 0);
   }
 });
+
+Deno.test("the program does what the table of the command line says, over a file", () =>
+  testCliTable(program(), ["file"]));
