@@ -14,6 +14,7 @@ async function openWithReplica() {
   const rule = await purser.api("POST", "/alerts/rules", {
     ...{ name: "r", threshold_type: "per_day_usd", threshold_usd: 9, severity: "info" },
   });
+  const key = await purser.api("POST", "/keys", { name: "k", scopes: ["read"] });
   const asked: Source[] = [];
   const ask = <T>(source: Source, answer: T): T => {
     asked.push(source);
@@ -34,21 +35,33 @@ async function openWithReplica() {
   return {
     app,
     clock,
-    ids: { session_id: "s1", agent_id: "tester", run_id, rule_id: rule.body.rule_id, name: "log" },
+    ids: {
+      session_id: "s1",
+      agent_id: "tester",
+      run_id,
+      rule_id: rule.body.rule_id,
+      key_id: key.body.key_id,
+      name: "log",
+    },
     /** Sends a request as somebody; gives who was read from. */
     async send(method: string, path: string, { as = "reader", body }: { as?: string; body?: unknown } = {}) {
       asked.length = 0;
       const response = await app.request(path, {
         method,
-        headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
+        headers: { "content-type": "application/json" },
         body: body === undefined ? undefined : JSON.stringify(body),
-      });
+      }, withKey(as));
       const text = await response.text();
       assert.ok(response.status < 400, `${method} ${path}: ${response.status} ${text}`);
       return [...new Set(asked)].sort();
     },
     [Symbol.asyncDispose]: () => purser[Symbol.asyncDispose](),
   };
+}
+
+/** What the door tells the app of whoever has shown that key. */
+function withKey(keyId: string) {
+  return { principal: { keyId, scopes: ["admin"] as const, agentId: null } };
 }
 
 /** The lists that may be late. A session's events are those of a session that the primary knows. */
@@ -109,12 +122,11 @@ Deno.test("a run that is streamed counts as written when its stream ends", async
   const response = await api.app.request("/agents/tester/runs", {
     method: "POST",
     headers: {
-      "authorization": "Bearer ada",
       "content-type": "application/json",
       "accept": "text/event-stream",
     },
     body: JSON.stringify({ input: "Hello" }),
-  });
+  }, withKey("ada"));
   assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/);
   api.clock.advance(60_000);
   assert.match(await response.text(), /event: /);
