@@ -37,11 +37,11 @@ function assemble(parts: readonly DocumentPart[]): unknown {
   for (const part of parts) {
     if (part.kind === "element") {
       const array = holderOf(part.path) as unknown[];
-      assert.equal(array.push(JSON.parse(part.text)) - 1, part.index);
+      assert.equal(array.push(parseRightly(part.text)) - 1, part.index);
     } else {
       const holder = holderOf(part.path.slice(0, -1)) as Record<string, unknown>;
       const empty = () => part.kind === "open" && part.type === "array" ? [] : {};
-      holder[part.path.at(-1)!] = part.kind === "open" ? empty() : JSON.parse(part.text);
+      holder[part.path.at(-1)!] = part.kind === "open" ? empty() : parseRightly(part.text);
     }
   }
   return root;
@@ -258,14 +258,19 @@ Deno.test("splitDocument() gives a part as soon as its text is whole", async () 
   await assert.rejects(parts.next(), /the line is cut/);
 });
 
-/** Where such a key has been, V8 may take others for it: see `parseSlowly`. */
-const BACKSLASH_KEY = /\\\\"\s*:|\\u005c"\s*:/i;
+/**
+ * What `JSON.parse` takes, and what it should make of it: keys that end with a backslash, also of texts before this one,
+ * mislead V8's; see `parseSlowly`.
+ */
+function parseRightly(text: string): unknown {
+  JSON.parse(text);
+  return parseSlowly(text);
+}
 
-Deno.test("splitDocument() gives the parts that JSON.parse() sees, however the text is written and cut", async () => {
+Deno.test("splitDocument() gives the parts of a text, however it is written and cut", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, async (text, sizes) => {
-      fc.pre(!BACKSLASH_KEY.test(text));
-      assert.deepEqual(assemble(await split(text, sizes, DEEP)), JSON.parse(text));
+      assert.deepEqual(assemble(await split(text, sizes, DEEP)), parseRightly(text));
     }),
     { numRuns: 300 },
   );
@@ -303,7 +308,7 @@ Deno.test("splitDocument() and JSON.parse() of its texts take just what JSON.par
   );
   const parse = (text: string): unknown => {
     try {
-      return JSON.parse(text);
+      return parseRightly(text);
     } catch {
       return undefined;
     }
@@ -312,7 +317,6 @@ Deno.test("splitDocument() and JSON.parse() of its texts take just what JSON.par
     fc.asyncProperty(documentText, slip, fc.nat(), fc.nat(1), async (text, insert, seed, skip) => {
       const at = seed % text.length;
       const broken = text.slice(0, at) + insert + text.slice(at + skip);
-      fc.pre(!BACKSLASH_KEY.test(broken));
       const expected = parse(broken);
       try {
         assert.deepEqual(assemble(await split(broken, [5], DEEP)), expected);
