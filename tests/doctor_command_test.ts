@@ -214,7 +214,8 @@ Deno.test("a server whose clock is not this machine's is a warning that says by 
     date,
   });
   const remote = { kind: "remote", where: "books.example.com" } as const;
-  const check = (date: string | null) => checkConnection({ profile: "prod" }, remote, asked(date));
+  const config = { profile: "prod", server: "https://books.example.com", apiKey: "psr_secret" };
+  const check = (date: string | null) => checkConnection(config, remote, asked(date));
   assert.match(
     check("Sat, 21 Nov 2026 09:30:05 GMT").detail,
     /^the server at books\.example\.com, by the profile prod; /,
@@ -226,4 +227,31 @@ Deno.test("a server whose clock is not this machine's is a warning that says by 
   assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is well$/);
   assert.match(ahead.advice!, /NTP/);
   assert.match(check("Sat, 21 Nov 2026 09:32:00 GMT").detail, /110 s behind/);
+});
+
+Deno.test("a key that goes to another machine in clear is warned of, without the key", () => {
+  const check = (server: string, key: object = { apiKey: "psr_secret" }) =>
+    checkConnection({ server, ...key }, { kind: "remote", where: "there" }, {
+      before: 0,
+      after: 0,
+      date: null,
+    });
+  for (const key of [{ apiKey: "psr_secret" }, { apiKeyFile: "/key" }]) {
+    const { status, detail, advice } = check("http://books.example.com", key);
+    assert.equal(status, "warning");
+    assert.match(detail, /in clear/);
+    assert.match(advice!, /TLS.*https/);
+    assert.doesNotMatch(detail + advice, /psr_secret/);
+  }
+  for (
+    const server of [
+      "https://books.example.com",
+      "http://127.0.0.1:8420",
+      "http://[::1]:8420",
+      "http://localhost",
+    ]
+  ) {
+    assert.equal(check(server).status, "ok", server);
+  }
+  assert.equal(check("http://books.example.com", {}).status, "ok");
 });

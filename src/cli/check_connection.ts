@@ -1,5 +1,6 @@
 import type { Connection } from "../client/mod.ts";
 import type { Config } from "../config.ts";
+import { isLoopback } from "../http/mod.ts";
 import type { DoctorCheck } from "./render_checks.ts";
 
 /** `--since` and the days of `purser cost` go by this machine's clock; the `Date` header tells whole seconds. */
@@ -14,11 +15,11 @@ export interface AskedAt {
 }
 
 /**
- * What only this end of a connection knows: who answers, which profile led there, and whether the clocks of the two
- * machines agree.
+ * What only this end of a connection knows: who answers, which profile led there, whether a key goes there in clear, and
+ * whether the clocks of the two machines agree.
  */
 export function checkConnection(
-  config: Pick<Config, "profile" | "configPath">,
+  config: Pick<Config, "profile" | "configPath" | "server" | "apiKey" | "apiKeyFile">,
   { kind, where }: Pick<Connection, "kind" | "where">,
   asked: AskedAt,
 ): DoctorCheck {
@@ -38,6 +39,15 @@ export function checkConnection(
     );
   }
   const told = `the server at ${where}${by}; its settings count, this command's own config is ${own}`;
+  const url = new URL(config.server!);
+  const hasKey = config.apiKey !== undefined || config.apiKeyFile !== undefined;
+  if (hasKey && url.protocol === "http:" && !isLoopback(url.hostname)) {
+    return check(
+      "warning",
+      `${told}; the API key goes there in clear, for everybody on the way to read`,
+      "Put a proxy that speaks TLS in front of the server, and name it by https://",
+    );
+  }
   const server = asked.date === null ? NaN : Date.parse(asked.date);
   // The header is cut off to the second.
   const [ahead, doubt] = [
