@@ -180,6 +180,25 @@ Deno.test("a filter by another agent, or a run in another's session, is refused"
   ]);
 });
 
+Deno.test("a session of several agents' reported calls is none's, and no run makes it one's", async () => {
+  await using shared = await share();
+  const { purser, door, key } = shared;
+  for (const agent of AGENTS) {
+    await purser.api("POST", "/costs/events", [event(agent, { session_id: "loose_both" })]);
+  }
+  const costs = () => door.send("GET", "/sessions/loose_both/costs", { key });
+  assert.equal((await costs()).status, 404);
+  const run = (session_id: string) =>
+    door.send("POST", "/agents/mine/runs", { key, body: { input: "hi", session_id } });
+  const { status, body } = await run("loose_both");
+  assert.deepEqual([status, body.detail], [
+    409,
+    "Cannot run mine on session loose_both: the id is taken; choose another",
+  ]);
+  assert.equal((await costs()).status, 404);
+  for (const session of ["loose_mine", "of_nobody"]) assert.equal((await run(session)).status, 200, session);
+});
+
 Deno.test("calls are not booked for another agent, nor into another's session or run, and then none of them is", async () => {
   await using shared = await share();
   const { purser, door, key, sessions, runs } = shared;

@@ -4,12 +4,12 @@ type ReadContext = { store: Pick<Store, "read"> };
 
 /**
  * The agent that a session is of; undefined where there is none. A session that is known only through calls made
- * elsewhere is an agent's if all of them are.
+ * elsewhere is an agent's if all of them are, and else nobody's: null.
  */
 export async function findSessionOwner(
   { store }: ReadContext,
   sessionId: string,
-): Promise<string | undefined> {
+): Promise<string | null | undefined> {
   const { rows: [session] } = await store.read({
     sql: "SELECT agent_id FROM sessions WHERE session_id = ?",
     args: [sessionId],
@@ -20,7 +20,8 @@ export async function findSessionOwner(
     args: [sessionId],
   });
   const [first, last] = calls!;
-  return first !== null && first === last ? first as string : undefined;
+  if (first === null) return undefined;
+  return first === last ? first as string : null;
 }
 
 /** The agent that a run is of; undefined where there is none. */
