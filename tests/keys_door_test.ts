@@ -165,3 +165,34 @@ Deno.test("the event stream ends when its key is revoked or expires, and nothing
     assert.ok(!rest.includes("secret of afterwards"), rest);
   }
 });
+
+Deno.test("the event stream of somebody without a key ends with the first key, and tells nothing that came after", async () => {
+  await using purser = await openTestPurser();
+  const door = openDoor(purser);
+  const open = async (stream: Promise<Response>) => {
+    const reader = (await stream).body!.pipeThrough(new TextDecoderStream()).getReader();
+    return {
+      async readUntil(wanted?: string): Promise<string> {
+        let text = "";
+        for (let part = await reader.read(); !part.done; part = await reader.read()) {
+          text += part.value;
+          if (wanted !== undefined && text.includes(wanted)) break;
+        }
+        return text;
+      },
+      cancel: () => reader.cancel(),
+    };
+  };
+  const local = { from: "127.0.0.1", headers: { host: "localhost:8420" } };
+  const keyless = await open(door.fetch("GET", "/events", local));
+  const within = await open(Promise.resolve(purser.app.request("/events")));
+  await purser.run({}, "before");
+  await keyless.readUntil("run.completed");
+  await makeKey(purser, ["read"]);
+  await purser.run({}, "secret of afterwards");
+  const rest = await keyless.readUntil();
+  assert.ok(!rest.includes("secret of afterwards"), rest);
+  // Whoever could read the database anyway goes on.
+  await within.readUntil("secret of afterwards");
+  await within.cancel();
+});

@@ -7,7 +7,11 @@ import type { Principal } from "../keys/mod.ts";
  * the owner's own door: by who can read the database anyway, and so may everything.
  */
 export interface ApiEnv {
-  Bindings: { principal?: Principal };
+  Bindings: {
+    principal?: Principal;
+    /** Let in at the door while there was no key. */
+    isKeyless?: true;
+  };
   Variables: { isAuthorized?: true };
 }
 

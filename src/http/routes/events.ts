@@ -1,9 +1,10 @@
+import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import type { Core } from "../../core.ts";
 import { messageOf, PurserError } from "../../errors.ts";
-import { stillHolds } from "../../keys/mod.ts";
+import { areKeysAskedFor, stillHolds } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
-import { onlyAgentOf, principalOf } from "../principal.ts";
+import { type ApiEnv, onlyAgentOf, principalOf } from "../principal.ts";
 import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../schemas.ts";
@@ -21,7 +22,7 @@ const tail = createRoute({
   description:
     "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
     "next event. The id of an event is its position in the log. A comment comes where nothing happens for " +
-    "fifteen seconds. A key of one agent hears of that agent alone; the stream ends when its key is not taken any more.",
+    "fifteen seconds. A key of one agent hears of that agent alone; the stream ends when its key is not taken any more, and one without a key with the first key.",
   tags: ["events"],
   request: {
     query: z.strictObject({
@@ -49,8 +50,7 @@ export function eventRoutes(core: Core) {
     const gone = new AbortController();
     const stopped = AbortSignal.any([gone.signal, core.stopping]);
     const only = onlyAgentOf(c);
-    const principal = principalOf(c);
-    const mayGoOn = principal ? stillHolds(core, principal) : () => Promise.resolve(true);
+    const mayGoOn = stillMay(c, core);
     return streamSSE(c, async (stream) => {
       stream.onAbort(() => gone.abort());
       let wake = () => {};
@@ -60,7 +60,7 @@ export function eventRoutes(core: Core) {
         while (!stopped.aborted && !stream.closed) {
           const changed = new Promise<void>((resolve) => wake = resolve);
           const events = await listAllEvents(core, { after, limit: PAGE });
-          // A key that is revoked or expires meanwhile hears nothing of what came after.
+          // Who may not any more hears nothing of what came after.
           if (!await mayGoOn()) return;
           for (const event of events) {
             after = event.event_id;
@@ -87,6 +87,13 @@ export function eventRoutes(core: Core) {
       }
     });
   });
+}
+
+/** Tells whether who listens may still: until their key ends or, without one, until there is one. */
+function stillMay(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
+  const principal = principalOf(c);
+  if (principal) return stillHolds(core, principal);
+  return async () => !c.env?.isKeyless || !await areKeysAskedFor(core);
 }
 
 /** Until something is committed here, or, where others may write, for a moment. */
