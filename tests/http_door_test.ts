@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isLoopback, loopbackGuard, serve, tokenGuard } from "../src/http/mod.ts";
+import { makeKey } from "./harness/keyed_door.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 type Headers = Record<string, string>;
@@ -206,5 +207,41 @@ Deno.test("over the network, a page of another origin gets a 403 problem", async
   const { status, body } = await sendRaw(url, "GET /agents HTTP/1.1\nHost: evil.example\nConnection: close");
   assert.equal(status, 403);
   assert.equal(JSON.parse(body).code, "forbidden");
+  await shutdown();
+});
+
+Deno.test("over the network, a Host that names no host gets a 400 problem, with a key and without", async () => {
+  await using purser = await openTestPurser();
+  const { url, shutdown } = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
+  for (const isKeyed of [false, true]) {
+    const key = isKeyed ? (await makeKey(purser, ["admin"])).key : undefined;
+    const header = key ? `\nAuthorization: Bearer ${key}` : "";
+    for (const host of ["127.0.0.999", "a b", "x:99999", "[::1", "%zz"]) {
+      for (const path of ["/agents", "/healthz"]) {
+        const { status, body } = await sendRaw(
+          url,
+          `GET ${path} HTTP/1.1\nHost: ${host}\nConnection: close${header}`,
+        );
+        assert.equal(status, 400, host);
+        const { code, detail, instance } = JSON.parse(body);
+        assert.deepEqual([code, instance], ["invalid", "/"]);
+        assert.equal(detail, "Cannot read the request: its Host header names no host");
+      }
+    }
+  }
+  await shutdown();
+});
+
+Deno.test("over the network, a method that no request can be made of is 405, and no internal error", async () => {
+  await using purser = await openTestPurser();
+  const { url, shutdown } = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
+  for (const method of ["TRACE", "TRACK"]) {
+    const { status, body } = await sendRaw(
+      url,
+      `${method} /agents HTTP/1.1\nHost: localhost\nConnection: close`,
+    );
+    assert.equal(status, 405, method);
+    assert.equal(JSON.parse(body).detail, `Cannot ${method} /agents: it takes GET`);
+  }
   await shutdown();
 });

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import { createApp, createDoor, problemResponse, toProblem } from "../http/mod.ts";
+import { createApp, createDoor, pathOf, problemResponse, toProblem } from "../http/mod.ts";
 import { createIds } from "../ids.ts";
 import { createJsonLog, neverThrowing } from "../log.ts";
 import { openRequestCore, type RequestCore } from "../request_core.ts";
@@ -70,7 +70,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
     // Wrong settings are not the caller's fault, whatever their code says: the log has the reason.
     const told = isForCaller ? error : new Error(messageOf(error));
     return problemResponse(
-      toProblem(told, new URL(request.url).pathname, log, createIds(clock).next("req")),
+      toProblem(told, pathOf(request.url), log, createIds(clock).next("req")),
     );
   }
 

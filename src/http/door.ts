@@ -5,7 +5,7 @@ import type { App } from "./app.ts";
 import { type Guard, isLoopback, loopbackGuard } from "./guard.ts";
 import type { Handler } from "./listen.ts";
 import { NOBODY } from "./principal.ts";
-import { problemResponse, toProblem } from "./problem.ts";
+import { pathOf, problemResponse, toProblem } from "./problem.ts";
 import { isOpenRoute } from "./route_permissions.ts";
 
 /**
@@ -17,9 +17,11 @@ export function createDoor(core: Core, app: App): Handler {
   return async (request, from) => {
     core.telemetry.heedRequest(request);
     try {
-      return await app.fetch(request, { principal: await admit(core, request, from) });
+      checkAddress(request);
+      const principal = await admit(core, request, from);
+      return await app.fetch(request, principal ? { principal } : { isKeyless: true });
     } catch (error) {
-      return problemResponse(toProblem(error, new URL(request.url).pathname, core.log, core.ids.next("req")));
+      return refuse(core, request, error);
     }
   };
 }
@@ -60,10 +62,21 @@ export function behindGuard(
   return (request, from) => {
     core.telemetry.heedRequest(request);
     try {
+      checkAddress(request);
       guard(request, from);
     } catch (error) {
-      return problemResponse(toProblem(error, new URL(request.url).pathname, core.log, core.ids.next("req")));
+      return refuse(core, request, error);
     }
     return handle(request, from);
   };
+}
+
+/** A server takes any text for a host, and makes an address of it that nothing can read. */
+function checkAddress({ url }: Request): void {
+  if (URL.canParse(url)) return;
+  throw new PurserError("invalid", "Cannot read the request: its Host header names no host");
+}
+
+function refuse({ log, ids }: Pick<Core, "log" | "ids">, { url }: Request, error: unknown): Response {
+  return problemResponse(toProblem(error, pathOf(url), log, ids.next("req")));
 }

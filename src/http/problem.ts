@@ -97,5 +97,10 @@ export function problemResponse(problem: Problem, headers?: Record<string, strin
 
 /** The path that a problem's `instance` names, as it was sent: without the query, which may hold what is private. */
 export function instanceOf(c: Context): string {
-  return new URL(c.req.url).pathname;
+  return pathOf(c.req.url);
+}
+
+/** The path of a request's address; a Host header that is none may have spoilt it. */
+export function pathOf(url: string): string {
+  return URL.parse(url)?.pathname ?? "/";
 }

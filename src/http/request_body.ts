@@ -1,6 +1,9 @@
 import type { MiddlewareHandler } from "hono";
 import { PurserError } from "../errors.ts";
 
+/** What no route takes, and of which no request can be made anew. */
+const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
+
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
 
 /** Whether a request says that its body is JSON. */
@@ -15,7 +18,7 @@ export function isJsonBody(request: Request): boolean {
 export function checkBody(maxBytes: number): MiddlewareHandler {
   return async (c, next) => {
     const { raw } = c.req;
-    if (raw.body === null) return await next();
+    if (raw.body === null || FORBIDDEN_METHOD.test(raw.method)) return await next();
     const length = raw.headers.get("content-length");
     if (Number(length) > maxBytes) throw tooLarge(maxBytes);
     if (!isJsonBody(raw)) {
