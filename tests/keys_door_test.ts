@@ -117,13 +117,20 @@ Deno.test("before the first key this machine alone is answered, and after it eve
     const evil = { ...local, headers: { host: "evil.example" } };
     assert.equal((await door.send("GET", path, evil)).status, 403, path);
   }
+  for (const name of ["forwarded", "x-forwarded-for"]) {
+    const proxied = { from: "127.0.0.1", headers: { ...local.headers, [name]: "for=127.0.0.1" } };
+    const { status, body } = await door.send("GET", "/agents", proxied);
+    assert.equal(status, 403, name);
+    assert.match(body.detail, /^Cannot answer through a proxy, .* make one with purser keys create NAME/);
+  }
   // Over the door itself, as the person at the machine may.
   const made = await door.send("POST", "/keys", { ...local, body: { name: "first", scopes: ["admin"] } });
   assert.equal(made.status, 201);
   const { key } = made.body;
   assert.equal((await door.send("GET", "/agents", local)).status, 401);
   for (const from of ["127.0.0.1", "::1", "192.0.2.1", null]) {
-    assert.equal((await door.send("GET", "/agents", { from, key })).status, 200, String(from));
+    const headers = { "x-forwarded-for": "192.0.2.1" };
+    assert.equal((await door.send("GET", "/agents", { from, key, headers })).status, 200, String(from));
     assert.equal((await door.send("GET", "/healthz", { from })).status, 200, String(from));
   }
 });

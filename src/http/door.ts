@@ -47,6 +47,13 @@ function refusalOf(request: Request, from: string | undefined): unknown {
         "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
       );
     }
+    if (request.headers.has("forwarded") || request.headers.has("x-forwarded-for")) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer through a proxy, which may pass on anybody's requests: there is no API key yet; make one " +
+          "with purser keys create NAME --scope admin",
+      );
+    }
     loopbackGuard(request);
   } catch (error) {
     return error;
