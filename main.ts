@@ -49,7 +49,11 @@ async function startOnDeno(): Promise<Server> {
   return {
     fetch(request, info) {
       const address = info?.remoteAddr;
-      return door(request, address?.transport === "tcp" ? address.hostname : address && "127.0.0.1");
+      const isSocketFile = address?.transport === "unix" || address?.transport === "unixpacket";
+      return door(
+        request,
+        address?.transport === "tcp" ? address.hostname : isSocketFile ? "127.0.0.1" : undefined,
+      );
     },
   };
 }
