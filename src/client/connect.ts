@@ -49,7 +49,7 @@ const NOWHERE = "http://purser.invalid";
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { config } = options;
-  if (config.server !== undefined) return toServer(config.server, await readApiKey(options));
+  if (config.server !== undefined) return toServer(options, config.server, await readApiKey(options));
   const address = parseDatabaseUrl(config.dbUrl);
   if (address.kind !== "file") {
     // A command never asks a replica: it may be about what the command before it has written.
@@ -68,7 +68,7 @@ async function readApiKey(
   return apiKeyFile === undefined ? apiKey : await readKeyFile(apiKeyFile, (message) => log.warn(message));
 }
 
-function toServer(server: string, apiKey: string | undefined): Connection {
+function toServer(options: ConnectOptions, server: string, apiKey: string | undefined): Connection {
   const where = new URL(server).host;
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey.trim())) {
     // The platform's own error would quote it.
@@ -83,8 +83,11 @@ function toServer(server: string, apiKey: string | undefined): Connection {
     });
   const send = async (request: Request) => {
     try {
-      return withCheckedBody(await fetch(redirectTo(request, server, apiKey?.trim())), lost);
+      const response = await fetchInTime(redirectTo(request, server, apiKey?.trim()), options);
+      await refuseStranger(response, where);
+      return withCheckedBody(response, lost);
     } catch (error) {
+      if (error instanceof PurserError) throw error;
       if ((error as Error)?.name === "AbortError") throw error;
       throw new PurserError("unavailable", `Cannot reach the server at ${where}: ${reasonOf(error)}`, {
         cause: error,
@@ -92,6 +95,44 @@ function toServer(server: string, apiKey: string | undefined): Connection {
     }
   };
   return connection("remote", where, send, () => Promise.resolve());
+}
+
+/** A server whose own database is away says so after `remoteTimeoutMs`; only later is it the server that hangs. */
+const TIMEOUTS_OF_SERVER = 3;
+
+/** Waits so long for the answer to a read to begin. Whatever else is sent may take long: a run, a large snapshot. */
+async function fetchInTime(request: Request, { config, clock = systemClock }: ConnectOptions) {
+  if (request.method !== "GET") return await fetch(request);
+  const waitMs = config.remoteTimeoutMs * TIMEOUTS_OF_SERVER;
+  const answered = new AbortController();
+  const late = new AbortController();
+  void clock.sleep(waitMs, answered.signal).then(() => {
+    if (answered.signal.aborted) return;
+    const { host } = new URL(request.url);
+    late.abort(
+      new PurserError(
+        "unavailable",
+        `Cannot use the server at ${host}: it has not answered for ${waitMs / 1000} s`,
+      ),
+    );
+  });
+  try {
+    return await fetch(request, { signal: AbortSignal.any([request.signal, late.signal]) });
+  } finally {
+    answered.abort();
+  }
+}
+
+/** A page that signs people in, or a wrong address, also answers 200; that is nothing to take for a success. */
+async function refuseStranger(response: Response, where: string): Promise<void> {
+  if (!response.ok || response.status === 204) return;
+  const type = response.headers.get("content-type") ?? "";
+  if (/^(application\/([\w.-]+\+)?json|text\/event-stream)\b/i.test(type)) return;
+  await response.body?.cancel();
+  throw new PurserError(
+    "unavailable",
+    `Cannot use the server at ${where}: it answered ${response.status} with something that is not Purser's`,
+  );
 }
 
 /**
@@ -102,7 +143,7 @@ function toServer(server: string, apiKey: string | undefined): Connection {
  */
 export async function glance(options: ConnectOptions): Promise<Connection> {
   const { config } = options;
-  if (config.server !== undefined) return toServer(config.server, await readApiKey(options));
+  if (config.server !== undefined) return toServer(options, config.server, await readApiKey(options));
   const address = parseDatabaseUrl(config.dbUrl);
   if (address.kind === "file") {
     const owner = await readOwner(address.path);

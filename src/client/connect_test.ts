@@ -183,3 +183,38 @@ Deno.test("connect() gives a problem of the API as the error it tells of", () =>
     });
     await connection.close();
   }));
+
+Deno.test("a page that answers 200 is no Purser, and nothing that was asked of it is done", () =>
+  inDirectory(async (_path, options) => {
+    for (const type of ["text/html", "application/jsonp", undefined]) {
+      const headers: HeadersInit = type === undefined ? {} : { "content-type": type };
+      const body = new TextEncoder().encode("<html>");
+      const answer = () => new Response(body, { headers });
+      const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
+      const config = { ...options.config, server: `http://127.0.0.1:${server.addr.port}` };
+      const { api } = await connect({ ...options, config });
+      const refused = { code: "unavailable", message: /answered 200 with something that is not Purser's$/ };
+      await assert.rejects(api.agents.$get(), refused);
+      await assert.rejects(api.agents[":agent_id"].$delete({ param: { agent_id: "a" } }), refused);
+      await server.shutdown();
+    }
+  }));
+
+Deno.test("a read of a server that takes connections and never answers is given up", () =>
+  inDirectory(async (_path, options) => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const accepting = listener.accept();
+    const clock = fixedClock(0);
+    const server = `http://127.0.0.1:${listener.addr.port}`;
+    const config = { ...options.config, server, remoteTimeoutMs: 10_000 };
+    const { api } = await connect({ ...options, config, clock });
+    const asked = assert.rejects(api.agents.$get(), {
+      code: "unavailable",
+      message: /^Cannot use the server at 127\.0\.0\.1:\d+: it has not answered for 30 s$/,
+    });
+    const held = await accepting;
+    clock.advance(30_000);
+    await asked;
+    held.close();
+    listener.close();
+  }));
