@@ -1,10 +1,12 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
-import { DAY_MS, toIso } from "../clock.ts";
+import { type Connection, createApiClient } from "../client/mod.ts";
+import { DAY_MS, fixedClock, toIso } from "../clock.ts";
 import { createApp } from "../http/mod.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./_memory_terminal.ts";
+import { main } from "./main.ts";
 import { textWidth } from "./text_width.ts";
 import { openTestBooks } from "./_test_books.ts";
 
@@ -383,6 +385,38 @@ Deno.test("Ctrl-C before the run has begun cancels it as soon as it has", async 
   terminal.interrupt();
   assert.equal((await running).code, 130);
   assert.deepEqual([...books.core.liveRuns.keys()], []);
+});
+
+Deno.test("Ctrl-C is not kept waiting by a server that never answers", async () => {
+  const clock = fixedClock(0);
+  const terminal = memoryTerminal();
+  const asked = Promise.withResolvers<void>();
+  const send = () => {
+    asked.resolve();
+    return new Promise<never>(() => {});
+  };
+  const connection: Connection = {
+    api: createApiClient({ baseUrl: "http://purser.invalid", send }),
+    send,
+    kind: "remote",
+    where: "hanging",
+    close: () => Promise.resolve(),
+  };
+  const running = main(["run", "helper", "hi"], {
+    terminal,
+    env: { PURSER_SERVER: "http://hanging" },
+    connect: () => Promise.resolve(connection),
+    clock,
+  });
+  await asked.promise;
+  terminal.interrupt();
+  await new Promise((resolve) => setTimeout(resolve));
+  clock.advance(10_000);
+  assert.equal(await running, 130);
+  assert.match(
+    terminal.err,
+    /Cannot cancel the run: the server has not answered for 10 s; the run may go on\n$/,
+  );
 });
 
 Deno.test("Ctrl-C ends any other command at once", async () => {

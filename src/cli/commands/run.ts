@@ -36,7 +36,8 @@ export async function run(ctx: CommandContext): Promise<number> {
   const cancelFailed = aborted.promise.then(async () => {
     printer.breakLine();
     ctx.say("Cancelling the run; Ctrl-C again leaves at once");
-    await cancelRun(connection, await started.promise);
+    const cancelled = started.promise.then((runId) => cancelRun(connection, runId));
+    await (connection.kind === "local" ? cancelled : unlessSilent(ctx, cancelled));
     return await new Promise<never>(() => {});
   });
   try {
@@ -59,6 +60,24 @@ async function readInput({ args, terminal, options }: CommandContext): Promise<s
   const input = (await terminal.readStdin()).replace(/\r?\n$/, "");
   if (input === "") throw new UsageError("Cannot run the agent: standard input is empty", options.command);
   return input;
+}
+
+/** Whoever interrupts once, as a supervisor does, is not kept by a server that hangs. */
+async function unlessSilent({ clock, config }: CommandContext, cancelled: Promise<void>): Promise<void> {
+  const heard = new AbortController();
+  const silence = clock.sleep(config.remoteTimeoutMs, heard.signal).then(() => {
+    if (heard.signal.aborted) return;
+    const seconds = config.remoteTimeoutMs / 1000;
+    throw new PurserError(
+      "unavailable",
+      `Cannot cancel the run: the server has not answered for ${seconds} s; the run may go on`,
+    );
+  });
+  try {
+    await Promise.race([cancelled, silence]);
+  } finally {
+    heard.abort();
+  }
 }
 
 /** Cancels the run. One that has ended by itself meanwhile needs no cancelling. */
