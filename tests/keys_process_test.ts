@@ -59,7 +59,8 @@ Deno.test("a server listens to others only when there is a key that is taken, an
       code: 4,
       out: "",
       err: "error: Cannot answer without an API key: send one as Authorization: Bearer psr_…\n" +
-        "Give a key with --api-key or PURSER_API_KEY; purser keys create makes one, on the server's own database\n",
+        "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; purser keys create makes one, on " +
+        "the server's own database\n",
     });
     assert.equal((await purser(place, ["doctor", ...remote])).code, 4);
     const set = ["agents", "set", "helper", "--model", "demo:echo", ...remote];

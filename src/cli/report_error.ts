@@ -21,7 +21,8 @@ function hintFor(error: unknown): string | undefined {
       : `See purser ${error.command ? `${error.command} ` : ""}--help`;
   }
   if (error instanceof PurserError && error.code === "unauthorized") {
-    return "Give a key with --api-key or PURSER_API_KEY; purser keys create makes one, on the server's own database";
+    return "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; " +
+      "purser keys create makes one, on the server's own database";
   }
   // Of the API's refusals only; a command that serves is refused other things.
   if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {

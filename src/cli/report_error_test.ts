@@ -44,8 +44,8 @@ Deno.test("reportError() says how to show a key, or another one, where a server 
   const problem = { ...PROBLEM, session_id: undefined };
   assert.equal(
     report(problemError({ ...problem, code: "unauthorized", detail: "Cannot answer without an API key" })),
-    "error: Cannot answer without an API key\nGive a key with --api-key or PURSER_API_KEY; purser keys create makes " +
-      "one, on the server's own database\n",
+    "error: Cannot answer without an API key\nGive a key with --api-key, PURSER_API_KEY or the api_key_file " +
+      "of a profile; purser keys create makes one, on the server's own database\n",
   );
   assert.equal(
     report(problemError({ ...problem, code: "forbidden", detail: "Cannot do that" })),

@@ -51,6 +51,9 @@ export function choosePlace({ options, env, file, configPath }: PlaceInput): Pla
   const server = strongest(ownServer, profile?.server, "server");
   const db = strongest(ownDb, profile?.db, "db");
   const useServer = server.value !== undefined && server.rank >= db.rank;
+  if (!useServer && db.value === "") {
+    throw new PurserError("invalid", `Cannot use ${db.source}: it is empty; give a path or a URL`);
+  }
   const isOfProfile = profile !== undefined && (useServer ? server !== ownServer : db !== ownDb);
   const secrets = isOfProfile ? profile : file;
   const secretRank = isOfProfile ? profileRank : RANK.file;

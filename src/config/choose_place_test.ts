@@ -110,6 +110,12 @@ Deno.test("PURSER_PROFILE wins over the file, and gives way to every place that 
   assert.equal((await placeOf({ profile: "keyed" }, env)).profile, "keyed");
 });
 
+Deno.test("an empty --db is refused, as an unset variable of a script makes one", () =>
+  assert.rejects(load({ dbUrl: "" }, {}, {}), {
+    code: "invalid",
+    message: "Cannot use --db: it is empty; give a path or a URL",
+  }));
+
 Deno.test("two options that name a place each are refused", async () => {
   const one = "Cannot use --profile together with --";
   await assert.rejects(load({ profile: "prod", server: "https://x" }), {
