@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
+import { dirname } from "node:path";
 import { readKeyFile } from "../config.ts";
 import { openProfilesFile } from "./profiles_file.ts";
 
@@ -166,4 +167,5 @@ Deno.test("readKeyFile() reads one key, warns where others can read it, and neve
     }
     await Deno.remove(path);
     await assert.rejects(readKeyFile(path, () => {}), { message: /there is no such file/ });
+    await assert.rejects(readKeyFile(dirname(path), () => {}), { message: /: it is a directory; / });
   }));

@@ -4,6 +4,12 @@ import { readTextFile } from "../read_text_file.ts";
 /** Longer than any key; a wrong file is noticed rather than sent. */
 const MAX_KEY = 4_096;
 
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file; write the key into it",
+  EISDIR: "it is a directory; name the file in it",
+  EACCES: "you may not read it",
+};
+
 /**
  * Reads the one line of a file with an API key, and warns where others on this machine can read it too. No message
  * repeats what the file holds.
@@ -17,8 +23,8 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
   try {
     text = await readTextFile(path);
   } catch (error) {
-    const isMissing = systemCodeOf(error) === "ENOENT";
-    throw refuse(isMissing ? "there is no such file; write the key into it" : messageOf(error), error);
+    const reason = REASONS[systemCodeOf(error) ?? ""];
+    throw refuse(reason ?? messageOf(error), error);
   }
   const key = text.trim();
   if (key === "") throw refuse("it is empty; write the key into it");

@@ -1,4 +1,4 @@
-import { mkdir, open } from "node:fs/promises";
+import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
 
@@ -8,9 +8,16 @@ export async function prepareDatabaseFile(path: string): Promise<void> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await (await open(path, "wx", 0o600)).close();
   } catch (error) {
-    if (systemCodeOf(error) === "EEXIST") return;
+    if (systemCodeOf(error) === "EEXIST") return await refuseDirectory(path);
     throw new PurserError("unavailable", `Cannot open database ${path}: ${messageOf(error)}`, {
       cause: error,
     });
   }
+}
+
+/** The driver would tell of a number. */
+async function refuseDirectory(path: string): Promise<void> {
+  const target = await stat(path).catch(() => undefined);
+  if (!target?.isDirectory()) return;
+  throw new PurserError("unavailable", `Cannot open database ${path}: it is a directory; name a file in it`);
 }
