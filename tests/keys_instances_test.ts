@@ -93,6 +93,13 @@ test("the first key that another instance makes is asked for after at most five 
   assert.equal((await door.send("GET", "/agents", local)).status, 401);
 });
 
+test("the first key that another instance makes is taken at once", async ({ a, door }) => {
+  const elsewhere = { from: "192.0.2.1", headers: { host: "purser.example" } };
+  assert.equal((await door.send("GET", "/agents", elsewhere)).status, 403);
+  const { key } = await makeKey(a, ["read"]);
+  assert.equal((await door.send("GET", "/agents", { ...elsewhere, key })).status, 200);
+});
+
 test("a key that is right costs one look in five seconds, and one that is wrong a look each time", async (instances) => {
   const { a, b, door } = instances;
   const { key, keyId } = await makeKey(a, ["read"]);

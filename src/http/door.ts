@@ -28,11 +28,12 @@ export function createDoor(core: Core, app: App): Handler {
 
 /** Who a request comes from; undefined for this machine, while there are no keys. */
 async function admit(core: Core, request: Request, from: string | undefined): Promise<Principal | undefined> {
+  const authorization = request.headers.get("authorization");
   if (isOpenRoute(request)) {
     // Before the database is asked: whether the process is alive can be told without it.
     if (refusalOf(request, from) === undefined || await areKeysAskedFor(core)) return NOBODY;
-  } else if (await areKeysAskedFor(core)) {
-    return await authenticate(core, request.headers.get("authorization"));
+  } else if (await areKeysAskedFor(core, { isOneShown: authorization !== null })) {
+    return await authenticate(core, authorization);
   }
   const refusal = refusalOf(request, from);
   if (refusal) throw refusal;

@@ -5,9 +5,15 @@ const HAS_KEYS = "SELECT EXISTS (SELECT 1 FROM api_keys)";
 const HAS_USABLE = `SELECT EXISTS (SELECT 1 FROM api_keys
 WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
 
-/** Whether requests need a key: as soon as the database has ever had one; revoked ones count. */
-export function areKeysAskedFor(ctx: Pick<KeyContext, "store" | "keyMemory">): Promise<boolean> {
-  return ctx.keyMemory.hasKeys(() => readHasKeys(ctx.store));
+/**
+ * Whether requests need a key: as soon as the database has ever had one; revoked ones count. Where one is shown, a shared
+ * database is looked into anew: it may be the first, made through another instance a moment ago.
+ */
+export function areKeysAskedFor(
+  ctx: Pick<KeyContext, "store" | "keyMemory">,
+  { isOneShown = false } = {},
+): Promise<boolean> {
+  return ctx.keyMemory.hasKeys(() => readHasKeys(ctx.store), isOneShown);
 }
 
 /** Whether there is a key that is neither revoked nor expired. */

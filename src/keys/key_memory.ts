@@ -32,8 +32,11 @@ export interface KeyMemory {
    * remembered: of all others an answer costs the same work each time.
    */
   recall(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
-  /** Whether there has ever been a key; once that is so, it stays so. */
-  hasKeys(look: () => Promise<boolean>): Promise<boolean>;
+  /**
+   * Whether there has ever been a key; once that is so, it stays so. With `isAnew` a shared database is asked again
+   * where there was none a moment ago.
+   */
+  hasKeys(look: () => Promise<boolean>, isAnew?: boolean): Promise<boolean>;
   noteCreation(): void;
   /** Forgets all that was verified: a key has been revoked here. */
   forget(): void;
@@ -89,11 +92,10 @@ export function createKeyMemory(
       if (reading && isFresh(reading.since)) return await reading.row;
       return await read(digest, verify);
     },
-    async hasKeys(look) {
+    async hasKeys(look, isAnew = false) {
       // A file has one owner, so its keys are made through this process.
-      if (known.hasKeys || (known.hasKeys === false && (!isShared || isFresh(known.lookedAt)))) {
-        return known.hasKeys;
-      }
+      const isKnown = !isShared || (!isAnew && isFresh(known.lookedAt));
+      if (known.hasKeys || (known.hasKeys === false && isKnown)) return known.hasKeys;
       looking ??= { since: clock.monotonic(), found: look().finally(() => looking = undefined) };
       const { since, found } = looking;
       const hasKeys = await found;
