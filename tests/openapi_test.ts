@@ -154,6 +154,14 @@ Deno.test("every operation is answered as the document says", async () => {
   assert.deepEqual([...purser.succeeded].sort(), Object.keys(OPERATIONS).sort());
 });
 
+Deno.test("an operation that changes something declares what a body may be refused for, also where it takes none", async () => {
+  await using purser = await openTestPurser();
+  for (const { at, responses } of operationsOf(await readDocument(purser))) {
+    if (at.startsWith("GET ")) continue;
+    for (const status of [413, 415]) assert.ok(status in responses, `${at}: ${status} is not declared`);
+  }
+});
+
 Deno.test("a problem's code is one of the closed list, and each status has a schema of its own code", async () => {
   await using purser = await openTestPurser();
   const document = await readDocument(purser);

@@ -67,7 +67,7 @@ const revoke = createRoute({
     "already stays as it is.",
   tags: ["keys"],
   request: { params },
-  responses: { 204: { description: "It is not taken any more" }, ...problems("not_found") },
+  responses: { 204: { description: "It is not taken any more" }, ...problems("not_found", ...BODY_CODES) },
 });
 
 type Position = [createdAt: number, keyId: string];
