@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { systemClock } from "../src/clock.ts";
+import { createIds } from "../src/ids.ts";
+import { writeKeyText } from "../src/keys/key_text.ts";
 import { answerTo } from "./harness/answers.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -187,6 +190,10 @@ Deno.test("a server continues its caller's trace down to the provider, and tells
   assert.equal(failed.status, 502);
   const stopped = await send("POST", "/agents/b/runs", { input: "count 3 times" });
   assert.equal(stopped.status, 402);
+  // In the wrong place: a key belongs into a header.
+  const key = writeKeyText(createIds(systemClock).next("key"), "0".repeat(32));
+  await send("GET", `/costs?api_key=${key}`);
+  await send("GET", `/keys/${key}`);
   await server.end();
 
   const runOf = (id: string) =>
@@ -236,4 +243,6 @@ Deno.test("a server continues its caller's trace down to the provider, and tells
   );
   assert.ok(told!.count >= 1);
   assertSaysNothing(receiver);
+  assert.equal(receiver.span("GET /costs", () => true).attributes["url.query"], "api_key=psr_…");
+  assert.ok(!receiver.text().includes(key), "a key in an address was exported");
 });
