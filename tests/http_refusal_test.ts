@@ -209,3 +209,27 @@ Deno.test("queries refuse what they do not know and what does not fit", async ()
     await assertProblem(purser, "GET", path, undefined, { status: 400, code: "invalid", path: name });
   }
 });
+
+Deno.test("a query parameter that an operation doesn't know is refused by its name, everywhere but of probes and pages", async () => {
+  await using purser = await openTestPurser();
+  const { body: document } = await purser.api("GET", "/openapi.json");
+  let refused = 0;
+  for (const [template, operations] of Object.entries<Record<string, { tags: string[] }>>(document.paths)) {
+    const path = template.replaceAll(/\{\w+\}/g, "x");
+    for (const [method, { tags }] of Object.entries(operations)) {
+      if (tags[0] === "service") continue;
+      const { status, body } = await purser.api(method.toUpperCase(), `${path}?agent_idd=x`);
+      assert.deepEqual(
+        [status, body.details?.issues?.[0]?.path],
+        [400, "agent_idd"],
+        `${method} ${template}`,
+      );
+      refused++;
+    }
+  }
+  assert.ok(refused > 25, `${refused}`);
+  // Not through the check of the tests: what is passed over is not declared.
+  for (const path of ["/healthz", "/readyz", "/docs"]) {
+    assert.equal((await purser.app.request(`${path}?from=probe`)).status, 200, path);
+  }
+});

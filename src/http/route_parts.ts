@@ -20,7 +20,19 @@ interface Described {
 export const createRoute: <
   Path extends string,
   Route extends Omit<RouteConfig, "path"> & { path: Path } & Described,
->(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = createAnyRoute;
+>(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = (route) =>
+  createAnyRoute(takesNoQuery(route) ? refusingQuery(route) : route) as never; // its type is that of the route as it was written
+
+/** What is asked by probes and browsers, which may add something to an address, takes no notice of a query. */
+function takesNoQuery({ tags, request }: Omit<RouteConfig, "path"> & Described): boolean {
+  return request?.query === undefined && tags[0] !== "service";
+}
+
+/** A filter that is not heeded would give more than was asked for, and say nothing. */
+function refusingQuery<Route extends Omit<RouteConfig, "path">>(route: Route): Route {
+  const responses = { ...route.responses, ...problems("invalid") };
+  return { ...route, request: { ...route.request, query: z.strictObject({}) }, responses };
+}
 
 /** A JSON answer in a route's definition. */
 export function json<Schema extends ZodType>(schema: Schema, description: string) {
