@@ -177,7 +177,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),
     authToken: config.dbToken,
-    replicaUrl: config.dbReplica,
+    replicaUrl: runtime ? undefined : config.dbReplica,
     durability: config.durability,
     remoteTimeoutMs: config.remoteTimeoutMs,
     clock,
