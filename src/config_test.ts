@@ -190,7 +190,7 @@ Deno.test("loadConfig() names the option or variable whose value is wrong", asyn
     [
       { PURSER_SERVER: "example.com" },
       {},
-      "Cannot use PURSER_SERVER: it must be an http:// or https:// URL without user, query or fragment",
+      "Cannot use PURSER_SERVER: it must be an http:// or https:// URL without user, query or fragment, such as http://example.com",
     ],
   ];
   for (const [env, options, message] of cases) {

@@ -31,7 +31,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 
   if (words[0] === "help") return { kind: "help", topic: findTopic(words.slice(1)) };
   if (isGiven("help")) return { kind: "help", topic: findTopic(words) };
-  if (isGiven("version")) return { kind: "version" };
+  if (isGiven("version") || (words[0] === "version" && words.length === 1)) return { kind: "version" };
   const command = findCommand(words);
   if (!command) {
     const topic = findTopic(words);

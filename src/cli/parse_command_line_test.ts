@@ -44,7 +44,7 @@ Deno.test("parseCommandLine() finds what help is asked for", () => {
     ["cost -h", "cost"],
   ];
   for (const [line, topic] of cases) assert.deepEqual(parse(line), { kind: "help", topic }, line);
-  assert.deepEqual(parse("--version"), { kind: "version" });
+  for (const line of ["--version", "version"]) assert.deepEqual(parse(line), { kind: "version" });
   assert.deepEqual(parse(""), { kind: "incomplete", topic: "" });
   assert.deepEqual(parse("agents"), { kind: "incomplete", topic: "agents" });
 });

@@ -11,6 +11,7 @@ export function parseServerUrl(text: string, source: string): string {
   }
   throw new PurserError(
     "invalid",
-    `Cannot use ${source}: it must be an http:// or https:// URL without user, query or fragment`,
+    `Cannot use ${source}: it must be an http:// or https:// URL without user, query or fragment` +
+      (/^[\w.-]+(:\d+)?$/.test(text) ? `, such as http://${text}` : ""),
   );
 }

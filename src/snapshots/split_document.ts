@@ -142,7 +142,7 @@ class Splitter {
   #step(unit: number): DocumentPart | undefined {
     switch (this.#expected) {
       case "root":
-        if (unit !== OPEN_BRACE) this.#refuse("must be an object");
+        if (unit !== OPEN_BRACE) this.#refuse("it is not a JSON object");
         return this.#open("object", [], this.#tracked);
       case "first key":
         return unit === CLOSE_BRACE ? this.#close() : this.#beginKey(unit, "a key or } must follow");

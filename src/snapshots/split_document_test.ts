@@ -141,7 +141,7 @@ Deno.test("splitDocument() decodes the keys it walks, and knows tracked ones by 
 Deno.test("splitDocument() passes over a byte order mark at the start, and there only", async () => {
   assert.deepEqual(await split("\ufeff{}"), []);
   assert.deepEqual(await split("\ufeff {}", [0, 1]), []);
-  assert.equal((await findFault("\ufeff\ufeff{}", [1])).message, "must be an object");
+  assert.equal((await findFault("\ufeff\ufeff{}", [1])).message, "it is not a JSON object");
   assert.deepEqual(assemble(await split('{"a":"\ufeff"}', [1])), { a: "\ufeff" });
 });
 
@@ -160,10 +160,10 @@ for (
     ["", "", "the document is empty", 0],
     [" \n", "", "the document is empty", 2],
     ["\ufeff", "", "the document is empty", 1],
-    [" []", "", "must be an object", 1],
-    ["null", "", "must be an object", 0],
-    ["\u00a0{}", "", "must be an object", 0],
-    ["/**/{}", "", "must be an object", 0],
+    [" []", "", "it is not a JSON object", 1],
+    ["null", "", "it is not a JSON object", 0],
+    ["\u00a0{}", "", "it is not a JSON object", 0],
+    ["/**/{}", "", "it is not a JSON object", 0],
     ["{} {}", "", "text follows its end", 3],
     ["{}\0", "", "text follows its end", 2],
     ['{"a":1}}', "", "text follows its end", 7],
