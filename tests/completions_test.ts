@@ -65,7 +65,7 @@ async function complete(shell: Shell, place: Place, lines: readonly string[]): P
 function shellProcess(place: Place, [command, ...args]: string[], stdin: "piped" | "null" = "null") {
   return new Deno.Command(command!, {
     args,
-    cwd: `${place.folder}/work`,
+    cwd: `${place.folder}/here`,
     clearEnv: true,
     env: { ...place.env, PATH: `${place.folder}/bin:${place.env.PATH}`, TERM: "dumb" },
     stdin,
@@ -78,19 +78,19 @@ function shellProcess(place: Place, [command, ...args]: string[], stdin: "piped"
 async function openPlace(): Promise<Place> {
   const place = await newPlace();
   await Deno.mkdir(`${place.folder}/bin`);
-  await Deno.mkdir(`${place.folder}/work`);
+  await Deno.mkdir(`${place.folder}/here`);
   await Deno.writeTextFile(
     `${place.folder}/bin/purser`,
     `#!/bin/sh\nexec ${Deno.execPath()} run -A --quiet ${CLI} "$@"\n`,
     { mode: 0o755 },
   );
   for (const name of ["one file.json", "two.json"]) {
-    await Deno.writeTextFile(`${place.folder}/work/${name}`, "");
+    await Deno.writeTextFile(`${place.folder}/here/${name}`, "");
   }
   await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
   await purser(place, ["agents", "set", "team:two", "--model", "demo:echo"]);
-  await purser(place, ["profiles", "add", "other", "--db", `${place.folder}/work/other.db`]);
-  await purser({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/work/other.db` } }, [
+  await purser(place, ["profiles", "add", "other", "--db", `${place.folder}/here/other.db`]);
+  await purser({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/here/other.db` } }, [
     ...["agents", "set", "elsewhere", "--model", "demo:echo"],
   ]);
   return place;

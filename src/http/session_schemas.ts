@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { AGENT_STATUSES } from "../agent_status.ts";
 import { STATUS } from "../errors.ts";
 import { SESSION_EVENT_TYPES } from "../sessions/mod.ts";
 import { Problem } from "./problem_schemas.ts";
@@ -20,15 +21,7 @@ export const BUDGET_MODES =
   "`stop`: no call is made once the limit is reached; `strict`: none that could pass it";
 export const BudgetMode = z.enum(["stop", "strict"]).openapi({ description: BUDGET_MODES });
 
-const Status = z.enum([
-  "idle",
-  "running",
-  "completed",
-  "failed",
-  "budget_exceeded",
-  "cancelled",
-  "interrupted",
-]);
+const Status = z.enum(AGENT_STATUSES);
 
 export const TokenUsage = z.object({
   input_tokens: Count,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AGENT_STATUSES } from "../agent_status.ts";
 import { MAX_ENVIRONMENT_NAME } from "../config.ts";
 import { NAME_PATTERN } from "../ids.ts";
 import { PRINTABLE } from "../label.ts";
@@ -28,15 +29,7 @@ export const TokenUsage = z.looseObject({
   unpriced_calls: count.optional(),
 }).meta({ id: "TokenUsage" });
 
-const AgentStatus = z.enum([
-  "idle",
-  "running",
-  "completed",
-  "failed",
-  "budget_exceeded",
-  "cancelled",
-  "interrupted",
-]);
+const AgentStatus = z.enum(AGENT_STATUSES);
 
 /** An event of the log of the environment where a snapshot was taken. */
 export const SnapshotEvent = z.looseObject({

@@ -5,4 +5,5 @@ export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } fr
 export { type CommitDurability, readDurability } from "./read_durability.ts";
 export { createQuery, type Query } from "./query.ts";
 export * as tables from "./tables.ts";
-export type { AgentStatus, Scope, ThresholdType } from "./tables.ts";
+export type { AgentStatus } from "../agent_status.ts";
+export type { Scope, ThresholdType } from "./tables.ts";

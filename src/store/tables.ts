@@ -1,3 +1,4 @@
+import type { AgentStatus } from "../agent_status.ts";
 import type { Severity } from "../severity.ts";
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
@@ -46,16 +47,6 @@ export const agents = sqliteTable("agents", {
   createdAt: int("created_at").notNull(),
   updatedAt: int("updated_at").notNull(),
 });
-
-/** The status of an agent's session and of a run. */
-export type AgentStatus =
-  | "idle"
-  | "running"
-  | "completed"
-  | "failed"
-  | "budget_exceeded"
-  | "cancelled"
-  | "interrupted";
 
 export const sessions = sqliteTable("sessions", {
   sessionId: text("session_id").primaryKey(),

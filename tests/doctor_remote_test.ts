@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { fixedClock, systemClock } from "../src/clock.ts";
+import { warnOfWeakServer } from "../src/http/mod.ts";
+import type { Statement, Store } from "../src/store/mod.ts";
+import { leaveDelivery, until } from "./harness/deliveries.ts";
+import { recordingChannel } from "./harness/recording_channel.ts";
+import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { type Check, check, SCHEMA, WELL, withChannels } from "./harness/doctor.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+Deno.test({
+  name: "on a libSQL server, leases are judged by the server's time, whatever this machine's clock says",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const { url, fetch } = await sqld.createDatabase();
+    await using purser = await withChannels([recordingChannel("ops")], { config: { dbUrl: url }, fetch });
+    const due = { due_at: purser.clock.now() - DAY };
+    await leaveDelivery(purser.core, "1", { ...due, lease_until: Date.now() + MINUTE, leased_by: "alive" });
+    assert.equal((await check(purser, "waiting deliveries")).status, "ok");
+    await purser.core.store.write([{ sql: "UPDATE deliveries SET lease_until = ?", args: [Date.now() - 1] }]);
+    assert.equal((await check(purser, "waiting deliveries")).status, "failed");
+  },
+});
+
+/** A Purser over a real server's database, whose own clock stands `aheadMs` of that server's. */
+async function clockOf(aheadMs: number): Promise<Check> {
+  await using sqld = await startSqld();
+  const { url, fetch } = await sqld.createDatabase();
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  await using purser = await openTestPurser({ config: { dbUrl: url }, fetch, clock });
+  return await check(purser, "clock");
+}
+
+Deno.test({
+  name: "a clock that is not that of the remote database is a warning that says by how much",
+  ignore: skipSqld,
+  async fn() {
+    assert.deepEqual(await clockOf(0), { name: "clock", ...WELL, detail: "within 5 s of the database's" });
+    const { status, detail, advice } = await clockOf(-90_000);
+    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; up to 5 s is well"]);
+    assert.match(advice!, /NTP/);
+  },
+});
+
+Deno.test({
+  name: "a libSQL server's durability is told as it is at that moment",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld();
+    const { name, url, fetch } = await sqld.createDatabase();
+    await using purser = await openTestPurser({ config: { dbUrl: url }, fetch });
+    const path = `/v1/namespaces/${name}/config`;
+    const modes = { strong: "ok", relaxed: "warning", extra: "ok", off: "warning" };
+    for (const [durability_mode, status] of Object.entries(modes)) {
+      await sqld.admin(path, { ...await sqld.admin(path) as object, durability_mode });
+      const { advice, ...found } = await check(purser, "database");
+      const said = status === "ok"
+        ? `libSQL server, schema version ${SCHEMA}, durability strong: every commit is on its disk`
+        : `libSQL server, schema version ${SCHEMA}; it is not in its strong durability mode, so a power cut there may lose the last commits`;
+      assert.deepEqual(found, { name: "database", status, detail: said }, durability_mode);
+      assert.equal(advice !== null, status === "warning");
+    }
+  },
+});
+
+Deno.test({
+  name: "a libSQL server that doesn't tell its durability is never taken for a strong one",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld({ durability: "strong" });
+    const { url, fetch } = await sqld.createDatabase();
+    await using purser = await openTestPurser({ config: { dbUrl: url }, fetch });
+    const { store } = purser.core;
+    const write = store.write.bind(store);
+    const isQuestion = (sql: string) => sql.includes("pragma_synchronous");
+    for (const answer of [() => Promise.resolve([]), () => Promise.reject(new Error("not allowed"))]) {
+      store.write = (statements) =>
+        statements.some(({ sql }) => isQuestion(sql)) ? answer() : write(statements);
+      const { status, detail, advice } = await check(purser, "database");
+      assert.equal(status, "warning");
+      assert.equal(
+        detail,
+        `libSQL server, schema version ${SCHEMA}; it doesn't tell how durable a commit is`,
+      );
+      assert.match(advice!, /GET \/v1\/namespaces\/NAME\/config/);
+    }
+  },
+});
+
+Deno.test({
+  name: "a replica that can't be used is a warning of the doctor, and one that can is well",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld({ durability: "strong" });
+    await using replica = await sqld.startReplica();
+    await using purser = await openTestPurser({
+      config: { dbUrl: sqld.url, dbReplica: replica.url },
+      clock: systemClock,
+    });
+    const where = new URL(replica.url).host;
+    assert.deepEqual(await check(purser, "replica"), {
+      name: "replica",
+      ...WELL,
+      detail: `${where} shows what the primary has`,
+    });
+    await replica.kill();
+    const { status, detail } = await check(purser, "replica");
+    assert.equal(status, "warning");
+    assert.ok(detail.startsWith(`${where}: `), detail);
+  },
+});
+
+Deno.test({
+  name: "a server warns when the libSQL server under it leaves its strong mode, once each time",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld({ durability: "strong" });
+    const { name, url, fetch } = await sqld.createDatabase();
+    await using purser = await openTestPurser({ config: { dbUrl: url }, fetch });
+    const clock = fixedClock("2026-11-21T09:30:00.000Z");
+    const asked: Promise<unknown>[] = [];
+    const store: Store = Object.assign(Object.create(purser.core.store), {
+      kind: "remote",
+      write: (statements: Statement[]) => {
+        const answer = purser.core.store.write(statements);
+        asked.push(answer);
+        return answer;
+      },
+    });
+    const path = `/v1/namespaces/${name}/config`;
+    const become = async (durability_mode: string) => {
+      await sqld.admin(path, { ...await sqld.admin(path) as object, durability_mode });
+      const before = asked.length;
+      clock.advance(300_000);
+      await until(() => asked.length > before);
+      await asked.at(-1);
+      for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    };
+    await warnOfWeakServer({ ...purser.core, store, clock });
+    const warnings = () =>
+      purser.logs.filter(({ message }) => message.startsWith("Of the libSQL server")).length;
+    assert.equal(warnings(), 0);
+    for (const [mode, count] of [["relaxed", 1], ["relaxed", 1], ["strong", 1], ["relaxed", 2]] as const) {
+      await become(mode);
+      await until(() => warnings() === count);
+    }
+  },
+});
