@@ -1,5 +1,6 @@
 /** Booked events per second through `POST /costs/events`, 1,000 a request, over a socket on loopback. */
-import { createApp, serve } from "../src/http/mod.ts";
+import { createApp } from "../src/http/api.ts";
+import { serve } from "../src/http/mod.ts";
 import { openCore } from "../src/core.ts";
 import { toIso } from "../src/clock.ts";
 import { median, report } from "./measure.ts";

@@ -1,5 +1,5 @@
 /** `GET /costs` on ledgers of growing size: every grouping, over all time and over a span that cuts hours. */
-import { createApp } from "../src/http/mod.ts";
+import { createApp } from "../src/http/api.ts";
 import { openCore } from "../src/core.ts";
 import { DAYS, fillLedger } from "./fill_ledger.ts";
 import { report, timeInTurn } from "./measure.ts";

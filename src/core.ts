@@ -30,12 +30,8 @@ import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
 import { createModelResolver, createToolbox, loadToolModules, type RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
-import {
-  GenerationsInUse,
-  type SnapshotContext,
-  type SpoolOptions,
-  sweepGenerations,
-} from "./snapshots/mod.ts";
+import { GenerationsInUse, sweepGenerations } from "./snapshots/generations.ts";
+import type { SnapshotContext, SpoolOptions } from "./snapshots/mod.ts";
 import { createQuery, openStore, type SharedStore } from "./store/mod.ts";
 import { findTelemetry, type Telemetry } from "./telemetry/mod.ts";
 

@@ -6,7 +6,8 @@ import type { Bus } from "./bus/mod.ts";
 import { ownDatabase } from "./client/mod.ts";
 import type { Clock } from "./clock.ts";
 import { type Durability, type PriceOverride, type ProviderSettings, readEnvironment } from "./config.ts";
-import { type App, readAgentDefinition } from "./http/mod.ts";
+import { createApp, readAgentDefinition } from "./http/api.ts";
+import type { App } from "./http/mod.ts";
 import type { Ids } from "./ids.ts";
 import { type Log, silentLog } from "./log.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
@@ -127,7 +128,7 @@ export interface Purser {
  * @throws {PurserError} `invalid` settings; `unavailable` or `conflict` when the database can't be used
  */
 export async function openPurser(options: PurserOptions): Promise<Purser> {
-  const { core, app, close } = await ownDatabase({
+  const { core, close } = await ownDatabase({
     ...options,
     env: options.env ?? readEnvironment(),
     log: options.log ?? silentLog,
@@ -160,7 +161,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     },
     importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
     meter: (model, context) => meter(core, model, context),
-    app,
+    app: createApp(core),
     bus: core.bus,
     close,
   };

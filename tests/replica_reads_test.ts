@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createApp } from "../src/http/mod.ts";
+import { createApp } from "../src/http/api.ts";
 import { createQuery, type Store } from "../src/store/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 

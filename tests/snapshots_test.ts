@@ -14,12 +14,8 @@ import {
   listSessionEvents,
   newMessage,
 } from "../src/sessions/mod.ts";
-import {
-  exportSession,
-  GenerationsInUse,
-  listImportedEvents,
-  sweepGenerations,
-} from "../src/snapshots/mod.ts";
+import { exportSession, listImportedEvents } from "../src/snapshots/mod.ts";
+import { GenerationsInUse, sweepGenerations } from "../src/snapshots/generations.ts";
 import type { Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, dump } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";

@@ -2,7 +2,7 @@ import { toHex } from "../encode_bytes.ts";
 import { PurserError } from "../errors.ts";
 import type { AlertContext } from "./context.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "./rule.ts";
-import { readRuleInput, type RuleInput } from "./rule_input.ts";
+import type { RuleInput } from "./rule_input.ts";
 import { updateRule } from "./update_rule.ts";
 
 /** A rule that a program brings along. */
@@ -31,6 +31,7 @@ export async function ensureRules(
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;
+  const { readRuleInput } = await import("./rule_input.ts");
   const seen = new Set<string>();
   for (const { rule_id, ...input } of rules) {
     const rule = readRuleInput(input);

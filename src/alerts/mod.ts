@@ -26,7 +26,7 @@ export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY }
 export { knowRules } from "./know_rules.ts";
 export { listRules } from "./list_rules.ts";
 export { removeRule } from "./remove_rule.ts";
-export { readRuleInput, RuleChanges, RuleInput } from "./rule_input.ts";
+export type { RuleChanges, RuleInput } from "./rule_input.ts";
 export { testChannel, type TestContext, type TestResult } from "./test_channel.ts";
 export { type RuleTest, testRule } from "./test_rule.ts";
 export { updateRule } from "./update_rule.ts";

@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { fixedClock } from "../clock.ts";
 import { openCore } from "../core.ts";
-import { createApp } from "../http/mod.ts";
+import { createApp } from "../http/api.ts";
 import { countingIds } from "../ids.ts";
 import { memoryTerminal } from "./_memory_terminal.ts";
 import { main } from "./main.ts";

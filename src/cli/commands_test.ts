@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { DAY_MS, fixedClock, toIso } from "../clock.ts";
-import { createApp } from "../http/mod.ts";
+import { createApp } from "../http/api.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./_memory_terminal.ts";

@@ -1,6 +1,6 @@
 import { type Environment, parseDatabaseUrl } from "../config.ts";
 import { type Core, type CoreOptions, openCore } from "../core.ts";
-import { type App, behindGuard, createApp, listen, tokenGuard } from "../http/mod.ts";
+import { type Answering, behindGuard, createLateApp, listen, tokenGuard } from "../http/mod.ts";
 import type { Log } from "../log.ts";
 import { newOwnerToken, PROOF_PATH, proofOf, removeOwner, writeOwner } from "./owner_file.ts";
 
@@ -15,7 +15,7 @@ export interface OwnOptions extends CoreOptions {
 /** A database that this process works on itself. */
 export interface OwnedDatabase {
   core: Core;
-  app: App;
+  app: Answering;
   /**
    * Answers others until nothing of theirs is in flight, says so where there is something, and closes. With
    * `graceMs`, nothing new is taken, and runs that take longer are cancelled.
@@ -32,7 +32,7 @@ export interface OwnedDatabase {
 export async function ownDatabase({ say, ...options }: OwnOptions): Promise<OwnedDatabase> {
   const address = parseDatabaseUrl(options.config.dbUrl);
   const core = await openCore(options);
-  const app = createApp(core);
+  const app = createLateApp(core);
   if (address.kind !== "file") return { core, app, close: (closing) => core.close(closing) };
 
   const token = newOwnerToken();
@@ -87,11 +87,11 @@ export async function ownDatabase({ say, ...options }: OwnOptions): Promise<Owne
  */
 export async function glanceAtDatabase({ say: _, ...options }: OwnOptions): Promise<OwnedDatabase> {
   const core = await openCore({ ...options, isGlance: true });
-  return { core, app: createApp(core), close: () => core.close() };
+  return { core, app: createLateApp(core), close: () => core.close() };
 }
 
 /** The app behind a count of what is in flight; it proves to whoever asks that it knows the owner's token. */
-function countRequests(app: App, token: string) {
+function countRequests(app: Answering, token: string) {
   let count = 0;
   let waiting: (() => void)[] = [];
   return {

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import { createApp, createDoor, pathOf, problemResponse, toProblem } from "../http/mod.ts";
+import { createApp } from "../http/api.ts";
+import { createDoor, pathOf, problemResponse, toProblem } from "../http/mod.ts";
 import { createIds } from "../ids.ts";
 import { createJsonLog, neverThrowing } from "../log.ts";
 import { openRequestCore, type RequestCore } from "../request_core.ts";

@@ -5,7 +5,7 @@ import { PurserError } from "../errors.ts";
 import { parseUsd } from "../money.ts";
 import { checkModelName } from "../runner/mod.ts";
 import { invalidRequest } from "./router.ts";
-import { AgentBody } from "./schemas.ts";
+import { AgentBody } from "./schemas/agents.ts";
 
 type KnownNames = Pick<Core, "providers" | "customModels" | "toolbox">;
 

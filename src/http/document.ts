@@ -2,7 +2,7 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import { VERSION } from "../version.ts";
 import { describeSecurity } from "./describe_security.ts";
 import type { ApiEnv } from "./principal.ts";
-import { RESPONSE_HEADERS } from "./response_headers.ts";
+import { RESPONSE_HEADERS } from "./schemas/headers.ts";
 import { TAGS } from "./tags.ts";
 
 /** The document, as far as it is read here. */

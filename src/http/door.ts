@@ -1,7 +1,7 @@
 import type { Core } from "../core.ts";
 import { PurserError } from "../errors.ts";
 import { areKeysAskedFor, authenticate, type Principal } from "../keys/mod.ts";
-import type { App } from "./app.ts";
+import type { Answering } from "./late_app.ts";
 import { type Guard, isLoopback, loopbackGuard } from "./guard.ts";
 import type { Handler } from "./listen.ts";
 import { NOBODY } from "./principal.ts";
@@ -13,7 +13,7 @@ import { isOpenRoute } from "./route_permissions.ts";
  * has ever had a key, every request needs one, from this machine too, since a proxy in front would make all requests
  * come from there. Before, this machine alone is answered; whoever can't be told to be this machine is not.
  */
-export function createDoor(core: Core, app: App): Handler {
+export function createDoor(core: Core, app: Answering): Handler {
   return async (request, from) => {
     core.telemetry.heedRequest(request);
     try {

@@ -1,8 +1,8 @@
-/** The HTTP API. */
-export { readAgentDefinition } from "./agent_definition.ts";
-export { type App, createApp } from "./app.ts";
+/** The HTTP API: its doors, and the API as it is loaded part by part. All of it at once is in `api.ts`. */
+export type { App } from "./app.ts";
 export { behindGuard, createDoor } from "./door.ts";
 export { isLoopback, loopbackGuard, tokenGuard } from "./guard.ts";
+export { type Answering, createLateApp } from "./late_app.ts";
 export { type Handler, listen, type Listening } from "./listen.ts";
 export { pathOf, type Problem, problemResponse, toProblem } from "./problem.ts";
 export { serve } from "./serve.ts";

@@ -1,8 +1,8 @@
 import { createRoute as createAnyRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { ZodType } from "zod";
 import { type ErrorCode, STATUS } from "../errors.ts";
-import { PROBLEMS } from "./problem_schemas.ts";
-import { headers } from "./response_headers.ts";
+import { headers } from "./schemas/headers.ts";
+import { problemOf } from "./schemas/problems.ts";
 import type { Tag } from "./tags.ts";
 
 /** What every operation of the API has to say of itself. */
@@ -85,7 +85,13 @@ export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
   return Object.fromEntries([...codes, ...ALWAYS].map((code) => [STATUS[code], {
     description: DESCRIPTIONS[code],
     ...(code === "unauthorized" && { headers: headers("WWW-Authenticate") }),
-    content: { "application/problem+json": { schema: PROBLEMS[code] } },
+    content: {
+      "application/problem+json": {
+        get schema() {
+          return problemOf(code);
+        },
+      },
+    },
   }]));
 }
 

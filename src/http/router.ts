@@ -3,8 +3,11 @@ import { PurserError } from "../errors.ts";
 import { toIssues } from "../schema_issues.ts";
 import type { ApiEnv } from "./principal.ts";
 
+/** Some routes, and what stands in front of them. */
+export type Router = OpenAPIHono<ApiEnv>;
+
 /** A router whose requests are checked against their schemas; all that is wrong is told at once, with paths. */
-export function createRouter(): OpenAPIHono<ApiEnv> {
+export function createRouter(): Router {
   return new OpenAPIHono<ApiEnv>({
     defaultHook: (result) => {
       if (!result.success) throw invalidRequest(result.error, "the request");

@@ -1,7 +1,7 @@
 import type { Core } from "../core.ts";
 import { PurserError } from "../errors.ts";
 import { hasUsableKey } from "../keys/mod.ts";
-import type { App } from "./app.ts";
+import type { Answering } from "./late_app.ts";
 import { createDoor } from "./door.ts";
 import { isLoopback } from "./guard.ts";
 import { listen, type Listening } from "./listen.ts";
@@ -14,7 +14,7 @@ import { listen, type Listening } from "./listen.ts";
  */
 export async function serve(
   core: Core,
-  app: App,
+  app: Answering,
   options: { host: string; port: number },
 ): Promise<Listening> {
   if (!isLoopback(options.host) && !await hasUsableKey(core)) {

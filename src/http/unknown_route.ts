@@ -17,7 +17,8 @@ export function explainUnknownRoute(app: Pick<Hono, "routes">, c: Context): Purs
   return new PurserError("method_not_allowed", `Cannot ${method} ${path}: it takes ${allowed}`);
 }
 
-function isAt(pattern: string, path: string): boolean {
+/** Whether a path is one of those that a pattern such as `/runs/:run_id` stands for. */
+export function isAt(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const given = path.split("/");
   return wanted.length === given.length &&

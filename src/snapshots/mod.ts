@@ -1,6 +1,5 @@
 /** Snapshots: a whole session as one portable document, taken and restored. */
 export type { SnapshotContext } from "./context.ts";
-export { GenerationsInUse } from "./generations_in_use.ts";
 export { SCHEMA_VERSION, Snapshot, SnapshotAgent, SnapshotEvent, type SnapshotHead } from "./snapshot.ts";
 export { SnapshotMessage } from "./message.ts";
 export { readDocument, type ReadSnapshot } from "./read_document.ts";
@@ -25,4 +24,3 @@ export { DocumentFault, splitDocument } from "./split_document.ts";
 export { rewriteDocument } from "./rewrite_document.ts";
 export type { SpoolOptions } from "./spool.ts";
 export { writeFile } from "./write_file.ts";
-export { sweepGenerations } from "./sweep_generations.ts";

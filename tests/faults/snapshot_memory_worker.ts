@@ -10,7 +10,7 @@ addEventListener("unload", () => {
 
 if (Deno.args[0] === "get") {
   const { openCore } = await import("../../src/core.ts");
-  const { createApp } = await import("../../src/http/mod.ts");
+  const { createApp } = await import("../../src/http/api.ts");
   const core = await openCore({
     config: {
       dbUrl: Deno.args[1]!,

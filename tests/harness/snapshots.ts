@@ -1,11 +1,11 @@
 import {
   type ExportInput,
   exportSession,
-  GenerationsInUse,
   importSession,
   type Snapshot,
   type SnapshotContext,
 } from "../../src/snapshots/mod.ts";
+import { GenerationsInUse } from "../../src/snapshots/generations.ts";
 import type { TestBooking } from "./booking.ts";
 
 /** A booking context that can take and restore snapshots. */

@@ -33,7 +33,11 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   try {
     await checkChannels(database.core.channels, config.configPath);
     await warnOfWeakServer(database.core);
-    const server = await serve(database.core, database.app, { host: config.host, port: config.port });
+    const { createApp } = await import("../../http/api.ts");
+    const server = await serve(database.core, createApp(database.core), {
+      host: config.host,
+      port: config.port,
+    });
     await tellOfKeys(ctx, database);
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
     await stopped.promise;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../../client/mod.ts";
-import { createApp } from "../../http/mod.ts";
+import { createApp } from "../../http/api.ts";
 import { exitCodeOf } from "../exit_code.ts";
 import { createStateReplay } from "../commands/state_replay.ts";
 import { memoryTerminal } from "../_memory_terminal.ts";

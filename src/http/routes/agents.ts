@@ -6,8 +6,8 @@ import { toAgentDefinition } from "../agent_definition.ts";
 import { onlyAgentOf } from "../principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId } from "../schema_parts.ts";
-import { Agent, AgentBody, AgentWithUsage } from "../schemas.ts";
+import { AgentId } from "../schemas/parts.ts";
+import { Agent, AgentBody, AgentWithUsage } from "../schemas/agents.ts";
 
 const params = z.object({ agent_id: AgentId });
 /** What is refused here is said by `checkAgentName`. */

@@ -14,7 +14,7 @@ import { onlyAgentOf } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../schemas.ts";
+import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../schemas/alerts.ts";
 
 const params = z.object({ rule_id: RuleId });
 

@@ -1,11 +1,12 @@
+import type { Core } from "../../core.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, QueryTime } from "../schema_parts.ts";
-import { Anomaly } from "../schemas.ts";
+import { AgentId, QueryTime } from "../schemas/parts.ts";
+import { Anomaly } from "../schemas/anomalies.ts";
 
 const list = createRoute({
   method: "get",
@@ -30,7 +31,7 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function anomalyRoutes(reads: Reads) {
+export function anomalyRoutes(_core: Core, reads: Reads) {
   return createRouter().openapi(list, async (c) => {
     const { from, agent_id, limit, cursor } = c.req.valid("query");
     const agentId = narrowToAgent(c, agent_id);

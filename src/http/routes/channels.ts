@@ -3,7 +3,7 @@ import type { ConfiguredChannel } from "../../channels/mod.ts";
 import type { Core } from "../../core.ts";
 import { BODY_CODES, createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Channel, TestResult } from "../schemas.ts";
+import { Channel, TestResult } from "../schemas/channels.ts";
 
 const list = createRoute({
   method: "get",

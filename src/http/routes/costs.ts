@@ -8,8 +8,8 @@ import { narrowToAgent, onlyAgentOf } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, json, jsonBody, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, QueryTime } from "../schema_parts.ts";
-import { BookedReport, type CostEventBody, CostEventsBody, CostRow, Grouping } from "../schemas.ts";
+import { AgentId, QueryTime } from "../schemas/parts.ts";
+import { BookedReport, type CostEventBody, CostEventsBody, CostRow, Grouping } from "../schemas/costs.ts";
 
 const list = createRoute({
   method: "get",

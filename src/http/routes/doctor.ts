@@ -9,7 +9,7 @@ import { readDurability, type ReplicaState } from "../../store/mod.ts";
 import { WEAK_SERVER } from "../warn_of_weak_server.ts";
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { DoctorCheck } from "../schemas.ts";
+import { DoctorCheck } from "../schemas/service.ts";
 import { examineClock } from "./doctor_clock.ts";
 import { examineConfig } from "./doctor_config.ts";
 import { examineKeys } from "./doctor_keys.ts";

@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { Core } from "../../core.ts";
-import type { DoctorCheck } from "../schemas.ts";
+import type { DoctorCheck } from "../schemas/service.ts";
 
 /** Windows of spend, days and cooldowns go by it to the second; NTP keeps machines within a fraction of one. */
 const MAX_SKEW_MS = 5_000;

@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { Core } from "../../core.ts";
-import type { DoctorCheck } from "../schemas.ts";
+import type { DoctorCheck } from "../schemas/service.ts";
 
 /**
  * Names the config file of the process that answers. Its path is no secret, and whoever asks over the network has to

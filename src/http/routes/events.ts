@@ -7,7 +7,7 @@ import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../principal.ts";
 import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { LogStreamEvent } from "../schemas.ts";
+import { LogStreamEvent } from "../schemas/events.ts";
 
 const PAGE = 100;
 const HEARTBEAT_MS = 15_000;

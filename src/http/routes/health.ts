@@ -2,7 +2,7 @@ import type { Core } from "../../core.ts";
 import { VERSION } from "../../version.ts";
 import { createRoute, json, problems } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Health } from "../schemas.ts";
+import { Health } from "../schemas/service.ts";
 
 const healthz = createRoute({
   method: "get",

@@ -9,8 +9,8 @@ import { onlyAgentOf } from "../principal.ts";
 import { instanceOf, toProblem } from "../problem.ts";
 import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, RunId } from "../schema_parts.ts";
-import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../schemas.ts";
+import { AgentId, RunId } from "../schemas/parts.ts";
+import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../schemas/runs.ts";
 
 const run = createRoute({
   method: "post",

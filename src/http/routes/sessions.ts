@@ -7,8 +7,9 @@ import { onlyAgentOf } from "../principal.ts";
 import type { Reads } from "../reads.ts";
 import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, SessionId } from "../schema_parts.ts";
-import { Session as SessionSchema, SessionCosts, SessionEvent } from "../schemas.ts";
+import { AgentId, SessionId } from "../schemas/parts.ts";
+import { SessionEvent } from "../schemas/events.ts";
+import { Session as SessionSchema, SessionCosts } from "../schemas/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject(pageQuery(100, 1000));

@@ -25,9 +25,14 @@ import {
   z,
 } from "../route_parts.ts";
 import { createRouter, invalidRequest } from "../router.ts";
-import { SessionId } from "../schema_parts.ts";
-import { ImportedEvent, ImportResult } from "../schemas.ts";
-import { EXAMPLE, registerSnapshotSchema, SnapshotReference } from "../snapshot_schema.ts";
+import { SessionId } from "../schemas/parts.ts";
+import {
+  EXAMPLE,
+  ImportedEvent,
+  ImportResult,
+  registerSnapshotSchema,
+  SnapshotReference,
+} from "../schemas/snapshots.ts";
 
 const params = z.object({ session_id: SessionId });
 

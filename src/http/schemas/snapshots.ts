@@ -1,5 +1,8 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
-import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../snapshots/mod.ts";
+import { type OpenAPIHono, z } from "@hono/zod-openapi";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../snapshots/mod.ts";
+import { AgentId, Count, Position, SessionId, Time } from "./parts.ts";
+
+/** The wire's schemas of snapshots, and of what restoring one has done. */
 
 /** The snapshot's schema in the OpenAPI document. */
 export const SnapshotReference = { $ref: "#/components/schemas/Snapshot" };
@@ -42,3 +45,30 @@ export const EXAMPLE = {
   source_environment: "production",
   exported_at: "2026-11-21T09:30:00.000Z",
 };
+
+export const ImportedEvent = z.looseObject({
+  position: Position.openapi({ description: "Its place in the history that came with the snapshot" }),
+  imported_from: z.string().openapi({ description: "The environment whose history it is" }),
+  seq: Position.nullable(),
+  type: z.string().openapi({ description: "As the other environment calls it" }),
+  at: Time,
+  agent_id: z.string(),
+  session_id: z.string().nullable(),
+  run_id: z.string().nullable(),
+  call_id: z.string().nullable(),
+  payload: z.record(z.string(), z.unknown()),
+}).openapi("ImportedEvent");
+
+export const ImportResult = z.object({
+  agent_id: AgentId,
+  session_id: SessionId,
+  messages_restored: Count,
+  dry_run: z.boolean().openapi({ description: "Whether nothing was written" }),
+  new_session: z.boolean(),
+  messages_before: Count.openapi({ description: "How many messages the session had, which are replaced" }),
+  events_imported: Count,
+  fenced_run_id: z.string().nullable().openapi({ description: "The run in progress that was fenced off" }),
+  agent_defined: z.boolean().openapi({
+    description: "Whether the agent's definition came from the snapshot",
+  }),
+}).openapi("ImportResult");

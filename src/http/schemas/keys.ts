@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { KEY_STATUSES, type Scope, SCOPES } from "../keys/mod.ts";
-import { AgentId, id, Label, name, Time } from "./schema_parts.ts";
+import { KEY_STATUSES, type Scope, SCOPES } from "../../keys/mod.ts";
+import { AgentId, id, Label, name, Time } from "./parts.ts";
 
 /** The wire's schemas of API keys. */
 

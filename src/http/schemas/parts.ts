@@ -1,9 +1,17 @@
 import { z } from "@hono/zod-openapi";
-import { NAME_PATTERN } from "../ids.ts";
-import { LABEL_PATTERN, LABEL_SCHEMA } from "../label.ts";
-import { parseUsd } from "../money.ts";
+import { AGENT_STATUSES } from "../../agent_status.ts";
+import { NAME_PATTERN } from "../../ids.ts";
+import { LABEL_PATTERN, LABEL_SCHEMA } from "../../label.ts";
+import { parseUsd } from "../../money.ts";
+import { SEVERITIES } from "../../severity.ts";
 
-/** What the wire's schemas are made of: money, times, counts and names, each described once. */
+/**
+ * What the wire's schemas are made of: money, times, counts and names, each described once.
+ *
+ * What comes in has no field that is not known; what goes out may have more of them one day. A body's defaults are told
+ * in words: many generators of clients take a field with a `default` for one that has to be sent. Each resource has a
+ * file, so that a command loads those that it needs.
+ */
 
 const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
 
@@ -23,6 +31,9 @@ export const RunId = id("run_01k9qv3v5e8r6t2y4w7x9z1a3b");
 export const SessionId = id("ses_01k9qv3v5d4f6h8j2m4p6r8t0v");
 export const CallId = id("call_01k9qv3v6a5c7e9g1j3m5p7r9t");
 export const AgentId = id("researcher");
+
+export const Status = z.enum(AGENT_STATUSES);
+export const Severity = z.enum(SEVERITIES);
 
 /** ISO 8601 in UTC with milliseconds. */
 export const Time = z.string().openapi({ format: "date-time", example: "2026-11-21T09:30:00.000Z" });

@@ -1,18 +1,18 @@
 import { z } from "@hono/zod-openapi";
-import { REPEATS, RuleChanges, RuleInput, THRESHOLD_TYPES } from "../alerts/mod.ts";
-import { ANOMALY_KINDS } from "../monitor/mod.ts";
-import { SEVERITIES } from "../severity.ts";
-import { AgentId, CallId, Count, id, RunId, SessionId, Time, Usd } from "./schema_parts.ts";
+import { REPEATS, THRESHOLD_TYPES } from "../../alerts/mod.ts";
+import { RuleChanges, RuleInput } from "../../alerts/rule_input.ts";
+import { DeliveryId, TestResult } from "./channels.ts";
+import { AgentId, Count, id, RunId, SessionId, Severity, Time, Usd } from "./parts.ts";
+
+/** The wire's schemas of alert rules and of what they have told. */
 
 // Those of the alerts layer know nothing of OpenAPI; a copy made here does.
 export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
 export const RuleChangesBody = RuleChanges.clone().openapi("AlertRuleChanges");
 
 const ThresholdType = z.enum(THRESHOLD_TYPES);
-const Severity = z.enum(SEVERITIES);
 export const RuleId = id("rule_01k9qv3v8c7e9g1j3m5p7r9t1w");
 const AlertId = id("alert_01k9qv3v9d8f0h2k4n6q8s0v2x");
-const DeliveryId = id("dlv_01k9qv3vae9g1j3m5p7r9t1w3y");
 
 export const Rule = z.object({
   rule_id: RuleId,
@@ -62,38 +62,6 @@ export const Alert = z.object({
   deliveries: z.array(AlertDelivery),
 }).openapi("Alert");
 
-export const TestResult = z.object({
-  channel: z.string().openapi({ example: "ops" }),
-  kind: z.string().openapi({ example: "webhook" }),
-  delivery_id: DeliveryId,
-  status: z.enum(["delivered", "failed"]),
-  error: z.string().nullable().openapi({ description: "Why it failed" }),
-  duration_ms: Count,
-}).openapi("ChannelTestResult");
-
 export const RuleTest = z.object({ alert_id: AlertId, results: z.array(TestResult) }).openapi(
   "AlertRuleTest",
 );
-
-export const Channel = z.object({
-  name: z.string().openapi({ example: "ops" }),
-  kind: z.string().openapi({ example: "webhook" }),
-  min_severity: Severity.openapi({ description: "Alerts milder than that do not go there" }),
-  timeout_ms: z.number().openapi({ description: "How long one attempt may take" }),
-  status: z.enum(["ok", "invalid"]),
-  problem: z.string().nullable().openapi({ description: "Why nothing can be delivered through it" }),
-  settings: z.record(z.string(), z.unknown()).openapi({ description: "Secrets are `***`" }),
-}).openapi("Channel");
-
-export const Anomaly = z.object({
-  anomaly_id: id("anom_01k9qv3vbf0h2k4n6q8s0v2x4z"),
-  kind: z.enum(ANOMALY_KINDS),
-  severity: Severity,
-  agent_id: AgentId,
-  session_id: SessionId.nullable(),
-  run_id: RunId.nullable(),
-  call_id: CallId.nullable(),
-  message: z.string().openapi({ description: "One line for people" }),
-  details: z.record(z.string(), z.unknown()).openapi({ description: "The figures, which differ by kind" }),
-  detected_at: Time,
-}).openapi("Anomaly");

@@ -1,0 +1,106 @@
+import type { Core } from "../core.ts";
+import { createFrame, type Routes } from "./frame.ts";
+import type { ApiEnv } from "./principal.ts";
+import { isAt } from "./unknown_route.ts";
+
+/** Whatever answers the API's requests in this process. */
+export interface Answering {
+  fetch(request: Request, env?: ApiEnv["Bindings"]): Response | Promise<Response>;
+}
+
+/** Routes that are loaded together: those of one resource, or few. */
+interface Part {
+  /** All the paths at which it has routes; none of them has routes of another part. */
+  paths: readonly string[];
+  load(): Promise<{ routes: readonly Routes[]; unbounded?: Routes }>;
+}
+
+/** The parts that commands ask for, which should not have to wait for the others; whatever is in none needs all. */
+export const PARTS: readonly Part[] = [
+  {
+    paths: ["/agents", "/agents/:agent_id"],
+    load: async () => ({ routes: [(await import("./routes/agents.ts")).agentRoutes] }),
+  },
+  {
+    paths: ["/agents/:agent_id/runs", "/runs/:run_id", "/runs/:run_id/cancel"],
+    load: async () => ({ routes: [(await import("./routes/runs.ts")).runRoutes] }),
+  },
+  {
+    paths: [
+      "/sessions",
+      "/agents/:agent_id/sessions",
+      "/sessions/:session_id",
+      "/sessions/:session_id/events",
+      "/sessions/:session_id/costs",
+    ],
+    load: async () => ({ routes: [(await import("./routes/sessions.ts")).sessionRoutes] }),
+  },
+  {
+    paths: [
+      "/agents/snapshot/restore",
+      "/agents/:session_id/snapshot",
+      "/sessions/:session_id/events/imported",
+      "/schemas/snapshot/v1.json",
+    ],
+    async load() {
+      const { restoreRoutes, snapshotRoutes } = await import("./routes/snapshots.ts");
+      return { routes: [snapshotRoutes], unbounded: restoreRoutes };
+    },
+  },
+  {
+    paths: ["/costs", "/costs/events"],
+    load: async () => ({ routes: [(await import("./routes/costs.ts")).costRoutes] }),
+  },
+  {
+    paths: ["/anomalies"],
+    load: async () => ({ routes: [(await import("./routes/anomalies.ts")).anomalyRoutes] }),
+  },
+  {
+    paths: [
+      "/alerts/rules",
+      "/alerts/rules/:rule_id",
+      "/alerts/rules/:rule_id/test",
+      "/alerts/history",
+    ],
+    load: async () => ({ routes: [(await import("./routes/alerts.ts")).alertRoutes] }),
+  },
+  {
+    paths: ["/channels", "/channels/:name/test"],
+    load: async () => ({ routes: [(await import("./routes/channels.ts")).channelRoutes] }),
+  },
+  {
+    paths: ["/events"],
+    load: async () => ({ routes: [(await import("./routes/events.ts")).eventRoutes] }),
+  },
+  {
+    paths: ["/keys", "/keys/:key_id"],
+    load: async () => ({ routes: [(await import("./routes/keys.ts")).keyRoutes] }),
+  },
+];
+
+/**
+ * The API as `createApp` makes it, each part of it loaded by the first request that is for it. For processes that end
+ * after a few requests: to make all routes and their schemas takes longer than most commands.
+ */
+export function createLateApp(core: Core): Answering {
+  const { reads, frame } = createFrame(core);
+  const apps = new Map<Part | undefined, Promise<Answering>>();
+
+  async function load(part: Part | undefined): Promise<Answering> {
+    if (part === undefined) return (await import("./app.ts")).createApp(core);
+    const { routes, unbounded } = await part.load();
+    const app = frame(unbounded);
+    for (const make of routes) app.route("/", make(core, reads));
+    return app;
+  }
+
+  return {
+    async fetch(request, env) {
+      const { pathname } = new URL(request.url);
+      const part = PARTS.find(({ paths }) => paths.some((path) => isAt(path, pathname)));
+      let app = apps.get(part);
+      if (!app) apps.set(part, app = load(part));
+      return await (await app).fetch(request, env);
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import { z } from "@hono/zod-openapi";
+
+/** The wire's schemas of the service itself. */
+
+export const Health = z.object({
+  status: z.literal("ok"),
+  version: z.string().openapi({ example: "0.1.0" }),
+  environment: z.string().openapi({ description: "`PURSER_ENVIRONMENT`", example: "local" }),
+}).openapi("Health");
+
+export const DoctorCheck = z.object({
+  name: z.string().openapi({ example: "channel ops" }),
+  status: z.enum(["ok", "warning", "failed"]),
+  detail: z.string().openapi({ description: "What was found, for people; no secret" }),
+  advice: z.string().nullable().openapi({ description: "What to do about it" }),
+}).openapi("DoctorCheck");

@@ -1,0 +1,3 @@
+/** What a process has to know of the generations of sessions, whether it takes and restores snapshots or not. */
+export { GenerationsInUse } from "./generations_in_use.ts";
+export { sweepGenerations } from "./sweep_generations.ts";
