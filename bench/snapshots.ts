@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { openCore } from "../src/core.ts";
 import { exportSession, importSession } from "../src/snapshots/mod.ts";
-import { connectNatively } from "../src/store/file_store.ts";
+import { connectNatively } from "../src/store/native_driver.ts";
 import { ms, ratio, report, timeInTurn } from "./measure.ts";
 
 const MESSAGES = Number(Deno.args[0] ?? 100_000);

@@ -3,7 +3,7 @@ import type { PriceOverride } from "./price_override.ts";
 import { findConfigFile, findDataFile, type Platform } from "./config/directories.ts";
 import { PurserError } from "./errors.ts";
 import { LOG_LEVELS, type LogLevel } from "./log.ts";
-import { readTextFile } from "./read_text_file.ts";
+import { readTextFile } from "./files.ts";
 import type { Severity } from "./severity.ts";
 import { choosePlace } from "./config/choose_place.ts";
 import { type ChannelConfig, nameChannels } from "./config/name_channels.ts";

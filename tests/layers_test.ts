@@ -201,9 +201,9 @@ Deno.test("the rules refuse what they are there to refuse", () => {
 const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
   { what: /^(Deno|process)\.env$/, by: /^src\/config\.ts$/, rule: "the environment is read in config.ts" },
   {
-    // Node runs the library too. Settings, where Deno's own are faster; Deno's server; what is the command line's.
+    // Node runs the library too. Settings and files, where Deno's own are faster; its server; what is the command line's.
     what: /^Deno\.\w+$/,
-    by: /^((cli|main)\.ts|src\/cli\/.*|src\/config\.ts|src\/http\/deno_server\.ts)$/,
+    by: /^((cli|main)\.ts|src\/cli\/.*|src\/(config|files|http\/deno_server)\.ts)$/,
     rule: "Deno is touched in a few places",
   },
   {
@@ -230,8 +230,7 @@ for (const { what, by, rule } of RESERVED) {
 
 /** What only some platforms have is loaded where it is used: at the edge, a module that imports it does not load at all. */
 const LATE = /^node:(fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
-const MAY_BE_EARLY =
-  /^(src\/cli\/.*|src\/store\/(file_store|database_file)\.ts|src\/http\/node_server\.ts|src\/channels\/guarded_http\.ts)$/;
+const MAY_BE_EARLY = /^(src\/cli\/.*|src\/http\/node_server\.ts|src\/channels\/guarded_http\.ts)$/;
 
 Deno.test("modules of files and servers are imported late, but by those who are loaded late themselves", () => {
   const early = sources.flatMap(({ path, text }) =>

@@ -2,6 +2,13 @@
 interface DenoOfTheLibrary {
   readonly env: { toObject(): Record<string, string> };
   readonly build: { readonly os: string };
+  readTextFile(path: string): Promise<string>;
+  writeTextFile(path: string, text: string, options: { mode: number; createNew: boolean }): Promise<void>;
+  mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  realPath(path: string): Promise<string>;
+  stat(path: string): Promise<{ readonly isDirectory: boolean }>;
   test(name: string, run: () => void | Promise<void>): void;
   serve(
     options: { hostname: string; port: number; onListen(): void },

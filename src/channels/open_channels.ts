@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "../config.ts";
 import { PurserError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { readTextFile } from "../read_text_file.ts";
+import { readTextFile } from "../files.ts";
 import type { Severity } from "../severity.ts";
 import type { Channel, ChannelPlugin } from "./channel.ts";
 import {

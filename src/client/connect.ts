@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { type Config, type Environment, parseDatabaseUrl, readKeyFile } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
+import { files } from "../files.ts";
 import type { Log } from "../log.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { OwnedDatabase, OwnOptions } from "./own_database.ts";
@@ -149,8 +150,7 @@ export async function glance(options: ConnectOptions): Promise<Connection> {
     const owner = await readOwner(address.path);
     // Should it end meanwhile, nobody goes and looks for the next one.
     if (owner && await isAnswering(owner)) return toOwner(options, address.path, owner, owner);
-    const { stat } = await import("node:fs/promises");
-    await stat(address.path);
+    await files.realPath(address.path);
   }
   const { glanceAtDatabase } = await import("./own_database.ts");
   return toOwned(await glanceAtDatabase(options), config.dbUrl);

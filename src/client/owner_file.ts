@@ -1,10 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import { isDiskFull, messageOf, PurserError } from "../errors.ts";
-import { readTextFile } from "../read_text_file.ts";
-
-/** Loaded late: an edge runtime has no files, and owns none. */
-const files = () => import("node:fs/promises");
+import { files } from "../files.ts";
 
 /** How the owner of a database file can be reached. */
 export interface Owner {
@@ -30,10 +27,12 @@ export function proofOf(token: string, nonce: string): string {
 
 /** Beside the database itself, whatever link it is reached by. */
 async function pathOf(databasePath: string): Promise<string> {
-  const { realpath } = await files();
   const inFolder = async () =>
-    join(await realpath(dirname(databasePath)).catch(() => dirname(databasePath)), basename(databasePath));
-  return `${await realpath(databasePath).catch(inFolder)}.owner.json`;
+    join(
+      await files.realPath(dirname(databasePath)).catch(() => dirname(databasePath)),
+      basename(databasePath),
+    );
+  return `${await files.realPath(databasePath).catch(inFolder)}.owner.json`;
 }
 
 /**
@@ -43,14 +42,13 @@ async function pathOf(databasePath: string): Promise<string> {
  * @throws {PurserError} `unavailable` when it can't be written for another reason
  */
 export async function writeOwner(databasePath: string, owner: Owner): Promise<void> {
-  const { rename, rm, writeFile } = await files();
   const path = await pathOf(databasePath);
   const draft = `${path}.${owner.pid}.${randomBytes(4).toString("hex")}`;
   try {
-    await writeFile(draft, JSON.stringify(owner), { mode: 0o600, flag: "wx" });
-    await rename(draft, path);
+    await files.writeNew(draft, JSON.stringify(owner));
+    await files.rename(draft, path);
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => {});
+    await files.remove(draft).catch(() => {});
     if (isDiskFull(error)) return;
     throw new PurserError(
       "unavailable",
@@ -65,7 +63,7 @@ export async function writeOwner(databasePath: string, owner: Owner): Promise<vo
 /** Reads it; undefined where there is none that can be understood. */
 export async function readOwner(databasePath: string): Promise<Owner | undefined> {
   try {
-    const { pid, url, token } = JSON.parse(await readTextFile(await pathOf(databasePath)));
+    const { pid, url, token } = JSON.parse(await files.readText(await pathOf(databasePath)));
     if (typeof pid !== "number" || typeof url !== "string" || typeof token !== "string") return undefined;
     return URL.parse(url)?.hostname === "127.0.0.1" ? { pid, url, token } : undefined;
   } catch {
@@ -76,6 +74,5 @@ export async function readOwner(databasePath: string): Promise<Owner | undefined
 /** Removes it, if it is still this owner's. */
 export async function removeOwner(databasePath: string, owner: Owner): Promise<void> {
   if ((await readOwner(databasePath))?.token !== owner.token) return;
-  const { rm } = await files();
-  await rm(await pathOf(databasePath), { force: true }).catch(() => {});
+  await files.remove(await pathOf(databasePath)).catch(() => {});
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { applyEdits, type JSONPath, modify } from "jsonc-parser";
 import { basename, dirname, join } from "node:path";
 import { isDiskFull, messageOf, PurserError } from "../errors.ts";
-import { readTextFile } from "../read_text_file.ts";
+import { readTextFile } from "../files.ts";
 import { withoutMark } from "./parse_jsonc.ts";
 import { readConfigText } from "./read_config_text.ts";
 

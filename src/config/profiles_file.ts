@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { PurserError } from "../errors.ts";
-import { readTextFile } from "../read_text_file.ts";
+import { readTextFile } from "../files.ts";
 import { parseDatabaseUrl } from "./database_url.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { editConfigFile } from "./edit_config_file.ts";

@@ -1,5 +1,5 @@
 import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
-import { readTextFile } from "../read_text_file.ts";
+import { readTextFile } from "../files.ts";
 
 /** Longer than any key; a wrong file is noticed rather than sent. */
 const MAX_KEY = 4_096;

@@ -1,13 +1,11 @@
-import Database from "libsql";
-import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers";
 import type { Durability } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
+import { connectNatively, type NativeConnection, type NativeStatement } from "./native_driver.ts";
 import {
   ConstraintError,
   type ResultSet,
-  type SqlValue,
   type Statement,
   type Store,
   toBindable,
@@ -22,24 +20,6 @@ export class StoreBusyError extends PurserError {
   }
 }
 
-/** What this file uses of the native driver's statement; its own types are those of another package. */
-interface NativeStatement {
-  reader: boolean;
-  raw(toggle: boolean): NativeStatement;
-  run(args: SqlValue[]): unknown;
-  all(args: SqlValue[]): SqlValue[][];
-  columns(): { name: string }[];
-}
-
-/** What this file uses of the native driver's connection. */
-export interface NativeConnection {
-  readonly inTransaction: boolean;
-  prepare(sql: string): unknown;
-  exec(sql: string): unknown;
-  defaultSafeIntegers(toggle: boolean): unknown;
-  close(): unknown;
-}
-
 interface Prepared {
   statement: NativeStatement;
   columns: string[];
@@ -48,11 +28,6 @@ interface Prepared {
 
 const MAX_PREPARED = 200;
 const MAX_BUSY_RETRIES = 3;
-
-/** Opens the native driver without waiting for locks: a wait would stop the event loop. */
-export function connectNatively(path: string): NativeConnection {
-  return new Database(path, { timeout: 0 }) as unknown as NativeConnection;
-}
 
 function runPragma(connection: NativeConnection, text: string): void {
   (connection.prepare(`PRAGMA ${text}`) as NativeStatement).all([]);
@@ -112,6 +87,7 @@ export class FileStore implements Store {
   async freeBytes(): Promise<number | undefined> {
     if (this.kind === "memory") return undefined;
     try {
+      const { statfs } = await import("node:fs/promises");
       const { bavail, bsize } = await statfs(dirname(this.path));
       return bavail * bsize;
     } catch {

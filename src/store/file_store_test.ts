@@ -4,7 +4,8 @@ import { PurserError } from "../errors.ts";
 import { createIds } from "../ids.ts";
 import { systemClock } from "../clock.ts";
 import { ConstraintError, openStore, type Store } from "./mod.ts";
-import { connectNatively, FileStore, type NativeConnection, StoreBusyError } from "./file_store.ts";
+import { FileStore, StoreBusyError } from "./file_store.ts";
+import { connectNatively, type NativeConnection } from "./native_driver.ts";
 import { migrate } from "./migrate.ts";
 
 const INSERT = { sql: "INSERT INTO t VALUES (?)", args: [1] };

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Clock } from "../../src/clock.ts";
 import { createIds } from "../../src/ids.ts";
-import { connectNatively, FileStore, type NativeConnection } from "../../src/store/file_store.ts";
+import { FileStore } from "../../src/store/file_store.ts";
+import { connectNatively, type NativeConnection } from "../../src/store/native_driver.ts";
 import { prepareDatabaseFile } from "../../src/store/database_file.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/mod.ts";

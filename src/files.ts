@@ -1,0 +1,53 @@
+/**
+ * The few calls of the file system that every command makes: Deno's own where it runs, since what stands for Node's there
+ * takes as long to load as all else of a short command. An error has the system's code either way; see `systemCodeOf`.
+ */
+interface Files {
+  /** The text of a file in UTF-8. */
+  readText(path: string): Promise<string>;
+  /** Writes a file that only its user can read. Rejects with `EEXIST` where there is one. */
+  writeNew(path: string, text: string): Promise<void>;
+  /** Makes a folder that only its user can enter, and those above it; nothing where it is there. */
+  makeFolder(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Where a path leads, through all links. */
+  realPath(path: string): Promise<string>;
+  isFolder(path: string): Promise<boolean>;
+}
+
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+/** Loaded late: an edge runtime has no files. */
+const node = () => import("node:fs/promises");
+
+const nodeFiles: Files = {
+  readText: async (path) => await (await node()).readFile(path, "utf8"),
+  writeNew: async (path, text) => await (await node()).writeFile(path, text, { mode: FILE_MODE, flag: "wx" }),
+  makeFolder: async (path) => void await (await node()).mkdir(path, { recursive: true, mode: FOLDER_MODE }),
+  rename: async (from, to) => await (await node()).rename(from, to),
+  remove: async (path) => await (await node()).rm(path),
+  realPath: async (path) => await (await node()).realpath(path),
+  isFolder: async (path) => (await (await node()).stat(path)).isDirectory(),
+};
+
+function denoFiles(deno: typeof Deno): Files {
+  return {
+    readText: (path) => deno.readTextFile(path),
+    writeNew: (path, text) => deno.writeTextFile(path, text, { mode: FILE_MODE, createNew: true }),
+    makeFolder: (path) => deno.mkdir(path, { recursive: true, mode: FOLDER_MODE }),
+    rename: (from, to) => deno.rename(from, to),
+    remove: (path) => deno.remove(path),
+    realPath: (path) => deno.realPath(path),
+    isFolder: async (path) => (await deno.stat(path)).isDirectory,
+  };
+}
+
+/** The file system of this process. */
+export const files: Files = globalThis.Deno === undefined ? nodeFiles : denoFiles(globalThis.Deno);
+
+/** Reads a file as text. */
+export function readTextFile(path: string): Promise<string> {
+  return files.readText(path);
+}
