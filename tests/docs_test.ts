@@ -16,7 +16,7 @@ import { REMEMBERED_MS, SCOPES } from "../src/keys/mod.ts";
 import { silentLog } from "../src/log.ts";
 import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
 import { MAX_LAG_MS } from "../src/store/mod.ts";
-import { loadToolModules } from "../src/runner/mod.ts";
+import { loadToolModules } from "../src/runner/equipment.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 

@@ -3,7 +3,7 @@ import { AGENT_DEFAULTS, type AgentDefinition, checkAgentName } from "../agents/
 import type { Core } from "../core.ts";
 import { PurserError } from "../errors.ts";
 import { parseUsd } from "../money.ts";
-import { checkModelName } from "../runner/mod.ts";
+import { checkModelName } from "../runner/equipment.ts";
 import { invalidRequest } from "./router.ts";
 import { AgentBody } from "./schemas/agents.ts";
 

@@ -5,6 +5,7 @@ import { agentRoutes } from "./routes/agents.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { anomalyRoutes } from "./routes/anomalies.ts";
 import { channelRoutes } from "./routes/channels.ts";
+import { costEventRoutes } from "./routes/cost_events.ts";
 import { costRoutes } from "./routes/costs.ts";
 import { doctorRoutes } from "./routes/doctor.ts";
 import { documentRoutes } from "./routes/documents.ts";
@@ -26,6 +27,7 @@ export function createApp(core: Core) {
     .route("/", sessionRoutes(core, reads))
     .route("/", snapshotRoutes(core))
     .route("/", costRoutes(core, reads))
+    .route("/", costEventRoutes(core))
     .route("/", alertRoutes(core, reads))
     .route("/", channelRoutes(core))
     .route("/", anomalyRoutes(core, reads))

@@ -48,8 +48,12 @@ export const PARTS: readonly Part[] = [
     },
   },
   {
-    paths: ["/costs", "/costs/events"],
+    paths: ["/costs"],
     load: async () => ({ routes: [(await import("./routes/costs.ts")).costRoutes] }),
+  },
+  {
+    paths: ["/costs/events"],
+    load: async () => ({ routes: [(await import("./routes/cost_events.ts")).costEventRoutes] }),
   },
   {
     paths: ["/anomalies"],

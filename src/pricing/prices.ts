@@ -1,7 +1,7 @@
 import { PurserError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
 import type { NanoUsd } from "../money.ts";
-import { type PriceOverride, PriceOverrides } from "../price_override.ts";
+import type { PriceOverride } from "../price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
 import { DEMO_RATES } from "./demo_rates.ts";
 import { indexOverrides } from "./price_override.ts";
@@ -60,12 +60,17 @@ export async function createPriceBook(
   options: { overrides?: readonly PriceOverride[]; log?: Log } = {},
 ): Promise<PriceBook> {
   const log = options.log ?? silentLog;
-  const rows = PriceOverrides.safeParse(options.overrides ?? []);
-  if (!rows.success) {
-    const { path, message } = rows.error.issues[0]!;
-    throw new PurserError("invalid", `Cannot read the prices: ${["prices", ...path].join(".")} ${message}`);
-  }
-  return createPriceBookOver(await openCatalog(log), rows.data, log);
+  const { overrides = [] } = options;
+  if (overrides.length > 0) await checkOverrides(overrides);
+  return createPriceBookOver(await openCatalog(log), overrides, log);
+}
+
+async function checkOverrides(overrides: readonly PriceOverride[]): Promise<void> {
+  const { PriceOverrides } = await import("../price_override.ts");
+  const rows = PriceOverrides.safeParse(overrides);
+  if (rows.success) return;
+  const { path, message } = rows.error.issues[0]!;
+  throw new PurserError("invalid", `Cannot read the prices: ${["prices", ...path].join(".")} ${message}`);
 }
 
 /** A price book that loads when it is first needed. */

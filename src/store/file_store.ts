@@ -3,13 +3,7 @@ import { setImmediate } from "node:timers";
 import type { Durability } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
 import { connectNatively, type NativeConnection, type NativeStatement } from "./native_driver.ts";
-import {
-  ConstraintError,
-  type ResultSet,
-  type Statement,
-  type Store,
-  toBindable,
-} from "./store.ts";
+import { ConstraintError, type ResultSet, type Statement, type Store, toBindable } from "./store.ts";
 import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** The database file is owned by another process (SQLITE_BUSY). */

@@ -1,0 +1,69 @@
+import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
+import type { Core } from "../../core.ts";
+import { checkReports } from "../check_reports.ts";
+import { onlyAgentOf } from "../principal.ts";
+import { BODY_CODES, createRoute, json, jsonBody, problems, type z } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+import { BookedReport, type CostEventBody, CostEventsBody } from "../schemas/cost_events.ts";
+
+const report = createRoute({
+  method: "post",
+  path: "/costs/events",
+  operationId: "reportCalls",
+  summary: "Book calls made elsewhere",
+  description:
+    "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
+    "reported cost is taken, rounded half to even to nano-USD. A call that is booked already is a " +
+    "duplicate where the report says the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
+    "be sent back; a report without `cost_usd` is the same whatever price was found.",
+  tags: ["costs"],
+  request: {
+    body: jsonBody(CostEventsBody, [{
+      call_id: "my-call-1",
+      at: "2026-11-21T09:30:00.000Z",
+      agent_id: "researcher",
+      provider: "openai",
+      model: "gpt-5-mini",
+      input_tokens: 1200,
+      output_tokens: 80,
+    }]),
+  },
+  responses: {
+    201: json(BookedReport, "How many were booked, and how many had been before"),
+    ...problems("invalid", "conflict", ...BODY_CODES),
+  },
+});
+
+export function costEventRoutes(core: Core) {
+  return createRouter().openapi(report, async (c) => {
+    const reports = c.req.valid("json").map(toReport);
+    const only = onlyAgentOf(c);
+    if (only !== undefined) await checkReports(core, reports, only);
+    return c.json(await bookReportedCalls(core, reports), 201);
+  });
+}
+
+function toReport(body: z.infer<typeof CostEventBody>): ReportedCall {
+  return {
+    callId: body.call_id,
+    at: Date.parse(body.at),
+    agentId: body.agent_id,
+    sessionId: body.session_id ?? null,
+    runId: body.run_id ?? null,
+    step: body.step ?? null,
+    tools: body.tools ?? [],
+    provider: body.provider,
+    model: body.model,
+    usage: {
+      inputTokens: body.input_tokens,
+      outputTokens: body.output_tokens,
+      cacheReadTokens: body.cache_read_tokens ?? 0,
+      cacheWriteTokens: body.cache_write_tokens ?? 0,
+      cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
+      reasoningTokens: body.reasoning_tokens ?? 0,
+    },
+    costUsd: body.cost_usd,
+    durationMs: body.duration_ms ?? null,
+    isEstimated: body.estimated ?? false,
+  };
+}

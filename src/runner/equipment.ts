@@ -1,0 +1,3 @@
+/** What runs work with: models and tools. Every process has them at hand, also one that runs nothing. */
+export { checkModelName, createModelResolver } from "./models.ts";
+export { createToolbox, loadToolModules } from "./tools.ts";
