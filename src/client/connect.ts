@@ -32,9 +32,13 @@ export interface ConnectOptions {
   clock?: Clock;
   /** How long the owner of a file may neither answer nor end. */
   patienceMs?: number;
+  /** How long the file, once it is this process's, may be closed to others; see `OwnOptions`. */
+  doorAfterMs?: number;
 }
 
 const PATIENCE_MS = 10_000;
+/** Commands that only look are over by then. */
+const DOOR_AFTER_MS = 100;
 const FIRST_DELAY_MS = 10;
 const LONGEST_DELAY_MS = 250;
 const OWNER_ANSWERS_MS = 2_000;
@@ -182,14 +186,14 @@ export async function ownDatabase(options: OwnOptions): Promise<OwnedDatabase> {
 
 /** Opens the file, or finds its owner; while neither works, waits and tries again. */
 async function toFile(options: ConnectOptions, path: string, lost?: Owner): Promise<Connection> {
-  const { clock = systemClock, patienceMs = PATIENCE_MS } = options;
+  const { clock = systemClock, patienceMs = PATIENCE_MS, doorAfterMs = DOOR_AFTER_MS } = options;
   const deadline = clock.monotonic() + patienceMs;
   for (let delayMs = FIRST_DELAY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
     const owner = await readOwner(path);
     if (owner && await isAnswering(owner)) return toOwner(options, path, owner, lost);
     try {
       return toOwned(
-        await ownDatabase({ ...options, config: { ...options.config, dbReplica: undefined } }),
+        await ownDatabase({ ...options, doorAfterMs, config: { ...options.config, dbReplica: undefined } }),
         path,
       );
     } catch (error) {

@@ -12,7 +12,8 @@ async function inDirectory(test: (path: string, options: Options) => Promise<voi
   const config = await loadConfig({ env: { HOME: directory }, options: { dbUrl: path } });
   const said: string[] = [];
   try {
-    await test(path, { config, env: {}, log: silentLog, say: (line) => said.push(line), said });
+    const say = (line: string) => said.push(line);
+    await test(path, { config, env: {}, log: silentLog, say, said, doorAfterMs: 0 });
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
@@ -24,6 +25,7 @@ type Options = {
   log: typeof silentLog;
   say(line: string): void;
   said: string[];
+  doorAfterMs: number;
 };
 
 async function namesOf(connection: Connection): Promise<string[]> {

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { inDirectory } from "../../tests/harness/in_directory.ts";
+import { fixedClock } from "../clock.ts";
+import type { Core } from "../core.ts";
+import { createIds } from "../ids.ts";
+import { silentLog } from "../log.ts";
+import { noTelemetry } from "../telemetry/mod.ts";
+import { createOwnerDoor } from "./owner_door.ts";
+import { readOwner } from "./owner_file.ts";
+
+/** A core whose sleeps last until they are ended by hand, or by their signal. */
+function sleepyCore() {
+  const clock = fixedClock(0);
+  const slept: number[] = [];
+  const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
+  const warnings: string[] = [];
+  const core = {
+    clock: {
+      ...clock,
+      async sleep(delayMs: number, signal?: AbortSignal) {
+        slept.push(delayMs);
+        const aborted = new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()));
+        await Promise.race([woken, aborted]);
+      },
+    },
+    ids: createIds(clock),
+    log: { ...silentLog, warn: (message: string) => void warnings.push(message) },
+    telemetry: noTelemetry,
+    stop() {},
+  } as unknown as Core;
+  return { core, wake, slept, warnings };
+}
+
+const app = { fetch: () => new Response("answered") };
+
+async function opened(path: string): Promise<NonNullable<Awaited<ReturnType<typeof readOwner>>>> {
+  for (;;) {
+    const owner = await readOwner(path);
+    if (owner) return owner;
+  }
+}
+
+Deno.test("a door that is closed before its time was never open", () =>
+  inDirectory(async (folder) => {
+    const path = join(folder, "purser.db");
+    const { core, slept } = sleepyCore();
+    const door = createOwnerDoor(core, app, path);
+    door.openLater(100);
+    await door.close();
+    assert.deepEqual(slept, [100]);
+    assert.equal(await readOwner(path), undefined);
+  }));
+
+Deno.test("a door opens in its time, lets in who has the token, and leaves nothing behind", () =>
+  inDirectory(async (folder) => {
+    const path = join(folder, "purser.db");
+    const { core, wake } = sleepyCore();
+    const door = createOwnerDoor(core, app, path);
+    door.openLater(100);
+    assert.equal(await readOwner(path), undefined);
+    wake();
+    const { url, token } = await opened(path);
+    const answer = await fetch(`${url}/agents`, { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(await answer.text(), "answered");
+    const refusal = await fetch(`${url}/agents`);
+    assert.equal(refusal.status, 401);
+    await refusal.body?.cancel();
+    await door.close();
+    assert.equal(await readOwner(path), undefined);
+    await assert.rejects(fetch(`${url}/agents`));
+  }));
+
+Deno.test("a door that can't be opened later is told of, and is no reason to fail", () =>
+  inDirectory(async (folder) => {
+    const { core, wake, warnings } = sleepyCore();
+    const door = createOwnerDoor(core, app, join(folder, "no such folder", "purser.db"));
+    door.openLater(100);
+    wake();
+    while (warnings.length === 0) await new Promise<void>((resolve) => setTimeout(resolve, 0));
+    assert.deepEqual(warnings, ["Other commands can't come in until this one has ended"]);
+    await door.close();
+    const other = createOwnerDoor(core, app, join(folder, "no such folder", "purser.db"));
+    await assert.rejects(other.open(), { code: "unavailable" });
+    await other.close();
+  }));
