@@ -28,7 +28,7 @@ function runPragma(connection: NativeConnection, text: string): void {
 }
 
 /**
- * A database in a local file (or in memory): one connection, WAL, exclusive to this process, statements
+ * A database in a local file (or in memory): one connection, exclusive to this process, WAL once it writes, statements
  * prepared once. Everything is synchronous inside, so a unit never sees another's half.
  */
 export class FileStore implements Store {
@@ -36,6 +36,8 @@ export class FileStore implements Store {
   /** Undefined after it was thrown away, until it is needed again. */
   #connection: NativeConnection | undefined;
   #prepared = new Map<string, Prepared>();
+  /** Whether the connection writes to a log beside the file. */
+  #isLogged = false;
   #queue: WriteQueue;
   #isClosed = false;
 
@@ -102,16 +104,14 @@ export class FileStore implements Store {
       connection = this.connect(this.path);
       connection.defaultSafeIntegers(true);
       const pragma = (text: string) => runPragma(connection!, text);
-      if (this.kind === "file") {
-        pragma("locking_mode = EXCLUSIVE");
-        pragma("journal_mode = WAL");
-      }
+      if (this.kind === "file") pragma("locking_mode = EXCLUSIVE");
       pragma(`synchronous = ${this.durability === "full" ? "FULL" : "NORMAL"}`);
       pragma("temp_store = MEMORY");
       pragma("cache_size = -32768");
       // Takes the lock now: a second process has to find out here, not in the middle of its work.
-      connection.exec("BEGIN IMMEDIATE");
+      connection.exec("BEGIN EXCLUSIVE");
       connection.exec("COMMIT");
+      this.#isLogged = this.kind === "memory";
       return connection;
     } catch (error) {
       if (connection) this.#shut(connection);
@@ -149,10 +149,18 @@ export class FileStore implements Store {
     }
   }
 
+  /** Enters WAL with the first write: to go there and back takes the disk longer than a command that only reads. */
+  #log(connection: NativeConnection): void {
+    if (this.#isLogged) return;
+    runPragma(connection, "journal_mode = WAL");
+    this.#isLogged = true;
+  }
+
   #commit(units: readonly WriteUnit[]): ResultSet[][] {
     for (let attempt = 0;; attempt++) {
       try {
         const connection = this.#live();
+        this.#log(connection);
         connection.exec("BEGIN IMMEDIATE");
         const results = units.map((unit) => unit.map((statement) => this.#execute(statement)));
         connection.exec("COMMIT");

@@ -151,7 +151,7 @@ Deno.test("a database that stays BUSY is an error, and works again when it no lo
     const store = open(
       path,
       fault((sql) => {
-        if (isBusy && sql === "BEGIN IMMEDIATE") throw sqliteError("SQLITE_BUSY");
+        if (isBusy && sql.startsWith("BEGIN ")) throw sqliteError("SQLITE_BUSY");
       }),
     );
     await store.write([{ sql: "CREATE TABLE t (a)" }]);
@@ -200,15 +200,30 @@ Deno.test("a new database and its folder are readable by their owner only", () =
     ]);
   }));
 
-Deno.test("the file is in WAL and synchronous as asked for", () =>
+Deno.test("the file is in WAL from the first write on, and synchronous as asked for", () =>
   inFolder(async (folder) => {
     for (const [durability, synchronous] of [["full", 2n], ["normal", 1n]] as const) {
       const store = FileStore.open({ path: join(folder, `${durability}.db`), durability });
+      await store.write([{ sql: "CREATE TABLE t (a)" }]);
       assert.equal((await store.read({ sql: "PRAGMA journal_mode" })).rows[0]![0], "wal");
       assert.equal((await store.read({ sql: "PRAGMA synchronous" })).rows[0]![0], synchronous);
       assert.equal((await store.read({ sql: "PRAGMA locking_mode" })).rows[0]![0], "exclusive");
       await store.close();
     }
+  }));
+
+Deno.test("who only reads a file owns it as well, and writes nothing", () =>
+  inFolder(async (folder) => {
+    const path = join(folder, "purser.db");
+    await (await openMigrated(path)).close();
+    const before = await Deno.stat(path);
+    const store = await openMigrated(path);
+    await store.read({ sql: "SELECT count(*) FROM calls" });
+    await assert.rejects(openMigrated(path), StoreBusyError);
+    assert.deepEqual([...Deno.readDirSync(folder)].map((entry) => entry.name), ["purser.db"]);
+    await store.close();
+    assert.deepEqual((await Deno.stat(path)).mtime, before.mtime);
+    await (await openMigrated(path)).close();
   }));
 
 Deno.test("a full disk is a clear error that loses nothing, and passes with it", () =>
