@@ -1,11 +1,11 @@
 /**
- * How long the CLI and the server take to start, from source and as the bundle that a binary holds, as ratios to
+ * How long the CLI and the server take to start, from source and as the bundle that people install, as ratios to
  * `deno eval 0` in the same run; beside them two CLIs of npm that people use daily.
  */
 import { join } from "node:path";
-import { bundleCli } from "../build/bundle_cli.ts";
+import { bundleToInstall } from "../build/bundle_cli.ts";
 import { ROOT } from "../build/run_deno.ts";
-import { openCore } from "../src/core.ts";
+import { openCore, tidy } from "../src/core.ts";
 import { fillLedger } from "./fill_ledger.ts";
 import { ratio, report, timeInTurn } from "./measure.ts";
 
@@ -21,12 +21,19 @@ async function run(command: string, args: string[]): Promise<void> {
   if (code !== 0) throw new Error(`${command} ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
 }
 const deno = (...args: string[]) => run(Deno.execPath(), args);
-const flags = ["run", "-A", "--quiet", "--config", join(ROOT, "deno.json")];
+
+/** How a form of the program is started. */
+interface Program {
+  config: string;
+  path: string;
+}
+
+const start = ({ config, path }: Program) => ["run", "-A", "--quiet", "--config", config, path];
 
 /** Starts the server, waits until it says where it is and for its first answer, ends it. */
-async function startServer(program: string, db: string): Promise<void> {
+async function startServer(program: Program, db: string): Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: [...flags, program, "serve", "--port", "0", "--db", db],
+    args: [...start(program), "serve", "--port", "0", "--db", db],
     env,
     stderr: "piped",
   }).spawn();
@@ -53,21 +60,25 @@ async function makeLargeDatabase(path: string): Promise<void> {
     },
   });
   await fillLedger(core, { size: LARGE, end: Date.now() });
+  await tidy(core); // as whoever has filled it would have left it
   await core.close();
 }
 
 const bundle = inDirectory("bundle");
-await bundleCli(bundle);
-const programs = { source: join(ROOT, "cli.ts"), bundle: join(bundle, "cli.js") };
+await bundleToInstall(bundle);
+const programs: Record<"source" | "bundle", Program> = {
+  source: { config: join(ROOT, "deno.json"), path: join(ROOT, "cli.ts") },
+  bundle: { config: join(bundle, "deno.json"), path: join(bundle, "cli.js") },
+};
 const [small, large, snapshot] = ["small.db", "large.db", "session.json"].map(inDirectory) as [
   string,
   string,
   string,
 ];
 await makeLargeDatabase(large);
-await deno(...flags, programs.source, "agents", "set", "echo", "--model", "demo:echo", "--db", small);
-await deno(...flags, programs.source, "run", "echo", "Hello", "--db", small);
-await deno(...flags, programs.source, "state", "export", "echo", "--output", snapshot, "--db", small);
+await deno(...start(programs.source), "agents", "set", "echo", "--model", "demo:echo", "--db", small);
+await deno(...start(programs.source), "run", "echo", "Hello", "--db", small);
+await deno(...start(programs.source), "state", "export", "echo", "--output", snapshot, "--db", small);
 await run("npm", [
   "install",
   "--silent",
@@ -94,7 +105,7 @@ const tasks: Record<string, () => Promise<unknown>> = {
 };
 for (const [form, program] of Object.entries(programs)) {
   for (const [name, args] of Object.entries(commands)) {
-    tasks[`purser ${name} (${form})`] = () => deno(...flags, program, ...args);
+    tasks[`purser ${name} (${form})`] = () => deno(...start(program), ...args);
   }
   tasks[`purser serve, to its first answer (${form})`] = () => startServer(program, small);
 }

@@ -35,3 +35,21 @@ async function dropIdleImport(path: string, chunk: string | undefined): Promise<
   const idle = `import"./${chunk}";`;
   if (text.includes(idle)) await Deno.writeTextFile(path, text.replaceAll(idle, ""));
 }
+
+/**
+ * Bundles the CLI into a folder as people install it, with the settings that it needs. What a command loads late, Deno
+ * can't see from the start: it would read all of the bundle for every command. A binary has to be made of the other form,
+ * for what Deno can't see is not embedded.
+ */
+export async function bundleToInstall(folder: string): Promise<string[]> {
+  const names = await bundleCli(folder);
+  for (const name of names) {
+    const path = join(folder, name);
+    const text = await Deno.readTextFile(path);
+    await Deno.writeTextFile(path, text.replaceAll(/\bimport\(("\.\/[\w.-]+\.js")\)/g, "import(String($1))"));
+  }
+  const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+  const settings = { imports: { [NATIVE]: imports[NATIVE] } };
+  await Deno.writeTextFile(join(folder, "deno.json"), `${JSON.stringify(settings, null, 2)}\n`);
+  return names;
+}

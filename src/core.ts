@@ -39,6 +39,9 @@ import { findTelemetry, type Telemetry } from "./telemetry/mod.ts";
 /** How long a process that ends waits for the first attempts to deliver what it has to tell. */
 const DELIVERY_GRACE_MS = 5_000;
 
+/** How long a process has to live to be one that tidies up. */
+const TIDY_AFTER_MS = 1_000;
+
 /** Everything one process works with, over one database. */
 export interface Core extends RunnerContext, SnapshotContext, KeyContext {
   channels: Channels;
@@ -274,8 +277,9 @@ export async function tidy(ctx: RunnerContext): Promise<void> {
   await giveUpOrphans(ctx);
 }
 
-/** At the start and every hour. */
+/** Soon, and every hour: commands that are over at once leave it to those that last, and write nothing. */
 async function keepTidy(ctx: RunnerContext, signal: AbortSignal): Promise<void> {
+  await ctx.clock.sleep(TIDY_AFTER_MS, signal);
   while (!signal.aborted) {
     try {
       await tidy(ctx);
