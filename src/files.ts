@@ -2,7 +2,7 @@
  * The few calls of the file system that every command makes: Deno's own where it runs, since what stands for Node's there
  * takes as long to load as all else of a short command. An error has the system's code either way; see `systemCodeOf`.
  */
-interface Files {
+export interface Files {
   /** The text of a file in UTF-8. */
   readText(path: string): Promise<string>;
   /** Writes a file that only its user can read. Rejects with `EEXIST` where there is one. */
@@ -22,7 +22,7 @@ const FOLDER_MODE = 0o700;
 /** Loaded late: an edge runtime has no files. */
 const node = () => import("node:fs/promises");
 
-const nodeFiles: Files = {
+export const nodeFiles: Files = {
   readText: async (path) => await (await node()).readFile(path, "utf8"),
   writeNew: async (path, text) => await (await node()).writeFile(path, text, { mode: FILE_MODE, flag: "wx" }),
   makeFolder: async (path) => void await (await node()).mkdir(path, { recursive: true, mode: FOLDER_MODE }),
@@ -32,7 +32,7 @@ const nodeFiles: Files = {
   isFolder: async (path) => (await (await node()).stat(path)).isDirectory(),
 };
 
-function denoFiles(deno: typeof Deno): Files {
+export function denoFiles(deno: typeof Deno): Files {
   return {
     readText: (path) => deno.readTextFile(path),
     writeNew: (path, text) => deno.writeTextFile(path, text, { mode: FILE_MODE, createNew: true }),

@@ -98,7 +98,8 @@ Deno.test({
         leased_by: "b",
       },
     });
-    await using _second = await openWithChannels([], options()); // which looks at its start
+    await using second = await openWithChannels([], options());
+    second.clock.advance(1_000); // it has lived long enough to look
     await until(async () => (await outbox(purser, "ops")).some(({ status }) => status === "failed"));
     assert.deepEqual(
       (await outbox(purser, "ops")).map(({ deliveryId, status }) => [deliveryId, status]),

@@ -23,7 +23,7 @@ export interface NativeConnection {
 }
 
 /** What is used of the native code of `libsql`: functions, most of which take their object as `this`. */
-interface NativeCode {
+export interface NativeCode {
   databaseOpen(
     path: string,
     token: string,
