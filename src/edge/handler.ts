@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import { createApp } from "../http/api.ts";
-import { createDoor, pathOf, problemResponse, toProblem } from "../http/mod.ts";
+import { createDoor, createLateApp, pathOf, problemResponse, toProblem } from "../http/mod.ts";
 import { createIds } from "../ids.ts";
 import { createJsonLog, neverThrowing } from "../log.ts";
 import { openRequestCore, type RequestCore } from "../request_core.ts";
@@ -100,7 +99,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
       } catch (error) {
         return refuse(error, request);
       }
-      const door = createDoor(core, createApp(core));
+      const door = createDoor(core, createLateApp(core));
       const answer = (async () => await door(request))();
       // At once: a client that goes away would end the request, and with it a run.
       context.waitUntil(finish(isolate, core, answer));
