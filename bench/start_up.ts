@@ -70,12 +70,11 @@ const programs: Record<"source" | "bundle", Program> = {
   source: { config: join(ROOT, "deno.json"), path: join(ROOT, "cli.ts") },
   bundle: { config: join(bundle, "deno.json"), path: join(bundle, "cli.js") },
 };
-const [small, large, snapshot] = ["small.db", "large.db", "session.json"].map(inDirectory) as [
-  string,
-  string,
-  string,
-];
+const [empty, small, large, snapshot] = ["empty.db", "small.db", "large.db", "session.json"].map(
+  inDirectory,
+) as [string, string, string, string];
 await makeLargeDatabase(large);
+await deno(...start(programs.source), "agents", "list", "--db", empty);
 await deno(...start(programs.source), "agents", "set", "echo", "--model", "demo:echo", "--db", small);
 await deno(...start(programs.source), "run", "echo", "Hello", "--db", small);
 await deno(...start(programs.source), "state", "export", "echo", "--output", snapshot, "--db", small);
@@ -91,6 +90,7 @@ const commands = {
   "--help": ["--help"],
   "state show": ["state", "show", snapshot],
   "agents list": ["agents", "list", "--db", small],
+  "cost, no call": ["cost", "--db", empty],
   "cost, one call": ["cost", "--db", small],
   "cost, 1,000,000 calls": ["cost", "--db", large],
   "run echo Hello": ["run", "echo", "Hello", "--db", small],
