@@ -1,14 +1,32 @@
-/** `deno task bundle [FOLDER]`: the CLI as JavaScript to install; it starts in half the time that its source takes. */
+/** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts in half the time that its source takes. */
 import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { bundleToInstall } from "./bundle_cli.ts";
 import { ROOT } from "./run_deno.ts";
 
-const folder = Deno.args[0] === undefined ? join(ROOT, "dist", "bundle") : resolve(Deno.args[0]);
-await Deno.remove(folder, { recursive: true }).catch(() => {});
+const { values } = parseArgs({
+  args: Deno.args,
+  options: { output: { type: "string", default: join(ROOT, "dist", "bundle") } },
+});
+const folder = resolve(values.output);
+await removeBundle(folder);
 const names = await bundleToInstall(folder);
+const quoted = (path: string) => /^[\w./:\\-]+$/.test(path) ? path : `"${path}"`;
 console.log(`Wrote ${names.length} files to ${folder}. To install them as purser:`);
 console.log(
-  `  deno install --global --allow-all --force --name purser --config ${join(folder, "deno.json")} ${
-    join(folder, "cli.js")
+  `  deno install --global --allow-all --force --name purser --config ${quoted(join(folder, "deno.json"))} ${
+    quoted(join(folder, "cli.js"))
   }`,
 );
+
+/** Removes an earlier bundle, and nothing else: what is not one is somebody's. */
+async function removeBundle(folder: string): Promise<void> {
+  const names = (await Array.fromAsync(Deno.readDir(folder)).catch(() => [])).map(({ name }) => name);
+  if (names.length === 0) return;
+  const isBundle = names.includes("cli.js") && names.every((name) => /\.js$|^deno\.(json|lock)$/.test(name));
+  if (!isBundle) {
+    console.error(`Cannot write to ${folder}: there is something other than a bundle; name an empty folder`);
+    Deno.exit(2);
+  }
+  await Deno.remove(folder, { recursive: true });
+}

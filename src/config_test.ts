@@ -23,7 +23,7 @@ function load(
     readTextFile: (path) => {
       const text = input.files?.[path];
       if (text !== undefined) return Promise.resolve(text);
-      return Promise.reject(Object.assign(new Error("No such file"), { name: "NotFound" }));
+      return Promise.reject(Object.assign(new Error("No such file"), { code: "ENOENT" }));
     },
   });
 }

@@ -1,4 +1,5 @@
-import { messageOf, systemCodeOf } from "./errors.ts";
+import { systemCodeOf } from "./errors.ts";
+import { systemReason } from "./system_reason.ts";
 
 /** A module that a person named by its path. */
 export interface ImportedFile {
@@ -14,8 +15,7 @@ export async function importFile(path: string): Promise<ImportedFile> {
   // Late, so that an edge bundle stands without Node's modules.
   const [{ stat }, { pathToFileURL }] = await Promise.all([import("node:fs/promises"), import("node:url")]);
   const found = await stat(path).catch((error) => {
-    const reason = systemCodeOf(error) === "ENOENT" ? "there is no such file" : messageOf(error);
-    throw new Error(reason, { cause: error });
+    throw new Error(systemReason(error), { cause: error });
   });
   if (!found.isFile()) throw new Error("it is not a file");
   try {

@@ -65,7 +65,7 @@ function open(
     readTextFile: (path) =>
       path in files
         ? Promise.resolve(files[path]!)
-        : Promise.reject(Object.assign(new Error(), { name: "NotFound" })),
+        : Promise.reject(Object.assign(new Error(), { code: "ENOENT" })),
   });
   return { channels: made, clock, lines, files };
 }

@@ -1,5 +1,6 @@
 import type { ZodType } from "zod";
-import { messageOf, PurserError } from "../errors.ts";
+import { PurserError } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { mapSettings } from "./setting_marks.ts";
 
 /** What stands for a secret wherever it is shown. */
@@ -34,9 +35,7 @@ async function readSecret(path: string, readTextFile: (path: string) => Promise<
   try {
     text = (await readTextFile(path)).trim();
   } catch (error) {
-    const isMissing = error instanceof Error && error.name === "NotFound";
-    const reason = isMissing ? "there is no such file" : messageOf(error);
-    throw new PurserError("invalid", `Cannot read ${path}: ${reason}`, { cause: error });
+    throw new PurserError("invalid", `Cannot read ${path}: ${systemReason(error)}`, { cause: error });
   }
   if (text === "") throw new PurserError("invalid", `Cannot read ${path}: the file is empty`);
   return text;

@@ -103,7 +103,7 @@ Deno.test("readSecretFiles() reads files for secrets, and for what says that it 
 
 Deno.test("readSecretFiles() says which file is missing, empty or not to be read", async () => {
   const one = { one: { file: "/one" } };
-  const missing = Object.assign(new Error("os error 2"), { name: "NotFound" });
+  const missing = Object.assign(new Error("os error 2"), { code: "ENOENT" });
   const cases: [() => Promise<string>, string][] = [
     [() => Promise.reject(missing), "Cannot read /one: there is no such file"],
     [() => Promise.reject(new Error("permission denied")), "Cannot read /one: permission denied"],

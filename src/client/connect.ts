@@ -5,7 +5,7 @@ import { files } from "../files.ts";
 import type { Log } from "../log.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { OwnedDatabase, OwnOptions } from "./own_database.ts";
-import { type Owner, PROOF_PATH, proofOf, readOwner } from "./owner_file.ts";
+import { type Owner, PROOF_PATH, proofOf, readOwner, removeOwner } from "./owner_file.ts";
 
 /** A way to the API that has to be closed. */
 export interface Connection {
@@ -192,10 +192,13 @@ async function toFile(options: ConnectOptions, path: string, lost?: Owner): Prom
     const owner = await readOwner(path);
     if (owner && await isAnswering(owner)) return toOwner(options, path, owner, lost);
     try {
-      return toOwned(
-        await ownDatabase({ ...options, doorAfterMs, config: { ...options.config, dbReplica: undefined } }),
-        path,
-      );
+      const owned = await ownDatabase({
+        ...options,
+        doorAfterMs,
+        config: { ...options.config, dbReplica: undefined },
+      });
+      if (owner) await removeOwner(path, owner); // killed: nobody else has to ask it in vain
+      return toOwned(owned, path);
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
       if (clock.monotonic() >= deadline) throw await explainBusyFile(path, patienceMs);

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import { isDiskFull, messageOf, PurserError } from "../errors.ts";
+import { isDiskFull, PurserError } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { files } from "../files.ts";
 
 /** How the owner of a database file can be reached. */
@@ -52,7 +53,7 @@ export async function writeOwner(databasePath: string, owner: Owner): Promise<vo
     if (isDiskFull(error)) return;
     throw new PurserError(
       "unavailable",
-      `Cannot write ${path}, which tells other commands who owns the database: ${messageOf(error)}`,
+      `Cannot write ${path}, which tells other commands who owns the database: ${systemReason(error)}`,
       {
         cause: error,
       },

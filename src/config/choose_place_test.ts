@@ -29,7 +29,7 @@ function load(
     readTextFile: (path) =>
       path === PATH
         ? Promise.resolve(JSON.stringify(file))
-        : Promise.reject(Object.assign(new Error("No such file"), { name: "NotFound" })),
+        : Promise.reject(Object.assign(new Error("No such file"), { code: "ENOENT" })),
   });
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { applyEdits, type JSONPath, modify } from "jsonc-parser";
 import { basename, dirname, join } from "node:path";
-import { isDiskFull, messageOf, PurserError } from "../errors.ts";
+import { PurserError } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { readTextFile } from "../files.ts";
 import { withoutMark } from "./parse_jsonc.ts";
 import { readConfigText } from "./read_config_text.ts";
@@ -59,7 +60,6 @@ async function replaceFile(path: string, text: string): Promise<void> {
     await rename(draft, place);
   } catch (error) {
     if (draft !== undefined) await rm(draft, { force: true }).catch(() => {});
-    const reason = isDiskFull(error) ? "the disk is full" : messageOf(error);
-    throw new PurserError("unavailable", `Cannot write ${path}: ${reason}`, { cause: error });
+    throw new PurserError("unavailable", `Cannot write ${path}: ${systemReason(error)}`, { cause: error });
   }
 }

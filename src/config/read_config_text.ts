@@ -1,4 +1,5 @@
-import { messageOf, PurserError } from "../errors.ts";
+import { PurserError, systemCodeOf } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 
 /**
  * The text of the config file; undefined where there is none and nobody named one. Throws `invalid` where it can't be
@@ -13,10 +14,9 @@ export async function readConfigText(
   try {
     return { path, content: await readTextFile(path) };
   } catch (error) {
-    const isMissing = error instanceof Error &&
-      (error.name === "NotFound" || (error as { code?: unknown }).code === "ENOENT");
-    if (isMissing && !isNamed) return undefined;
-    const reason = isMissing ? "there is no such file" : messageOf(error);
-    throw new PurserError("invalid", `Cannot read the config file ${path}: ${reason}`, { cause: error });
+    if (systemCodeOf(error) === "ENOENT" && !isNamed) return undefined;
+    throw new PurserError("invalid", `Cannot read the config file ${path}: ${systemReason(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -1,4 +1,5 @@
-import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { PurserError, systemCodeOf } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { readTextFile } from "../files.ts";
 
 /** Longer than any key; a wrong file is noticed rather than sent. */
@@ -24,7 +25,7 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
     text = await readTextFile(path);
   } catch (error) {
     const reason = REASONS[systemCodeOf(error) ?? ""];
-    throw refuse(reason ?? messageOf(error), error);
+    throw refuse(reason ?? systemReason(error), error);
   }
   const key = text.trim();
   if (key === "") throw refuse("it is empty; write the key into it");

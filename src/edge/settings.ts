@@ -35,5 +35,5 @@ export function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
 
 /** A home directory among the variables is none here. */
 function findNoFile(): Promise<never> {
-  return Promise.reject(Object.assign(new Error("there are no files"), { name: "NotFound" }));
+  return Promise.reject(Object.assign(new Error("there are no files"), { code: "ENOENT" }));
 }

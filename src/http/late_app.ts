@@ -1,6 +1,7 @@
 import type { Core } from "../core.ts";
 import { createFrame, type Routes } from "./frame.ts";
 import type { ApiEnv } from "./principal.ts";
+import { problemResponse, toProblem } from "./problem.ts";
 import { isAt } from "./unknown_route.ts";
 
 /** Whatever answers the API's requests in this process. */
@@ -102,9 +103,16 @@ export function createLateApp(core: Core): Answering {
     async fetch(request, env) {
       const { pathname } = new URL(request.url);
       const part = PARTS.find(({ paths }) => paths.some((path) => isAt(path, pathname)));
-      let app = apps.get(part);
-      if (!app) apps.set(part, app = load(part));
-      return await (await app).fetch(request, env);
+      let loading = apps.get(part);
+      if (!loading) apps.set(part, loading = load(part));
+      let app: Answering;
+      try {
+        app = await loading;
+      } catch (error) {
+        apps.delete(part); // the next request tries again
+        return problemResponse(toProblem(error, pathname, core.log, core.ids.next("req")));
+      }
+      return await app.fetch(request, env);
     },
   };
 }

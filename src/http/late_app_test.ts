@@ -92,6 +92,24 @@ Deno.test("the API is the same in parts: what is there, what is not, and who may
   }
 });
 
+Deno.test("a part that can't be loaded is a problem of that request, and the next one tries again", async () => {
+  await using purser = await openTestPurser();
+  const part = PARTS.find(({ paths }) => paths.includes("/costs"))! as { load: typeof PARTS[number]["load"] };
+  const { load } = part;
+  const late = createLateApp(purser.core);
+  const ask = async () => await late.fetch(new Request("http://purser.test/costs"));
+  try {
+    part.load = () => Promise.reject(new Error("the file is away"));
+    const refusal = await ask();
+    assert.equal(refusal.status, 500);
+    assert.equal((await refusal.json()).code, "internal");
+  } finally {
+    part.load = load;
+  }
+  assert.deepEqual(await (await ask()).json(), []);
+  assert.equal(purser.logs.filter(({ level }) => level === "error").length, 1);
+});
+
 const JSON_TYPE = { "content-type": "application/json" };
 
 function headersOf({ headers }: Response): (string | null)[] {

@@ -60,15 +60,16 @@ export async function createPriceBook(
   options: { overrides?: readonly PriceOverride[]; log?: Log } = {},
 ): Promise<PriceBook> {
   const log = options.log ?? silentLog;
-  const { overrides = [] } = options;
-  if (overrides.length > 0) await checkOverrides(overrides);
-  return createPriceBookOver(await openCatalog(log), overrides, log);
+  const rows = await readOverrides(options.overrides ?? []);
+  return createPriceBookOver(await openCatalog(log), rows, log);
 }
 
-async function checkOverrides(overrides: readonly PriceOverride[]): Promise<void> {
+/** The rows as they were checked, which nobody else can change; nothing is loaded where there are none. */
+async function readOverrides(overrides: readonly PriceOverride[]): Promise<readonly PriceOverride[]> {
+  if (Array.isArray(overrides) && overrides.length === 0) return [];
   const { PriceOverrides } = await import("../price_override.ts");
   const rows = PriceOverrides.safeParse(overrides);
-  if (rows.success) return;
+  if (rows.success) return rows.data;
   const { path, message } = rows.error.issues[0]!;
   throw new PurserError("invalid", `Cannot read the prices: ${["prices", ...path].join(".")} ${message}`);
 }

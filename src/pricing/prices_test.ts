@@ -117,3 +117,18 @@ Deno.test("worstCase() is null where no price is known", async () => {
   const book = await createPriceBook();
   assert.equal(book.worstCase({ provider: "local", model: "m", at, inputTokens: 1, outputTokens: 1 }), null);
 });
+
+Deno.test("createPriceBook() refuses prices that are no list, and keeps a copy of those that are", async () => {
+  const row = { provider: "local", model: "m", input_usd_per_million: 1, output_usd_per_million: 2 };
+  const wrong = [new Set([{ ...row, input_usd_per_million: -1 }]), {}, 5, "", [{ ...row, more: 1 }]];
+  for (const overrides of wrong) {
+    await assert.rejects(createPriceBook({ overrides: overrides as never }), {
+      code: "invalid",
+      message: /^Cannot read the prices: prices/,
+    });
+  }
+  const overrides = [{ ...row }];
+  const book = await createPriceBook({ overrides });
+  overrides[0]!.input_usd_per_million = -1;
+  assert.equal(book.price({ provider: "local", model: "m", at, usage }).costNanoUsd, 1_200_000n);
+});

@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { PurserError, systemCodeOf } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { streamOf } from "./stream_of.ts";
 
 /** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
@@ -47,11 +48,7 @@ async function openFile(path: string): Promise<FileHandle> {
 function unreadable(path: string, error: unknown): PurserError {
   if (error instanceof PurserError) return error;
   const code = systemCodeOf(error);
-  const reason = code === "ENOENT"
-    ? "there is no such file"
-    : code === "EACCES" || code === "EPERM"
-    ? "it may not be read"
-    : messageOf(error);
+  const reason = code === "EACCES" || code === "EPERM" ? "it may not be read" : systemReason(error);
   return new PurserError("invalid", `Cannot read the snapshot ${path}: ${reason}`, { cause: error });
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isDiskFull, messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { PurserError, systemCodeOf } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { streamOf } from "./stream_of.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
@@ -57,13 +58,11 @@ async function attempt<T>(path: string, task: () => Promise<T>): Promise<T> {
     return await task();
   } catch (error) {
     const code = systemCodeOf(error);
-    const reason = isDiskFull(error)
-      ? "the disk is full"
-      : code === "ENOENT"
+    const reason = code === "ENOENT"
       ? "there is no such directory"
       : code === "EACCES" || code === "EPERM"
       ? "it may not be written"
-      : messageOf(error);
+      : systemReason(error);
     throw new PurserError("unavailable", `Cannot write ${path}: ${reason}`, { cause: error });
   }
 }

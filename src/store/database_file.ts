@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
-import { messageOf, PurserError, systemCodeOf } from "../errors.ts";
+import { PurserError, systemCodeOf } from "../errors.ts";
+import { systemReason } from "../system_reason.ts";
 import { files } from "../files.ts";
 
 /** Makes the folder and the file of a new database, readable by their owner only: it holds conversations. */
@@ -9,7 +10,7 @@ export async function prepareDatabaseFile(path: string): Promise<void> {
     await files.writeNew(path, "");
   } catch (error) {
     if (systemCodeOf(error) === "EEXIST") return await refuseDirectory(path);
-    throw new PurserError("unavailable", `Cannot open database ${path}: ${messageOf(error)}`, {
+    throw new PurserError("unavailable", `Cannot open database ${path}: ${systemReason(error)}`, {
       cause: error,
     });
   }
