@@ -23,8 +23,9 @@ interface Prepared {
 const MAX_PREPARED = 200;
 const MAX_BUSY_RETRIES = 3;
 
+/** Not prepared: a statement keeps a closed connection alive, and with it the lock, until it is collected. */
 function runPragma(connection: NativeConnection, text: string): void {
-  (connection.prepare(`PRAGMA ${text}`) as NativeStatement).all([]);
+  connection.exec(`PRAGMA ${text}`);
 }
 
 /**
@@ -140,7 +141,7 @@ export class FileStore implements Store {
       if (this.kind === "file") {
         runPragma(connection, "journal_mode = DELETE");
         runPragma(connection, "locking_mode = NORMAL");
-        (connection.prepare("SELECT 1 FROM sqlite_schema LIMIT 1") as NativeStatement).all([]);
+        connection.exec("SELECT 1 FROM sqlite_schema LIMIT 1");
       }
     } catch {
       // All that was committed is in the log beside the file; the next owner takes it from there.
@@ -248,7 +249,8 @@ export class FileStore implements Store {
       });
     }
     const isNotOpened = code.startsWith("SQLITE_CANTOPEN") || code.startsWith("SQLITE_READONLY");
-    if (isNotOpened || messageOf(error).startsWith("ConnectionFailed")) {
+    // The driver has no code for some of them, such as a folder in which nothing can be made.
+    if (isNotOpened || /^ConnectionFailed|\breadonly database\b/.test(messageOf(error))) {
       return new PurserError("unavailable", `Cannot open ${where}: ${messageOf(error)}`, { cause: error });
     }
     return error instanceof Error ? error : new Error(String(error));

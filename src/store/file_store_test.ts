@@ -366,3 +366,35 @@ Deno.test("a database of another program is refused before anything is written i
   await store.close();
   await Deno.remove(directory, { recursive: true });
 });
+
+Deno.test("a file that another program has held in WAL can be opened as soon as that program ends", () =>
+  inFolder(async (folder) => {
+    const path = join(folder, "purser.db");
+    await (await openMigrated(path)).close();
+    const script = join(folder, "hold.ts");
+    await Deno.writeTextFile(
+      script,
+      `import { connectNatively } from ${JSON.stringify(import.meta.resolve("./native_driver.ts"))};
+       const connection = connectNatively(${JSON.stringify(path)});
+       connection.exec("PRAGMA journal_mode = WAL");
+       connection.exec("SELECT count(*) FROM sqlite_schema");
+       console.log("held");
+       await Deno.stdin.read(new Uint8Array(1));`,
+    );
+    const config = new URL("../../deno.json", import.meta.url).pathname;
+    const holder = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--quiet", "--config", config, script],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    const reader = holder.stdout.getReader();
+    assert.equal(new TextDecoder().decode((await reader.read()).value), "held\n");
+    for (let i = 0; i < 3; i++) assert.throws(() => open(path), StoreBusyError);
+    await holder.stdin.close();
+    while (!(await reader.read()).done);
+    await holder.status;
+    const store = open(path);
+    await store.write([{ sql: "CREATE TABLE t (a)" }]);
+    await store.close();
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), ["hold.ts", "purser.db"]);
+  }));
