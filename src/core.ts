@@ -218,7 +218,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
         : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId }),
       prices: runtime?.prices ?? createLatePriceBook({ overrides: config.prices, log }),
       models: createModelResolver({ providers, env, custom: options.models }),
-      toolbox: await createToolbox({ clock, modules, custom: options.tools }),
+      toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       environment: config.environment,
       rules: await knowRules(store),

@@ -34,7 +34,7 @@ export function toAgentDefinition(
     );
   }
   checkModelName(body.model, known.providers, known.customModels);
-  known.toolbox.pick(body.tools ?? []);
+  known.toolbox.check(body.tools ?? []);
   const budget = body.cost_budget_usd;
   return {
     agentId,

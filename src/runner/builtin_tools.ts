@@ -1,18 +1,16 @@
 import type { ToolSet } from "ai";
+import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { PurserError } from "../errors.ts";
+import type { BUILT_IN_TOOLS } from "./builtin_tool_names.ts";
 import { evaluateExpression } from "./calculator.ts";
-
-/** The names of the built-in tools; no other tool may have them. */
-export const BUILT_IN_TOOLS = ["calculator", "current_time"] as const;
 
 /** What `calculator` and `current_time` answer. */
 export type CalculatorOutput = { result: number };
 export type CurrentTimeOutput = { time: string; timezone: string };
 
 /** The built-in tools as AI SDK tools. `tool()` only types its argument, so the AI SDK itself isn't loaded. */
-export async function createBuiltInTools(context: { clock: Clock }): Promise<ToolSet> {
-  const { z } = await import("zod");
+export function createBuiltInTools(context: { clock: Clock }): ToolSet {
   return {
     calculator: {
       description:

@@ -8,8 +8,8 @@ import { findExpression } from "./demo_answers.ts";
 import { createDemoModel, DEMO_MODELS } from "./demo_models.ts";
 import { createToolbox } from "./tools.ts";
 
-const toolbox = await createToolbox({ clock: fixedClock("2026-07-01T12:00:00Z") });
-const tools = toolbox.pick(["calculator", "current_time"]);
+const toolbox = createToolbox({ clock: fixedClock("2026-07-01T12:00:00Z") });
+const tools = await toolbox.pick(["calculator", "current_time"]);
 const echo = createDemoModel("echo")!;
 const loop = createDemoModel("loop")!;
 

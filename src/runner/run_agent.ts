@@ -58,7 +58,7 @@ async function runToEnd(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
   }
   const onPart = run.onPart && tellSafely(ctx, run.onPart);
   const resolved = await ctx.models.resolve(agent.model);
-  const tools = ctx.toolbox.pick(agent.tools);
+  const tools = await ctx.toolbox.pick(agent.tools);
   if (run.input === "") {
     throw new PurserError("invalid", "Cannot run the agent: the input is empty, which no provider takes");
   }

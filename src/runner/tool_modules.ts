@@ -1,7 +1,7 @@
 import type { ToolSet } from "ai";
 import { messageOf, PurserError } from "../errors.ts";
 import { importFile } from "../import_file.ts";
-import { BUILT_IN_TOOLS } from "./builtin_tools.ts";
+import { BUILT_IN_TOOLS } from "./builtin_tool_names.ts";
 import { findToolFault } from "./tool_fault.ts";
 
 /** What a module of tools is handed. */
