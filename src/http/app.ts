@@ -20,7 +20,7 @@ import { restoreRoutes, snapshotRoutes } from "./routes/snapshots.ts";
 /** The API of one core: the same for the network, the edge, the CLI in-process and the library. */
 export function createApp(core: Core) {
   const { reads, frame } = createFrame(core);
-  const app = frame(restoreRoutes);
+  const app = frame({ unbounded: restoreRoutes });
   return app
     .route("/", agentRoutes(core))
     .route("/", runRoutes(core))

@@ -10,12 +10,19 @@ import { ROUTE_PERMISSIONS, type RoutePermission } from "./route_permissions.ts"
 
 /**
  * Lets only those through whom the table of permissions names, in front of every route. The app's own router matches
- * the paths, so that what is checked is what is answered.
+ * the paths, so that what is checked is what is answered. `paths` are those that the app answers at, as `/runs/:run_id`;
+ * default: all.
  */
-export function authorizeRoutes(app: OpenAPIHono<ApiEnv>, core: Pick<Core, "store">): void {
+export function authorizeRoutes(
+  app: OpenAPIHono<ApiEnv>,
+  core: Pick<Core, "store">,
+  paths?: readonly string[],
+): void {
   for (const [route, permission] of Object.entries(ROUTE_PERMISSIONS)) {
-    const [method, path] = route.split(" ") as [string, string];
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c, next) => {
+    const [method, documented] = route.split(" ") as [string, string];
+    const path = documented.replaceAll(/\{(\w+)\}/g, ":$1");
+    if (paths && !paths.includes(path)) continue;
+    app.on(method, path, async (c, next) => {
       const principal = principalOf(c);
       if (principal) {
         checkScope(principal, permission, route);

@@ -12,13 +12,20 @@ import { explainUnknownRoute } from "./unknown_route.ts";
 /** Makes the routes of one resource. */
 export type Routes = (core: Core, reads: Reads) => Hono<ApiEnv, Schema>;
 
+/** What a router is framed for. */
+interface Framed {
+  /** All paths that it answers at, as the table of permissions has them; default: all. */
+  paths?: readonly string[];
+  /** Routes whose bodies are read as streams, and may be larger than any other. */
+  unbounded?: Routes;
+}
+
 /** What makes routers with all that stands in front of the API's routes, and behind them; they share what they note. */
-export function createFrame(core: Core): { reads: Reads; frame(unbounded?: Routes): Router } {
+export function createFrame(core: Core): { reads: Reads; frame(part?: Framed): Router } {
   const { reads, noteWrites } = createReads(core);
   return {
     reads,
-    /** `unbounded` are routes whose bodies are read as streams, and may be larger than any other. */
-    frame(unbounded) {
+    frame({ paths, unbounded } = {}) {
       const app = createRouter();
       app.onError((error, c) =>
         problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req")))
@@ -29,7 +36,7 @@ export function createFrame(core: Core): { reads: Reads; frame(unbounded?: Route
         return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
       });
       app.use(nameRequests(core.telemetry));
-      authorizeRoutes(app, core);
+      authorizeRoutes(app, core, paths);
       if (noteWrites) app.use(noteWrites);
       if (unbounded) app.route("/", unbounded(core, reads));
       app.use(checkBody(core.maxBodyBytes));

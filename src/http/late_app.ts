@@ -94,7 +94,7 @@ export function createLateApp(core: Core): Answering {
   async function load(part: Part | undefined): Promise<Answering> {
     if (part === undefined) return (await import("./app.ts")).createApp(core);
     const { routes, unbounded } = await part.load();
-    const app = frame(unbounded);
+    const app = frame({ paths: part.paths, unbounded });
     for (const make of routes) app.route("/", make(core, reads));
     return app;
   }

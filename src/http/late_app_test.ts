@@ -3,6 +3,7 @@ import { openTestPurser } from "../../tests/harness/test_purser.ts";
 import { createApp } from "./app.ts";
 import { createLateApp, PARTS } from "./late_app.ts";
 import type { Reads } from "./reads.ts";
+import { ROUTE_PERMISSIONS } from "./route_permissions.ts";
 
 interface Documented {
   openAPIRegistry: { definitions: { type: string; route?: { method: string; path: string } }[] };
@@ -22,6 +23,9 @@ Deno.test("each part has all operations of its paths, and no others", async () =
   const whole = operationsOf(createApp(purser.core));
   const reads: Reads = () => purser.core;
   const seen = new Set<string>();
+  const permitted = new Set(
+    Object.keys(ROUTE_PERMISSIONS).map((route) => pathOf(route).replaceAll(/\{(\w+)\}/g, ":$1")),
+  );
   for (const { paths, load } of PARTS) {
     const wanted = paths.map((path) => path.replaceAll(/:\w+/g, "{}"));
     for (const path of wanted) {
@@ -33,6 +37,8 @@ Deno.test("each part has all operations of its paths, and no others", async () =
       .flatMap((make) => operationsOf(make(purser.core, reads))).sort();
     assert.deepEqual(operations, whole.filter((operation) => wanted.includes(pathOf(operation))), paths[0]);
     assert.deepEqual([...new Set(operations.map(pathOf))].sort(), [...wanted].sort());
+    // By the same names: whoever has a key is refused at a path that the table does not name.
+    for (const path of paths) assert.ok(permitted.has(path), path);
   }
   // What no command asks for.
   assert.deepEqual([...new Set(whole.map(pathOf))].filter((path) => !seen.has(path)).sort(), [
