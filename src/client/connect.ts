@@ -40,7 +40,7 @@ const PATIENCE_MS = 10_000;
 /** Commands that only look are over by then. */
 const DOOR_AFTER_MS = 100;
 const FIRST_DELAY_MS = 10;
-const LONGEST_DELAY_MS = 250;
+const LONGEST_DELAY_MS = 200;
 const OWNER_ANSWERS_MS = 2_000;
 
 /** The base URL of requests whose host does not matter. */
@@ -202,7 +202,7 @@ async function toFile(options: ConnectOptions, path: string, lost?: Owner): Prom
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
       if (clock.monotonic() >= deadline) throw await explainBusyFile(path, patienceMs);
-      await clock.sleep(delayMs);
+      await clock.sleep(delayMs * (0.5 + Math.random() / 2)); // many that wait should not come together
     }
   }
 }

@@ -62,6 +62,20 @@ Deno.test("connect() goes through the owner, and becomes the owner when that one
     await connection.close();
   }));
 
+Deno.test("a command that changes something lets others in at once, one that only reads does not", () =>
+  inDirectory(async (path, options) => {
+    const connection = await connect({ ...options, doorAfterMs: 60_000 });
+    assert.deepEqual(await namesOf(connection), []);
+    assert.equal(await readOwner(path), undefined);
+    await define(connection, "a");
+    while (await readOwner(path) === undefined);
+    const other = await connect({ ...options, doorAfterMs: 60_000 });
+    assert.equal(other.kind, "owner");
+    assert.deepEqual(await namesOf(other), ["a"]);
+    await other.close();
+    await connection.close();
+  }));
+
 Deno.test("connect() takes a file over whose owner was killed and left its note behind", () =>
   inDirectory(async (path, options) => {
     await writeOwner(path, { pid: 1, url: "http://127.0.0.1:1", token: "of a dead process" });

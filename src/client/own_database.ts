@@ -11,8 +11,8 @@ export interface OwnOptions extends CoreOptions {
   /** Tells the person at the terminal something, on stderr. */
   say: (line: string) => void;
   /**
-   * How long the owner of a local file may keep others out; default: not at all. A command that is over by then is spared
-   * a server, and who waits for the file tries again.
+   * How long the owner of a local file may keep others out while it only reads; default: not at all. A command that is
+   * over by then is spared a server, and who waits for the file tries again.
    */
   doorAfterMs?: number;
 }
@@ -52,7 +52,13 @@ export async function ownDatabase({ say, doorAfterMs, ...options }: OwnOptions):
   }
   return {
     core,
-    app,
+    app: {
+      fetch(request, env) {
+        // Who changes something takes longer, and may be one of many at once.
+        if (request.method !== "GET") door.hurry();
+        return app.fetch(request, env);
+      },
+    },
     async close(closing = {}) {
       if (!isOpen) return;
       isOpen = false;

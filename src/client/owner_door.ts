@@ -9,6 +9,8 @@ export interface OwnerDoor {
   open(): Promise<void>;
   /** The same in a while, unless it is closed by then; what goes wrong is told in the log. */
   openLater(afterMs: number): void;
+  /** What was to be opened later is opened now. */
+  hurry(): void;
   /** How many requests are in flight. */
   count(): number;
   /** Resolves when nothing is in flight, or once the signal has aborted. */
@@ -22,6 +24,7 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
   const token = newOwnerToken();
   const requests = countRequests(app, token);
   const closing = new AbortController();
+  const hurried = new AbortController();
   let server: Listening | undefined;
   let owner: Owner | undefined;
   let opening: Promise<void> | undefined;
@@ -41,7 +44,7 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
   }
 
   async function openAfter(afterMs: number): Promise<void> {
-    await core.clock.sleep(afterMs, closing.signal);
+    await core.clock.sleep(afterMs, AbortSignal.any([closing.signal, hurried.signal]));
     if (closing.signal.aborted) return;
     try {
       await open();
@@ -53,6 +56,7 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
   return {
     open: () => opening ??= open(),
     openLater: (afterMs) => void (opening ??= openAfter(afterMs)),
+    hurry: () => hurried.abort(),
     count: requests.count,
     untilNone: requests.untilNone,
     async close() {

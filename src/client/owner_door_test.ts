@@ -71,6 +71,18 @@ Deno.test("a door opens in its time, lets in who has the token, and leaves nothi
     await assert.rejects(fetch(`${url}/agents`));
   }));
 
+Deno.test("a door that was to be opened later can be opened at once", () =>
+  inDirectory(async (folder) => {
+    const path = join(folder, "purser.db");
+    const { core } = sleepyCore();
+    const door = createOwnerDoor(core, app, path);
+    door.openLater(100);
+    door.hurry();
+    await opened(path);
+    await door.close();
+    assert.equal(await readOwner(path), undefined);
+  }));
+
 Deno.test("a door that can't be opened later is told of, and is no reason to fail", () =>
   inDirectory(async (folder) => {
     const { core, wake, warnings } = sleepyCore();

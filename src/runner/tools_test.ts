@@ -44,7 +44,7 @@ Deno.test("pick() returns exactly the named tools and lists what is known otherw
   await assert.rejects(toolbox.pick(["shout", "constructor"]), refusal);
 });
 
-Deno.test("createToolbox() refuses what can't be offered to a model", async () => {
+Deno.test("createToolbox() refuses what can't be offered to a model", () => {
   const cases: [ToolSet, RegExp][] = [
     [{ calculator: shout }, /calculator: there already is a tool of that name/],
     [{ "two words": shout }, /takes letters, digits, _ and -/],
