@@ -5,7 +5,14 @@ import { files } from "../files.ts";
 import type { Log } from "../log.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { OwnedDatabase, OwnOptions } from "./own_database.ts";
-import { type Owner, PROOF_PATH, proofOf, readOwner, removeOwner } from "./owner_file.ts";
+import {
+  ANNOUNCED_HEADER,
+  announcementOf,
+  type Owner,
+  PROOF_PATH,
+  proofOf,
+  readOwner,
+} from "./owner_file.ts";
 
 /** A way to the API that has to be closed. */
 export interface Connection {
@@ -195,9 +202,9 @@ async function toFile(options: ConnectOptions, path: string, lost?: Owner): Prom
       const owned = await ownDatabase({
         ...options,
         doorAfterMs,
+        deadOwner: owner,
         config: { ...options.config, dbReplica: undefined },
       });
-      if (owner) await removeOwner(path, owner); // killed: nobody else has to ask it in vain
       return toOwned(owned, path);
     } catch (error) {
       if ((error as Error)?.name !== "StoreBusyError") throw error;
@@ -221,12 +228,14 @@ export async function explainBusyFile(path: string, patienceMs: number): Promise
 
 /**
  * Whether the owner's file tells of a process that lives: a killed one leaves its file behind, and a stranger
- * may listen on its port by now. The token is sent to nobody who has not shown to know it.
+ * may listen on its port by now. The token is sent to nobody who has not shown to know it. With `announced`, a nonce, the
+ * owner waits for the request that carries it.
  */
-async function isAnswering(owner: Owner): Promise<boolean> {
-  const nonce = crypto.randomUUID();
+async function isAnswering(owner: Owner, announced?: string): Promise<boolean> {
+  const nonce = announced ?? crypto.randomUUID();
+  const announcement = announced ? `&announcement=${announcementOf(owner.token, announced)}` : "";
   try {
-    const response = await fetch(`${owner.url}${PROOF_PATH}?nonce=${nonce}`, {
+    const response = await fetch(`${owner.url}${PROOF_PATH}?nonce=${nonce}${announcement}`, {
       signal: AbortSignal.timeout(OWNER_ANSWERS_MS),
       redirect: "manual",
     });
@@ -251,9 +260,17 @@ function toOwner(options: ConnectOptions, path: string, owner: Owner, before?: O
     );
   const send: Connection["send"] = async (request, again) => {
     if (next) return (await next).send(request, again);
+    // What changes something can't be sent twice: an owner that is about to end waits for what was announced.
+    const announced = request.method === "GET" ? undefined : crypto.randomUUID();
+    if (announced && !await isAnswering(owner, announced)) {
+      next ??= toFile(options, path);
+      return (await next).send(request, again);
+    }
     const spare = again ?? ((clone) => () => clone)(request.clone());
     try {
-      return withCheckedBody(await fetch(redirectTo(request, owner.url, owner.token)), lost);
+      const redirected = redirectTo(request, owner.url, owner.token);
+      if (announced) redirected.headers.set(ANNOUNCED_HEADER, announced);
+      return withCheckedBody(await fetch(redirected), lost);
     } catch (error) {
       if (request.signal.aborted) throw error;
       if (!wasNeverSent(error) && request.method !== "GET") {

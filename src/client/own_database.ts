@@ -3,6 +3,7 @@ import { type Core, type CoreOptions, openCore } from "../core.ts";
 import { type Answering, createLateApp } from "../http/mod.ts";
 import type { Log } from "../log.ts";
 import { createOwnerDoor } from "./owner_door.ts";
+import { type Owner, removeOwner } from "./owner_file.ts";
 
 /** What opening a database from an entry needs. */
 export interface OwnOptions extends CoreOptions {
@@ -15,6 +16,8 @@ export interface OwnOptions extends CoreOptions {
    * over by then is spared a server, and who waits for the file tries again.
    */
   doorAfterMs?: number;
+  /** Whose note was found beside the file and did not answer: it is taken away, so that nobody asks it again in vain. */
+  deadOwner?: Owner;
 }
 
 /** A database that this process works on itself. */
@@ -34,12 +37,15 @@ export interface OwnedDatabase {
  *
  * @throws {StoreBusyError} another process owns the file
  */
-export async function ownDatabase({ say, doorAfterMs, ...options }: OwnOptions): Promise<OwnedDatabase> {
+export async function ownDatabase(
+  { say, doorAfterMs, deadOwner, ...options }: OwnOptions,
+): Promise<OwnedDatabase> {
   const address = parseDatabaseUrl(options.config.dbUrl);
   const core = await openCore(options);
   const app = createLateApp(core);
   if (address.kind !== "file") return { core, app, close: (closing) => core.close(closing) };
 
+  if (deadOwner) await removeOwner(address.path, deadOwner);
   const door = createOwnerDoor(core, app, address.path);
   let isOpen = true;
   try {
@@ -68,12 +74,16 @@ export async function ownDatabase({ say, doorAfterMs, ...options }: OwnOptions):
       }
       if (closing.graceMs !== undefined) core.stop();
       const isPatient = closing.graceMs === undefined;
+      const isBusy = () => door.count() > 0 || core.liveRuns.size > 0;
       // Answered until then: whoever comes meanwhile could not open the file.
       do {
         await core.endRuns(closing);
         await door.untilNone(isPatient ? undefined : core.stopping);
         await core.drainDeliveries(); // a receiver may be slow; nobody else has to wait for it
-      } while (core.liveRuns.size > 0 || (isPatient && door.count() > 0));
+        if (!isPatient || isBusy()) continue;
+        await door.retire();
+        if (isBusy()) await door.advertise();
+      } while (core.liveRuns.size > 0 || (isPatient && isBusy()));
       await door.close();
       await core.close(closing);
     },

@@ -1,7 +1,17 @@
 import type { Core } from "../core.ts";
+import { systemClock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { type Answering, behindGuard, listen, type Listening, tokenGuard } from "../http/mod.ts";
-import { newOwnerToken, type Owner, PROOF_PATH, proofOf, removeOwner, writeOwner } from "./owner_file.ts";
+import {
+  ANNOUNCED_HEADER,
+  announcementOf,
+  newOwnerToken,
+  type Owner,
+  PROOF_PATH,
+  proofOf,
+  removeOwner,
+  writeOwner,
+} from "./owner_file.ts";
 
 /** Where other commands come in while this process owns a database file. */
 export interface OwnerDoor {
@@ -13,11 +23,19 @@ export interface OwnerDoor {
   hurry(): void;
   /** How many requests are in flight. */
   count(): number;
-  /** Resolves when nothing is in flight, or once the signal has aborted. */
+  /** Resolves when nothing is in flight; at once where the signal has aborted. */
   untilNone(signal?: AbortSignal): Promise<void>;
-  /** Takes the file away, lets streams end, and serves what is in flight to its end. */
+  /** Takes the file away, and waits until all that was announced has come; afterwards `count` tells what did. */
+  retire(): Promise<void>;
+  /** Puts the file back: what has come may take long. */
+  advertise(): Promise<void>;
+  /** Retires, lets streams end, and serves what is in flight to its end. */
   close(): Promise<void>;
 }
+
+/** How long a request that was announced is waited for; who announces sends at once. */
+const ANNOUNCED_MS = 1_000;
+const ANNOUNCED_LOOK_MS = 5;
 
 /** Makes the door of the owner of a file; it is closed. */
 export function createOwnerDoor(core: Core, app: Answering, databasePath: string): OwnerDoor {
@@ -49,8 +67,27 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
     try {
       await open();
     } catch (error) {
-      core.log.warn("Other commands can't come in until this one has ended", { reason: messageOf(error) });
+      tellOfShut(error);
     }
+  }
+
+  async function retire(): Promise<void> {
+    closing.abort();
+    await opening?.catch(() => {}); // whoever opened it was told
+    if (owner) await removeOwner(databasePath, owner);
+    await requests.untilNoneAnnounced();
+  }
+
+  async function advertise(): Promise<void> {
+    try {
+      if (owner) await writeOwner(databasePath, owner);
+    } catch (error) {
+      tellOfShut(error);
+    }
+  }
+
+  function tellOfShut(error: unknown): void {
+    core.log.warn("Other commands can't come in until this one has ended", { reason: messageOf(error) });
   }
 
   return {
@@ -59,10 +96,10 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
     hurry: () => hurried.abort(),
     count: requests.count,
     untilNone: requests.untilNone,
+    retire,
+    advertise,
     async close() {
-      closing.abort();
-      await opening?.catch(() => {}); // whoever opened it was told
-      if (owner) await removeOwner(databasePath, owner);
+      await retire();
       core.stop();
       await server?.shutdown();
     },
@@ -73,16 +110,33 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
 function countRequests(app: Answering, token: string) {
   let count = 0;
   let waiting: (() => void)[] = [];
+  /** Until when each request that was announced is waited for. */
+  const announced = new Map<string, number>();
   return {
     count: () => count,
+    async untilNoneAnnounced(): Promise<void> {
+      for (;;) {
+        const now = systemClock.monotonic();
+        for (const [nonce, until] of announced) if (until <= now) announced.delete(nonce);
+        if (announced.size === 0) return;
+        await systemClock.sleep(ANNOUNCED_LOOK_MS);
+      }
+    },
     async untilNone(signal?: AbortSignal): Promise<void> {
       if (count > 0 && !signal?.aborted) await new Promise<void>((resolve) => waiting.push(resolve));
     },
     async fetch(request: Request): Promise<Response> {
       const { pathname, searchParams } = new URL(request.url);
-      if (pathname === PROOF_PATH) return new Response(proofOf(token, searchParams.get("nonce") ?? ""));
+      if (pathname === PROOF_PATH) {
+        const nonce = searchParams.get("nonce") ?? "";
+        if (searchParams.get("announcement") === announcementOf(token, nonce)) {
+          announced.set(nonce, systemClock.monotonic() + ANNOUNCED_MS);
+        }
+        return new Response(proofOf(token, nonce));
+      }
       if (pathname === "/events") return await app.fetch(request); // it ends when the core stops, not before
       count++;
+      announced.delete(request.headers.get(ANNOUNCED_HEADER) ?? "");
       try {
         return await app.fetch(request);
       } finally {

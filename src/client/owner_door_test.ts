@@ -7,7 +7,7 @@ import { createIds } from "../ids.ts";
 import { silentLog } from "../log.ts";
 import { noTelemetry } from "../telemetry/mod.ts";
 import { createOwnerDoor } from "./owner_door.ts";
-import { readOwner } from "./owner_file.ts";
+import { ANNOUNCED_HEADER, announcementOf, PROOF_PATH, proofOf, readOwner } from "./owner_file.ts";
 
 /** A core whose sleeps last until they are ended by hand, or by their signal. */
 function sleepyCore() {
@@ -79,6 +79,37 @@ Deno.test("a door that was to be opened later can be opened at once", () =>
     door.openLater(100);
     door.hurry();
     await opened(path);
+    await door.close();
+    assert.equal(await readOwner(path), undefined);
+  }));
+
+Deno.test("a door that retires waits for what was announced by who has the token, and for nobody else", () =>
+  inDirectory(async (folder) => {
+    const path = join(folder, "purser.db");
+    const { core } = sleepyCore();
+    const release = Promise.withResolvers<Response>();
+    const door = createOwnerDoor(core, { fetch: () => release.promise }, path);
+    await door.open();
+    const { url, token } = await opened(path);
+    const knock = async (nonce: string, announcement: string) =>
+      await (await fetch(`${url}${PROOF_PATH}?nonce=${nonce}&announcement=${announcement}`)).text();
+    assert.equal(await knock("a", announcementOf(token, "a")), proofOf(token, "a"));
+    // Whoever asks for proofs gets none of an announcement.
+    await knock("b", proofOf(token, "b"));
+    await knock("c", "");
+
+    let isRetired = false;
+    const retiring = door.retire().then(() => void (isRetired = true));
+    while (await readOwner(path) !== undefined);
+    assert.equal(isRetired, false);
+    const headers = { authorization: `Bearer ${token}`, [ANNOUNCED_HEADER]: "a" };
+    const answer = fetch(`${url}/agents`, { method: "POST", headers });
+    await retiring;
+    assert.equal(door.count(), 1);
+    await door.advertise();
+    assert.equal((await opened(path)).token, token);
+    release.resolve(new Response("answered"));
+    assert.equal(await (await answer).text(), "answered");
     await door.close();
     assert.equal(await readOwner(path), undefined);
   }));

@@ -26,6 +26,17 @@ export function proofOf(token: string, nonce: string): string {
   return createHmac("sha256", token).update(nonce).digest("hex");
 }
 
+/** Names the nonce that a request was announced by. */
+export const ANNOUNCED_HEADER = "purser-announced";
+
+/**
+ * What only who knows the token can ask with that the owner wait for a request. Of another key than a proof: whoever asks
+ * for proofs must not get it by that.
+ */
+export function announcementOf(token: string, nonce: string): string {
+  return proofOf(`${token} announces`, nonce);
+}
+
 /** Beside the database itself, whatever link it is reached by. */
 async function pathOf(databasePath: string): Promise<string> {
   const inFolder = async () =>
