@@ -8,6 +8,7 @@ import type { OwnedDatabase, OwnOptions } from "./own_database.ts";
 import {
   ANNOUNCED_HEADER,
   announcementOf,
+  LEFT_HEADER,
   type Owner,
   PROOF_PATH,
   proofOf,
@@ -270,7 +271,12 @@ function toOwner(options: ConnectOptions, path: string, owner: Owner, before?: O
     try {
       const redirected = redirectTo(request, owner.url, owner.token);
       if (announced) redirected.headers.set(ANNOUNCED_HEADER, announced);
-      return withCheckedBody(await fetch(redirected), lost);
+      const response = await fetch(redirected);
+      if (response.headers.has(LEFT_HEADER)) {
+        next ??= toFile(options, path);
+        return (await next).send(spare());
+      }
+      return withCheckedBody(response, lost);
     } catch (error) {
       if (request.signal.aborted) throw error;
       if (!wasNeverSent(error) && request.method !== "GET") {

@@ -5,6 +5,7 @@ import { type Answering, behindGuard, listen, type Listening, tokenGuard } from 
 import {
   ANNOUNCED_HEADER,
   announcementOf,
+  LEFT_HEADER,
   newOwnerToken,
   type Owner,
   PROOF_PATH,
@@ -25,7 +26,10 @@ export interface OwnerDoor {
   count(): number;
   /** Resolves when nothing is in flight; at once where the signal has aborted. */
   untilNone(signal?: AbortSignal): Promise<void>;
-  /** Takes the file away, and waits until all that was announced has come; afterwards `count` tells what did. */
+  /**
+   * Takes the file away, and waits until all that was announced has come; afterwards `count` tells what did. Where that
+   * is nothing, whoever comes later is sent away, to open the file himself.
+   */
   retire(): Promise<void>;
   /** Puts the file back: what has come may take long. */
   advertise(): Promise<void>;
@@ -76,6 +80,8 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
     await opening?.catch(() => {}); // whoever opened it was told
     if (owner) await removeOwner(databasePath, owner);
     await requests.untilNoneAnnounced();
+    // In the same turn as the last look: from here on nobody is told that there is an owner.
+    if (requests.count() === 0) requests.leave();
   }
 
   async function advertise(): Promise<void> {
@@ -100,6 +106,7 @@ export function createOwnerDoor(core: Core, app: Answering, databasePath: string
     advertise,
     async close() {
       await retire();
+      requests.leave();
       core.stop();
       await server?.shutdown();
     },
@@ -112,8 +119,10 @@ function countRequests(app: Answering, token: string) {
   let waiting: (() => void)[] = [];
   /** Until when each request that was announced is waited for. */
   const announced = new Map<string, number>();
+  let hasLeft = false;
   return {
     count: () => count,
+    leave: () => void (hasLeft = true),
     async untilNoneAnnounced(): Promise<void> {
       for (;;) {
         const now = systemClock.monotonic();
@@ -127,6 +136,7 @@ function countRequests(app: Answering, token: string) {
     },
     async fetch(request: Request): Promise<Response> {
       const { pathname, searchParams } = new URL(request.url);
+      if (hasLeft) return new Response(null, { status: 503, headers: { [LEFT_HEADER]: "1" } });
       if (pathname === PROOF_PATH) {
         const nonce = searchParams.get("nonce") ?? "";
         if (searchParams.get("announcement") === announcementOf(token, nonce)) {

@@ -7,7 +7,14 @@ import { createIds } from "../ids.ts";
 import { silentLog } from "../log.ts";
 import { noTelemetry } from "../telemetry/mod.ts";
 import { createOwnerDoor } from "./owner_door.ts";
-import { ANNOUNCED_HEADER, announcementOf, PROOF_PATH, proofOf, readOwner } from "./owner_file.ts";
+import {
+  ANNOUNCED_HEADER,
+  announcementOf,
+  LEFT_HEADER,
+  PROOF_PATH,
+  proofOf,
+  readOwner,
+} from "./owner_file.ts";
 
 /** A core whose sleeps last until they are ended by hand, or by their signal. */
 function sleepyCore() {
@@ -110,8 +117,13 @@ Deno.test("a door that retires waits for what was announced by who has the token
     assert.equal((await opened(path)).token, token);
     release.resolve(new Response("answered"));
     assert.equal(await (await answer).text(), "answered");
-    await door.close();
+    // Nothing is left to do: whoever comes now is sent away, and told that nothing was done.
+    await door.retire();
     assert.equal(await readOwner(path), undefined);
+    const late = await fetch(`${url}/agents`, { method: "POST", headers });
+    assert.deepEqual([late.status, late.headers.has(LEFT_HEADER)], [503, true]);
+    assert.notEqual(await knock("d", announcementOf(token, "d")), proofOf(token, "d"));
+    await door.close();
   }));
 
 Deno.test("a door that can't be opened later is told of, and is no reason to fail", () =>

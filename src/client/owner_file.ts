@@ -26,6 +26,9 @@ export function proofOf(token: string, nonce: string): string {
   return createHmac("sha256", token).update(nonce).digest("hex");
 }
 
+/** Marks the answer of an owner that is about to end, and has done nothing of what it was asked. */
+export const LEFT_HEADER = "purser-owner-left";
+
 /** Names the nonce that a request was announced by. */
 export const ANNOUNCED_HEADER = "purser-announced";
 
