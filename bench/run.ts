@@ -1,22 +1,45 @@
-/** Runs every benchmark, one after the other: `deno task bench`, or some of them by name. */
-const all = [
-  "book_call",
-  "report_events",
-  "instances",
-  "alert_rules",
-  "alert_delivery",
-  "summaries",
-  "snapshots",
-  "start_up",
-];
-const wanted = Deno.args.length > 0 ? Deno.args : all;
-for (const name of wanted) {
-  if (!all.includes(name)) {
-    console.error(`There is no benchmark ${name}; there are ${all.join(", ")}`);
-    Deno.exit(2);
+/**
+ * Runs every benchmark, one after the other: `deno task bench`, or some of them by name. With `--against DIR` those that
+ * measure another checkout of Purser beside this one do so.
+ */
+import { readVersions } from "./versions.ts";
+
+/** By name; whether it compares versions. */
+const all: Record<string, boolean> = {
+  book_call: true,
+  report_events: false,
+  instances: false,
+  alert_rules: false,
+  summaries: false,
+  alert_delivery: false,
+  snapshots: false,
+  start_up: false,
+};
+
+function refuse(message: string): never {
+  console.error(message);
+  Deno.exit(2);
+}
+
+const names = [...Deno.args];
+const index = names.indexOf("--against");
+const against = index < 0 ? [] : names.splice(index, 2);
+if (against.length > 0) {
+  const file = against[1] === undefined ? undefined : `${readVersions(against)[0]!.root}/deno.json`;
+  if (!file || !await Deno.stat(file).catch(() => {})) {
+    refuse("--against needs the folder of another checkout");
   }
+}
+for (const name of names) {
+  if (!(name in all)) refuse(`There is no benchmark ${name}; there are ${Object.keys(all).join(", ")}`);
+  if (against.length > 0 && !all[name]) refuse(`${name} measures this checkout alone: leave out --against`);
+}
+const wanted = names.length > 0
+  ? names
+  : Object.keys(all).filter((name) => against.length === 0 || all[name]);
+for (const name of wanted) {
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", new URL(`./${name}.ts`, import.meta.url).pathname],
+    args: ["run", "-A", "--quiet", new URL(`./${name}.ts`, import.meta.url).pathname, ...against],
   }).spawn().status;
   if (!success) Deno.exit(1);
 }

@@ -1,0 +1,30 @@
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** A checkout of Purser that is measured. */
+export interface Version {
+  /** The title of its column. */
+  label: "before" | "now";
+  /** Its folder, absolute, without a slash at the end. */
+  root: string;
+}
+
+/** Returns this checkout, and before it the one that `--against DIR` names, if any. */
+export function readVersions(args: readonly string[] = Deno.args): Version[] {
+  const now: Version = { label: "now", root: fileURLToPath(new URL("..", import.meta.url)).slice(0, -1) };
+  const index = args.indexOf("--against");
+  if (index < 0) return [now];
+  const directory = args[index + 1];
+  if (directory === undefined) throw new Error("--against needs the folder of another checkout");
+  return [{ label: "before", root: resolve(directory) }, now];
+}
+
+/** Returns the arguments that make `deno` run a file with the dependencies of a version. */
+export function runArgs({ root }: Version, path: string): string[] {
+  return ["run", "-A", "--quiet", "--config", `${root}/deno.json`, path];
+}
+
+/** Returns the URL of a version's library. */
+export function libraryOf({ root }: Version): string {
+  return pathToFileURL(`${root}/src/mod.ts`).href;
+}
