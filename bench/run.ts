@@ -7,7 +7,7 @@ import { readVersions } from "./versions.ts";
 /** By name; whether it compares versions. */
 const all: Record<string, boolean> = {
   book_call: true,
-  report_events: false,
+  report_events: true,
   instances: false,
   alert_rules: false,
   summaries: false,
