@@ -8,7 +8,7 @@ import { readVersions } from "./versions.ts";
 const all: Record<string, boolean> = {
   book_call: true,
   report_events: true,
-  instances: false,
+  instances: true,
   alert_rules: false,
   summaries: false,
   alert_delivery: false,
