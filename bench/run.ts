@@ -9,7 +9,7 @@ const all: Record<string, boolean> = {
   book_call: true,
   report_events: true,
   instances: true,
-  alert_rules: false,
+  alert_rules: true,
   summaries: false,
   alert_delivery: false,
   snapshots: false,
