@@ -10,7 +10,7 @@ const all: Record<string, boolean> = {
   report_events: true,
   instances: true,
   alert_rules: true,
-  summaries: false,
+  summaries: true,
   alert_delivery: false,
   snapshots: false,
   start_up: false,

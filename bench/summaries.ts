@@ -1,30 +1,19 @@
-/** `GET /costs` on ledgers of growing size: every grouping, over all time and over a span that cuts hours. */
-import { createApp } from "../src/http/api.ts";
-import { openCore } from "../src/core.ts";
-import { DAYS, fillLedger } from "./fill_ledger.ts";
-import { report, timeInTurn } from "./measure.ts";
+/**
+ * `GET /costs` on ledgers of growing size: every grouping, over all time and over a span that cuts hours; and on the
+ * largest with a tail of calls that are booked but not yet in the rollups.
+ */
+import { askAtOnce, type Figure, measureInTurn, openWorkers, reportVersions } from "./compare.ts";
+import { DAYS } from "./fill_ledger.ts";
+import { ms } from "./measure.ts";
 
 const SIZES = [10_000, 100_000, 1_000_000];
-const END = Date.parse("2026-11-20T12:34:56.789Z");
+const TAIL = 2_000;
+const DAY_MS = 86_400_000;
 
-const directory = await Deno.makeTempDir();
-const core = await openCore({
-  config: {
-    dbUrl: `${directory}/bench.db`,
-    durability: "normal",
-    environment: "bench",
-    remoteTimeoutMs: 10_000,
-    maxBodyBytes: 1_000_000,
-  },
-});
-const app = createApp(core);
-const get = async (query: string) => {
-  const response = await app.request(`/costs?${query}`);
-  if (response.status !== 200) throw new Error(await response.text());
-  return await response.json();
-};
-
-const span = "from=2026-09-03T04:05:06.007Z&to=2026-11-19T17:18:19.020Z";
+const end = Date.now();
+const iso = (at: number) => new Date(at).toISOString();
+/** 77 days, from and to the middle of an hour. */
+const span = `from=${iso(end - 78.1234567 * DAY_MS)}&to=${iso(end - 1.1234567 * DAY_MS)}`;
 const queries = {
   "by agent": "group_by=agent",
   "by model": "group_by=model",
@@ -37,21 +26,30 @@ const queries = {
   "by hour, 77 days to the millisecond": `group_by=hour&${span}`,
   "by day, 77 days to the millisecond": `group_by=day&${span}`,
 };
-const columns: Record<string, number>[] = [];
-let rows = 0;
-for (const size of SIZES) {
-  await fillLedger(core, { rows, size, end: END });
-  rows = size;
-  const tasks = Object.fromEntries(Object.entries(queries).map(([name, query]) => [name, () => get(query)]));
-  columns.push(await timeInTurn(tasks, { runs: 15 }));
-}
-report(
-  `GET /costs, medians; ledgers of ${
-    SIZES.map((size) => size.toLocaleString("en")).join(", ")
-  } calls of 20 agents and 8 models over ${DAYS} days`,
-  Object.keys(queries).map((
+
+const plan = Object.fromEntries(Object.keys(queries).map((name) => [name, { times: 5 }]));
+
+await using workers = await openWorkers("summaries", { end, days: DAYS, queries });
+
+async function measure(title: string): Promise<void> {
+  const figures: Record<string, Figure>[] = await measureInTurn(workers.list, plan, {
+    rounds: 10,
+    warmUp: 2,
+  });
+  const rows = Object.keys(queries).map((name) => ({
     name,
-  ) => [name, columns.map((column) => `${column[name]!.toFixed(1).padStart(7)} ms`).join("")]),
-);
-await core.close();
-await Deno.remove(directory, { recursive: true });
+    figures: figures.map((each) => each[name]!),
+    format: ms,
+  }));
+  reportVersions(
+    `GET /costs, ${title} of 20 agents and 8 models over ${DAYS} days: medians (means)`,
+    rows,
+  );
+}
+
+for (const size of SIZES) {
+  await askAtOnce(workers.list, "fill", size);
+  await measure(`${size.toLocaleString("en")} calls`);
+}
+await askAtOnce(workers.list, "addTail", TAIL);
+await measure(`${SIZES.at(-1)!.toLocaleString("en")} calls and a tail of ${TAIL.toLocaleString("en")}`);
