@@ -11,6 +11,7 @@ const all: Record<string, boolean> = {
   instances: true,
   alert_rules: true,
   summaries: true,
+  disk_size: true,
   alert_delivery: false,
   snapshots: false,
   start_up: false,
