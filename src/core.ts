@@ -10,7 +10,8 @@ import {
   readAlertNotification,
   startDispatcher,
 } from "./alerts/mod.ts";
-import { createDatabaseGate, createMemoryGate } from "./budget/mod.ts";
+import { createBudgetGate } from "./budget/mod.ts";
+import { databaseLogic } from "./database_logic.ts";
 import { createBus } from "./bus/mod.ts";
 import { type BuiltInChannels, type Channels, type ChannelsOptions, createChannels } from "./channels/mod.ts";
 import { type Clock, HOUR_MS, systemClock } from "./clock.ts";
@@ -24,7 +25,7 @@ import {
 import { messageOf, PurserError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { createKeyMemory, type KeyContext, type SharedKeys } from "./keys/mod.ts";
-import { readRunCost, sweepWindows } from "./ledger/mod.ts";
+import { sweepWindows } from "./ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "./log.ts";
 import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
@@ -179,6 +180,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
     authToken: config.dbToken,
     replicaUrl: runtime ? undefined : config.dbReplica,
     durability: config.durability,
+    logic: databaseLogic,
     remoteTimeoutMs: config.remoteTimeoutMs,
     clock,
     ids,
@@ -213,9 +215,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       telemetry: options.telemetry ?? await findTelemetry(clock),
       instanceId: ids.next("inst"),
       bus: createBus(log),
-      gate: store.kind === "remote"
-        ? createDatabaseGate({ store, clock, newReservationId })
-        : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId }),
+      gate: createBudgetGate({ store, clock, newReservationId }),
       prices: runtime?.prices ?? createLatePriceBook({ overrides: config.prices, log }),
       models: createModelResolver({ providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),

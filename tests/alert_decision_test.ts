@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { bookInModel, type ModelAlert, type RuleState, valueOf } from "../src/alerts/_decision_model.ts";
-import { THRESHOLD_TYPES } from "../src/alerts/mod.ts";
+import {
+  bookInModel,
+  type ModelAlert,
+  noticeClock,
+  type RuleState,
+  valueOf,
+} from "../src/alerts/_decision_model.ts";
+import { decideAlerts, THRESHOLD_TYPES } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/read_rule_values.ts";
 import { type TimeWindow, windowAt } from "../src/alerts/windows.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
@@ -9,7 +15,7 @@ import { fixedClock } from "../src/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
-import { createBooking } from "./harness/booking.ts";
+import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 
@@ -82,8 +88,9 @@ for (const { name, ignore, create } of databaseKinds()) {
             const now = clock.now();
             const toggled = toggles === undefined ? undefined : states[toggles]?.rule;
             if (toggled) {
+              noticeClock(states, now); // a change of rules decides on what was booked before
               toggled.enabled = !toggled.enabled;
-              await toggle(ctx.store, toggled.ruleId, toggled.enabled, now);
+              await toggle(ctx, toggled.ruleId, toggled.enabled, now);
             }
             const commit = calls.map(({ agent, session, run, cost, lateMs }) =>
               modelCall({
@@ -131,8 +138,8 @@ function inOrder(alerts: readonly ModelAlert[]): string[] {
 }
 
 /** Enables or disables, as PATCH does. */
-async function toggle(store: Alerts["store"], ruleId: string, enabled: boolean, now: number): Promise<void> {
-  await store.write([{
+async function toggle(ctx: TestBooking, ruleId: string, enabled: boolean, now: number): Promise<void> {
+  await ctx.store.write([...decideAlerts(ctx).statements, {
     sql: `UPDATE alert_rules SET enabled = ?2,
       is_armed = ?2 AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?3) WHERE rule_id = ?1`,
     args: [ruleId, enabled ? 1 : 0, now],

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { bookCall, bookLooseCalls, bookReportedCalls, type ReportedCall } from "../src/booking/mod.ts";
 import { PurserError } from "../src/errors.ts";
-import { listCalls, listCosts, MAX_AHEAD_MS, readRunCost, readRunUsage } from "../src/ledger/mod.ts";
+import { listCalls, listCosts, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
+import { readRunCost } from "./harness/run_cost.ts";
 import { toUsd } from "../src/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import {

@@ -11,13 +11,13 @@ import {
   listCosts,
   type ModelCall,
   readAgentUsage,
-  readRunCost,
   readRunUsage,
   readSessionUsage,
   recordCalls,
   sumSteps,
   toCostEvent,
 } from "../src/ledger/mod.ts";
+import { readRunCost } from "./harness/run_cost.ts";
 import { toUsd } from "../src/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { ConstraintError, createQuery, type Store } from "../src/store/mod.ts";

@@ -1,9 +1,24 @@
-import { type ModelCall } from "../ledger/mod.ts";
+import { ALL_AGENTS, type ModelCall } from "../ledger/mod.ts";
 import type { NanoUsd } from "../money.ts";
+import type { ThresholdType } from "../store/mod.ts";
 import type { RuleRow } from "./rule.ts";
-import { type TouchedWindow, touchedWindows } from "./touched_windows.ts";
+import { type TimeWindow, windowAt } from "./windows.ts";
 
 /** The rules of DESIGN.md §10 as plain functions over everything that was ever booked: slow, and easy to check. */
+
+/** A window that a call falls into, and rules have to be looked at for. */
+export interface TouchedWindow {
+  type: ThresholdType;
+  /** Whose rules: an agent's, or those for all. */
+  scope: string;
+  /** The run or session; null for a window of time. */
+  id: string | null;
+  /** Calls with `from <= at < to`; 0 for a run or a session. */
+  from: number;
+  to: number;
+  /** What a rule that fires once per window remembers; null for the rolling hour, which has no name. */
+  claim: string | null;
+}
 
 /** What a rule remembers. */
 export interface RuleState {
@@ -66,25 +81,69 @@ export function decideRule(
   return { fires: true, value };
 }
 
-/** Books calls in one commit and tells which alerts they fire, in no certain order. */
+const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const satisfies TimeWindow[];
+
+/**
+ * The present windows that hold a call. One that is ahead of the clock is looked at as of its own time; one that came
+ * late touches only a window of time that is still the present one.
+ */
+function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: number): TouchedWindow[] {
+  const windows: Omit<TouchedWindow, "scope">[] = [];
+  if (runId !== null) {
+    windows.push({ type: "per_run_usd", id: runId, from: 0, to: 0, claim: `per_run_usd:${runId}` });
+  }
+  if (sessionId !== null) {
+    windows.push({
+      type: "per_session_usd",
+      id: sessionId,
+      from: 0,
+      to: 0,
+      claim: `per_session_usd:${sessionId}`,
+    });
+  }
+  for (const type of TIME_WINDOWS) {
+    const { from, to } = windowAt(type, Math.max(at, now));
+    if (at < from) continue;
+    windows.push({ type, id: null, from, to, claim: type === "per_hour_usd" ? null : `${type}:${from}` });
+  }
+  return windows.flatMap((window) => [agentId, ALL_AGENTS].map((scope) => ({ ...window, scope })));
+}
+
+/** After a clock was set back, a rule that fired in the future counts as fired now. */
+export function noticeClock(states: readonly RuleState[], now: number): void {
+  for (const state of states) {
+    if (state.rule.enabled && state.firedAt !== null && state.firedAt > now) state.firedAt = now;
+  }
+}
+
+/** Books calls at one time, one after the other, and returns the alerts that they fire, in no certain order. */
 export function bookInModel(
   states: readonly RuleState[],
   booked: ModelCall[],
   calls: readonly ModelCall[],
   now: number,
 ): ModelAlert[] {
-  booked.push(...calls);
-  const windows = touchedWindows(calls, now);
-  for (const state of states) {
-    if (!state.rule.enabled) continue;
-    if (state.firedAt !== null && state.firedAt > now) state.firedAt = now;
-  }
+  noticeClock(states, now);
+  return calls.flatMap((call) => bookOneInModel(states, booked, call, now));
+}
+
+function bookOneInModel(
+  states: readonly RuleState[],
+  booked: ModelCall[],
+  call: ModelCall,
+  now: number,
+): ModelAlert[] {
+  const windows = touchedWindows(call, now);
   for (const state of states) {
     for (const window of windows) {
-      if (window.type !== "per_hour_usd" || !state.isOver || window.scope !== state.rule.scope) continue;
-      if (valueOf(window, booked) - window.addedNanoUsd < state.rule.thresholdNanoUsd) state.isOver = false;
+      if (
+        !state.rule.enabled || window.type !== "per_hour_usd" || !state.isOver ||
+        window.scope !== state.rule.scope
+      ) continue;
+      if (valueOf(window, booked) < state.rule.thresholdNanoUsd) state.isOver = false;
     }
   }
+  booked.push(call);
   const alerts: ModelAlert[] = [];
   for (const window of windows) {
     for (const state of states) {
@@ -95,7 +154,7 @@ export function bookInModel(
         if (window.claim === null) state.isOver = true;
         else state.claims.add(window.claim);
       }
-      const { runId, sessionId } = window.call;
+      const { runId, sessionId } = call;
       alerts.push({ ruleId: state.rule.ruleId, value: decision.value, runId, sessionId });
     }
   }

@@ -1,6 +1,7 @@
 import { ALL_AGENTS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
 import type { AlertContext } from "./context.ts";
+import { decideAlerts } from "./decide_alerts.ts";
 import { type RuleWithValue, withValues } from "./get_rule.ts";
 import { DEFAULT_COOLDOWN_SECONDS, type RuleRow } from "./rule.ts";
 import type { RuleInput } from "./rule_input.ts";
@@ -10,9 +11,12 @@ const INSERT =
   repeat, scope, enabled, is_armed, created_at, updated_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
 
-/** Adds a rule. What was spent before counts, but fires nothing: the next matching cost event does. */
+/**
+ * Adds a rule. What was spent before counts, but fires nothing: the next matching cost event does. So the calls before
+ * are decided on first, in the same commit.
+ */
 export async function createRule(
-  ctx: Pick<AlertContext, "store" | "clock" | "ids" | "rules">,
+  ctx: Pick<AlertContext, "store" | "clock" | "ids" | "rules" | "outboxChannels">,
   input: RuleInput,
 ): Promise<RuleWithValue> {
   ctx.rules.mayExist = true;
@@ -36,7 +40,7 @@ export async function createRule(
     restsUntil: null,
     isOver: false,
   };
-  await ctx.store.write([{
+  await ctx.store.write([...decideAlerts(ctx).statements, {
     sql: INSERT,
     args: [
       row.ruleId,

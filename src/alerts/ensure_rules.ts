@@ -27,7 +27,7 @@ const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
  * @throws {PurserError} `invalid`, naming what is wrong
  */
 export async function ensureRules(
-  ctx: Pick<AlertContext, "store" | "query" | "clock" | "rules">,
+  ctx: Pick<AlertContext, "store" | "query" | "clock" | "ids" | "rules" | "outboxChannels">,
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;

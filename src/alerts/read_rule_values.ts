@@ -1,32 +1,62 @@
 import type { NanoUsd } from "../money.ts";
 import type { AlertContext } from "./context.ts";
 import type { RuleRow } from "./rule.ts";
-import { hourEdge, hourParts, sumOfWindows } from "./window_sql.ts";
+import { counterSum, isInScope, sumOfCalls, sumOfTail } from "../ledger/mod.ts";
+import { MINUTE_MS } from "../clock.ts";
 import { windowAt } from "./windows.ts";
-
-const { sure } = hourParts("t.scope", "t.starts", "t.ends");
 
 /** Of spend that no run or session of this database knows, only so much of the newest is looked through. */
 const NEWEST = 1_000;
 
-const newestOf = (table: string, key: string) =>
-  `(SELECT cost_nano_usd FROM (SELECT agent_id, cost_nano_usd FROM ${table}
-    ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST}) WHERE t.scope = '' OR agent_id = t.scope LIMIT 1)`;
+/** The newest run or session of a scope that has spent anything, and what it has spent. */
+function newest(kind: "run" | "session", known: string): string {
+  const key = `${kind}_id`;
+  const isOf = "(t.scope = '' OR agent_id = t.scope)";
+  return `(SELECT sum(u.whole_usd) * 1000000000 + sum(u.rest_nano_usd) FROM ${kind}_usage u WHERE u.${key} = coalesce(
+    (${known}),
+    (SELECT ${key} FROM (
+      SELECT * FROM (SELECT ${key}, agent_id, first_at FROM usage_${kind}s ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
+      UNION ALL SELECT c.${key}, c.agent_id,
+        coalesce((SELECT first_at FROM usage_${kind}s x WHERE x.${key} = c.${key}), c.at)
+      FROM calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals')
+        AND c.${key} IS NOT NULL
+    ) WHERE ${isOf} ORDER BY first_at DESC, ${key} DESC LIMIT 1)))`;
+}
+
+const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;
+const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
+
+/** The hour from t.starts up to t.ends: its whole minutes, with its two ends cut from the ledger's rows. */
+function hour(): string {
+  const second = `${minuteOf("t.starts")} + ${MINUTE_MS}`;
+  const end = `${minuteOf("t.ends - 1")} + ${MINUTE_MS}`;
+  const calls = (from: string, to: string) =>
+    sumOfCalls(`INDEXED BY calls_by_time WHERE ${within(from, to)}`);
+  return `${counterSum("minute", "t.scope", second, end)} + ${sumOfTail(within(second, end))}
+    - ${calls("t.ends", end)} + ${calls("t.starts", second)}`;
+}
 
 const READ = `WITH t AS (
   SELECT key AS n, value ->> 0 AS type, value ->> 1 AS scope, value ->> 2 AS starts, value ->> 3 AS ends FROM json_each(?)
 )
-SELECT min(9223372036854775807, CASE t.type
-  WHEN 'per_run_usd' THEN coalesce((SELECT s.cost_nano_usd FROM runs r JOIN spend_runs s ON s.run_id = r.run_id
-    WHERE r.agent_id = t.scope ORDER BY r.started_at DESC LIMIT 1), ${newestOf("spend_runs", "run_id")})
-  WHEN 'per_session_usd' THEN coalesce((SELECT s.cost_nano_usd FROM sessions o
-    JOIN spend_sessions s ON s.session_id = o.session_id
-    WHERE o.agent_id = t.scope ORDER BY o.updated_at DESC LIMIT 1), ${
-  newestOf("spend_sessions", "session_id")
-})
-  WHEN 'per_hour_usd' THEN ${sure} + ${hourEdge("t.scope", "t.starts")}
-  ELSE ${sumOfWindows("t.scope", "day", "t.starts", "t.ends")}
-END) FROM t ORDER BY t.n`;
+SELECT CAST(min(9223372036854775807, CASE t.type
+  WHEN 'per_run_usd' THEN ${
+  newest(
+    "run",
+    `SELECT r.run_id FROM runs r WHERE r.agent_id = t.scope
+      AND EXISTS (SELECT 1 FROM run_usage x WHERE x.run_id = r.run_id) ORDER BY r.started_at DESC LIMIT 1`,
+  )
+}
+  WHEN 'per_session_usd' THEN ${
+  newest(
+    "session",
+    `SELECT o.session_id FROM sessions o WHERE o.agent_id = t.scope
+      AND EXISTS (SELECT 1 FROM session_usage x WHERE x.session_id = o.session_id) ORDER BY o.updated_at DESC LIMIT 1`,
+  )
+}
+  WHEN 'per_hour_usd' THEN ${hour()}
+  ELSE ${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}
+END) AS INTEGER) FROM t ORDER BY t.n`;
 
 /**
  * What each rule measures at this moment, in nano-USD: its hour, day or month so far; of rules per run or session,

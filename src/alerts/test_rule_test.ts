@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Delivery, Notification, SendResult } from "../channels/mod.ts";
 import { fixedClock } from "../clock.ts";
+import { databaseLogic } from "../database_logic.ts";
 import { countingIds } from "../ids.ts";
 import { createQuery, openStore } from "../store/mod.ts";
 import { noTelemetry } from "../telemetry/mod.ts";
@@ -22,6 +23,7 @@ async function open(sends: Record<string, Send>) {
   const store = await openStore({
     location: { kind: "memory" },
     durability: "normal",
+    logic: databaseLogic,
     remoteTimeoutMs: 1_000,
     clock,
     ids: countingIds(),

@@ -2,6 +2,7 @@ import { ALL_AGENTS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
+import { decideAlerts } from "./decide_alerts.ts";
 import { getRule, type RuleWithValue } from "./get_rule.ts";
 import type { RuleChanges } from "./rule_input.ts";
 
@@ -32,10 +33,11 @@ WHERE rule_id = ?1`;
  * itself. Where nothing differs `updated_at` stays. Throws `not_found`.
  */
 export async function updateRule(
-  ctx: Pick<AlertContext, "store" | "query" | "clock">,
+  ctx: Pick<AlertContext, "store" | "query" | "clock" | "ids" | "rules" | "outboxChannels">,
   ruleId: string,
   changes: RuleChanges,
 ): Promise<RuleWithValue> {
+  if (changes.enabled !== false) ctx.rules.mayExist = true;
   const now = ctx.clock.now();
   const { threshold_usd: threshold, agent_id: agentId, cooldown_seconds: cooldown, enabled } = changes;
   const line: SqlValue[] = [
@@ -53,6 +55,7 @@ export async function updateRule(
     now,
   ];
   await ctx.store.write([
+    ...decideAlerts(ctx).statements, // calls that were booked before are measured by the rule as it was
     { sql: FORGET, args: line },
     { sql: CHANGE, args: [...line, ...rest] },
     { sql: ARM, args: [ruleId, now] },

@@ -1,18 +1,11 @@
-import { announceAlerts, decideAlerts, readFired } from "../alerts/mod.ts";
+import { announceAlerts } from "../alerts/mod.ts";
 import type { Grant } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
-import { type ModelCall, recordCalls, toCostEvent } from "../ledger/mod.ts";
-import {
-  type EventPlace,
-  keepProgress,
-  type NewEvent,
-  type Progress,
-  readRunState,
-  type RunState,
-} from "../sessions/mod.ts";
-import type { Statement } from "../store/mod.ts";
+import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
+import type { EventPlace, NewEvent, Progress, RunState } from "../sessions/mod.ts";
+import { type Booked, type Booking, createBookingWriter } from "./booking_set.ts";
 import type { BookingContext } from "./context.ts";
-import { writeParts } from "./write_parts.ts";
+import { followUp } from "./roll_up.ts";
 
 /** A call of a run that Purser keeps: booked together with what happened in the run since the last commit. */
 export interface RunBooking {
@@ -23,24 +16,15 @@ export interface RunBooking {
 }
 
 /**
- * The one write of a model call in a run: ledger, rollups, event log, messages and the reservation in one
- * commit; then the bus hears of it. Resolves when all of it is durable.
+ * The one write of a model call in a run: ledger, event log, messages and the reservation in one commit, which others
+ * may share; then it is published on the bus. Resolves when all of it is durable.
  */
 export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<RunState> {
-  const { place, call, grant } = booking;
-  const events = [...booking.progress.events, costRecorded(call)];
-  const results = await writeParts(ctx.store, {
-    record: recordCalls([call]),
-    reservation: grant ? ctx.gate.bookingStatements(grant) : [],
-    alerts: decideAlerts(ctx, [call]),
-    progress: keepProgress(ctx, place, { events, messages: booking.progress.messages }),
-  });
-  const state = readRunState(results.progress.at(-1)!, place.runId);
-  ctx.gate.settle(place.runId, state.settledNanoUsd);
-  if (grant) ctx.gate.booked(grant, results.reservation);
-  publish(ctx, place, events, state.eventCount, call);
-  announceAlerts(ctx, readFired(results.alerts));
-  return state;
+  const { place, call, progress, grant } = booking;
+  const { run } = await write(ctx, { calls: [call], run: { place, progress }, grant });
+  publishEvents(ctx, place, progress.events, run!.lastSeq - 1);
+  publishCost(ctx, call, run!.lastSeq);
+  return run!;
 }
 
 /**
@@ -53,52 +37,28 @@ export async function bookLooseCalls(
   calls: readonly ModelCall[],
   grant?: Grant,
 ): Promise<void> {
-  const results = await writeParts(ctx.store, {
-    record: recordCalls(calls),
-    reservation: grant ? ctx.gate.bookingStatements(grant) : [],
-    alerts: decideAlerts(ctx, calls),
-    log: logCalls(calls),
-    settled: [readSettled(calls)],
-  });
-  for (const [runId, cost] of results.settled[0]!.rows) ctx.gate.settle(runId as string, cost as bigint);
-  if (grant) ctx.gate.booked(grant, results.reservation);
+  await write(ctx, { calls, grant });
   for (const call of calls) publishCost(ctx, call, null);
-  announceAlerts(ctx, readFired(results.alerts));
 }
 
-/** The event that tells of a booked call; its payload is the ledger's row. */
-function costRecorded(call: ModelCall): NewEvent {
-  return { type: "cost.recorded", at: call.at, callId: call.callId };
+async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
+  const booked = await ctx.store.writeInSet(writerOf(ctx), booking);
+  if (booking.grant) ctx.gate.booked(booking.grant, booked.isNextReserved);
+  announceAlerts(ctx, booked.fired);
+  const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
+  ctx.rules.mayExist = booked.ledger.hasRules;
+  const pending = followUp(ctx, booked.ledger);
+  if (hasMissedRules) await pending; // a rule was added by another process: it is decided before anyone goes on
+  return booked;
 }
 
-// A call whose session is not known here is logged outside any session.
-const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id)
-SELECT s.session_id,
-  CASE WHEN s.session_id IS NOT NULL THEN s.event_count + row_number() OVER (PARTITION BY s.session_id ORDER BY j.key) END,
-  c.run_id, c.agent_id, 'cost.recorded', c.at, c.call_id
-FROM json_each(?) j CROSS JOIN calls c ON c.call_id = j.value LEFT JOIN sessions s ON s.session_id = c.session_id
-ORDER BY j.key`;
+/** The writer of a process: bookings that wait share a set by it. */
+const writers = new WeakMap<object, ReturnType<typeof createBookingWriter>>();
 
-const COUNT = `UPDATE sessions SET event_count = event_count + (j.value ->> 1)
-FROM json_each(?) j WHERE sessions.session_id = j.value ->> 0`;
-
-/** The statements that put calls from elsewhere, booked in the same unit, into the event log. */
-function logCalls(calls: readonly ModelCall[]): Statement[] {
-  const perSession = new Map<string, number>();
-  for (const { sessionId } of calls) {
-    if (sessionId !== null) perSession.set(sessionId, (perSession.get(sessionId) ?? 0) + 1);
-  }
-  const log = { sql: LOG, args: [JSON.stringify(calls.map((call) => call.callId))] };
-  return perSession.size === 0 ? [log] : [log, { sql: COUNT, args: [JSON.stringify([...perSession])] }];
-}
-
-const READ_SETTLED = `SELECT run_id, cost_nano_usd FROM spend_runs
-WHERE run_id IN (SELECT value FROM json_each(?))`;
-
-/** Reads what the runs of these calls have cost by now: what the budgets of live runs must know. */
-function readSettled(calls: readonly ModelCall[]): Statement {
-  const runIds = new Set(calls.flatMap((call) => call.runId ?? []));
-  return { sql: READ_SETTLED, args: [JSON.stringify([...runIds])] };
+function writerOf(ctx: BookingContext) {
+  let writer = writers.get(ctx.rules);
+  if (!writer) writers.set(ctx.rules, writer = createBookingWriter(ctx));
+  return writer;
 }
 
 /** Publishes `cost.recorded`. */
@@ -115,17 +75,6 @@ function publishCost(ctx: BookingContext, call: ModelCall, seq: number | null): 
   });
 }
 
-function publish(
-  ctx: BookingContext,
-  place: EventPlace,
-  events: readonly NewEvent[],
-  eventCount: number,
-  call: ModelCall,
-): void {
-  publishEvents(ctx, place, events.slice(0, -1), eventCount - 1);
-  publishCost(ctx, call, eventCount);
-}
-
 /** Publishes events that were committed with `lastSeq` as the seq of the last. */
 export function publishEvents(
   ctx: Pick<BookingContext, "bus">,
@@ -133,6 +82,7 @@ export function publishEvents(
   events: readonly NewEvent[],
   lastSeq: number,
 ): void {
+  if (!ctx.bus.isHeard) return;
   events.forEach((event, index) =>
     ctx.bus.publish({
       type: event.type,

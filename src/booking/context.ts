@@ -13,4 +13,6 @@ export interface BookingContext extends SessionContext, AlertContext {
   prices: PriceBook & Partial<Pick<LatePriceBook, "ready">>;
   log: Log;
   telemetry: Telemetry;
+  /** Takes work that goes on after what it was for, where a process may be ended with the request that it came by. */
+  keepAlive?(work: Promise<unknown>): void;
 }

@@ -60,7 +60,7 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
       `it costs more than ${MAX_CALL_USD} USD`,
     );
   }
-  return { ...call, ...price, isEstimated: call.isEstimated ?? false };
+  return { ...call, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
 }
 
 /** Names the element that a check turns down. */

@@ -6,7 +6,13 @@ export {
   decideCall,
   type RefusalReason,
 } from "./decide_call.ts";
-export type { Admission, BudgetGate, CallRequest, Grant } from "./budget_gate.ts";
-export { createMemoryGate } from "./memory_gate.ts";
-export { createDatabaseGate, RESERVATION_MS } from "./database_gate.ts";
+export {
+  type Admission,
+  type BudgetGate,
+  type CallRequest,
+  createBudgetGate,
+  type Grant,
+  settleReservations,
+} from "./budget_gate.ts";
+export { RESERVATION_MS, reservationLogic } from "./reservation_logic.ts";
 export { budgetExceeded } from "./budget_exceeded.ts";

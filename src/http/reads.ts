@@ -57,6 +57,7 @@ export function createReads(core: Core): { reads: Reads; noteWrites?: Middleware
 function lateCore(core: Core): Core {
   const { store } = core;
   const lateStore: Store = {
+    writeInSet: (writer, item) => store.writeInSet(writer, item),
     kind: store.kind,
     replica: store.replica,
     read: async (statement) => (await store.readStale([statement]))[0]!,

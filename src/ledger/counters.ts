@@ -1,6 +1,6 @@
 import type { NanoUsd } from "../money.ts";
 import { toUsd } from "../money.ts";
-import type { ModelCall } from "./model_call.ts";
+import type { SqlValue } from "../store/mod.ts";
 
 /** What every rollup counts. Totals are inclusive: input includes cache, output includes reasoning. */
 export interface Counters {
@@ -14,19 +14,6 @@ export interface Counters {
   totalTokens: number;
   costNanoUsd: NanoUsd;
 }
-
-/** The columns of the counters, in the order of every table that has them. */
-export const COUNTER_COLUMNS = [
-  "model_calls",
-  "unpriced_calls",
-  "input_tokens",
-  "output_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "reasoning_tokens",
-  "total_tokens",
-  "cost_nano_usd",
-] as const;
 
 /** Counters of no call at all. */
 export function noCounters(): Counters {
@@ -43,37 +30,11 @@ export function noCounters(): Counters {
   };
 }
 
-/** Adds one call. */
-export function addCall(counters: Counters, { usage, costNanoUsd }: ModelCall): void {
-  counters.modelCalls++;
-  if (costNanoUsd === null) counters.unpricedCalls++;
-  else counters.costNanoUsd += costNanoUsd;
-  counters.inputTokens += usage.inputTokens;
-  counters.outputTokens += usage.outputTokens;
-  counters.cacheReadTokens += usage.cacheReadTokens;
-  counters.cacheWriteTokens += usage.cacheWriteTokens;
-  counters.reasoningTokens += usage.reasoningTokens;
-  counters.totalTokens += usage.inputTokens + usage.outputTokens;
-}
+const NANO_PER_USD = 1_000_000_000n;
 
-/** The values in the order of `COUNTER_COLUMNS`. */
-export function counterValues(counters: Counters): (number | bigint)[] {
-  return [
-    counters.modelCalls,
-    counters.unpricedCalls,
-    counters.inputTokens,
-    counters.outputTokens,
-    counters.cacheReadTokens,
-    counters.cacheWriteTokens,
-    counters.reasoningTokens,
-    counters.totalTokens,
-    counters.costNanoUsd,
-  ];
-}
-
-/** Counters from values in the order of `COUNTER_COLUMNS`. */
-export function toCounters(values: readonly bigint[]): Counters {
-  const [modelCalls, unpricedCalls, input, output, cacheRead, cacheWrite, reasoning, total] = values.map(
+/** Counters from the values of `COUNTER_SUMS`; null where there was nothing to add up. */
+export function toCounters(values: readonly SqlValue[]): Counters {
+  const [modelCalls, unpricedCalls, , , input, output, cacheRead, cacheWrite, reasoning, total] = values.map(
     Number,
   );
   return {
@@ -85,9 +46,11 @@ export function toCounters(values: readonly bigint[]): Counters {
     cacheWriteTokens: cacheWrite!,
     reasoningTokens: reasoning!,
     totalTokens: total!,
-    costNanoUsd: values[8]!,
+    costNanoUsd: toBigInt(values[10]) * NANO_PER_USD + toBigInt(values[11]),
   };
 }
+
+const toBigInt = (value: SqlValue | undefined) => typeof value === "bigint" ? value : 0n;
 
 /** Tokens and cost of a run, a session or an agent's lifetime, in wire form. */
 export interface TokenUsage {

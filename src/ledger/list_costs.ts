@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS, toIso } from "../clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
-import { costUsd, COUNTER_COLUMNS } from "./counters.ts";
+import { costUsd } from "./counters.ts";
+import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
 
 /** What spend can be grouped by. */
 export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
@@ -39,17 +40,6 @@ export interface CostRow {
 
 const NANO_PER_USD = 1_000_000_000n;
 
-/** Whole USD and the rest in nano-USD: summed apart, neither passes 64 bits, where SQLite's `sum` fails. */
-const splitCost = (cost: string) =>
-  `${cost} / ${NANO_PER_USD} AS whole_usd, ${cost} % ${NANO_PER_USD} AS rest_nano_usd`;
-
-const COUNTS = COUNTER_COLUMNS.filter((column) => column !== "cost_nano_usd");
-const COUNTERS = `${COUNTS.join(", ")}, ${splitCost("cost_nano_usd")}`;
-const CALL_COST = splitCost("coalesce(cost_nano_usd, 0)");
-const CALL_COUNTERS = `1 AS model_calls, cost_nano_usd IS NULL AS unpriced_calls, input_tokens, output_tokens,
-  cache_read_tokens, cache_write_tokens, reasoning_tokens, total_tokens, ${CALL_COST}`;
-const SUMMED = [...COUNTS, "whole_usd", "rest_nano_usd"];
-const SUMS = SUMMED.map((column) => `sum(${column}) AS ${column}`).join(", ");
 const DEAREST_FIRST = `sum(whole_usd) + sum(rest_nano_usd) / ${NANO_PER_USD} DESC,
   sum(rest_nano_usd) % ${NANO_PER_USD} DESC`;
 
@@ -57,7 +47,8 @@ const DEAREST_FIRST = `sum(whole_usd) + sum(rest_nano_usd) / ${NANO_PER_USD} DES
  * Sums spend by agent, model, hour, day, session or run. Calls without a price count as zero and are
  * counted apart. Agents and models come dearest first, the others latest first.
  *
- * Sums come from rollups: whole days, then whole hours, then the rows of the two broken hours at the ends.
+ * Sums come from rollups and the calls after them: whole days, then whole hours, then the rows of the two broken hours
+ * at the ends.
  */
 export async function listCosts(store: Store, filter: CostFilter): Promise<CostRow[]> {
   const statement = isLedgerEntity(filter) ? entityStatement(filter) : rollupStatement(filter);
@@ -82,9 +73,24 @@ function entityStatement(filter: CostFilter): Statement {
   const page = [filter.limit, filter.offset];
   const isWhole = [filter.from, filter.to, filter.agentId, filter.model].every((part) => part === undefined);
   if (isWhole) {
+    // A call of the tail may be earlier than all that its session was known by: each can displace one row of a page.
+    const tail =
+      `calls NOT INDEXED WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND ${key} IS NOT NULL`;
     return {
-      sql: `SELECT ${key}, agent_id, model, ${COUNTERS} FROM spend_${kind}s
-ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
+      sql: `WITH moved(id) AS MATERIALIZED (SELECT DISTINCT ${key} FROM ${tail}),
+page(id) AS MATERIALIZED (
+  SELECT id FROM moved
+  UNION SELECT ${key} FROM (SELECT ${key} FROM usage_${kind}s ORDER BY first_at DESC, ${key} DESC
+    LIMIT ?1 + ?2 + (SELECT count(*) FROM moved))
+)
+SELECT ${key}, ${textAt("min", "first_at", "agent_id")} AS agent_id, ${
+        textAt("max", "last_at", "model")
+      } AS model,
+  ${COUNTER_SUMS}, min(first_at) AS first_at
+FROM (
+  SELECT ${key}, agent_id, model, first_at, last_at, ${COUNTERS} FROM page CROSS JOIN usage_${kind}s ON ${key} = id
+  UNION ALL SELECT ${key}, agent_id, model, at, at, ${ENTRY_COUNTERS} FROM ${tail}
+) GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ?1 OFFSET ?2`,
       args: page,
     };
   }
@@ -92,16 +98,14 @@ ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
   const where = conditions(filter, args, `${key} IS NOT NULL`);
   span(filter, args);
   return {
-    sql: `SELECT ${key}, ${textAt("min", "agent_id")}, ${textAt("max", "model")}, ${SUMS}, min(at) AS first_at
-FROM (SELECT ${key}, agent_id, model, at, ${CALL_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
+    sql: `SELECT ${key}, ${textAt("min", "at", "agent_id")} AS agent_id, ${
+      textAt("max", "at", "model")
+    } AS model,
+  ${COUNTER_SUMS}, min(at) AS first_at
+FROM (SELECT ${key}, agent_id, model, at, ${ENTRY_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
 GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
     args: [...args, ...page],
   };
-}
-
-/** A text of the row with the first or last time of a group: both are compared as one text of fixed width. */
-function textAt(which: "min" | "max", column: string): string {
-  return `substr(${which}(printf('%016d', at) || ${column}), 17) AS ${column}`;
 }
 
 /** Agents, models, hours and days, from rollups. */
@@ -123,10 +127,10 @@ function rollupStatement(filter: CostFilter): Statement {
     if (pieces.length === 1 || (groupBy !== "hour" && groupBy !== "day")) return rows;
     // Latest first, no piece can add more groups than the page needs; read this way, it stops early.
     args.push(filter.limit + filter.offset);
-    return `SELECT * FROM (SELECT ${key}, ${SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${order} LIMIT ?)`;
+    return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${order} LIMIT ?)`;
   });
   return {
-    sql: `SELECT ${key}, ${SUMS} FROM (${
+    sql: `SELECT ${key}, ${COUNTER_SUMS} FROM (${
       parts.join(" UNION ALL ")
     }) GROUP BY ${key} ORDER BY ${order} LIMIT ? OFFSET ?`,
     args: [...args, filter.limit, filter.offset],
@@ -144,16 +148,16 @@ interface Source {
 const keyOf = (time: Partial<Record<Grouping, string>>) => (groupBy: Grouping): string =>
   groupBy === "agent" ? "agent_id" : groupBy === "model" ? "provider, model" : time[groupBy]!;
 
-const TOTALS: Source = { table: "spend_totals", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
+const TOTALS: Source = { table: "total_usage", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
 const DAYS: Source = {
-  table: "spend_days",
+  table: "daily_usage",
   time: "day",
   counters: COUNTERS,
   where: "1",
   key: keyOf({ day: "day" }),
 };
 const HOURS: Source = {
-  table: "spend_hours",
+  table: "hourly_usage",
   time: "hour",
   counters: COUNTERS,
   where: "1",
@@ -162,7 +166,7 @@ const HOURS: Source = {
 const CALLS: Source = {
   table: "calls",
   time: "at",
-  counters: CALL_COUNTERS,
+  counters: ENTRY_COUNTERS,
   where: "1",
   key: keyOf({ hour: `at - at % ${HOUR_MS} AS hour`, day: `at - at % ${DAY_MS} AS day` }),
 };

@@ -2,11 +2,12 @@
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { type CostEvent, toCostEvent } from "./cost_event.ts";
 export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
-export { ALL_AGENTS, recordCalls } from "./record_calls.ts";
+export { recordCalls } from "./record_calls.ts";
+export * from "./spend_counters.ts";
+export { rollUpTotals, tailEntries, usageViews } from "./usage_sql.ts";
 export { toModelCall } from "./stored_call.ts";
 export {
   readAgentUsage,
-  readRunCost,
   readRunUsage,
   readSessionUsage,
   sessionUsageStatement,

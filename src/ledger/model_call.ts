@@ -1,5 +1,6 @@
 import type { NanoUsd } from "../money.ts";
 import type { Usage } from "../pricing/mod.ts";
+import type { CallSource } from "../store/mod.ts";
 
 /** How far ahead of this process's clock a call may be that was made elsewhere. */
 export const MAX_AHEAD_MS = 5 * 60_000;
@@ -25,4 +26,11 @@ export interface ModelCall {
   durationMs: number | null;
   /** Whether the tokens are an estimate, because the provider's count never arrived. */
   isEstimated: boolean;
+  source?: CallSource;
+  /** The tier that the provider served it at. */
+  serviceTier?: string | null;
+  /** The provider's own id of its answer. */
+  responseId?: string | null;
+  /** The API key that it was made with. */
+  keyId?: string | null;
 }

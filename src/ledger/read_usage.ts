@@ -1,68 +1,55 @@
-import { desc, eq, inArray, sql } from "drizzle-orm";
-import type { NanoUsd } from "../money.ts";
-import { type Query, type ResultSet, type Statement, type Store, tables } from "../store/mod.ts";
-import {
-  COUNTER_COLUMNS,
-  type Counters,
-  noCounters,
-  toCounters,
-  type TokenUsage,
-  toTokenUsage,
-} from "./counters.ts";
+import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
+import { type Counters, noCounters, toCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
+import { COUNTER_SUMS, textAt } from "./usage_sql.ts";
 
-const { spendRuns, spendSessions, spendTotals } = tables;
+type ReadContext = Pick<Store, "read">;
+
+const MODEL = `${textAt("max", "last_at", "model")}`;
+const OF_RUN = `SELECT ${MODEL}, ${COUNTER_SUMS} FROM run_usage WHERE run_id = ?`;
+const OF_SESSION = `SELECT ${MODEL}, ${COUNTER_SUMS} FROM session_usage WHERE session_id = ?`;
+const OF_SESSIONS = `SELECT session_id, ${MODEL}, ${COUNTER_SUMS} FROM session_usage
+WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id`;
+const OF_AGENT = `SELECT model, ${COUNTER_SUMS} FROM total_usage WHERE agent_id = ?
+GROUP BY provider, model ORDER BY sum(model_calls) DESC, model`;
 
 /** What a run has used and cost. */
-export async function readRunUsage(query: Query, runId: string): Promise<TokenUsage> {
-  const [row] = await query.select().from(spendRuns).where(eq(spendRuns.runId, runId));
-  return toTokenUsage(row ?? noCounters(), row?.model ?? null);
-}
-
-/** What a run has cost so far, in nano-USD: what budgets are held against. On the hot path, so no builder. */
-export async function readRunCost(store: Pick<Store, "read">, runId: string): Promise<NanoUsd> {
-  const { rows } = await store.read({
-    sql: "SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?",
-    args: [runId],
-  });
-  return rows[0]?.[0] as bigint | undefined ?? 0n;
+export async function readRunUsage(store: ReadContext, runId: string): Promise<TokenUsage> {
+  return toUsage((await store.read({ sql: OF_RUN, args: [runId] })).rows[0]!);
 }
 
 /** What sessions have used and cost, by id; a session without a call has an entry too. */
 export async function readSessionUsage(
-  query: Query,
+  store: ReadContext,
   sessionIds: readonly string[],
 ): Promise<Map<string, TokenUsage>> {
   const usage = new Map(sessionIds.map((id) => [id, toTokenUsage(noCounters(), null)]));
   if (sessionIds.length === 0) return usage;
-  const rows = await query.select().from(spendSessions).where(
-    inArray(spendSessions.sessionId, [...sessionIds]),
-  );
-  for (const row of rows) usage.set(row.sessionId, toTokenUsage(row, row.model));
+  const { rows } = await store.read({ sql: OF_SESSIONS, args: [JSON.stringify(sessionIds)] });
+  for (const [sessionId, ...row] of rows) usage.set(sessionId as string, toUsage(row));
   return usage;
 }
 
-/** The query for what a session has used and cost, for those who read it together with other things. */
+/** The query for what a session has used and cost, to be read together with other things. */
 export function sessionUsageStatement(sessionId: string): Statement {
-  return {
-    sql: `SELECT model, ${COUNTER_COLUMNS.join(", ")} FROM spend_sessions WHERE session_id = ?`,
-    args: [sessionId],
-  };
+  return { sql: OF_SESSION, args: [sessionId] };
 }
 
 /** Reads the result of `sessionUsageStatement`. */
 export function toSessionUsage(result: ResultSet): TokenUsage {
-  const row = result.rows[0];
-  if (!row) return toTokenUsage(noCounters(), null);
-  return toTokenUsage(toCounters(row.slice(1) as bigint[]), row[0] as string);
+  return toUsage(result.rows[0]!);
 }
 
 /** What an agent has used and cost in its lifetime. The model is the one it used most. */
-export async function readAgentUsage(query: Query, agentId: string): Promise<TokenUsage> {
-  const rows = await query.select().from(spendTotals).where(eq(spendTotals.agentId, agentId))
-    .orderBy(desc(spendTotals.modelCalls), sql`${spendTotals.model}`);
+export async function readAgentUsage(store: ReadContext, agentId: string): Promise<TokenUsage> {
+  const { rows } = await store.read({ sql: OF_AGENT, args: [agentId] });
   const sum = noCounters();
-  for (const row of rows) addCounters(sum, row);
-  return toTokenUsage(sum, rows[0]?.model ?? null);
+  for (const [, ...counters] of rows) addCounters(sum, toCounters(counters));
+  return toTokenUsage(sum, rows[0]?.[0] as string ?? null);
+}
+
+/** A row of a model and counters; of nulls where there was no call. */
+function toUsage([model, ...counters]: SqlValue[]): TokenUsage {
+  return toTokenUsage(toCounters(counters), model as string | null);
 }
 
 function addCounters(sum: Counters, more: Counters): void {

@@ -25,5 +25,9 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     priceSource: row.priceSource,
     durationMs: row.durationMs,
     isEstimated: row.estimated,
+    ...(row.source && { source: row.source }),
+    ...(row.serviceTier && { serviceTier: row.serviceTier }),
+    ...(row.responseId && { responseId: row.responseId }),
+    ...(row.keyId && { keyId: row.keyId }),
   };
 }

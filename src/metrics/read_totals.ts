@@ -32,20 +32,19 @@ export interface ServiceTotals {
   waiting: ReadonlyMap<string, bigint>;
 }
 
-// In whole USD and the rest, so that no sum passes 64 bits.
 const SUMS = `sum(model_calls), sum(unpriced_calls),
   sum(input_tokens - cache_read_tokens - cache_write_tokens), sum(cache_read_tokens), sum(cache_write_tokens),
   sum(output_tokens - reasoning_tokens), sum(reasoning_tokens),
-  sum(cost_nano_usd / 1000000000), sum(cost_nano_usd % 1000000000)`;
+  sum(whole_usd), sum(rest_nano_usd)`;
 
-const BY_MODEL = `SELECT NULL, provider, model, ${SUMS} FROM spend_totals GROUP BY provider, model`;
+const BY_MODEL = `SELECT NULL, provider, model, ${SUMS} FROM total_usage GROUP BY provider, model`;
 const BY_AGENT =
-  `SELECT agent_id, provider, model, ${SUMS} FROM spend_totals GROUP BY agent_id, provider, model`;
+  `SELECT agent_id, provider, model, ${SUMS} FROM total_usage GROUP BY agent_id, provider, model`;
 const TALLIES = "SELECT what, name, outcome, count FROM tallies";
 const WAITING = `SELECT channel, count(*) FROM deliveries INDEXED BY deliveries_due
 WHERE status = 'pending' GROUP BY channel`;
 
-/** The statements of `readTotals`: they touch rollups and what is still to be delivered, never the ledger. */
+/** The statements of `readTotals`: they touch rollups, the few calls after them, and what is still to be delivered. */
 export function totalsStatements({ byAgent }: { byAgent: boolean }): Statement[] {
   return [{ sql: byAgent ? BY_AGENT : BY_MODEL }, { sql: TALLIES }, { sql: WAITING }];
 }

@@ -1,4 +1,5 @@
 import { HOUR_MS } from "../clock.ts";
+import { tailEntries } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 import { BASELINE_MS, KEPT } from "./limits.ts";
 import { describeUsual, type Usual } from "./usual.ts";
@@ -15,9 +16,18 @@ export interface Baseline {
 const READ = `WITH RECURSIVE hours(hour) AS (
   SELECT ?1 UNION ALL SELECT hour - ${HOUR_MS} FROM hours WHERE hour > ?2
 )
-SELECT s.hour, s.provider, s.model, s.model_calls, s.unpriced_calls, s.cost_nano_usd
-FROM hours h CROSS JOIN spend_hours s ON s.hour = h.hour AND s.agent_id = ?3
-LIMIT 20000`;
+SELECT hour, provider, model, sum(model_calls), sum(unpriced_calls), sum(whole_usd) * 1000000000 + sum(rest_nano_usd)
+FROM (
+  SELECT s.hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
+  FROM hours h CROSS JOIN usage_hours s ON s.hour = h.hour AND s.agent_id = ?3
+  UNION ALL SELECT hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
+  FROM (${
+  tailEntries(
+    `at - at % ${HOUR_MS} AS hour, provider, model`,
+    `agent_id = ?3 AND at >= ?2 AND at < ?1 + ${HOUR_MS}`,
+  )
+})
+) GROUP BY hour, provider, model LIMIT 20000`;
 
 export function modelKey({ provider, model }: { provider: string; model: string }): string {
   return `${provider}:${model}`;
@@ -60,8 +70,16 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
   };
 }
 
-const READ_HOUR = `SELECT s.agent_id, sum(s.model_calls)
-FROM json_each(?2) j CROSS JOIN spend_hours s ON s.hour = ?1 AND s.agent_id = j.value GROUP BY s.agent_id`;
+const READ_HOUR = `SELECT agent_id, sum(model_calls) FROM (
+  SELECT s.agent_id, s.model_calls FROM json_each(?2) j CROSS JOIN usage_hours s ON s.hour = ?1 AND s.agent_id = j.value
+  UNION ALL SELECT agent_id, model_calls
+  FROM (${
+  tailEntries(
+    "agent_id",
+    `at >= ?1 AND at < ?1 + ${HOUR_MS} AND agent_id IN (SELECT value FROM json_each(?2))`,
+  )
+})
+) GROUP BY agent_id`;
 
 /** How many calls agents have made in one UTC hour, whoever has booked them. */
 export async function readHourCalls(

@@ -10,8 +10,6 @@ export interface RunnerContext extends BookingContext {
   liveRuns: Map<string, LiveRun>;
   /** Aborts when the process is about to end: no run begins after that. */
   stopping?: AbortSignal;
-  /** Hears of each run as it begins, where a run may be ended with the request that it came by. */
-  keepAlive?(run: Promise<unknown>): void;
 }
 
 /** A run in this process. */

@@ -223,6 +223,9 @@ async function admit(
         ...price,
         durationMs: ctx.clock.monotonic() - startedAt,
         isEstimated: counted === undefined,
+        source: metering.isLoop ? "run" : "meter",
+        serviceTier: serviceTier ?? null,
+        responseId: response.responseId ?? null,
       };
       if (grant && budget?.mode === "strict") {
         const unused = grant.reservedNanoUsd - (call.costNanoUsd ?? 0n);

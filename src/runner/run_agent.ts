@@ -129,7 +129,7 @@ async function carryOut(ctx: RunnerContext, run: RunInput, prepared: PreparedRun
       status: end.status,
       output: end.output,
       steps: end.steps,
-      token_usage: await readRunUsage(ctx.query, place.runId),
+      token_usage: await readRunUsage(ctx.store, place.runId),
       started_at: toIso(startedAt),
       ended_at: toIso(end.endedAt),
     };

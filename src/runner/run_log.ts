@@ -72,10 +72,15 @@ export class RunLog {
     await this.#settleDoubt();
     const progress = this.#take();
     const steps = { ...end, steps: this.#booked };
-    const state = await endRun(this.ctx, this.place, steps, progress, this.ctx.gate.leave(this.place.runId));
-    const { event, endedAt } = state.end;
-    publishEvents(this.ctx, this.place, [...progress.events, { ...event, at: endedAt }], state.eventCount);
-    return state.end;
+    const gate = this.ctx.gate.endRun(this.place.runId);
+    const { end: written, lastSeq } = await endRun(this.ctx, this.place, steps, progress, gate);
+    publishEvents(
+      this.ctx,
+      this.place,
+      [...progress.events, { ...written.event, at: written.endedAt }],
+      lastSeq,
+    );
+    return written;
   }
 
   /**

@@ -1,13 +1,13 @@
 import { toPlainJsonText } from "../json.ts";
 import type { AgentStatus, Statement } from "../store/mod.ts";
-import type { EventPlace } from "./insert_events.ts";
+import { appendEvents, appendMessages, type EventPlace } from "./append.ts";
 import type { SessionContext } from "./context.ts";
-import { keepProgress, type Progress, readRunState, type RunState } from "./run_progress.ts";
+import type { Progress } from "./run_progress.ts";
 import type { NewEvent } from "./session_event.ts";
 
 /** How a run ended. */
 export interface RunEnd {
-  status: Extract<AgentStatus, "completed" | "failed" | "budget_exceeded" | "cancelled">;
+  status: Extract<AgentStatus, "completed" | "failed" | "budget_exceeded" | "cancelled" | "interrupted">;
   output: string | null;
   /** The problem that ended it, in wire form. */
   error: Record<string, unknown> | null;
@@ -17,11 +17,20 @@ export interface RunEnd {
   event: Pick<NewEvent, "type" | "payload">;
 }
 
-/** Why a run is cancelled whose answer nobody may keep any more. */
+/** Why a run is cancelled whose answer may no longer be kept. */
 export const SESSION_LOST =
   "its session was taken from it: restored from a snapshot, or freed by another instance";
 
-// A run that has lost its session has not completed: what it answered is not there.
+const IS_RUNNING = "EXISTS (SELECT 1 FROM runs WHERE run_id = ?2 AND status = 'running')";
+
+// A run that has lost its session has not completed: what it answered is not there. One that another process has ended
+// meanwhile stays as that has written it.
+const LOG_END = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
+SELECT session_id, event_count + ?8, ?2, ?3,
+  iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, 'run.cancelled', ?4), ?5,
+  iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, ?7, ?6)
+FROM sessions WHERE session_id = ?1 AND ${IS_RUNNING}`;
+
 const IS_LOST = `?2 = 'completed' AND NOT EXISTS (
   SELECT 1 FROM sessions WHERE session_id = ?7 AND active_run_id = ?1)`;
 const END_RUN =
@@ -29,20 +38,25 @@ const END_RUN =
   error = ?4, steps = ?5, ended_at = ?6
 WHERE run_id = ?1 AND status = 'running'`;
 
-const LOG_END = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
-SELECT session_id, event_count + 1, ?2, ?3,
-  iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, 'run.cancelled', ?4), ?5,
-  iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, ?7, ?6)
-FROM sessions WHERE session_id = ?1`;
-const COUNT_END = "UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?";
+// Last of what looks at who holds the session. Its end was logged if the run has an end that is as old as this one.
+const FREE_SESSION = `UPDATE sessions SET
+  event_count = event_count + ?5 + (SELECT count(*) FROM events WHERE session_id = ?1 AND seq = event_count + ?5 + 1),
+  message_count = message_count + iif(active_run_id IS ?2, ?6, 0),
+  status = iif(active_run_id IS ?2, ?3, status), updated_at = iif(active_run_id IS ?2, ?4, updated_at),
+  active_run_id = iif(active_run_id IS ?2, NULL, active_run_id)
+WHERE session_id = ?1`;
 
-// Last: what comes before is allowed only while the run holds the session.
-const FREE_SESSION = `UPDATE sessions SET status = ?3, active_run_id = NULL, updated_at = ?4
-WHERE session_id = ?1 AND active_run_id = ?2`;
+// What the commit wrote and nothing changes after it: it may be asked for again when an answer was lost.
+const READ_END = `SELECT r.status, r.ended_at, e.seq, e.type, e.payload FROM runs r
+LEFT JOIN events e ON e.session_id = r.session_id AND e.seq = (SELECT l.seq FROM events l
+  WHERE l.session_id = r.session_id AND l.run_id = r.run_id
+    AND l.type IN ('run.completed', 'run.failed', 'run.cancelled', 'run.interrupted', 'budget.exceeded')
+  ORDER BY l.seq DESC LIMIT 1)
+WHERE r.run_id = ?`;
 
 /**
  * Ends a run in one commit with what it has not kept yet; a session it no longer holds stays as it is, and a run
- * that would have completed there is cancelled. Gives the state, and the end as it was written.
+ * that would have completed there is cancelled. Returns the end as it is in the database, and the seq of its event.
  */
 export async function endRun(
   ctx: SessionContext,
@@ -50,26 +64,19 @@ export async function endRun(
   end: RunEnd,
   progress: Progress,
   more: readonly Statement[] = [],
-): Promise<RunState & { end: RunEnd }> {
+): Promise<{ end: RunEnd; lastSeq: number }> {
   const { sessionId, runId, agentId } = place;
   const { status, output, error, steps, endedAt, event } = end;
-  const progressStatements = keepProgress(ctx, place, progress);
-  const lostPayload = { reason: SESSION_LOST };
+  const events = progress.events.map((event) => ({ ...place, event }));
+  const payload = toPlainJsonText(event.payload ?? {});
+  const lostPayload = JSON.stringify({ reason: SESSION_LOST });
   const results = await ctx.store.write([
-    ...progressStatements,
+    ...appendEvents(events),
+    ...appendMessages([{ sessionId, runId, messages: progress.messages }]),
     {
       sql: LOG_END,
-      args: [
-        sessionId,
-        runId,
-        agentId,
-        event.type,
-        endedAt,
-        toPlainJsonText(event.payload ?? {}),
-        JSON.stringify(lostPayload),
-      ],
+      args: [sessionId, runId, agentId, event.type, endedAt, payload, lostPayload, events.length + 1],
     },
-    { sql: COUNT_END, args: [sessionId] },
     {
       sql: END_RUN,
       args: [
@@ -82,16 +89,24 @@ export async function endRun(
         sessionId,
       ],
     },
-    { sql: FREE_SESSION, args: [sessionId, runId, status, endedAt] },
+    {
+      sql: FREE_SESSION,
+      args: [sessionId, runId, status, endedAt, events.length, progress.messages.length],
+    },
     ...more,
+    { sql: READ_END, args: [runId] },
   ]);
-  const state = readRunState(results[progressStatements.length - 1]!, runId);
-  const isLost = status === "completed" && !state.holdsSession;
+  const [stored, storedEndedAt, seq, type, storedPayload] = results.at(-1)!.rows[0]!;
+  const lastSeq = Number(seq);
+  if (stored === status) return { end, lastSeq };
   return {
-    ...state,
-    eventCount: state.eventCount + 1,
-    end: isLost
-      ? { ...end, status: "cancelled", output: null, event: { type: "run.cancelled", payload: lostPayload } }
-      : end,
+    end: {
+      ...end,
+      status: stored as RunEnd["status"],
+      output: null,
+      endedAt: Number(storedEndedAt),
+      event: { type: type as NewEvent["type"], payload: JSON.parse(storedPayload as string) },
+    },
+    lastSeq,
   };
 }

@@ -40,7 +40,7 @@ export interface Run {
   ended_at: string | null;
 }
 
-type ReadContext = Pick<SessionContext, "query">;
+type ReadContext = Pick<SessionContext, "query"> & { store: Pick<SessionContext["store"], "read"> };
 
 /** Sessions, latest first. `before` is the last row of the page before. */
 export async function listSessions(
@@ -55,7 +55,7 @@ export async function listSessions(
       and(eq(sessions.updatedAt, before.updatedAt), lt(sessions.sessionId, before.sessionId)),
     ),
   )).orderBy(desc(sessions.updatedAt), desc(sessions.sessionId)).limit(input.limit);
-  const usage = await readSessionUsage(ctx.query, rows.map((row) => row.sessionId));
+  const usage = await readSessionUsage(ctx.store, rows.map((row) => row.sessionId));
   return rows.map((row) => toSession(row, usage.get(row.sessionId)!));
 }
 
@@ -63,14 +63,14 @@ export async function listSessions(
 export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
   const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
   if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
-  return toSession(row, (await readSessionUsage(ctx.query, [sessionId])).get(sessionId)!);
+  return toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!);
 }
 
 /** One run. Throws `not_found`. */
 export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
   const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
   if (!row) throw new PurserError("not_found", `Cannot find run ${runId}`);
-  const usage = await readRunUsage(ctx.query, runId);
+  const usage = await readRunUsage(ctx.store, runId);
   return {
     run_id: row.runId,
     agent_id: row.agentId,

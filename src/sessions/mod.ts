@@ -1,5 +1,5 @@
 /** Sessions, their runs and messages, and the append-only event log. */
-export type { EventPlace } from "./insert_events.ts";
+export { appendEvents, appendMessages, countInSessions, type EventPlace } from "./append.ts";
 export { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
 export {
   type NewEvent,
@@ -9,7 +9,7 @@ export {
 } from "./session_event.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { type NewRun, startRun } from "./start_run.ts";
-export { keepProgress, type Progress, readRunState, renewLease, type RunState } from "./run_progress.ts";
+export { type Progress, renewLease, type RunState } from "./run_progress.ts";
 export { endRun, type RunEnd, SESSION_LOST } from "./end_run.ts";
 export { recoverRuns } from "./recover_runs.ts";
 export { requestCancel } from "./cancel_run.ts";

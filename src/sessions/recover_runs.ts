@@ -10,9 +10,10 @@ FROM sessions WHERE session_id = ?1 AND ${IS_DEAD}`;
 const COUNT = `UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?1 AND ${IS_DEAD}`;
 const FREE_SESSION = `UPDATE sessions SET status = 'interrupted', active_run_id = NULL, updated_at = ?4
 WHERE session_id = ?1 AND active_run_id = ?2 AND ${IS_DEAD}`;
-const FREE_RESERVATIONS = `DELETE FROM reservations WHERE run_id = ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
+const FREE_RESERVATIONS =
+  `DELETE FROM reservations WHERE kind = 'run' AND scope = ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
 const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
-  steps = coalesce((SELECT model_calls FROM spend_runs WHERE run_id = ?2), 0)
+  steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?2), 0)
 WHERE run_id = ?2 AND status = 'running' AND lease_until <= ?3 AND ?1 IS NOT NULL`;
 
 /**

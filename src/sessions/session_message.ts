@@ -40,10 +40,3 @@ export function newMessage(
   const written = write(JSON.parse);
   return { id, createdAt, text: (written.hasBackslashKey ? write(parseSlowly) : written).text };
 }
-
-/** Messages as a JSON array of `[id, created_at, text]`. */
-export function encodeMessages(messages: readonly NewMessage[]): string {
-  return JSON.stringify(
-    messages.map(({ id, createdAt, text }) => [id, createdAt, text]),
-  );
-}

@@ -3,8 +3,16 @@ import { setImmediate } from "node:timers";
 import type { Durability } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
 import { connectNatively, type NativeConnection, type NativeStatement } from "./native_driver.ts";
-import { ConstraintError, type ResultSet, type Statement, type Store, toBindable } from "./store.ts";
-import { WriteQueue, type WriteUnit } from "./write_queue.ts";
+import { toRowSql } from "./each_row.ts";
+import {
+  ConstraintError,
+  type ResultSet,
+  type SqlValue,
+  type Statement,
+  type Store,
+  toBindable,
+} from "./store.ts";
+import { type SetWriter, WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** The database file is owned by another process (SQLITE_BUSY). */
 export class StoreBusyError extends PurserError {
@@ -75,6 +83,10 @@ export class FileStore implements Store {
 
   write(statements: readonly Statement[]): Promise<ResultSet[]> {
     return this.#queue.push(statements);
+  }
+
+  writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result> {
+    return this.#queue.pushInSet(writer, item);
   }
 
   get waitingWrites(): number {
@@ -207,7 +219,16 @@ export class FileStore implements Store {
     }
   }
 
-  #execute({ sql, args = [] }: Statement): ResultSet {
+  #execute({ sql, args = [], each }: Statement): ResultSet {
+    if (each) {
+      const prepared = this.#prepare(toRowSql(sql, each));
+      const rows: SqlValue[][] = [];
+      for (const row of each.rows) {
+        if (prepared.reader) rows.push(...prepared.statement.all(row.map(toBindable)));
+        else prepared.statement.run(row.map(toBindable));
+      }
+      return { columns: prepared.columns, rows };
+    }
     const prepared = this.#prepare(sql);
     const values = args.map(toBindable);
     if (prepared.reader) return { columns: prepared.columns, rows: prepared.statement.all(values) };

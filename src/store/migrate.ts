@@ -1,6 +1,6 @@
 import { toHex } from "../encode_bytes.ts";
 import type { Clock } from "../clock.ts";
-import { PurserError } from "../errors.ts";
+import { messageOf, PurserError } from "../errors.ts";
 import { ConstraintError, type Store, toObjects } from "./store.ts";
 import { type Migration, migrations as embedded } from "./migrations/mod.ts";
 
@@ -40,6 +40,7 @@ export async function migrate(
       !applied.some((row) => Number(row.version) === migration.version)
     );
     if (!next) return;
+    await runChunks(store, next);
     const { version, name } = next;
     const claim = {
       sql: "INSERT INTO purser_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
@@ -51,6 +52,19 @@ export async function migrate(
     } catch (error) {
       if (!(error instanceof ConstraintError) || attempt > migrations.length) throw error;
     }
+  }
+}
+
+/** Does the long part of a step, a commit at a time; where it was ended, the next process continues. */
+async function runChunks(store: Store, { chunks }: Migration): Promise<void> {
+  if (!chunks) return;
+  try {
+    while (Number((await store.read({ sql: chunks.isDone })).rows[0]![0]) === 0) {
+      await store.write(chunks.statements.map((sql) => ({ sql })));
+    }
+  } catch (error) {
+    // Another process has finished the step meanwhile, and removed what it worked on.
+    if (!/no such table/.test(messageOf(error))) throw error;
   }
 }
 
@@ -92,6 +106,8 @@ async function check(applied: readonly Applied[], migrations: readonly Migration
 
 /** SHA-256 over the step's statements, in hex. */
 async function checksumOf(migration: Migration): Promise<string> {
-  const bytes = new TextEncoder().encode(migration.statements.join(";\n"));
+  const bytes = new TextEncoder().encode(
+    [...migration.chunks?.statements ?? [], ...migration.statements].join(";\n"),
+  );
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }

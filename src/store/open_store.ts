@@ -3,6 +3,7 @@ import type { DatabaseAddress, Durability } from "../config.ts";
 import { PurserError } from "../errors.ts";
 import type { Ids } from "../ids.ts";
 import type { Log } from "../log.ts";
+import { installLogic, type Logic } from "./logic.ts";
 import { migrate } from "./migrate.ts";
 import type { WriteTokens } from "./remote_store.ts";
 import type { Store } from "./store.ts";
@@ -14,6 +15,8 @@ export interface OpenStoreOptions {
   /** A replica of a remote database, for reads that may be late: see `Store.readStale`. */
   replicaUrl?: string;
   durability: Durability;
+  /** Views and triggers with the rules of the business; see `Logic`. */
+  logic: readonly Logic[];
   remoteTimeoutMs: number;
   clock: Clock;
   ids: Ids;
@@ -48,7 +51,10 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const store = await connect(options);
   const { shared } = options;
   try {
-    if (!shared?.isMigrated) await migrate(store, options.clock);
+    if (!shared?.isMigrated) {
+      await migrate(store, options.clock);
+      await installLogic(store, options.logic);
+    }
     if (shared) shared.isMigrated = true;
     return store;
   } catch (error) {

@@ -1,4 +1,5 @@
 import { type Client, createClient, type InStatement } from "@libsql/client/web";
+import { toSetStatement } from "./each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "./store.ts";
 
 /** Where a libSQL server is, and how long one request to it may take. */
@@ -51,7 +52,9 @@ export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "an unreadable address";
 }
 
-export function toInStatement({ sql, args = [] }: Statement): InStatement {
+export function toInStatement(statement: Statement): InStatement {
+  const { each } = statement;
+  const { sql, args = [] } = each ? toSetStatement({ ...statement, each }) : statement;
   return { sql, args: args.map(toBindable) };
 }
 

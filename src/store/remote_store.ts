@@ -13,7 +13,7 @@ import {
 } from "./remote_client.ts";
 import { Replica } from "./remote_replica.ts";
 import { ConstraintError, type ResultSet, type Statement, type Store } from "./store.ts";
-import { WriteQueue, type WriteUnit } from "./write_queue.ts";
+import { type SetWriter, type WriteDeadline, WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** What a remote store needs: where it is, and everything it must not take from the machine itself. */
 export interface RemoteOptions extends RemotePlace {
@@ -91,12 +91,19 @@ export class RemoteStore implements Store {
     return await this.replica?.read(statements) ?? await this.readAll(statements);
   }
 
-  async write(statements: readonly Statement[]): Promise<ResultSet[]> {
+  write(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#inTime((deadline) => this.#queue.push(statements, deadline));
+  }
+
+  writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result> {
+    return this.#inTime((deadline) => this.#queue.pushInSet(writer, item, deadline));
+  }
+
+  async #inTime<T>(push: (deadline: WriteDeadline) => Promise<T>): Promise<T> {
     const { timeoutMs, clock } = this.#options;
     const over = new AbortController();
-    const patience = { until: clock.monotonic() + timeoutMs, signal: over.signal };
     try {
-      return await within(timeoutMs, this.#queue.push(statements, patience));
+      return await within(timeoutMs, push({ until: clock.monotonic() + timeoutMs, signal: over.signal }));
     } catch (error) {
       if ((error as Error)?.name !== "TimeoutError") throw error;
       // It may still wait behind a commit without an answer; then it is not going to be sent.

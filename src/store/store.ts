@@ -1,3 +1,6 @@
+import type { EachRow } from "./each_row.ts";
+import type { SetWriter } from "./write_queue.ts";
+
 /** A value that goes into or comes out of SQL. Integers come out as bigint from every driver. */
 export type SqlValue = null | string | number | bigint | Uint8Array;
 
@@ -5,6 +8,8 @@ export type SqlValue = null | string | number | bigint | Uint8Array;
 export interface Statement {
   sql: string;
   args?: readonly SqlValue[];
+  /** In place of `args`: rows that the statement reads as `each_row v`. */
+  each?: EachRow;
 }
 
 /** What one statement gave: rows as arrays in column order. */
@@ -52,6 +57,14 @@ export interface Store {
    * @throws {PurserError} `unavailable` when the database can't be reached in time
    */
   write(statements: readonly Statement[]): Promise<ResultSet[]>;
+  /**
+   * Commits an item together with others of its kind that wait at the same time, by the statements of the whole set:
+   * what a commit costs does not grow with the statements that each item would need by itself. All of the item is
+   * committed or none; an item that is refused does not take the rest of its set with it.
+   *
+   * @throws as `write`
+   */
+  writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result>;
   /** How many units wait to be written; those of the commit under way are not counted. */
   readonly waitingWrites: number;
   /** How many bytes the disk has left for the database; undefined where that is not known. */

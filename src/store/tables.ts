@@ -25,13 +25,16 @@ const flag = customType<{ data: boolean; driverData: bigint }>({
 const counters = () => ({
   modelCalls: int("model_calls").notNull(),
   unpricedCalls: int("unpriced_calls").notNull(),
+  partlyPricedCalls: int("partly_priced_calls").notNull(),
+  estimatedCalls: int("estimated_calls").notNull(),
   inputTokens: int("input_tokens").notNull(),
   outputTokens: int("output_tokens").notNull(),
   cacheReadTokens: int("cache_read_tokens").notNull(),
   cacheWriteTokens: int("cache_write_tokens").notNull(),
   reasoningTokens: int("reasoning_tokens").notNull(),
   totalTokens: int("total_tokens").notNull(),
-  costNanoUsd: nanoUsd("cost_nano_usd").notNull(),
+  wholeUsd: nanoUsd("whole_usd").notNull(),
+  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
 });
 
 export const agents = sqliteTable("agents", {
@@ -79,6 +82,8 @@ export const runs = sqliteTable("runs", {
   leaseUntil: int("lease_until").notNull(),
   startedAt: int("started_at").notNull(),
   endedAt: int("ended_at"),
+  parentRunId: text("parent_run_id"),
+  rootRunId: text("root_run_id"),
 });
 
 export const messages = sqliteTable("messages", {
@@ -106,16 +111,26 @@ export const importedEvents = sqliteTable("imported_events", {
   content: text("content").notNull(),
 });
 
+/** Where a call was booked from. */
+export type CallSource = "run" | "meter" | "report";
+
 export const calls = sqliteTable("calls", {
-  callId: text("call_id").primaryKey(),
+  position: int("position").primaryKey(),
+  callId: text("call_id").notNull(),
+  /** The call whose cost this entry corrects; null for a call. */
+  adjusts: text("adjusts"),
   at: int("at").notNull(),
   agentId: text("agent_id").notNull(),
   sessionId: text("session_id"),
   runId: text("run_id"),
   step: int("step"),
+  keyId: text("key_id"),
+  source: text("source").$type<CallSource>(),
   tools: text("tools", { mode: "json" }).$type<string[]>().notNull(),
   provider: text("provider").notNull(),
   model: text("model").notNull(),
+  serviceTier: text("service_tier"),
+  responseId: text("response_id"),
   inputTokens: int("input_tokens").notNull(),
   outputTokens: int("output_tokens").notNull(),
   cacheReadTokens: int("cache_read_tokens").notNull(),
@@ -124,18 +139,37 @@ export const calls = sqliteTable("calls", {
   reasoningTokens: int("reasoning_tokens").notNull(),
   totalTokens: int("total_tokens").notNull(),
   costNanoUsd: nanoUsd("cost_nano_usd"),
+  unpriced: int("unpriced").notNull(),
+  partlyPriced: int("partly_priced").notNull(),
+  unpricedParts: text("unpriced_parts", { mode: "json" }).$type<string[]>(),
   priceSource: text("price_source").notNull(),
+  priceId: int("price_id"),
   durationMs: int("duration_ms"),
   estimated: flag("estimated").notNull(),
 });
 
-const rollupKey = () => ({
+/** The rates that calls were priced by. */
+export const prices = sqliteTable("prices", {
+  priceId: int("price_id").primaryKey(),
+  hash: text("hash").notNull(),
+  rates: text("rates").notNull(),
+});
+
+/** How far the ledger is rolled up. */
+export const rollupPositions = sqliteTable("rollup_positions", {
+  name: text("name").$type<"totals" | "decisions">().primaryKey(),
+  position: int("position").notNull(),
+});
+
+const dimensions = () => ({
   agentId: text("agent_id").notNull(),
   provider: text("provider").notNull(),
   model: text("model").notNull(),
+  /** '' where the calls were made with no key. */
+  keyId: text("key_id").notNull(),
 });
 
-export const spendRuns = sqliteTable("spend_runs", {
+export const usageRuns = sqliteTable("usage_runs", {
   runId: text("run_id").primaryKey(),
   sessionId: text("session_id"),
   agentId: text("agent_id").notNull(),
@@ -145,7 +179,7 @@ export const spendRuns = sqliteTable("spend_runs", {
   ...counters(),
 });
 
-export const spendSessions = sqliteTable("spend_sessions", {
+export const usageSessions = sqliteTable("usage_sessions", {
   sessionId: text("session_id").primaryKey(),
   agentId: text("agent_id").notNull(),
   model: text("model").notNull(),
@@ -154,17 +188,17 @@ export const spendSessions = sqliteTable("spend_sessions", {
   ...counters(),
 });
 
-export const spendTotals = sqliteTable("spend_totals", { ...rollupKey(), ...counters() });
+export const usageTotals = sqliteTable("usage_totals", { ...dimensions(), ...counters() });
 
-export const spendDays = sqliteTable("spend_days", {
+export const usageDays = sqliteTable("usage_days", {
   day: int("day").notNull(),
-  ...rollupKey(),
+  ...dimensions(),
   ...counters(),
 });
 
-export const spendHours = sqliteTable("spend_hours", {
+export const usageHours = sqliteTable("usage_hours", {
   hour: int("hour").notNull(),
-  ...rollupKey(),
+  ...dimensions(),
   ...counters(),
 });
 
@@ -181,19 +215,31 @@ export const events = sqliteTable("events", {
 });
 
 export const reservations = sqliteTable("reservations", {
-  reservationId: text("reservation_id").primaryKey(),
-  runId: text("run_id").notNull(),
+  kind: text("kind").$type<CounterKind>().notNull(),
+  scope: text("scope").notNull(),
+  start: int("start").notNull(),
+  reservationId: text("reservation_id").notNull(),
   amountNanoUsd: nanoUsd("amount_nano_usd").notNull(),
   isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
 });
 
-export const spendWindows = sqliteTable("spend_windows", {
-  /** An agent, or '' for all. */
+/** What spend is counted by for decisions. */
+export type CounterKind = "run" | "session" | "minute" | "day" | "lifetime";
+
+export const spendCounters = sqliteTable("spend_counters", {
+  kind: text("kind").$type<CounterKind>().notNull(),
+  /** A run, a session, an agent, 'key ' and a key's id, or '' for all. */
   scope: text("scope").notNull(),
-  kind: text("kind").$type<"minute" | "day">().notNull(),
   start: int("start").notNull(),
-  costNanoUsd: nanoUsd("cost_nano_usd").notNull(),
+  wholeUsd: nanoUsd("whole_usd").notNull(),
+  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
+  firstAt: int("first_at").notNull(),
+});
+
+export const installedLogic = sqliteTable("installed_logic", {
+  name: text("name").primaryKey(),
+  hash: text("hash").notNull(),
 });
 
 /** What a rule measures. */
@@ -313,14 +359,17 @@ export const tables = {
   looseGenerations,
   importedEvents,
   calls,
-  spendRuns,
-  spendSessions,
-  spendTotals,
-  spendDays,
-  spendHours,
+  prices,
+  rollupPositions,
+  usageRuns,
+  usageSessions,
+  usageTotals,
+  usageDays,
+  usageHours,
   events,
   reservations,
-  spendWindows,
+  spendCounters,
+  installedLogic,
   alertRules,
   alertClaims,
   alerts,

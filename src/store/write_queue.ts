@@ -4,8 +4,20 @@ import type { ResultSet, Statement } from "./store.ts";
 /** What one caller wants committed as a whole. */
 export type WriteUnit = readonly Statement[];
 
-/** How long somebody waits for a unit. */
-export interface Patience {
+/** Writes items of one kind, as many as wait at the same time, by one set of statements. */
+export interface SetWriter<Item, Result> {
+  /** The statements that write all items, in this order. */
+  toStatements(items: readonly Item[]): Statement[];
+  /** The result of each item, from the results of those statements. */
+  toResults(results: ResultSet[], items: readonly Item[]): Result[];
+  /** About how many bytes an item comes to. */
+  sizeOf(item: Item): number;
+  /** Whether an item may be in a set with those before it. */
+  fits?(item: Item, items: readonly Item[]): boolean;
+}
+
+/** How long a caller waits for a unit. */
+export interface WriteDeadline {
   /** When that is over, in the time of a monotonic clock. */
   until: number;
   /** Aborts when it is over. */
@@ -13,18 +25,22 @@ export interface Patience {
 }
 
 interface Waiting {
-  unit: WriteUnit;
-  patience?: Patience;
-  resolve(results: ResultSet[]): void;
+  work: { unit: WriteUnit } | { writer: SetWriter<unknown, unknown>; item: unknown };
+  deadline?: WriteDeadline;
+  resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
 /** More statements than this do not share a transaction: a batch must not hold the database for long. */
 const MAX_STATEMENTS_PER_COMMIT = 4_000;
 
+/** So many items make a set at most, or so many bytes: a server takes values of 5 MB. One item may be larger. */
+const MAX_ITEMS_PER_SET = 256;
+const MAX_BYTES_PER_SET = 1024 * 1024;
+
 /**
- * The one way to write. While a commit is under way, units that arrive wait and go into the next one
- * together (group commit).
+ * The one way to write. While a commit is under way, what arrives waits and goes into the next one together (group
+ * commit): units side by side, items of one kind as one set in the place of the first.
  */
 export class WriteQueue {
   #waiting: Waiting[] = [];
@@ -35,7 +51,7 @@ export class WriteQueue {
   constructor(
     /**
      * Commits all units in one transaction and returns the results of each, or throws and commits none. After `until`
-     * nobody waits for any of them.
+     * no caller waits for any of them.
      */
     private readonly commit: (
       units: readonly WriteUnit[],
@@ -45,16 +61,30 @@ export class WriteQueue {
     private readonly defer: (task: () => void) => void,
   ) {}
 
-  /** How many units wait for their commit to begin. */
+  /** How many units and items wait for their commit to begin. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves with the unit's results after they are committed. One that nobody waits for by then is not. */
-  push(unit: WriteUnit, patience?: Patience): Promise<ResultSet[]> {
+  /** Resolves with the unit's results after they are committed. One that no caller waits for by then is not. */
+  push(unit: WriteUnit, deadline?: WriteDeadline): Promise<ResultSet[]> {
+    return this.#enqueue({ unit }, deadline) as Promise<ResultSet[]>;
+  }
+
+  /** Resolves with the item's result after its set is committed. */
+  pushInSet<Item, Result>(
+    writer: SetWriter<Item, Result>,
+    item: Item,
+    deadline?: WriteDeadline,
+  ): Promise<Result> {
+    const work = { writer: writer as SetWriter<unknown, unknown>, item };
+    return this.#enqueue(work, deadline) as Promise<Result>;
+  }
+
+  #enqueue(work: Waiting["work"], deadline: WriteDeadline | undefined): Promise<unknown> {
     if (this.#closed) return Promise.reject(this.#closed);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ unit, patience, resolve, reject });
+      this.#waiting.push({ work, deadline, resolve, reject });
       if (this.#isRunning) return;
       this.#isRunning = true;
       this.defer(() => void this.#run());
@@ -70,44 +100,101 @@ export class WriteQueue {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
-      if (group.length === 0) continue;
-      try {
-        const results = await this.commit(group.map((waiting) => waiting.unit), lastOf(group));
-        group.forEach((waiting, index) => waiting.resolve(results[index]!));
-      } catch (error) {
-        if (group.length > 1 && isRefusal(error)) await this.#commitOneByOne(group);
-        else for (const waiting of group) waiting.reject(error);
-      }
+      if (group.length > 0) await this.#commitGroup(group);
     }
     this.#isRunning = false;
-    for (const wake of this.#idle.splice(0)) wake();
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** One bad unit must not take its neighbours down with it. */
-  async #commitOneByOne(group: readonly Waiting[]): Promise<void> {
-    for (const waiting of group) {
-      try {
-        waiting.resolve((await this.commit([waiting.unit], lastOf([waiting])))[0]!);
-      } catch (error) {
-        waiting.reject(error);
+  /** One that is refused must not take its neighbours down with it: the group is halved until it stands alone. */
+  async #commitGroup(group: readonly Waiting[]): Promise<void> {
+    let parts: Part[];
+    let results: ResultSet[][];
+    try {
+      parts = toParts(group);
+      results = await this.commit(parts.map((part) => part.unit), lastOf(group));
+    } catch (error) {
+      if (group.length === 1 || !isRefusal(error)) {
+        for (const waiting of group) waiting.reject(error);
+        return;
       }
+      const half = group.length >> 1;
+      await this.#commitGroup(group.slice(0, half));
+      await this.#commitGroup(group.slice(half));
+      return;
     }
+    parts.forEach((part, index) => part.resolve(results[index]!));
   }
 
   #takeGroup(): Waiting[] {
     if (this.#waiting.some(isGivenUp)) {
-      for (const { patience, reject } of this.#waiting.filter(isGivenUp)) reject(patience!.signal.reason);
+      for (const { deadline, reject } of this.#waiting.filter(isGivenUp)) reject(deadline!.signal.reason);
       this.#waiting = this.#waiting.filter((waiting) => !isGivenUp(waiting));
     }
     let statements = 0;
     let count = 0;
-    for (const waiting of this.#waiting) {
-      statements += waiting.unit.length;
-      if (count > 0 && statements > MAX_STATEMENTS_PER_COMMIT) break;
+    const sets = new Map<unknown, { items: unknown[]; bytes: number }>();
+    for (const { work } of this.#waiting) {
+      if ("unit" in work) {
+        statements += work.unit.length;
+        if (count > 0 && statements > MAX_STATEMENTS_PER_COMMIT) break;
+      } else {
+        const set = sets.get(work.writer) ?? { items: [], bytes: 0 };
+        set.bytes += work.writer.sizeOf(work.item);
+        if (set.items.length > 0) {
+          if (set.items.length >= MAX_ITEMS_PER_SET || set.bytes > MAX_BYTES_PER_SET) break;
+          if (work.writer.fits?.(work.item, set.items) === false) break;
+        }
+        set.items.push(work.item);
+        sets.set(work.writer, set);
+      }
       count++;
     }
     return this.#waiting.splice(0, count);
   }
+}
+
+/** A unit of a commit, and what becomes of its results. */
+interface Part {
+  unit: WriteUnit;
+  resolve(results: ResultSet[]): void;
+}
+
+/** The units that a group comes to: its own, and one for each set of items. */
+function toParts(group: readonly Waiting[]): Part[] {
+  const sets = new Map<unknown, Waiting[]>();
+  const parts: (Part | Waiting[])[] = [];
+  for (const waiting of group) {
+    const { work } = waiting;
+    if ("unit" in work) {
+      parts.push({ unit: work.unit, resolve: waiting.resolve });
+      continue;
+    }
+    const set = sets.get(work.writer);
+    if (set) set.push(waiting);
+    else {
+      const first = [waiting];
+      sets.set(work.writer, first);
+      parts.push(first);
+    }
+  }
+  return parts.map((part) => (Array.isArray(part) ? toSetPart(part) : part));
+}
+
+function toSetPart(set: readonly Waiting[]): Part {
+  const { writer } = set[0]!.work as { writer: SetWriter<unknown, unknown> };
+  const items = set.map(({ work }) => (work as { item: unknown }).item);
+  return {
+    unit: writer.toStatements(items),
+    resolve(results) {
+      try {
+        const each = writer.toResults(results, items);
+        set.forEach((waiting, index) => waiting.resolve(each[index]));
+      } catch (error) {
+        for (const waiting of set) waiting.reject(error); // it is committed all the same
+      }
+    },
+  };
 }
 
 /**
@@ -118,11 +205,11 @@ function isRefusal(error: unknown): boolean {
   return !(error instanceof PurserError && error.code === "unavailable");
 }
 
-function isGivenUp({ patience }: Waiting): boolean {
-  return patience?.signal.aborted === true;
+function isGivenUp({ deadline }: Waiting): boolean {
+  return deadline?.signal.aborted === true;
 }
 
 /** When the last of a group is no longer waited for. */
 function lastOf(group: readonly Waiting[]): number {
-  return Math.max(...group.map(({ patience }) => patience?.until ?? Infinity));
+  return Math.max(...group.map(({ deadline }) => deadline?.until ?? Infinity));
 }

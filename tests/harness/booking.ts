@@ -1,9 +1,8 @@
 import type { BookingContext } from "../../src/booking/mod.ts";
-import { type BudgetGate, createDatabaseGate, createMemoryGate } from "../../src/budget/mod.ts";
+import { createBudgetGate } from "../../src/budget/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/clock.ts";
 import { createIds } from "../../src/ids.ts";
-import { readRunCost } from "../../src/ledger/mod.ts";
 import type { Log, LogFields } from "../../src/log.ts";
 import { PriceOverride } from "../../src/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
@@ -28,10 +27,10 @@ export const LOCAL_PRICE = PriceOverride.parse({
 
 let prices: Promise<PriceBook> | undefined;
 
-/** What one process has for booking. `gate` is the one that fits the store, unless given. */
+/** What one process has for booking. */
 export async function createBooking(
   store: Store,
-  options: { clock?: Clock; gate?: "memory" | "database"; instanceId?: string } = {},
+  options: { clock?: Clock; instanceId?: string } = {},
 ): Promise<TestBooking> {
   const clock = options.clock ?? eagerClock();
   const ids = createIds(clock);
@@ -45,11 +44,6 @@ export async function createBooking(
   const bus = createBus(log);
   const published: BusEvent[] = [];
   bus.subscribe((event) => void published.push(event));
-  const newReservationId = () => ids.next("req");
-  const isShared = (options.gate ?? (store.kind === "remote" ? "database" : "memory")) === "database";
-  const gate: BudgetGate = isShared
-    ? createDatabaseGate({ store, clock, newReservationId })
-    : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId });
   return {
     store,
     query: createQuery(store),
@@ -57,7 +51,7 @@ export async function createBooking(
     ids,
     instanceId: options.instanceId ?? ids.next("inst"),
     bus,
-    gate,
+    gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
     prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
     telemetry: noTelemetry,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Admission, CallBounds } from "../../src/budget/mod.ts";
-import { readRunCost } from "../../src/ledger/mod.ts";
+import { readRunCost } from "./run_cost.ts";
 import type { Store } from "../../src/store/mod.ts";
 import type { TestBooking } from "./booking.ts";
 import { databaseKinds, type TestDatabase } from "./databases.ts";
@@ -26,7 +26,7 @@ export async function countReservations(store: Store): Promise<number> {
 export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Promise<void> {
   assert.equal(await countReservations(ctx.store), 0);
   // What calls without a count may have cost stays taken until the run ends.
-  await ctx.store.write(ctx.gate.leave(RUN));
+  await ctx.store.write(ctx.gate.endRun(RUN));
   const left = limitNanoUsd - await readRunCost(ctx.store, RUN);
   if (left <= 0n) return;
   const call: CallBounds = {
@@ -56,20 +56,18 @@ export function isGranted(admission: Admission | undefined): admission is Admiss
   return admission?.go === true;
 }
 
-/** A gate over a database. */
+/** A database that a gate is over. */
 export interface Setting {
   name: string;
   ignore: boolean;
-  gate: "memory" | "database";
   create(): Promise<TestDatabase>;
 }
 
 /** The databases, by kind. */
 export const kinds = databaseKinds();
-/** Every gate over every database that it is made for. */
-export const settings: Setting[] = kinds.flatMap(({ name, ignore, create }): Setting[] => {
-  const database: Setting = { name: `database gate on ${name}`, ignore, gate: "database", create };
-  if (name === "sqld") return [database];
-  const memory: Setting = { name: `memory gate on ${name}`, ignore, gate: "memory", create };
-  return name === "memory" ? [memory, database] : [memory];
-});
+/** The gate over every database. */
+export const settings: Setting[] = kinds.map(({ name, ignore, create }) => ({
+  name: `the gate on ${name}`,
+  ignore,
+  create,
+}));

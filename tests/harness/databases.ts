@@ -5,7 +5,8 @@ import { FileStore } from "../../src/store/file_store.ts";
 import { connectNatively, type NativeConnection } from "../../src/store/native_driver.ts";
 import { prepareDatabaseFile } from "../../src/store/database_file.ts";
 import { migrate } from "../../src/store/migrate.ts";
-import type { Store } from "../../src/store/mod.ts";
+import { databaseLogic } from "../../src/database_logic.ts";
+import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/remote_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { skipSqld, type Sqld, startSqld } from "./sqld.ts";
@@ -109,7 +110,10 @@ async function createRemote(sqld: Sqld): Promise<TestDatabase> {
 
 async function prepare(store: Store, stores: Store[], options: OpenOptions): Promise<Store> {
   stores.push(store);
-  if (options.isMigrated !== false) await migrate(store, options.clock ?? eagerClock());
+  if (options.isMigrated !== false) {
+    await migrate(store, options.clock ?? eagerClock());
+    await installLogic(store, databaseLogic);
+  }
   return store;
 }
 

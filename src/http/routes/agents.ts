@@ -85,7 +85,7 @@ export function agentRoutes(core: Core) {
     .openapi(get, async (c) => {
       const { agent_id } = c.req.valid("param");
       const agent = await getAgent(core, agent_id);
-      return c.json({ ...agent, token_usage: await readAgentUsage(core.query, agent_id) }, 200);
+      return c.json({ ...agent, token_usage: await readAgentUsage(core.store, agent_id) }, 200);
     })
     .openapi(remove, async (c) => {
       await removeAgent(core, c.req.valid("param").agent_id);

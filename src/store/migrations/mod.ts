@@ -3,12 +3,16 @@ import { statements as snapshots } from "./m0002_snapshots.ts";
 import { statements as alerts } from "./m0003_alerts.ts";
 import { statements as tallies } from "./m0004_tallies.ts";
 import { statements as apiKeys } from "./m0005_api_keys.ts";
+import * as positions from "./m0006_positions.ts";
 
 /** One step of the schema. A released step is never edited: its checksum is kept in every database. */
 export interface Migration {
   version: number;
   name: string;
+  /** Committed together, as the last commit of the step. */
   statements: readonly string[];
+  /** Work that is too long for one commit: `statements` are committed before it, until `isDone` reads 1. */
+  chunks?: { statements: readonly string[]; isDone: string };
 }
 
 /** Every step, in order. Plain modules, so that they are inside a compiled binary and at the edge. */
@@ -18,4 +22,11 @@ export const migrations: readonly Migration[] = [
   { version: 3, name: "alerts", statements: alerts },
   { version: 4, name: "tallies", statements: tallies },
   { version: 5, name: "api_keys", statements: apiKeys },
+  { version: 6, name: "positions", statements: positions.statements },
+  {
+    version: 7,
+    name: "calls_with_positions",
+    chunks: { statements: positions.chunk, isDone: positions.isDone },
+    statements: positions.removeOld,
+  },
 ];

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { fixedClock } from "../clock.ts";
+import { databaseLogic } from "../database_logic.ts";
 import { recordCalls } from "../ledger/mod.ts";
-import { openStore, type Store } from "../store/mod.ts";
+import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
-import type { Grant } from "./budget_gate.ts";
-import { createDatabaseGate } from "./database_gate.ts";
+import { createBudgetGate, type Grant, settleReservations } from "./budget_gate.ts";
+
 import type { CallBounds } from "./decide_call.ts";
 
 const RUN = "run_1";
@@ -23,6 +24,7 @@ async function open() {
   const store = await openStore({
     location: { kind: "memory" },
     durability: "normal",
+    logic: databaseLogic,
     remoteTimeoutMs: 1_000,
     clock,
     ids,
@@ -37,9 +39,10 @@ async function open() {
       writes++;
       return store.write(statements);
     },
+    writeInSet: (writer, item) => store.writeInSet(writer, item),
     close: () => store.close(),
   };
-  const gate = createDatabaseGate({ store: counted, clock, newReservationId: () => ids.next("req") });
+  const gate = createBudgetGate({ store: counted, clock, newReservationId: () => ids.next("req") });
   return {
     gate,
     clock,
@@ -47,8 +50,12 @@ async function open() {
     /** Books a call as `bookCall` does. */
     async book(grant: Grant, costNanoUsd: bigint) {
       const record = recordCalls([modelCall({ callId: ids.next("call"), runId: RUN, costNanoUsd })]);
-      const results = await store.write([...record, ...gate.bookingStatements(grant)]);
-      gate.booked(grant, results.slice(record.length));
+      const isReserved = {
+        sql: "SELECT count(*) FROM reservations WHERE reservation_id = ?",
+        args: [grant.next?.reservationId ?? null],
+      };
+      const results = await store.write([...record, ...settleReservations([grant]), isReserved]);
+      gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n);
     },
     async admit(more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal } = {}) {
       const { estimate = 10n, ...rest } = more;
@@ -61,6 +68,7 @@ async function open() {
       return rows[0]![0];
     },
     run: (sql: string) => store.write([{ sql }]),
+    write: (statements: Statement[]) => store.write(statements),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
@@ -70,7 +78,7 @@ function granted(admission: Awaited<ReturnType<Awaited<ReturnType<typeof open>>[
   return admission.grant;
 }
 
-Deno.test("createDatabaseGate() reserves for a loop's next call in the commit that books the one before", async () => {
+Deno.test("createBudgetGate() reserves for a loop's next call in the commit that books the one before", async () => {
   await using t = await open();
   let grant = granted(await t.admit({ hasNext: true }));
   assert.equal(t.writes(), 1);
@@ -84,7 +92,7 @@ Deno.test("createDatabaseGate() reserves for a loop's next call in the commit th
   assert.equal(await t.reserved(), 0n);
 });
 
-Deno.test("createDatabaseGate() does not reserve for a next call once the budget is reached", async () => {
+Deno.test("createBudgetGate() does not reserve for a next call once the budget is reached", async () => {
   await using t = await open();
   const grant = granted(await t.admit({ hasNext: true }));
   await t.book(grant, 100n);
@@ -92,15 +100,15 @@ Deno.test("createDatabaseGate() does not reserve for a next call once the budget
   assert.deepEqual(await t.admit({ hasNext: true }), { go: false, reason: "spent", settledNanoUsd: 100n });
 });
 
-Deno.test("createDatabaseGate() leaves nothing reserved behind a loop that ends", async () => {
+Deno.test("createBudgetGate() leaves nothing reserved behind a loop that ends", async () => {
   await using t = await open();
   await t.book(granted(await t.admit({ hasNext: true })), 10n);
   assert.equal(await t.reserved(), 10n);
-  for (const { sql, args } of t.gate.leave(RUN)) await t.run(sql.replace("?", `'${args![0]}'`));
+  await t.write(t.gate.endRun(RUN));
   assert.equal(await t.reserved(), 0n);
 });
 
-Deno.test("createDatabaseGate() lets a call inside a loop's tool have what the loop has reserved for its next", async () => {
+Deno.test("createBudgetGate() lets a call inside a loop's tool have what the loop has reserved for its next", async () => {
   await using t = await open();
   await t.book(granted(await t.admit({ hasNext: true, estimate: 60n })), 60n);
   assert.equal(await t.reserved(), 60n); // 60 settled and 60 reserved of 100
@@ -116,14 +124,14 @@ Deno.test("createDatabaseGate() lets a call inside a loop's tool have what the l
   assert.equal(await t.reserved(), 0n);
 });
 
-Deno.test("createDatabaseGate() does not count a reservation that has expired", async () => {
+Deno.test("createBudgetGate() does not count a reservation that has expired", async () => {
   await using t = await open();
   granted(await t.admit({ estimate: 100n }));
   await t.run("UPDATE reservations SET expires_at = 1");
   granted(await t.admit({ estimate: 100n }));
 });
 
-Deno.test("createDatabaseGate() wakes up from waiting when room is made", async () => {
+Deno.test("createBudgetGate() wakes up from waiting when room is made", async () => {
   await using t = await open();
   const first = granted(await t.admit({ estimate: 100n }));
   let isIn = false;

@@ -1,0 +1,160 @@
+import { decideAlerts, type DecisionPass, readFired } from "../alerts/mod.ts";
+import { type Grant, settleReservations } from "../budget/mod.ts";
+import { HAS_ENABLED_RULES, type ModelCall, recordCalls } from "../ledger/mod.ts";
+import {
+  appendEvents,
+  appendMessages,
+  countInSessions,
+  type EventPlace,
+  type Progress,
+} from "../sessions/mod.ts";
+import type { ResultSet, SetWriter, SqlValue, Statement } from "../store/mod.ts";
+import type { BookingContext } from "./context.ts";
+
+/** What one caller books: all of it is committed, or none. */
+export interface Booking {
+  calls: readonly ModelCall[];
+  /** The run that the one call belongs to, and what happened in it since the last commit. */
+  run?: { place: EventPlace & { runId: string }; progress: Progress };
+  grant?: Grant;
+}
+
+/** What the commit of a booking gave. */
+export interface Booked {
+  /** The run's state, where the booking is a run's. */
+  run?: {
+    /** The seq of the last event, `cost.recorded`, in the session's log. */
+    lastSeq: number;
+    holdsSession: boolean;
+    isCancelRequested: boolean;
+  };
+  isNextReserved: boolean;
+  ledger: LedgerState;
+  /** The alerts that the commit fired, of all its bookings. */
+  fired: readonly string[];
+}
+
+/** How things stood right after the commit. */
+export interface LedgerState {
+  hasRules: boolean;
+  /** How many calls are not rolled up into the totals of reports, or not counted for decisions. */
+  unrolledCalls: number;
+  undecidedCalls: number;
+}
+
+// The seq is looked for from the log's end, where it is, or was a moment ago.
+const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
+    WHERE e.session_id = v.session_id AND e.call_id = v.call_id ORDER BY e.seq DESC LIMIT 1), 0),
+  coalesce(s.active_run_id = v.run_id, 0), coalesce(r.cancel_requested, 0),
+  EXISTS (SELECT 1 FROM reservations x WHERE x.reservation_id = v.next_id)
+FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
+const RUN_COLUMNS = ["call_id", "session_id", "run_id", "next_id"];
+
+const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
+  p.newest - (SELECT position FROM rollup_positions WHERE name = 'totals'),
+  p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions')
+FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
+
+/**
+ * Writes bookings in sets: ledger, event log, messages, sessions and reservations of all that wait, in a constant number
+ * of statements and without a read before the write.
+ */
+export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
+  /** The pass of the set that is being written; statements and results are asked for in turn. */
+  const passes = new WeakMap<readonly Booking[], DecisionPass | undefined>();
+  return {
+    sizeOf,
+    fits: (booking, others) => hasOneRunPerSession(booking, others),
+    toStatements(bookings) {
+      const grants = bookings.flatMap(({ grant }) => grant ?? []);
+      const pass = ctx.rules.mayExist || grants.length > 0 ? decideAlerts(ctx) : undefined;
+      passes.set(bookings, pass);
+      return [
+        ...recordCalls(bookings.flatMap(({ calls }) => calls)),
+        ...writeSessions(bookings),
+        ...settleReservations(grants),
+        ...(pass?.statements ?? []),
+        ...readRuns(bookings),
+        { sql: READ_LEDGER },
+      ];
+    },
+    toResults(results, bookings) {
+      const pass = passes.get(bookings);
+      const ledger = toLedgerState(results.at(-1)!);
+      const runs = toRunStates(bookings, results.at(-2)!);
+      const hasRuns = readRuns(bookings).length > 0;
+      const passEnd = results.length - 1 - (hasRuns ? 1 : 0);
+      const fired = pass ? readFired(results.slice(0, passEnd)) : [];
+      return bookings.map((booking, index) => ({
+        ledger,
+        isNextReserved: false,
+        ...(hasRuns && runs.get(booking.calls[0]?.callId ?? "")),
+        fired: index === 0 ? fired : [],
+      }));
+    },
+  };
+}
+
+/** Events and messages, and the sessions that count them. */
+function writeSessions(bookings: readonly Booking[]): Statement[] {
+  const events = bookings.flatMap(({ run, calls }) => [
+    ...(run?.progress.events ?? []).map((event) => ({ ...run!.place, event })),
+    ...calls.map((call) => ({
+      ...(run?.place ?? { sessionId: call.sessionId, runId: call.runId, agentId: call.agentId }),
+      event: { type: "cost.recorded" as const, at: call.at, callId: call.callId },
+    })),
+  ]);
+  const messages = bookings.flatMap(({ run }) =>
+    run ? [{ ...run.place, messages: run.progress.messages }] : []
+  );
+  return [...appendEvents(events), ...appendMessages(messages), ...countInSessions(events, messages)];
+}
+
+function readRuns(bookings: readonly Booking[]): Statement[] {
+  const rows = bookings.flatMap(({ run, calls, grant }): SqlValue[][] =>
+    run || grant?.next
+      ? [[
+        calls[0]!.callId,
+        run?.place.sessionId ?? null,
+        run?.place.runId ?? null,
+        grant?.next?.reservationId ?? null,
+      ]]
+      : []
+  );
+  return rows.length === 0 ? [] : [{ sql: READ_RUNS, each: { columns: RUN_COLUMNS, rows } }];
+}
+
+function toRunStates(bookings: readonly Booking[], result: ResultSet): Map<string, Partial<Booked>> {
+  const states = new Map<string, Partial<Booked>>();
+  const ofRuns = new Set(bookings.flatMap(({ run, calls }) => run ? [calls[0]!.callId] : []));
+  for (const [callId, seq, holds, cancel, reserved] of result.rows) {
+    states.set(callId as string, {
+      isNextReserved: reserved === 1n,
+      ...(ofRuns.has(callId as string) && {
+        run: { lastSeq: Number(seq), holdsSession: holds === 1n, isCancelRequested: Number(cancel) !== 0 },
+      }),
+    });
+  }
+  return states;
+}
+
+function toLedgerState(result: ResultSet): LedgerState {
+  const [hasRules, unrolled, undecided] = result.rows[0]!;
+  return { hasRules: hasRules === 1n, unrolledCalls: Number(unrolled), undecidedCalls: Number(undecided) };
+}
+
+/** A session's messages are counted for the one run that holds it, so that a set knows one run of each. */
+function hasOneRunPerSession({ run }: Booking, others: readonly Booking[]): boolean {
+  if (!run || run.progress.messages.length === 0) return true;
+  const { sessionId, runId } = run.place;
+  return others.every((other) => other.run?.place.sessionId !== sessionId || other.run.place.runId === runId);
+}
+
+const BYTES_PER_CALL = 400;
+
+function sizeOf({ calls, run }: Booking): number {
+  let bytes = calls.length * BYTES_PER_CALL;
+  // What tools were given and returned is in an event as well.
+  for (const { text } of run?.progress.messages ?? []) bytes += 2 * text.length;
+  return bytes;
+}

@@ -1,0 +1,33 @@
+import { runCost } from "../ledger/mod.ts";
+import type { Logic } from "../store/mod.ts";
+
+/** A reservation that was never given back, because its process ended outside a run, counts no longer than this. */
+export const RESERVATION_MS = 15 * 60_000;
+
+export const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
+/** SQL for what calls in flight have reserved of a run's budget; of those, `is_lost` says whose count never came. */
+export const reservedOf = (runId: string, more = "") =>
+  `(SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations
+    WHERE kind = 'run' AND scope = ${runId} AND start = 0 AND expires_at > ${NOW}${more})`;
+
+/**
+ * A request to reserve: it becomes a row where what is settled and reserved is at most the ceiling. A trigger looks at
+ * each request with those before it in the same statement, so that two that fit singly can't overshoot together.
+ */
+export const reservationLogic: readonly Logic[] = [
+  {
+    name: "reservation_requests",
+    sql: `CREATE VIEW reservation_requests AS
+SELECT reservation_id, scope AS run_id, amount_nano_usd, 0 AS ceiling_nano_usd FROM reservations WHERE 0`,
+  },
+  {
+    name: "reserve_call",
+    sql: `CREATE TRIGGER reserve_call INSTEAD OF INSERT ON reservation_requests
+BEGIN
+  INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at)
+  SELECT 'run', NEW.run_id, 0, NEW.reservation_id, NEW.amount_nano_usd, ${NOW} + ${RESERVATION_MS}
+  WHERE ${runCost("NEW.run_id")} + ${reservedOf("NEW.run_id")} <= NEW.ceiling_nano_usd;
+END`,
+  },
+];

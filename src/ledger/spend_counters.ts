@@ -1,0 +1,123 @@
+import { DAY_MS, MINUTE_MS } from "../clock.ts";
+import type { Statement } from "../store/mod.ts";
+
+/*
+ * What alert rules and budgets are decided on: what a run, a session, and each agent, key and all together have spent by
+ * minute, day and lifetime. Rolled up to a position as the totals are; while rules or budgets exist, in the commit that
+ * books. Weeks and months are sums of days.
+ */
+
+/** The scope of counters that add up all agents; no agent is called that. */
+export const ALL_AGENTS = "";
+
+/** The scope of a key's counters; no agent is called that, for its blank. */
+export const keyScope = (keyId: string) => `key ${keyId}`;
+
+/** Where the counters end. */
+export const DECIDED_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'decisions')";
+
+/** The entry that is counted, by where its columns are. */
+interface Entry {
+  /** A column: `NEW.at`, `c.at`. */
+  column: (name: string) => string;
+  /** What follows each SELECT, up to its condition. */
+  from: string;
+}
+
+/** Counters that one entry adds to, as rows `(kind, scope, start, cost, at)`. */
+export function countersOf({ column, from }: Entry): string {
+  const at = column("at");
+  const day = `${at} - ${at} % ${DAY_MS}`;
+  const minute = `${at} - ${at} % ${MINUTE_MS}`;
+  const cost = `coalesce(${column("cost_nano_usd")}, 0)`;
+  const row = (kind: string, scope: string, start: string, where: string) =>
+    `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at ${from} ${where}`;
+  // Free calls and those without a price add nothing to a time; a run or session remembers when it began.
+  const costs = `${column("cost_nano_usd")} <> 0`;
+  const scopes: [scope: string, where: string][] = [
+    ["''", costs],
+    [column("agent_id"), costs],
+    [`'key ' || ${column("key_id")}`, `${costs} AND ${column("key_id")} IS NOT NULL`],
+  ];
+  return [
+    row("run", column("run_id"), "0", `${column("run_id")} IS NOT NULL`),
+    row("session", column("session_id"), "0", `${column("session_id")} IS NOT NULL`),
+    ...scopes.flatMap(([scope, where]) => [
+      row("minute", scope, minute, where),
+      row("day", scope, day, where),
+      row("lifetime", scope, "0", where),
+    ]),
+  ].join("\nUNION ALL ");
+}
+
+const NANO_PER_USD = 1_000_000_000;
+
+/** What a conflict adds. */
+export const ADD_TO_COUNTER = `ON CONFLICT DO UPDATE SET whole_usd = whole_usd + excluded.whole_usd,
+  rest_nano_usd = rest_nano_usd + excluded.rest_nano_usd, first_at = min(first_at, excluded.first_at)`;
+
+/** A cost as the two columns of a counter. */
+export const COST_COLUMNS = `cost / ${NANO_PER_USD}, cost % ${NANO_PER_USD}`;
+
+const MAX_NANO_USD = "9223372036854775807";
+
+/** An amount in nano-USD; one that passes 64 bits is the largest that they hold, which is above any limit. */
+const toNano = (whole: string, rest: string) =>
+  `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD} ELSE ${whole} * ${NANO_PER_USD} + ${rest} END`;
+
+/** SQL for one counter, in nano-USD; 0 where there is none. */
+export function counterValue(kind: string, scope: string, start = "0"): string {
+  return `coalesce((SELECT ${toNano("k.whole_usd", "k.rest_nano_usd")} FROM spend_counters k
+    WHERE k.kind = '${kind}' AND k.scope = ${scope} AND k.start = ${start}), 0)`;
+}
+
+/** SQL for the sum of the counters of a kind that begin in [from, to). */
+export function counterSum(kind: "minute" | "day", scope: string, from: string, to: string): string {
+  return `(SELECT ${toNano("w", "r")} FROM (
+    SELECT coalesce(sum(k.whole_usd), 0) AS w, coalesce(sum(k.rest_nano_usd), 0) AS r FROM spend_counters k
+    WHERE k.kind = '${kind}' AND k.scope = ${scope} AND k.start >= ${from} AND k.start < ${to}))`;
+}
+
+/** SQL for what entries cost that meet a condition, in nano-USD. */
+export function sumOfCalls(source: string): string {
+  return `(SELECT ${toNano("w", "r")} FROM (
+    SELECT coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0) AS w, coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0) AS r
+    FROM calls c ${source}))`;
+}
+
+/** SQL for the condition of a scope on an entry `c`. */
+export const isInScope = (scope: string) => `(${scope} = '' OR c.agent_id = ${scope})`;
+
+/** SQL for what the calls after the counters cost that meet a condition: they are few. */
+export const sumOfTail = (condition: string) =>
+  sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
+
+/** SQL for what a run has cost, in nano-USD: what budgets are held against. */
+export const runCost = (runId: string) =>
+  `(${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)})`;
+
+/** SQL for whether a decision hangs on each call, so that the counters are advanced call by call: see alerts. */
+const HAS_RULES = "EXISTS (SELECT 1 FROM alert_rules INDEXED BY alert_rules_fired WHERE enabled = 1)";
+
+/** The calls after the counters, where there is an enabled rule, and where there is none. */
+export const TAIL_WITH_RULES =
+  `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${DECIDED_POSITION}, ${MAX_NANO_USD})`;
+const TAIL_WITHOUT_RULES =
+  `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${MAX_NANO_USD}, ${DECIDED_POSITION})`;
+
+/** SQL for whether there is an enabled rule. */
+export const HAS_ENABLED_RULES = HAS_RULES;
+
+/** Counts all calls at once that no rule has to look at. */
+export const COUNT_WITHOUT_RULES: Statement = {
+  sql: `INSERT INTO spend_counters
+SELECT kind, scope, start, sum(cost / ${NANO_PER_USD}), sum(cost % ${NANO_PER_USD}), min(at) FROM (
+${countersOf({ column: (name) => `c.${name}`, from: `${TAIL_WITHOUT_RULES} AND` })}
+) GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
+};
+
+/** Moves the position of the counters; what comes before it in the unit has counted up to there. */
+export const MOVE_COUNTERS: Statement = {
+  sql:
+    "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'",
+};

@@ -1,0 +1,127 @@
+import { DAY_MS, HOUR_MS } from "../clock.ts";
+import type { Logic, Statement } from "../store/mod.ts";
+
+/*
+ * Every total is a rollup up to a position of the ledger plus the calls after it, read in one statement, so that it is
+ * exact at every moment. Each rollup has a view that is both: sum its rows, grouped by what is asked for.
+ */
+
+/** The columns of the counters, in the order of every table and view that has them. */
+export const COUNTER_COLUMNS = [
+  "model_calls",
+  "unpriced_calls",
+  "partly_priced_calls",
+  "estimated_calls",
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "reasoning_tokens",
+  "total_tokens",
+  "whole_usd",
+  "rest_nano_usd",
+] as const;
+
+const NANO_PER_USD = 1_000_000_000;
+
+/** One entry of the ledger as counters. Whole USD and the rest apart: neither sum passes 64 bits. */
+export const ENTRY_COUNTERS = `adjusts IS NULL AS model_calls, unpriced AS unpriced_calls,
+  partly_priced AS partly_priced_calls, estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
+  cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
+  coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd`;
+
+export const COUNTERS = COUNTER_COLUMNS.join(", ");
+export const COUNTER_SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
+
+/** Where the totals of reports end. */
+const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
+
+/** The calls after it; by their position, whatever else is asked of them: they are few. */
+const TAIL = `FROM calls NOT INDEXED WHERE position > ${TOTALS_POSITION}`;
+
+const DIMENSIONS = "agent_id, provider, model";
+const DIMENSIONS_OF_ENTRY = `${DIMENSIONS}, coalesce(key_id, '') AS key_id`;
+const DAY = `at - at % ${DAY_MS}`;
+const HOUR = `at - at % ${HOUR_MS}`;
+
+const view = (name: string, table: string, columns: string, entry: string, where = ""): Logic => ({
+  name,
+  sql: `CREATE VIEW ${name} AS SELECT ${columns}, ${COUNTERS} FROM ${table}
+UNION ALL SELECT ${entry}, ${ENTRY_COUNTERS} ${TAIL}${where}`,
+});
+
+/** The totals as views: rollup and tail. */
+export const usageViews: readonly Logic[] = [
+  view(
+    "run_usage",
+    "usage_runs",
+    "run_id, session_id, agent_id, model, first_at, last_at",
+    "run_id, session_id, agent_id, model, at, at",
+    " AND run_id IS NOT NULL",
+  ),
+  view(
+    "session_usage",
+    "usage_sessions",
+    "session_id, agent_id, model, first_at, last_at",
+    "session_id, agent_id, model, at, at",
+    " AND session_id IS NOT NULL",
+  ),
+  view("total_usage", "usage_totals", `${DIMENSIONS}, key_id`, DIMENSIONS_OF_ENTRY),
+  view("daily_usage", "usage_days", `day, ${DIMENSIONS}, key_id`, `${DAY}, ${DIMENSIONS_OF_ENTRY}`),
+  view("hourly_usage", "usage_hours", `hour, ${DIMENSIONS}, key_id`, `${HOUR}, ${DIMENSIONS_OF_ENTRY}`),
+];
+
+/** SQL for the entries after the totals that meet a condition, beside what is read from a rollup itself. */
+export const tailEntries = (columns: string, condition: string) =>
+  `SELECT ${columns}, ${ENTRY_COUNTERS} ${TAIL} AND ${condition}`;
+
+/** The text of the row with the smallest or greatest time of a group: both are compared as one text of fixed width. */
+export function textAt(which: "min" | "max", time: string, column: string): string {
+  return `substr(${which}(printf('%016d', ${time}) || ${column}), 17)`;
+}
+
+/** So many calls are rolled up by one commit. */
+const CALLS_PER_ROLL_UP = 5_000;
+
+const UP_TO =
+  `min((SELECT coalesce(max(position), 0) FROM calls), ${TOTALS_POSITION} + ${CALLS_PER_ROLL_UP})`;
+const NEW_CALLS = `${TAIL} AND position <= ${UP_TO}`;
+const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(estimated), sum(input_tokens),
+  sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
+  sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
+const ADD = COUNTER_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
+const NEWER = (column: string) =>
+  `${column} = CASE WHEN excluded.last_at >= last_at THEN excluded.${column} ELSE ${column} END`;
+// The agent is that of the first call, the model that of the newest, by the times at which they happened.
+const ADD_TO_ENTITY = `first_at = min(first_at, excluded.first_at),
+  agent_id = CASE WHEN excluded.first_at < first_at THEN excluded.agent_id ELSE agent_id END,
+  ${NEWER("model")}, last_at = max(last_at, excluded.last_at), ${ADD}`;
+const ENTITY = `${textAt("min", "at", "agent_id")}, ${
+  textAt("max", "at", "model")
+}, min(at), max(at), ${SUMS}`;
+const GROUP = `${DIMENSIONS}, coalesce(key_id, '')`;
+
+const ROLL_UP: readonly Statement[] = [
+  `INSERT INTO usage_runs
+SELECT run_id, nullif(${textAt("max", "at", "coalesce(session_id, '')")}, ''), ${ENTITY}
+${NEW_CALLS} AND run_id IS NOT NULL GROUP BY run_id
+ON CONFLICT DO UPDATE SET ${NEWER("session_id")}, ${ADD_TO_ENTITY}`,
+  `INSERT INTO usage_sessions
+SELECT session_id, ${ENTITY} ${NEW_CALLS} AND session_id IS NOT NULL GROUP BY session_id
+ON CONFLICT DO UPDATE SET ${ADD_TO_ENTITY}`,
+  `INSERT INTO usage_totals SELECT ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY ${GROUP} ON CONFLICT DO UPDATE SET ${ADD}`,
+  `INSERT INTO usage_days SELECT ${DAY}, ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY 1, ${GROUP}
+ON CONFLICT DO UPDATE SET ${ADD}`,
+  `INSERT INTO usage_hours SELECT ${HOUR}, ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY 1, ${GROUP}
+ON CONFLICT DO UPDATE SET ${ADD}`,
+  // Last: what comes before reads up to where it is.
+  `UPDATE rollup_positions SET position = ${UP_TO} WHERE name = 'totals'`,
+].map((sql) => ({ sql }));
+
+/**
+ * The statements that roll up the totals of reports by at most 5,000 calls, as one unit that moves their position: of
+ * several processes that do it at once, each rolls up other calls.
+ */
+export function rollUpTotals(): readonly Statement[] {
+  return ROLL_UP;
+}

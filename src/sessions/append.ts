@@ -1,0 +1,116 @@
+import { toPlainJsonText } from "../json.ts";
+import type { SqlValue, Statement } from "../store/mod.ts";
+import type { NewEvent } from "./session_event.ts";
+import type { NewMessage } from "./session_message.ts";
+
+/** Where events belong. */
+export interface EventPlace {
+  sessionId: string;
+  runId: string | null;
+  agentId: string;
+}
+
+/** An event that is about to be appended; a call from elsewhere may have no session, or one that is not known here. */
+export interface PlacedEvent {
+  sessionId: string | null;
+  runId: string | null;
+  agentId: string;
+  event: NewEvent;
+}
+
+/** Messages of a run that are about to be added to its session. */
+export interface PlacedMessages {
+  sessionId: string;
+  runId: string;
+  messages: readonly NewMessage[];
+}
+
+/** A statement over rows, or none where there are none. */
+const forEach = (sql: string, columns: readonly string[], rows: SqlValue[][]): Statement[] =>
+  rows.length === 0 ? [] : [{ sql, each: { columns, rows } }];
+
+// The seq is the session's count at the time of the commit, so that writers need not agree beforehand.
+const EVENT_COLUMNS = ["session_id", "nth", "run_id", "agent_id", "type", "at", "call_id", "payload"];
+const APPEND_EVENTS = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload)
+SELECT s.session_id, s.event_count + v.nth, v.run_id, v.agent_id, v.type, v.at, v.call_id, v.payload
+FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id`;
+
+/**
+ * The statement that appends events to the log, to those of their sessions where these are known. The sessions have to
+ * count them in the same unit: see `countInSessions`.
+ */
+export function appendEvents(events: readonly PlacedEvent[]): Statement[] {
+  const nth = counting();
+  return forEach(
+    APPEND_EVENTS,
+    EVENT_COLUMNS,
+    events.map(({ sessionId, runId, agentId, event: { type, at, callId, payload } }) => [
+      sessionId,
+      sessionId === null ? null : nth(sessionId),
+      runId,
+      agentId,
+      type,
+      at,
+      callId ?? null,
+      payload === undefined ? null : toPlainJsonText(payload),
+    ]),
+  );
+}
+
+const MESSAGE_COLUMNS = ["session_id", "run_id", "nth", "message_id", "created_at", "content"];
+const APPEND_MESSAGES =
+  `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)
+SELECT s.session_id, s.generation, s.message_count + v.nth - 1, v.message_id, v.run_id, v.created_at, v.content, 1
+FROM each_row v CROSS JOIN sessions s ON s.session_id = v.session_id AND s.active_run_id = v.run_id`;
+
+/** The statement that adds messages to sessions, where their run still holds them. */
+export function appendMessages(places: readonly PlacedMessages[]): Statement[] {
+  const nth = counting();
+  return forEach(
+    APPEND_MESSAGES,
+    MESSAGE_COLUMNS,
+    places.flatMap(({ sessionId, runId, messages }) =>
+      messages.map(({ id, createdAt, text }) => [sessionId, runId, nth(sessionId), id, createdAt, text])
+    ),
+  );
+}
+
+const COUNT_COLUMNS = ["session_id", "events", "run_id", "messages"];
+const COUNT = `UPDATE sessions SET event_count = event_count + v.events,
+  message_count = message_count + iif(active_run_id IS v.run_id, v.messages, 0)
+FROM each_row v WHERE sessions.session_id = v.session_id`;
+
+/** The statement that counts what the unit has appended; a session is in the messages of one run only. */
+export function countInSessions(
+  events: readonly PlacedEvent[],
+  messages: readonly PlacedMessages[],
+): Statement[] {
+  const counts = new Map<string, { events: number; runId: string | null; messages: number }>();
+  const countOf = (sessionId: string) => {
+    let count = counts.get(sessionId);
+    if (!count) counts.set(sessionId, count = { events: 0, runId: null, messages: 0 });
+    return count;
+  };
+  for (const { sessionId } of events) if (sessionId !== null) countOf(sessionId).events++;
+  for (const { sessionId, runId, messages: { length } } of messages) {
+    if (length === 0) continue;
+    const count = countOf(sessionId);
+    count.runId = runId;
+    count.messages += length;
+  }
+  return forEach(
+    COUNT,
+    COUNT_COLUMNS,
+    [...counts].map(([sessionId, count]) => [sessionId, count.events, count.runId, count.messages]),
+  );
+}
+
+/** Counts by key, from 1. */
+function counting(): (key: string) => number {
+  const counts = new Map<string, number>();
+  return (key) => {
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return count;
+  };
+}
