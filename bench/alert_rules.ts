@@ -8,15 +8,15 @@ import { insertRules, ruleRow } from "../tests/harness/alerts.ts";
 import { THRESHOLD_TYPES } from "../src/alerts/mod.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { systemClock } from "../src/clock.ts";
-import { FileStore } from "../src/store/file_store.ts";
 import { migrate } from "../src/store/migrate.ts";
+import { SqliteStore } from "../src/store/sqlite_store.ts";
 import { ratio, report, timeInTurn, us } from "./measure.ts";
 
 const RUNS = 3_000;
 
 /** A database with that many rules: of the booked agent, of others, of all; none is ever reached, some rest. */
 async function withRules(count: number, path: string) {
-  const store = FileStore.open({ path, durability: "normal" });
+  const store = await SqliteStore.open({ path, durability: "normal" });
   await migrate(store, systemClock);
   const ctx = await createBooking(store, { clock: systemClock });
   ctx.rules.mayExist = count > 0;

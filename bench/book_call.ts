@@ -3,7 +3,7 @@
  * The model answers at once, from memory, so all that is left is the SDK, Purser and the disk.
  */
 import { generateText, isStepCount, tool } from "ai";
-import Database from "libsql";
+import { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
 import type { LanguageModelV4, LanguageModelV4GenerateResult } from "@ai-sdk/provider";
 import { openPurser } from "../src/mod.ts";
@@ -41,7 +41,7 @@ function instantModel(steps: number): LanguageModelV4 {
 
 /** One row into one table, one commit: what the disk and the driver take by themselves. */
 function bareCommit(path: string, synchronous: string): () => void {
-  const db = new Database(path);
+  const db = new DatabaseSync(path);
   const pragma = (text: string) => db.prepare(`PRAGMA ${text}`).all();
   pragma("locking_mode = EXCLUSIVE");
   pragma("journal_mode = WAL");

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { openCore } from "../src/core.ts";
 import { exportSession, importSession } from "../src/snapshots/mod.ts";
-import { connectNatively } from "../src/store/native_driver.ts";
+import { DatabaseSync } from "node:sqlite";
 import { ms, ratio, report, timeInTurn } from "./measure.ts";
 
 const MESSAGES = Number(Deno.args[0] ?? 100_000);
@@ -105,15 +105,13 @@ async function* chunks() {
 
 /** Rows as a program would write them that has no more to do than that: one transaction, one row a message. */
 function insertBare(path: string): void {
-  const connection = connectNatively(path);
+  const connection = new DatabaseSync(path);
   connection.exec("PRAGMA journal_mode = WAL");
   connection.exec("PRAGMA synchronous = FULL");
   connection.exec(
     "CREATE TABLE IF NOT EXISTS messages (session_id, position, message_id, created_at, content)",
   );
-  const insert = connection.prepare("INSERT INTO messages VALUES (?, ?, ?, ?, ?)") as {
-    run(...args: unknown[]): void;
-  };
+  const insert = connection.prepare("INSERT INTO messages VALUES (?, ?, ?, ?, ?)");
   const { session_id, state } = JSON.parse(text) as typeof document;
   connection.exec("BEGIN IMMEDIATE");
   state.messages.forEach((message, position) =>

@@ -58,6 +58,8 @@ function lateCore(core: Core): Core {
   const { store } = core;
   const lateStore: Store = {
     kind: store.kind,
+    isShared: store.isShared,
+    instances: store.instances,
     replica: store.replica,
     read: async (statement) => (await store.readStale([statement]))[0]!,
     readAll: (statements) => store.readStale(statements),
