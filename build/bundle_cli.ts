@@ -1,16 +1,13 @@
 import { join } from "node:path";
 import { ROOT, runDeno } from "./run_deno.ts";
 
-/** What stays outside the bundle: the database's driver, which is native code. */
-const NATIVE = "libsql";
-
 /**
  * Bundles the CLI into a folder: `cli.js`, and a chunk for each part that a command loads late, so that a command pays for
  * what it needs only. Migrations, channels, the docs page and the schemas are inside. Returns the names of the files.
  */
 export async function bundleCli(folder: string): Promise<string[]> {
   await runDeno([
-    ...["bundle", "--quiet", "--minify", "--code-splitting", "--external", NATIVE],
+    ...["bundle", "--quiet", "--minify", "--code-splitting"],
     ...["--outdir", folder, join(ROOT, "cli.ts")],
   ]);
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
@@ -48,8 +45,7 @@ export async function bundleToInstall(folder: string): Promise<string[]> {
     const text = await Deno.readTextFile(path);
     await Deno.writeTextFile(path, text.replaceAll(/\bimport\(("\.\/[\w.-]+\.js")\)/g, "import(String($1))"));
   }
-  const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
-  const settings = { imports: { [NATIVE]: imports[NATIVE] } };
-  await Deno.writeTextFile(join(folder, "deno.json"), `${JSON.stringify(settings, null, 2)}\n`);
+  // So that Deno applies no configuration of a folder above. The bundle itself needs none.
+  await Deno.writeTextFile(join(folder, "deno.json"), "{}\n");
   return names;
 }

@@ -7,7 +7,7 @@ import { ROOT, runDeno } from "./run_deno.ts";
  */
 const LEFT_OUT = [
   "./src/client/mod.ts",
-  "./file_store.ts",
+  "./sqlite_store.ts",
   "./database_file.ts",
   "./deno_server.ts",
   "./node_server.ts",

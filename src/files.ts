@@ -14,7 +14,20 @@ export interface Files {
   /** Where a path leads, through all links. */
   realPath(path: string): Promise<string>;
   isFolder(path: string): Promise<boolean>;
+  /** The names in a folder, in no order. */
+  list(folder: string): Promise<string[]>;
+  /** Loads a check that a caller can make without awaiting it: which file a path leads to. */
+  loadIdentify(): Promise<IdentifyFile>;
 }
+
+/** A file, whatever its path: no two files of a system have the same pair at the same time. */
+export interface FileIdentity {
+  device: number;
+  inode: number | null;
+}
+
+/** Returns which file a path leads to; throws with the system's code where it leads to none. */
+export type IdentifyFile = (path: string) => FileIdentity;
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
@@ -30,6 +43,14 @@ export const nodeFiles: Files = {
   remove: async (path) => await (await node()).rm(path),
   realPath: async (path) => await (await node()).realpath(path),
   isFolder: async (path) => (await (await node()).stat(path)).isDirectory(),
+  list: async (folder) => await (await node()).readdir(folder),
+  async loadIdentify() {
+    const { statSync } = await import("node:fs");
+    return (path) => {
+      const { dev, ino } = statSync(path);
+      return { device: dev, inode: ino };
+    };
+  },
 };
 
 export function denoFiles(deno: typeof Deno): Files {
@@ -41,6 +62,12 @@ export function denoFiles(deno: typeof Deno): Files {
     remove: (path) => deno.remove(path),
     realPath: (path) => deno.realPath(path),
     isFolder: async (path) => (await deno.stat(path)).isDirectory,
+    list: async (folder) => (await Array.fromAsync(deno.readDir(folder))).map(({ name }) => name),
+    loadIdentify: () =>
+      Promise.resolve((path) => {
+        const { dev, ino } = deno.statSync(path);
+        return { device: dev, inode: ino };
+      }),
   };
 }
 

@@ -230,7 +230,7 @@ for (const { what, by, rule } of RESERVED) {
 }
 
 /** What only some platforms have is loaded where it is used: at the edge, a module that imports it does not load at all. */
-const LATE = /^node:(fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
+const LATE = /^node:(sqlite|fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
 const MAY_BE_EARLY = /^(src\/cli\/.*|src\/http\/node_server\.ts|src\/channels\/guarded_http\.ts)$/;
 
 Deno.test("modules of files and servers are imported late, but by those who are loaded late themselves", () => {

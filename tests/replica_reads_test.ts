@@ -22,6 +22,8 @@ async function openWithReplica() {
   };
   const store: Store = {
     kind: core.store.kind,
+    isShared: core.store.isShared,
+    instances: core.store.instances,
     replica: { where: "replica", problem: () => Promise.resolve(undefined) },
     read: (statement) => ask("primary", core.store.read(statement)),
     readAll: (statements) => ask("primary", core.store.readAll(statements)),

@@ -76,6 +76,8 @@ const event = (seq: number): Record<string, unknown> & { seq: number } => ({
 /** A store whose methods can be spread. */
 const bind = (store: Store): Store => ({
   kind: store.kind,
+  isShared: store.isShared,
+  instances: store.instances,
   read: (statement) => store.read(statement),
   readAll: (statements) => store.readAll(statements),
   readStale: (statements) => store.readStale(statements),

@@ -78,7 +78,7 @@ export function testStore(kind: DatabaseKind): void {
     await store.write([createT, insert("a\0b", "c\0d")]);
     assert.equal(await one(store, "SELECT hex(b) FROM t WHERE a = ?", ["a\0b"]), "630064");
     assert.equal(await one(store, "SELECT count(*) FROM t WHERE a = ?", ["a"]), 0n);
-    // The native driver (libsql 0.5.29) reads a text up to its first zero character only.
+    // node:sqlite reads a text up to its first zero character only.
     assert.equal(await one(store, "SELECT b FROM t"), store.kind === "remote" ? "c\0d" : "c");
   });
 
@@ -99,6 +99,20 @@ export function testStore(kind: DatabaseKind): void {
     assert.equal(results.length, 5);
     assert.deepEqual(results[2]!.rows, [["a"]]);
     assert.deepEqual(results[4]!.rows, [[2n]]);
+  });
+
+  test("a trigger that refuses is a constraint, with its own text", async (store) => {
+    await store.write([createT, insert("a"), {
+      sql: "CREATE TRIGGER keep BEFORE DELETE ON t BEGIN SELECT RAISE(ABORT, 't is append-only'); END",
+    }]);
+    for (const sql of ["DELETE FROM t", "DELETE FROM t WHERE a = 'a'"]) {
+      await assert.rejects(store.write([insert("b"), { sql }]), (error) => {
+        assert.ok(error instanceof ConstraintError);
+        assert.match(error.message, /t is append-only/);
+        return true;
+      });
+    }
+    assert.deepEqual((await store.read({ sql: "SELECT a FROM t" })).rows, [["a"]]);
   });
 
   test("a unit is all or nothing", async (store) => {
@@ -218,6 +232,31 @@ export function testStore(kind: DatabaseKind): void {
     await writer;
     assert.ok(reads > 0);
     assert.equal(await one(store, sum.sql), 50n);
+  });
+
+  test("a statement that writes is refused by every read, and has no effect", async (store) => {
+    if (store.kind === "remote") return; // sqld takes it
+    await store.write([createT, insert("a")]);
+    const select = { sql: "SELECT a FROM t" };
+    for (
+      const sql of [
+        "INSERT INTO t VALUES ('b', 1)",
+        "INSERT INTO t VALUES ('b', 1) RETURNING a",
+        "WITH x AS (SELECT 'b') INSERT INTO t SELECT *, 1 FROM x",
+        "DROP TABLE t",
+      ]
+    ) {
+      await assert.rejects(store.read({ sql }), sql);
+      await assert.rejects(store.readAll([select, { sql }]), sql);
+      await assert.rejects(store.readStale([{ sql }, select]), sql);
+    }
+    assert.deepEqual((await store.read(select)).rows, [["a"]]);
+    await store.write([insert("c")]); // and the connection is as good as before
+  });
+
+  test("it says whether other processes may use it at the same time", (store) => {
+    assert.equal(store.isShared, store.kind !== "memory");
+    return Promise.resolve();
   });
 
   test("a database that closes writes what waits and refuses what comes later", async (store) => {
@@ -379,4 +418,30 @@ export function testStore(kind: DatabaseKind): void {
     await migrate(store, clock, [good, { ...bad, statements: bad.statements.slice(0, 2) }]);
     assert.equal(await one(store, "SELECT count(*) FROM second"), 1n);
   }, { isMigrated: false });
+
+  Deno.test({
+    name: `${name}: stores that open a new database at once migrate it once`,
+    ignore: ignore || name === "memory",
+    async fn() {
+      await using database = await kind.create();
+      const stores = await Promise.all(Array.from({ length: 6 }, () => database.open()));
+      for (const store of stores) {
+        assert.equal(await one(store, "SELECT count(*) FROM purser_migrations"), BigInt(migrations.length));
+      }
+    },
+  });
+
+  Deno.test({
+    name: `${name}: several stores over one database write at once, and lose nothing`,
+    ignore: ignore || name === "memory",
+    async fn() {
+      await using database = await kind.create();
+      const stores = await Promise.all(Array.from({ length: 3 }, () => database.open()));
+      await stores[0]!.write([createT]);
+      await Promise.all(stores.map(async (store, i) => {
+        for (let n = 0; n < 30; n++) await store.write([insert(`${i} ${n}`)]);
+      }));
+      for (const store of stores) assert.equal(await one(store, "SELECT count(*) FROM t"), 90n);
+    },
+  });
 }

@@ -7,8 +7,8 @@ export interface DenoConfig {
   imports: Record<string, string>;
 }
 
-/** The oldest Node on which all of it runs. */
-const NODE = ">=22";
+/** The oldest Node on which all of it runs: its SQLite returns rows as arrays, with the names of their columns. */
+const NODE = ">=22.16";
 
 /**
  * The package's `package.json`. Names, versions and exports are those of `deno.json`; a dependency may be newer than there as

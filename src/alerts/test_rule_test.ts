@@ -35,6 +35,7 @@ async function open(sends: Record<string, Send>) {
     clock,
     ids: countingIds(),
     rules: { mayExist: false },
+    outboxChannels: [],
     telemetry: noTelemetry,
     environment: "test",
     stopping: new AbortController().signal,

@@ -59,6 +59,8 @@ function lateCore(core: Core): Core {
   const lateStore: Store = {
     writeInSet: (writer, item) => store.writeInSet(writer, item),
     kind: store.kind,
+    isShared: store.isShared,
+    instances: store.instances,
     replica: store.replica,
     read: async (statement) => (await store.readStale([statement]))[0]!,
     readAll: (statements) => store.readStale(statements),

@@ -1,5 +1,5 @@
 /** The store: one port, two drivers, embedded migrations and the tables. */
-export type { ReplicaState, ResultSet, SqlValue, Statement, Store } from "./store.ts";
+export type { InstanceLocks, ReplicaState, ResultSet, SqlValue, Statement, Store } from "./store.ts";
 export { ConstraintError, MAX_LAG_MS, toObjects } from "./store.ts";
 export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
 export { type CommitDurability, readDurability } from "./read_durability.ts";

@@ -43,9 +43,9 @@ export function newSharedStore(): SharedStore {
 
 /**
  * Opens a local file, a database in memory or a remote server, and brings it to this program's schema.
- * The drivers load late: the edge has no native code, and a local command needs no network client.
+ * The drivers are loaded lazily: the edge has no `node:sqlite`, and a local command needs no network client.
  *
- * @throws {StoreBusyError} another process owns the file
+ * @throws {StoreBusyError} another process has kept the file locked until the deadline
  */
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const store = await connect(options);
@@ -85,9 +85,9 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
       "Cannot use a replica: only a database on a libSQL server has one; take db_replica away, or set db",
     );
   }
-  const { FileStore } = await import("./file_store.ts");
-  if (location.kind === "memory") return FileStore.open({ path: ":memory:", durability });
+  const { SqliteStore } = await import("./sqlite_store.ts");
+  if (location.kind === "memory") return await SqliteStore.open({ path: ":memory:", durability, clock });
   const { prepareDatabaseFile } = await import("./database_file.ts");
   await prepareDatabaseFile(location.path);
-  return FileStore.open({ path: location.path, durability });
+  return await SqliteStore.open({ path: location.path, durability, clock });
 }

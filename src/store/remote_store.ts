@@ -12,7 +12,7 @@ import {
   within,
 } from "./remote_client.ts";
 import { Replica } from "./remote_replica.ts";
-import { ConstraintError, type ResultSet, type Statement, type Store } from "./store.ts";
+import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "./store.ts";
 import { type SetWriter, type WriteDeadline, WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 /** What a remote store needs: where it is, and everything it must not take from the machine itself. */
@@ -51,6 +51,8 @@ const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS
 /** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
 export class RemoteStore implements Store {
   readonly kind = "remote";
+  readonly isShared = true;
+  readonly instances = noInstanceLocks;
   readonly replica?: Replica;
   #client: Client;
   #queue: WriteQueue;

@@ -1,3 +1,4 @@
+import { databaseLogic } from "../database_logic.ts";
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../clock.ts";
 import { PurserError } from "../errors.ts";
@@ -288,6 +289,7 @@ test("instances that start at once on an empty database apply each migration onc
   const place = await shared!.createDatabase();
   const open = () =>
     openStore({
+      logic: databaseLogic,
       location: { kind: "remote", url: place.url },
       fetch: place.fetch,
       durability: "full",

@@ -29,13 +29,40 @@ export interface ReplicaState {
   problem(): Promise<string | undefined>;
 }
 
+/** Tells which of the instances that use a database file are gone, so that their leases need not expire first. */
+export interface InstanceLocks {
+  /**
+   * Takes this instance's lock, before its id is used anywhere; again is not an error. Resolves also where no lock can be
+   * made: then only leases expire.
+   */
+  hold(instanceId: string): Promise<void>;
+  /** Whether an instance of this host is known to be gone. False when it lives, or when that can't be told. */
+  isGone(instanceId: string): Promise<boolean>;
+  /** Removes the side files of instances that are gone, except those that `keep` accepts. */
+  removeStale(keep: (instanceId: string) => boolean): Promise<void>;
+  /** Releases the locks of this object and removes their side files. */
+  close(): Promise<void>;
+}
+
+/** The instance locks of a database that has none: in memory, or on a server. */
+export const noInstanceLocks: InstanceLocks = {
+  hold: () => Promise.resolve(),
+  isGone: () => Promise.resolve(false),
+  removeStale: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
 /**
- * The port to a database. Two drivers implement it: a local file (or memory) with one connection, and a
+ * The port to a database. Two drivers implement it: a local file (or memory) with one connection per process, and a
  * remote libSQL server. One suite runs over both.
  */
 export interface Store {
   readonly kind: "file" | "memory" | "remote";
-  /** Runs one query on the primary, outside any transaction. */
+  /** Whether other processes may use the database at the same time. */
+  readonly isShared: boolean;
+  /** The locks of the instances that use the database. */
+  readonly instances: InstanceLocks;
+  /** Runs one query on the primary, outside any transaction. In a file or in memory, no read accepts a statement that writes. */
   read(statement: Statement): Promise<ResultSet>;
   /** Runs several queries over one consistent view. */
   readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
@@ -88,7 +115,7 @@ export function toObjects<T = Record<string, SqlValue>>(result: ResultSet): T[] 
 }
 
 /**
- * JS numbers bind as REAL in both drivers; whole ones are bound as INTEGER here, so that an expression
+ * JS numbers bind as REAL in both drivers. Whole ones are bound as INTEGER here, so that an expression
  * over them stays exact.
  */
 export function toBindable(value: SqlValue): SqlValue {

@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import type { Clock } from "../../src/clock.ts";
 import { createIds } from "../../src/ids.ts";
-import { FileStore } from "../../src/store/file_store.ts";
-import { connectNatively, type NativeConnection } from "../../src/store/native_driver.ts";
 import { prepareDatabaseFile } from "../../src/store/database_file.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { databaseLogic } from "../../src/database_logic.ts";
 import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/remote_store.ts";
+import { SqliteStore } from "../../src/store/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { skipSqld, type Sqld, startSqld } from "./sqld.ts";
 
@@ -17,7 +16,7 @@ export interface OpenOptions {
   isMigrated?: boolean;
   clock?: Clock;
   timeoutMs?: number;
-  /** Hears of every commit that reaches the database. */
+  /** Called after every commit that reaches the database. */
   onCommit?: () => void;
 }
 
@@ -58,8 +57,8 @@ async function createFile(): Promise<TestDatabase> {
   return {
     async open(options = {}) {
       await prepareDatabaseFile(path);
-      const connect = (where: string) => countCommits(connectNatively(where), options.onCommit);
-      return await prepare(FileStore.open({ path, durability: "normal", connect }), stores, options);
+      const { onCommit } = options;
+      return await prepare(await SqliteStore.open({ path, durability: "normal", onCommit }), stores, options);
     },
     async [Symbol.asyncDispose]() {
       await closeAll(stores);
@@ -71,9 +70,10 @@ async function createFile(): Promise<TestDatabase> {
 function createMemory(): TestDatabase {
   const stores: Store[] = [];
   return {
-    open(options = {}) {
-      const connect = (where: string) => countCommits(connectNatively(where), options.onCommit);
-      return prepare(FileStore.open({ path: ":memory:", durability: "normal", connect }), stores, options);
+    async open(options = {}) {
+      const { onCommit } = options;
+      const store = await SqliteStore.open({ path: ":memory:", durability: "normal", onCommit });
+      return await prepare(store, stores, options);
     },
     [Symbol.asyncDispose]: () => closeAll(stores),
   };
@@ -119,21 +119,4 @@ async function prepare(store: Store, stores: Store[], options: OpenOptions): Pro
 
 async function closeAll(stores: readonly Store[]): Promise<void> {
   for (const store of stores) await store.close();
-}
-
-function countCommits(connection: NativeConnection, onCommit: (() => void) | undefined): NativeConnection {
-  if (!onCommit) return connection;
-  return {
-    get inTransaction() {
-      return connection.inTransaction;
-    },
-    prepare: (sql) => connection.prepare(sql),
-    exec(sql) {
-      const result = connection.exec(sql);
-      if (sql === "COMMIT") onCommit();
-      return result;
-    },
-    defaultSafeIntegers: (toggle) => connection.defaultSafeIntegers(toggle),
-    close: () => connection.close(),
-  };
 }

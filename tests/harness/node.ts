@@ -1,6 +1,6 @@
 /** A Node to run the npm package with: the one on the PATH where it is young enough, else one from npm. */
 const MAJOR = 24;
-const OLDEST = 22;
+const OLDEST = [22, 16] as const;
 
 /** Why tests of the npm package can't run on this machine, or undefined where they can. */
 export const nodeMissing: string | undefined = await hasProgram("npm") && await hasProgram("npx")
@@ -15,7 +15,8 @@ export async function findNode(): Promise<string> {
   const here = ["-p", "process.versions.node + ' ' + process.execPath"];
   const found = await said("node", here).catch(() => "");
   const [version, path] = found.split(" ");
-  if (path && Number.parseInt(version!) >= OLDEST) return path;
+  const [major = 0, minor = 0] = version!.split(".").map(Number);
+  if (path && (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]))) return path;
   return await said("npx", ["--yes", `node@${MAJOR}`, "-p", "process.execPath"]);
 }
 

@@ -1,0 +1,132 @@
+import { databaseLogic } from "../../src/database_logic.ts";
+/**
+ * A process that uses a database file as a command or a service would, for tests of several at once. It is run with one
+ * argument of JSON; it prints one line of JSON for each result.
+ */
+import { systemClock } from "../../src/clock.ts";
+import { createIds } from "../../src/ids.ts";
+import { createInstanceLocks } from "../../src/store/instance_locks.ts";
+import { openStore } from "../../src/store/open_store.ts";
+import { SqliteStore } from "../../src/store/sqlite_store.ts";
+
+/** What such a process does. */
+export type Task =
+  /** Commits rows one by one, `count` of them or until it is killed; prints the number of each that is committed. */
+  | { do: "insert"; path: string; name: string; count?: number; durability?: "full" | "normal" }
+  /** Opens and migrates a database; prints its schema's version. */
+  | { do: "migrate"; path: string }
+  /** Takes the write lock, prints a line, and keeps it until it is killed or told to end. */
+  | { do: "hold_write_lock"; path: string; sql?: string }
+  /** Holds the lock of an instance, prints a line, and ends when it is told to. */
+  | { do: "hold_instance"; path: string; instanceId: string };
+
+/** A task that runs in a process of its own. */
+export interface StoreProcess {
+  /** Resolves with the next line; undefined at the end. */
+  next(): Promise<string | undefined>;
+  /** Ends the input, which those that hold something wait for. */
+  end(): Promise<void>;
+  kill(): Promise<void>;
+  /** All further lines, until the process has ended well. */
+  rest(): Promise<string[]>;
+}
+
+/** Starts such a process. */
+export function startStoreProcess(task: Task): StoreProcess {
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["run", "-A", "--quiet", "--no-check", "--config", config],
+      ...[new URL(import.meta.url).pathname, JSON.stringify(task)],
+    ],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(splitLines()).getReader();
+  const next = async () => (await lines.read()).value;
+  const rest = async () => {
+    const all: string[] = [];
+    for (let line; (line = await next()) !== undefined;) all.push(line);
+    return all;
+  };
+  return {
+    next,
+    async rest() {
+      const all = await rest();
+      const { success } = await child.status;
+      await child.stdin.close().catch(() => {});
+      if (!success) throw new Error(`The process of ${JSON.stringify(task)} failed`);
+      return all;
+    },
+    async end() {
+      await child.stdin.close();
+      await rest();
+      await child.status;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await rest();
+      await child.status;
+      await child.stdin.close().catch(() => {});
+    },
+  };
+}
+
+function splitLines(): TransformStream<string, string> {
+  let open = "";
+  return new TransformStream({
+    transform(chunk, controller) {
+      const lines = (open + chunk).split("\n");
+      open = lines.pop()!;
+      for (const line of lines) controller.enqueue(line);
+    },
+  });
+}
+
+/** Resolves when the process that started this one ends its input. */
+async function untilToldToEnd(): Promise<void> {
+  for await (const _ of Deno.stdin.readable);
+}
+
+async function run(task: Task): Promise<void> {
+  const { path } = task;
+  switch (task.do) {
+    case "insert": {
+      const store = await SqliteStore.open({ path, durability: task.durability ?? "normal" });
+      for (let i = 0; i < (task.count ?? Infinity); i++) {
+        await store.write([{ sql: "INSERT INTO t (name, n) VALUES (?, ?)", args: [task.name, i] }]);
+        console.log(i);
+      }
+      return await store.close();
+    }
+    case "migrate": {
+      const location = { kind: "file", path } as const;
+      const ids = createIds(systemClock);
+      const store = await openStore({
+        logic: databaseLogic,
+        ...{ location, durability: "full", remoteTimeoutMs: 1_000, clock: systemClock, ids },
+      });
+      const { rows } = await store.read({ sql: "SELECT max(version) FROM purser_migrations" });
+      console.log(String(rows[0]![0]));
+      return await store.close();
+    }
+    case "hold_write_lock": {
+      const { DatabaseSync } = await import("node:sqlite");
+      const database = new DatabaseSync(path);
+      database.exec(task.sql ?? "BEGIN IMMEDIATE");
+      console.log("held");
+      await untilToldToEnd();
+      return database.close();
+    }
+    case "hold_instance": {
+      const locks = createInstanceLocks(path);
+      await locks.hold(task.instanceId);
+      console.log("held");
+      await untilToldToEnd();
+      return await locks.close();
+    }
+  }
+}
+
+if (import.meta.main) await run(JSON.parse(Deno.args[0]!));
