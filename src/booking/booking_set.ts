@@ -55,11 +55,16 @@ const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions')
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
+/** A budget reads its run's counter and the calls after it: cheaper than to count each call, while these are few. */
+const MAX_UNDECIDED_CALLS = 64;
+
 /**
  * Writes bookings in sets: ledger, event log, messages, sessions and reservations of all that wait, in a constant number
  * of statements and without a read before the write.
  */
 export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
+  /** How many calls the budgets of runs have to add up themselves, as of the last commit. */
+  let undecidedCalls = 0;
   /** The pass of the set that is being written; statements and results are asked for in turn. */
   const passes = new WeakMap<readonly Booking[], DecisionPass | undefined>();
   return {
@@ -67,7 +72,8 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
     fits: (booking, others) => hasOneRunPerSession(booking, others),
     toStatements(bookings) {
       const grants = bookings.flatMap(({ grant }) => grant ?? []);
-      const pass = ctx.rules.mayExist || grants.length > 0 ? decideAlerts(ctx) : undefined;
+      const isDue = ctx.rules.mayExist || (grants.length > 0 && undecidedCalls >= MAX_UNDECIDED_CALLS);
+      const pass = isDue ? decideAlerts(ctx) : undefined;
       passes.set(bookings, pass);
       return [
         ...recordCalls(bookings.flatMap(({ calls }) => calls)),
@@ -81,6 +87,7 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
     toResults(results, bookings) {
       const pass = passes.get(bookings);
       const ledger = toLedgerState(results.at(-1)!);
+      undecidedCalls = ledger.undecidedCalls;
       const runs = toRunStates(bookings, results.at(-2)!);
       const hasRuns = readRuns(bookings).length > 0;
       const passEnd = results.length - 1 - (hasRuns ? 1 : 0);

@@ -2,7 +2,7 @@ import { divideHalfEven, formatUsd, type NanoUsd } from "../money.ts";
 
 /** `1,234`. */
 export function countText(count: number | bigint): string {
-  return count.toLocaleString("en-US");
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString takes a hundred times as long
 }
 
 /** `$1.25`: to the hundredth of a cent where there is that much, else exactly. */

@@ -14,7 +14,7 @@ import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_d
 import { explainSqliteError, StoreBusyError } from "./sqlite_errors.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "./store.ts";
 import { type SetWriter, WriteQueue, type WriteUnit } from "./write_queue.ts";
-import { PAUSE_MS, WriterPause } from "./writer_pause.ts";
+import { WriterPause } from "./writer_pause.ts";
 
 /** How a database in a file or in memory is opened. What has a default is passed in by tests only. */
 export interface SqliteOptions {
@@ -63,7 +63,6 @@ export class SqliteStore implements Store {
   #whyExclusive: string | undefined;
   #isWal = false;
   #queue: WriteQueue;
-  #pause = new WriterPause();
   #isClosed = false;
 
   private constructor(options: SqliteOptions, driver: SqliteDriver) {
@@ -72,7 +71,12 @@ export class SqliteStore implements Store {
     this.#clock = options.clock ?? systemClock;
     this.kind = options.path === ":memory:" ? "memory" : "file";
     this.instances = this.kind === "file" ? createInstanceLocks(options.path) : noInstanceLocks;
-    this.#queue = new WriteQueue((units) => this.#commit(units), (task) => setImmediate(task));
+    const pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
+    this.#queue = new WriteQueue(
+      (units) => this.#commit(units),
+      (task) => setImmediate(task),
+      () => this.isShared ? pause.between() : undefined,
+    );
   }
 
   /**
@@ -161,6 +165,7 @@ export class SqliteStore implements Store {
         "PRAGMA recursive_triggers = ON", // so that INSERT OR REPLACE runs the triggers that refuse DELETE
         "PRAGMA temp_store = MEMORY",
         `PRAGMA journal_size_limit = ${16 * 1024 * 1024}`,
+        "PRAGMA wal_autocheckpoint = 4000", // pages: each checkpoint flushes the file
         "PRAGMA cache_size = -32768",
         `PRAGMA synchronous = ${this.#options.durability === "full" ? "FULL" : "NORMAL"}`,
         ...(isExclusive ? ["BEGIN EXCLUSIVE", "COMMIT"] : []),
@@ -181,14 +186,12 @@ export class SqliteStore implements Store {
     return await this.#whenFree("read", () => task(this.#connected!.statements));
   }
 
-  #commit(units: readonly WriteUnit[]): ResultSet[][] | Promise<ResultSet[][]> {
-    if (this.isShared && this.#pause.isDue(this.#clock.monotonic())) {
-      return this.#clock.sleep(PAUSE_MS).then(() => this.#commitWhenFree(units));
-    }
-    return this.#commitWhenFree(units);
+  /** Changes with each commit of another connection. */
+  #dataVersion(): unknown {
+    return this.#connected?.statements.execute({ sql: "PRAGMA data_version" }).rows[0]?.[0];
   }
 
-  #commitWhenFree(units: readonly WriteUnit[]): ResultSet[][] | Promise<ResultSet[][]> {
+  #commit(units: readonly WriteUnit[]): ResultSet[][] | Promise<ResultSet[][]> {
     return this.#whenFree("write to", () => {
       this.#enableWal();
       const { statements } = this.#connected!;
@@ -197,7 +200,6 @@ export class SqliteStore implements Store {
         () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
       );
       this.#options.onCommit?.();
-      this.#pause.end(this.#clock.monotonic());
       return results;
     });
   }

@@ -59,6 +59,8 @@ export class WriteQueue {
     ) => ResultSet[][] | Promise<ResultSet[][]>,
     /** Runs a task after the work that is ready now, so that callers of this turn share a commit. */
     private readonly defer: (task: () => void) => void,
+    /** Called between two commits that follow each other at once; the next one waits for what it returns. */
+    private readonly between: () => Promise<void> | undefined = () => undefined,
   ) {}
 
   /** How many units and items wait for their commit to begin. */
@@ -101,6 +103,7 @@ export class WriteQueue {
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
       if (group.length > 0) await this.#commitGroup(group);
+      if (this.#waiting.length > 0) await this.between();
     }
     this.#isRunning = false;
     for (const resolve of this.#idle.splice(0)) resolve();
