@@ -130,7 +130,10 @@ Deno.test("purser doctor names the config file, and tells what can't be opened a
   await Deno.writeTextFile(place.env.PURSER_DB!, "This is no database, whatever its name says.".repeat(100));
   const broken = await runPurser(place, ["doctor"]);
   assert.equal(broken.code, 1);
-  assert.match(broken.out, /^failed {3}start-up {2}Cannot use database .*: it is damaged or no database$/m);
+  assert.match(
+    broken.out,
+    /^failed {3}start-up {2}Cannot open database .*: the file is damaged or is not a database \(/m,
+  );
   const away = await runPurser(place, ["doctor", "--server", "http://127.0.0.1:1"]);
   assert.equal(away.code, 1);
   assert.match(
