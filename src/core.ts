@@ -73,7 +73,6 @@ export interface CoreOptions {
       Pick<
         Config,
         | "dbToken"
-        | "dbReplica"
         | "maxSnapshotBytes"
         | "providers"
         | "prices"
@@ -177,14 +176,12 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),
     authToken: config.dbToken,
-    replicaUrl: runtime ? undefined : config.dbReplica,
     durability: config.durability,
     remoteTimeoutMs: config.remoteTimeoutMs,
     clock,
     ids,
     fetch: options.fetch,
     shared: runtime?.store,
-    log,
   });
   try {
     const query = createQuery(store);

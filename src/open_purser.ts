@@ -26,8 +26,6 @@ export interface PurserOptions {
   /** A path, `:memory:`, `libsql://…` or `https://…`; the library has no default place. */
   db: string;
   dbToken?: string;
-  /** The URL of a replica of a database on a libSQL server; the API's lists are read from it. */
-  dbReplica?: string;
   durability?: Durability;
   /** The name of this environment; default `local`. */
   environment?: string;
@@ -136,7 +134,6 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     config: {
       dbUrl: options.db,
       dbToken: options.dbToken,
-      dbReplica: options.dbReplica,
       durability: options.durability ?? "full",
       environment: options.environment ?? "local",
       remoteTimeoutMs: 10_000,

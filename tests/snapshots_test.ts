@@ -80,7 +80,6 @@ const bind = (store: Store): Store => ({
   instances: store.instances,
   read: (statement) => store.read(statement),
   readAll: (statements) => store.readAll(statements),
-  readStale: (statements) => store.readStale(statements),
   write: (statements) => store.write(statements),
   waitingWrites: store.waitingWrites,
   freeBytes: () => store.freeBytes(),

@@ -65,9 +65,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   if (config.server !== undefined) return toServer(options, config.server, await readApiKey(options));
   const address = parseDatabaseUrl(config.dbUrl);
   if (address.kind !== "file") {
-    // A command never asks a replica: it may be about what the command before it has written.
     return toOwned(
-      await ownDatabase({ ...options, config: { ...config, dbReplica: undefined } }),
+      await ownDatabase(options),
       address.kind === "memory" ? "memory" : new URL(address.url).host,
     );
   }
@@ -204,7 +203,6 @@ async function toFile(options: ConnectOptions, path: string, lost?: Owner): Prom
         ...options,
         doorAfterMs,
         deadOwner: owner,
-        config: { ...options.config, dbReplica: undefined },
       });
       return toOwned(owned, path);
     } catch (error) {

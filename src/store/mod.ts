@@ -1,6 +1,6 @@
 /** The store: one port, two drivers, embedded migrations and the tables. */
-export type { InstanceLocks, ReplicaState, ResultSet, SqlValue, Statement, Store } from "./store.ts";
-export { ConstraintError, MAX_LAG_MS, toObjects } from "./store.ts";
+export type { InstanceLocks, ResultSet, SqlValue, Statement, Store } from "./store.ts";
+export { ConstraintError, toObjects } from "./store.ts";
 export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
 export { type CommitDurability, readDurability } from "./read_durability.ts";
 export { createQuery, type Query } from "./query.ts";

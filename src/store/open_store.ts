@@ -1,8 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { DatabaseAddress, Durability } from "../config.ts";
-import { PurserError } from "../errors.ts";
 import type { Ids } from "../ids.ts";
-import type { Log } from "../log.ts";
 import { migrate } from "./migrate.ts";
 import type { WriteTokens } from "./remote_store.ts";
 import type { Store } from "./store.ts";
@@ -11,8 +9,6 @@ import type { Store } from "./store.ts";
 export interface OpenStoreOptions {
   location: DatabaseAddress;
   authToken?: string;
-  /** A replica of a remote database, for reads that may be late: see `Store.readStale`. */
-  replicaUrl?: string;
   durability: Durability;
   remoteTimeoutMs: number;
   clock: Clock;
@@ -20,7 +16,6 @@ export interface OpenStoreOptions {
   fetch?: typeof globalThis.fetch;
   /** What stores that live no longer than a request share; see `SharedStore`. */
   shared?: SharedStore;
-  log?: Log;
 }
 
 /**
@@ -64,20 +59,12 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
     return new RemoteStore({
       url: location.url,
       authToken: options.authToken,
-      replicaUrl: options.replicaUrl,
-      log: options.log,
       timeoutMs: options.remoteTimeoutMs,
       clock,
       fetch: options.fetch,
       newToken: () => options.ids.next("req"),
       tokens: options.shared?.tokens,
     });
-  }
-  if (options.replicaUrl !== undefined) {
-    throw new PurserError(
-      "invalid",
-      "Cannot use a replica: only a database on a libSQL server has one; take db_replica away, or set db",
-    );
   }
   const { SqliteStore } = await import("./sqlite_store.ts");
   if (location.kind === "memory") return await SqliteStore.open({ path: ":memory:", durability, clock });

@@ -1,7 +1,6 @@
 import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../clock.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import { type Log, silentLog } from "../log.ts";
 import {
   createRemoteClient,
   hostOf,
@@ -11,7 +10,6 @@ import {
   toResultSet,
   within,
 } from "./remote_client.ts";
-import { Replica } from "./remote_replica.ts";
 import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "./store.ts";
 import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
@@ -23,9 +21,6 @@ export interface RemoteOptions extends RemotePlace {
   newToken: () => string;
   /** What is known of the tokens there, where several stores share it; one that lives long keeps its own. */
   tokens?: WriteTokens;
-  /** The URL of a replica for reads that may be late; it takes the same token. */
-  replicaUrl?: string;
-  log?: Log;
 }
 
 /** What is known of the table of tokens: whether it is there, and how often there was a commit. */
@@ -53,7 +48,6 @@ export class RemoteStore implements Store {
   readonly kind = "remote";
   readonly isShared = true;
   readonly instances = noInstanceLocks;
-  readonly replica?: Replica;
   #client: Client;
   #queue: WriteQueue;
   #options: RemoteOptions;
@@ -68,13 +62,6 @@ export class RemoteStore implements Store {
       (units, until) => this.#commit(units, until),
       (task) => queueMicrotask(task),
     );
-    if (options.replicaUrl !== undefined) {
-      const { authToken, fetch, clock, log = silentLog } = options;
-      this.replica = new Replica({
-        ...{ url: options.replicaUrl, authToken, fetch, clock, log },
-        mark: () => this.write([]),
-      });
-    }
   }
 
   async read(statement: Statement): Promise<ResultSet> {
@@ -86,11 +73,6 @@ export class RemoteStore implements Store {
     const { clock, timeoutMs } = this.#options;
     const until = clock.monotonic() + timeoutMs;
     return await this.#untilDeadline("read", until, () => readBatch(this.#client, statements));
-  }
-
-  async readStale(statements: readonly Statement[]): Promise<ResultSet[]> {
-    if (this.#isClosed) return await this.readAll(statements);
-    return await this.replica?.read(statements) ?? await this.readAll(statements);
   }
 
   async write(statements: readonly Statement[]): Promise<ResultSet[]> {
@@ -119,7 +101,6 @@ export class RemoteStore implements Store {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
     this.#client.close();
-    this.replica?.close();
   }
 
   /**
@@ -128,7 +109,6 @@ export class RemoteStore implements Store {
    */
   #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
     const token = this.#options.newToken();
-    const begunAt = this.#options.clock.monotonic();
     const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [token] }];
     // Not a migration: the commit that applies the first one needs it already.
     if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
@@ -140,7 +120,6 @@ export class RemoteStore implements Store {
         tries++;
         const results = (await this.#client.batch(statements, "write")).map(toResultSet);
         this.#tokens.isThere = true;
-        this.replica?.note(token, begunAt);
         return split(results.slice(prefix.length), units);
       } catch (error) {
         if (tries === 1 || !isTokenTaken(error)) throw error;
