@@ -92,8 +92,8 @@ export interface CoreOptions {
   ids?: Ids;
   log?: Log;
   fetch?: typeof globalThis.fetch;
-  /** For a short look: nothing that others left behind is recovered or delivered, and no tool is loaded. */
-  isGlance?: boolean;
+  /** The process only reads: it recovers nothing, delivers nothing, removes nothing, and loads no tool. */
+  isReadOnly?: boolean;
   /** Models of a library user by name; they come before all others. */
   models?: Readonly<Record<string, LanguageModelV4>>;
   /** Tools of a library user by name. */
@@ -128,18 +128,18 @@ export interface AssembledCore {
 /**
  * Opens the database, recovers what a dead process left behind, and gathers models, tools and prices.
  *
- * @throws {StoreBusyError} another process owns the database file
+ * @throws {PurserError} `unavailable` when the database can't be opened
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { core, dispatch, delivering } = await assembleCore(options);
   try {
-    if (!options.isGlance) await recover(core);
+    if (!options.isReadOnly) await recover(core);
     if (options.alerts) await ensureRules(core, options.alerts.rules);
-    const dispatcher = options.isGlance ? undefined : startDispatcher(dispatch);
+    const dispatcher = options.isReadOnly ? undefined : startDispatcher(dispatch);
     delivering.wake = () => dispatcher?.wake();
     const monitor = startMonitor({ ...core, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
-    if (core.store.kind === "remote" && !options.isGlance) keepRecovering(core, core.stopping);
-    if (!options.isGlance) keepTidy(core, core.stopping);
+    if (core.store.kind === "remote" && !options.isReadOnly) keepRecovering(core, core.stopping);
+    if (!options.isReadOnly) keepTidy(core, core.stopping);
     return {
       ...core,
       monitor,
@@ -198,7 +198,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       ...runtime?.channels,
     });
     const delivering = { wake: () => {} };
-    const modules = config.tools?.length && !options.isGlance
+    const modules = config.tools?.length && !options.isReadOnly
       ? await loadToolModules(config.tools)
       : undefined;
     const base: RunnerContext & SnapshotContext & KeyContext = {
