@@ -6,6 +6,7 @@ import {
   type DispatchContext,
   ensureRules,
   giveUpOrphans,
+  instanceOf,
   knowRules,
   readAlertNotification,
   startDispatcher,
@@ -28,7 +29,12 @@ import { readRunCost, sweepWindows } from "./ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "./log.ts";
 import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
-import { createModelResolver, createToolbox, loadToolModules } from "./runner/equipment.ts";
+import {
+  createModelResolver,
+  createToolbox,
+  createUnfinishedRuns,
+  loadToolModules,
+} from "./runner/equipment.ts";
 import type { RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
 import { GenerationsInUse, sweepGenerations } from "./snapshots/generations.ts";
@@ -133,12 +139,14 @@ export interface AssembledCore {
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { core, dispatch, delivering } = await assembleCore(options);
   try {
+    const unfinishedRuns = createUnfinishedRuns(core);
+    core.unfinishedRuns = unfinishedRuns;
     if (!options.isReadOnly) await recover(core);
     if (options.alerts) await ensureRules(core, options.alerts.rules);
     const dispatcher = options.isReadOnly ? undefined : startDispatcher(dispatch);
     delivering.wake = () => dispatcher?.wake();
     const monitor = startMonitor({ ...core, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
-    if (core.store.kind === "remote" && !options.isReadOnly) keepRecovering(core, core.stopping);
+    if (core.store.isShared && !options.isReadOnly) keepRecovering(core, core.stopping);
     if (!options.isReadOnly) keepTidy(core, core.stopping);
     return {
       ...core,
@@ -150,6 +158,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       async close(options) {
         core.stop();
         await core.endRuns(options);
+        await unfinishedRuns.stop();
         await monitor.stop();
         await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
         await core.channels.close();
@@ -210,7 +219,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       telemetry: options.telemetry ?? await findTelemetry(clock),
       instanceId: ids.next("inst"),
       bus: createBus(log),
-      gate: store.kind === "remote"
+      gate: store.isShared
         ? createDatabaseGate({ store, clock, newReservationId })
         : createMemoryGate({ readSettled: (runId) => readRunCost(store, runId), newReservationId }),
       prices: runtime?.prices ?? createLatePriceBook({ overrides: config.prices, log }),
@@ -219,7 +228,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       liveRuns: new Map(),
       environment: config.environment,
       rules: await knowRules(store),
-      keyMemory: createKeyMemory(clock, { isShared: store.kind === "remote", known: runtime?.keys }),
+      keyMemory: createKeyMemory(clock, { isShared: store.isShared, known: runtime?.keys }),
       outboxChannels: channels.list,
       wakeDispatcher: () => delivering.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
@@ -259,6 +268,7 @@ export async function recover(ctx: RunnerContext & SnapshotContext): Promise<voi
   const interrupted = await recoverRuns(ctx);
   if (interrupted.length > 0) {
     ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
+    await removeStaleLocks(ctx);
   }
   try {
     await sweepGenerations(ctx);
@@ -268,10 +278,24 @@ export async function recover(ctx: RunnerContext & SnapshotContext): Promise<voi
   }
 }
 
-/** Removes what nobody needs any more. */
+/** Removes what is no longer needed. */
 export async function tidy(ctx: RunnerContext): Promise<void> {
   await sweepWindows(ctx);
   await giveUpOrphans(ctx);
+  await removeStaleLocks(ctx);
+}
+
+/** Removes the locks of instances that are gone, but for those that tell others of a run or a delivery that they had. */
+async function removeStaleLocks({ store }: RunnerContext): Promise<void> {
+  const [running, holders] = await store.readAll([
+    { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
+    { sql: "SELECT DISTINCT leased_by FROM deliveries WHERE status = 'pending' AND leased_by IS NOT NULL" },
+  ]);
+  const needed = new Set([
+    ...running!.rows.map(([instance]) => instance),
+    ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
+  ]);
+  await store.instances.removeStale((instance) => needed.has(instance));
 }
 
 /** Soon, and every hour: commands that are over at once leave it to those that last, and write nothing. */
@@ -287,7 +311,7 @@ async function keepTidy(ctx: RunnerContext, signal: AbortSignal): Promise<void> 
   }
 }
 
-/** On a shared database any instance may die at any time, so the others look after its runs. */
+/** On a shared database any process may die at any time, so the others end its runs. */
 async function keepRecovering(ctx: RunnerContext & SnapshotContext, signal: AbortSignal): Promise<void> {
   for (;;) {
     await ctx.clock.sleep(RUN_LEASE_MS / 2, signal);

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { Statement, Store } from "../store/mod.ts";
+import { DATABASE_NOW, type Statement, type Store } from "../store/mod.ts";
 import {
   type Admission,
   type BudgetGate,
@@ -14,7 +14,7 @@ export const RESERVATION_MS = 15 * 60_000;
 
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
-const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+const NOW = DATABASE_NOW;
 const SETTLED = "SELECT coalesce((SELECT cost_nano_usd FROM spend_runs WHERE run_id = ?1), 0)";
 const TAKEN =
   `SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations WHERE run_id = ?1 AND expires_at > ${NOW}`;
@@ -26,7 +26,7 @@ WHERE (${SETTLED}) + (${TAKEN}) <= ?4`;
 const IS_RESERVED = "SELECT count(*) FROM reservations WHERE reservation_id = ?";
 const FREE = "DELETE FROM reservations WHERE reservation_id = ?";
 const LOSE = "UPDATE reservations SET amount_nano_usd = ?2, is_lost = 1 WHERE reservation_id = ?1";
-const FORGET_LOST = "DELETE FROM reservations WHERE run_id = ? AND is_lost";
+const FREE_RUN = "DELETE FROM reservations WHERE run_id = ?";
 
 /**
  * Reservations in the database, for instances that share one. What a call may reserve follows from its own
@@ -142,7 +142,10 @@ export function createDatabaseGate(options: {
     async release(grant) {
       await store.write([{ sql: FREE, args: [grant.reservationId] }]);
     },
-    leave: (runId) => [...freeAhead(runId), { sql: FORGET_LOST, args: [runId] }],
+    leave(runId) {
+      ahead.delete(runId);
+      return [{ sql: FREE_RUN, args: [runId] }];
+    },
     settle() {},
   };
 }

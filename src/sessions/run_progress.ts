@@ -1,7 +1,7 @@
 import type { NanoUsd } from "../money.ts";
-import { type ResultSet, type Statement, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import { type EventPlace, insertEvents } from "./insert_events.ts";
-import { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
+import { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import type { NewEvent } from "./session_event.ts";
 import type { NewMessage } from "./session_message.ts";
 import { insertMessages } from "./start_run.ts";
@@ -10,7 +10,7 @@ const COUNT = `UPDATE sessions SET event_count = event_count + ?2,
   message_count = message_count + CASE WHEN active_run_id IS ?3 THEN ?4 ELSE 0 END
 WHERE session_id = ?1`;
 
-const EXTEND_LEASE = `UPDATE runs SET lease_until = ?2 + ${LEASE_NOW.replace("?", "?3")}
+const EXTEND_LEASE = `UPDATE runs SET lease_until = ?2 + ${leaseTime("?3")}
 WHERE run_id = ?1 AND status = 'running'`;
 
 const READ_STATE = `SELECT s.event_count, s.active_run_id, r.cancel_requested,
@@ -49,7 +49,7 @@ export function keepProgress(
   if (progress.events.length > 0) statements.push(insertEvents(place, progress.events));
   if (progress.messages.length > 0) statements.push(insertMessages(sessionId, runId, progress.messages));
   statements.push({ sql: COUNT, args: [sessionId, progress.events.length, runId, progress.messages.length] });
-  if (ctx.store.kind === "remote") {
+  if (ctx.store.isShared) {
     statements.push({ sql: EXTEND_LEASE, args: [runId, RUN_LEASE_MS, leaseNow(ctx)] });
   }
   statements.push({ sql: READ_STATE, args: [sessionId, runId] });

@@ -1,8 +1,8 @@
 import { PurserError } from "../errors.ts";
 import type { NanoUsd } from "../money.ts";
-import { type Statement, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, type Statement, toObjects } from "../store/mod.ts";
 import { insertEvents } from "./insert_events.ts";
-import { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
+import { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import { encodeMessages, type NewMessage } from "./session_message.ts";
 
 /** A run that is about to begin. */
@@ -34,7 +34,7 @@ const IS_CLAIMED = "EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND act
 
 const INSERT_RUN = `INSERT INTO runs (session_id, run_id, agent_id, model, status, cost_budget_nano_usd,
   budget_mode, instance_id, started_at, lease_until)
-SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${LEASE_NOW.replace("?", "?10")} WHERE ${IS_CLAIMED}`;
+SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${leaseTime("?10")} WHERE ${IS_CLAIMED}`;
 
 const INSERT_MESSAGES =
   `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)

@@ -199,7 +199,7 @@ async function fence(ctx: SnapshotContext, runId: string | null): Promise<void> 
   if (runId === null) return;
   const run = ctx.liveRuns.get(runId);
   if (run) run.cancel(FENCED);
-  else if (ctx.store.kind !== "remote") await recoverRuns(ctx, runId);
+  else await recoverRuns(ctx, runId);
 }
 
 /** The restore is done; what is left over can wait. */

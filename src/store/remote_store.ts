@@ -10,6 +10,7 @@ import {
   toResultSet,
   within,
 } from "./remote_client.ts";
+import { DATABASE_NOW } from "./lease_clock.ts";
 import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "./store.ts";
 import { WriteQueue, type WriteUnit } from "./write_queue.ts";
 
@@ -39,7 +40,7 @@ const CREATE_TOKENS = `CREATE TABLE IF NOT EXISTS write_tokens (
   at INTEGER NOT NULL
 ) WITHOUT ROWID`;
 // The server's clock, so that instances whose clocks differ don't sweep each other's tokens.
-const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+const NOW = DATABASE_NOW;
 const KEEP_TOKEN = `INSERT INTO write_tokens (token, at) VALUES (?, ${NOW})`;
 const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS_MS}`;
 
