@@ -1,6 +1,7 @@
 /** The store: one port, two drivers, embedded migrations and the tables. */
 export type { InstanceLocks, ResultSet, SqlValue, Statement, Store } from "./store.ts";
 export { ConstraintError, toObjects } from "./store.ts";
+export { checkWritable } from "./check_writable.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
 export { type CommitDurability, readDurability } from "./read_durability.ts";
