@@ -287,12 +287,14 @@ export async function tidy(ctx: RunnerContext): Promise<void> {
 
 /** Removes the locks of instances that are gone, but for those that tell others of a run or a delivery that they had. */
 async function removeStaleLocks({ store }: RunnerContext): Promise<void> {
-  const [running, holders] = await store.readAll([
+  const [running, staging, holders] = await store.readAll([
     { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
+    { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
     { sql: "SELECT DISTINCT leased_by FROM deliveries WHERE status = 'pending' AND leased_by IS NOT NULL" },
   ]);
   const needed = new Set([
-    ...running!.rows.map(([instance]) => instance),
+    ...running!.rows.map(([instance]) => instance as string),
+    ...staging!.rows.map(([importId]) => (importId as string).split("/")[0]),
     ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
   ]);
   await store.instances.removeStale((instance) => needed.has(instance));

@@ -89,7 +89,7 @@ export async function importSession(
 
 async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Flip> {
   const { head } = snapshot;
-  const importId = ctx.ids.next("evt");
+  const importId = `${ctx.instanceId}/${ctx.ids.next("evt")}`;
   const leave = ctx.generationsInUse.enter(importId);
   let flip: Flip | undefined;
   try {

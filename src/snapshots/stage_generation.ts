@@ -74,6 +74,7 @@ export async function openGeneration(
   sessionId: string,
   importId: string,
 ): Promise<StagedGeneration> {
+  await ctx.store.instances.hold(ctx.instanceId);
   const results = await ctx.store.write([
     { sql: OPEN, args: [sessionId, importId, leaseNow(ctx)] },
     { sql: READ_OPENED, args: [sessionId, importId] },
