@@ -27,8 +27,11 @@ WHERE delivery_id = (
 } AND NOT ${IS_HELD_BY_TEST})) AND (attempts = 0 OR NOT ?5)
     AND attempts < ${MAX_ATTEMPTS}
   ORDER BY due_at, delivery_id LIMIT 1
-)
-RETURNING delivery_id, subject_id, attempts`;
+)`;
+
+// By the holder, which this claim alone has: it says what was claimed also after an answer was lost.
+const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries INDEXED BY deliveries_due
+WHERE status = 'pending' AND channel = ?1 AND leased_by = ?2 ORDER BY due_at, delivery_id LIMIT 1`;
 
 const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5, settled_at = ?6,
   lease_until = NULL, leased_by = NULL
@@ -68,8 +71,7 @@ export interface DeliveryStep {
 }
 
 /**
- * Settles one delivery and claims the next of the same channel, in one commit. A claim whose answer is lost to a broken
- * connection is free again once its lease has expired, or its instance has ended.
+ * Settles one delivery and claims the next of the same channel, in one commit.
  */
 export async function stepDeliveries(
   ctx: Pick<AlertContext, "store" | "clock" | "ids" | "instanceId">,
@@ -83,6 +85,7 @@ export async function stepDeliveries(
   if (claim !== "none") {
     await ctx.store.instances.hold(ctx.instanceId);
     statements.push({ sql: CLAIM, args: [channel, now, leaseNow(ctx), holder, claim === "any" ? 0 : 1] });
+    statements.push({ sql: READ_CLAIMED, args: [channel, holder] });
   }
   if (statements.length === 0) return undefined;
   const results = await ctx.store.write(statements);

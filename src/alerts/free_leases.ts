@@ -32,7 +32,7 @@ FROM (
   FROM deliveries WHERE status = 'pending' AND ${IS_THEIRS}
 ) f WHERE deliveries.delivery_id = f.delivery_id`;
 
-/** Frees at once what instances held that are known to be gone. Returns whether there was any. */
+/** Frees at once what instances held that are known to be gone: where a process is alone, all others are. Returns whether there was any. */
 export async function freeGoneLeases(
   ctx: Pick<AlertContext, "store" | "clock" | "instanceId">,
 ): Promise<boolean> {
@@ -42,7 +42,7 @@ export async function freeGoneLeases(
   for (const [holder] of rows as [string][]) {
     const instance = instanceOf(holder);
     if (instance === undefined || instance === ctx.instanceId) continue;
-    if (await store.instances.isGone(instance)) gone.push(holder);
+    if (!store.isShared || await store.instances.isGone(instance)) gone.push(holder);
   }
   if (gone.length === 0) return false;
   const holders = JSON.stringify(gone);

@@ -106,7 +106,9 @@ export class RemoteStore implements Store {
 
   /**
    * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
-   * token with a unique key: the second try of one that happened fails on it, and counts as done.
+   * token with a unique key: a repetition of one that happened fails on it, and counts as done. It may be the first try
+   * here: Deno's `fetch` sends a request again by itself when a reused connection ends unanswered. A connection for each
+   * commit (see `createSingleSendFetch()`) would cost a TLS handshake each.
    */
   #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
     const token = this.#options.newToken();
@@ -115,15 +117,13 @@ export class RemoteStore implements Store {
     if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
     if (this.#tokens.commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
     const statements = [...prefix, ...units.flat()].map(toInStatement);
-    let tries = 0;
     return this.#untilDeadline("write", until, async () => {
       try {
-        tries++;
         const results = (await this.#client.batch(statements, "write")).map(toResultSet);
         this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
-        if (tries === 1 || !isTokenTaken(error)) throw error;
+        if (!isTokenTaken(error)) throw error;
         return await this.#readBack(units);
       }
     });
