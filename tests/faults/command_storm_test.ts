@@ -29,7 +29,10 @@ const KINDS: ((number: string, done: Done) => Command)[] = [
     note: () => runs.push(`run-${number}`),
   }),
   (number, { rules }) => ({
-    line: ["alerts", "add", "--type", "per_day_usd", "--threshold", "1000", "--name", `rule ${number}`],
+    line: [
+      ...["alerts", "add", "--threshold-type", "per_day_usd", "--threshold-usd", "1000"],
+      ...["--severity", "info", "--name", `rule ${number}`],
+    ],
     note: () => rules.push(`rule ${number}`),
   }),
   (number, { keys }) => ({
