@@ -3,9 +3,9 @@ import { createEdgeHandler, type EdgeBindings, type EdgeContext, type EdgeHandle
 import { messageOf } from "./src/errors.ts";
 
 /**
- * The server entry. `deno serve main.ts` over a local file owns that file, as `purser serve` does; over a libSQL server
- * it is an edge: handlers of requests, and nothing between them. On other runtimes it is always that, and settings come
- * from the environment that the runtime passes in.
+ * The server entry. `deno serve main.ts` over a local file is a server as `purser serve` is; over a libSQL server it is an
+ * edge: handlers of requests, and nothing between them. On other runtimes it is always that, and settings come from the
+ * environment that the runtime passes in.
  */
 
 /** How long runs get to end after SIGTERM, before they are cancelled. */
@@ -18,7 +18,7 @@ interface Server {
   scheduled?: (bindings: EdgeBindings) => Promise<void>;
 }
 
-/** On Deno: as the owner of a local file, or as an edge. */
+/** On Deno: a server over a local file, or an edge. */
 async function startOnDeno(): Promise<Server> {
   const env = readEnvironment();
   const config = await loadConfig({ env, defaults: { logLevel: "info" } });
@@ -29,13 +29,12 @@ async function startOnDeno(): Promise<Server> {
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
 
   // Late, as all that the bundle for other runtimes leaves out.
-  const [{ ownDatabase }, { checkChannels }, { createDoor }] = await Promise.all([
+  const [{ openDatabase }, { checkChannels }, { createDoor }] = await Promise.all([
     import("./src/client/mod.ts"),
     import("./src/channels/mod.ts"),
     import("./src/http/mod.ts"),
   ]);
-  // As its owner, so that commands beside this server find their way to a local file.
-  const { core, app, close } = await ownDatabase({ config, env, log, say: (line) => log.info(line) });
+  const { core, app, close } = await openDatabase({ config, env, log });
   try {
     await checkChannels(core.channels, config.configPath);
   } catch (error) {

@@ -40,8 +40,6 @@ export interface Config {
   dbUrl: string;
   /** The token of a remote database. */
   dbToken?: string;
-  /** The URL of a replica of a remote database; servers read lists from it. It takes the same token. */
-  dbReplica?: string;
   durability: Durability;
   /** Base URL of a Purser server to work through, without a slash at its end. Undefined: work on `dbUrl`. */
   server?: string;

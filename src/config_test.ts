@@ -69,7 +69,6 @@ Deno.test("loadConfig() takes every variable of the environment", async () => {
       PURSER_ENVIRONMENT: "staging",
       PURSER_DB: "libsql://db.example.com",
       PURSER_DB_TOKEN: "t0ken",
-      PURSER_DB_REPLICA: "libsql://replica.example.com",
       PURSER_DURABILITY: "normal",
       PURSER_API_KEY: "key",
       PURSER_HOST: "0.0.0.0",
@@ -80,7 +79,6 @@ Deno.test("loadConfig() takes every variable of the environment", async () => {
   assert.equal(config.environment, "staging");
   assert.equal(config.dbUrl, "libsql://db.example.com");
   assert.equal(config.dbToken, "t0ken");
-  assert.equal(config.dbReplica, "libsql://replica.example.com");
   assert.equal(config.durability, "normal");
   assert.equal(config.apiKey, "key");
   assert.equal(config.host, "0.0.0.0");
@@ -123,47 +121,6 @@ Deno.test("loadConfig() lets the setting of the higher level decide between a se
     [{ files: { [DEFAULT_PATH]: `{"server": "${server}"}` } }, "https://purser.example.com"],
   ];
   for (const [input, expected] of cases) assert.equal((await load(input)).server, expected);
-});
-
-Deno.test("loadConfig() takes the replica from the config file too, and refuses one that is no server", async () => {
-  const withReplica = (db_replica: string) =>
-    load({ files: { [DEFAULT_PATH]: JSON.stringify({ db_replica }) } });
-  assert.equal((await withReplica("https://replica.example.com")).dbReplica, "https://replica.example.com");
-  for (
-    const [replica, reason] of [
-      ["books.db", "it must be libsql://…, https://… or http://…"],
-      [":memory:", "it must be libsql://…, https://… or http://…"],
-      ["https://me:secret@host", "the URL holds a secret; take it out and set PURSER_DB_TOKEN"],
-    ] as const
-  ) {
-    await assert.rejects(withReplica(replica), {
-      code: "invalid",
-      message: `Cannot use db_replica of the config file: ${reason}`,
-    });
-  }
-});
-
-Deno.test("loadConfig() takes a replica only with the database that it was named beside, which has the same token", async () => {
-  const files = {
-    [DEFAULT_PATH]: JSON.stringify({
-      ...{ db: "https://db.example.com", db_token: "t0ken", db_replica: "https://replica.example.com" },
-      profiles: { other: { db: "https://other.example.com", db_token: "s3cret" } },
-    }),
-  };
-  const replicaOf = async (input: Parameters<typeof load>[0]) => (await load({ files, ...input })).dbReplica;
-  assert.equal(await replicaOf({}), "https://replica.example.com");
-  assert.equal(await replicaOf({ options: { dbUrl: "https://third.example.com" } }), undefined);
-  assert.equal(await replicaOf({ env: { ...HOME, PURSER_DB: "https://third.example.com" } }), undefined);
-  const PURSER_DB_REPLICA = "https://second.example.com";
-  assert.equal(await replicaOf({ env: { ...HOME, PURSER_DB_REPLICA } }), PURSER_DB_REPLICA);
-  for (const env of [HOME, { ...HOME, PURSER_DB_REPLICA }]) {
-    const config = await load({ files, env, options: { profile: "other" } });
-    assert.deepEqual([config.dbUrl, config.dbToken, config.dbReplica], [
-      "https://other.example.com",
-      "s3cret",
-      undefined,
-    ]);
-  }
 });
 
 Deno.test("loadConfig() refuses --server together with --db", async () => {

@@ -6,6 +6,7 @@ import {
   type DispatchContext,
   ensureRules,
   giveUpOrphans,
+  instanceOf,
   knowRules,
   readAlertNotification,
   startDispatcher,
@@ -29,7 +30,12 @@ import { sweepWindows } from "./ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "./log.ts";
 import { createLatePriceBook, type LatePriceBook } from "./pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "./monitor/mod.ts";
-import { createModelResolver, createToolbox, loadToolModules } from "./runner/equipment.ts";
+import {
+  createModelResolver,
+  createToolbox,
+  createUnfinishedRuns,
+  loadToolModules,
+} from "./runner/equipment.ts";
 import type { RunnerContext } from "./runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "./sessions/mod.ts";
 import { GenerationsInUse, sweepGenerations } from "./snapshots/generations.ts";
@@ -74,7 +80,6 @@ export interface CoreOptions {
       Pick<
         Config,
         | "dbToken"
-        | "dbReplica"
         | "maxSnapshotBytes"
         | "providers"
         | "prices"
@@ -94,8 +99,8 @@ export interface CoreOptions {
   ids?: Ids;
   log?: Log;
   fetch?: typeof globalThis.fetch;
-  /** For a short look: nothing that others left behind is recovered or delivered, and no tool is loaded. */
-  isGlance?: boolean;
+  /** The process only reads: it recovers nothing, delivers nothing, removes nothing, and loads no tool. */
+  isReadOnly?: boolean;
   /** Models of a library user by name; they come before all others. */
   models?: Readonly<Record<string, LanguageModelV4>>;
   /** Tools of a library user by name. */
@@ -130,18 +135,20 @@ export interface AssembledCore {
 /**
  * Opens the database, recovers what a dead process left behind, and gathers models, tools and prices.
  *
- * @throws {StoreBusyError} another process owns the database file
+ * @throws {PurserError} `unavailable` when the database can't be opened
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { core, dispatch, delivering } = await assembleCore(options);
   try {
-    if (!options.isGlance) await recover(core);
+    const unfinishedRuns = createUnfinishedRuns(core);
+    core.unfinishedRuns = unfinishedRuns;
+    if (!options.isReadOnly) await recover(core);
     if (options.alerts) await ensureRules(core, options.alerts.rules);
-    const dispatcher = options.isGlance ? undefined : startDispatcher(dispatch);
+    const dispatcher = options.isReadOnly ? undefined : startDispatcher(dispatch);
     delivering.wake = () => dispatcher?.wake();
     const monitor = startMonitor({ ...core, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
-    if (core.store.kind === "remote" && !options.isGlance) keepRecovering(core, core.stopping);
-    if (!options.isGlance) keepTidy(core, core.stopping);
+    if (core.store.isShared && !options.isReadOnly) keepRecovering(core, core.stopping);
+    if (!options.isReadOnly) keepTidy(core, core.stopping);
     return {
       ...core,
       monitor,
@@ -152,6 +159,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       async close(options) {
         core.stop();
         await core.endRuns(options);
+        await unfinishedRuns.stop();
         await monitor.stop();
         await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
         await core.channels.close();
@@ -178,7 +186,6 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),
     authToken: config.dbToken,
-    replicaUrl: runtime ? undefined : config.dbReplica,
     durability: config.durability,
     logic: databaseLogic,
     remoteTimeoutMs: config.remoteTimeoutMs,
@@ -186,7 +193,6 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
     ids,
     fetch: options.fetch,
     shared: runtime?.store,
-    log,
   });
   try {
     const query = createQuery(store);
@@ -203,7 +209,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       ...runtime?.channels,
     });
     const delivering = { wake: () => {} };
-    const modules = config.tools?.length && !options.isGlance
+    const modules = config.tools?.length && !options.isReadOnly
       ? await loadToolModules(config.tools)
       : undefined;
     const base: RunnerContext & SnapshotContext & KeyContext = {
@@ -222,7 +228,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       liveRuns: new Map(),
       environment: config.environment,
       rules: await knowRules(store),
-      keyMemory: createKeyMemory(clock, { isShared: store.kind === "remote", known: runtime?.keys }),
+      keyMemory: createKeyMemory(clock, { isShared: store.isShared, known: runtime?.keys }),
       outboxChannels: channels.list,
       wakeDispatcher: () => delivering.wake(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
@@ -262,6 +268,7 @@ export async function recover(ctx: RunnerContext & SnapshotContext): Promise<voi
   const interrupted = await recoverRuns(ctx);
   if (interrupted.length > 0) {
     ctx.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
+    await removeStaleLocks(ctx);
   }
   try {
     await sweepGenerations(ctx);
@@ -271,10 +278,26 @@ export async function recover(ctx: RunnerContext & SnapshotContext): Promise<voi
   }
 }
 
-/** Removes what nobody needs any more. */
+/** Removes what is no longer needed. */
 export async function tidy(ctx: RunnerContext): Promise<void> {
   await sweepWindows(ctx);
   await giveUpOrphans(ctx);
+  await removeStaleLocks(ctx);
+}
+
+/** Removes the locks of instances that are gone, but for those that tell others of a run or a delivery that they had. */
+async function removeStaleLocks({ store }: RunnerContext): Promise<void> {
+  const [running, staging, holders] = await store.readAll([
+    { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
+    { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
+    { sql: "SELECT DISTINCT leased_by FROM deliveries WHERE status = 'pending' AND leased_by IS NOT NULL" },
+  ]);
+  const needed = new Set([
+    ...running!.rows.map(([instance]) => instance as string),
+    ...staging!.rows.map(([importId]) => (importId as string).split("/")[0]),
+    ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
+  ]);
+  await store.instances.removeStale((instance) => needed.has(instance));
 }
 
 /** Soon, and every hour: commands that are over at once leave it to those that last, and write nothing. */
@@ -290,7 +313,7 @@ async function keepTidy(ctx: RunnerContext, signal: AbortSignal): Promise<void> 
   }
 }
 
-/** On a shared database any instance may die at any time, so the others look after its runs. */
+/** On a shared database any process may die at any time, so the others end its runs. */
 async function keepRecovering(ctx: RunnerContext & SnapshotContext, signal: AbortSignal): Promise<void> {
   for (;;) {
     await ctx.clock.sleep(RUN_LEASE_MS / 2, signal);

@@ -3,7 +3,7 @@ import type { ToolSet } from "ai";
 import { type Agent, type BudgetMode, defineAgent } from "./agents/mod.ts";
 import type { AlertEvaluator } from "./alerts/mod.ts";
 import type { Bus } from "./bus/mod.ts";
-import { ownDatabase } from "./client/mod.ts";
+import { openDatabase } from "./client/mod.ts";
 import type { Clock } from "./clock.ts";
 import { type Durability, type PriceOverride, type ProviderSettings, readEnvironment } from "./config.ts";
 import { createApp, readAgentDefinition } from "./http/api.ts";
@@ -26,8 +26,6 @@ export interface PurserOptions {
   /** A path, `:memory:`, `libsql://…` or `https://…`; the library has no default place. */
   db: string;
   dbToken?: string;
-  /** The URL of a replica of a database on a libSQL server; the API's lists are read from it. */
-  dbReplica?: string;
   durability?: Durability;
   /** The name of this environment; default `local`. */
   environment?: string;
@@ -115,10 +113,7 @@ export interface Purser {
   /** The HTTP API as a Hono app. It asks for no key: put it behind your own door. */
   app: App;
   bus: Bus;
-  /**
-   * Waits for runs in progress, at most `graceMs` where given, and closes the database. Until then a local file
-   * is owned by this process, which answers other commands on it.
-   */
+  /** Waits for runs in progress, at most `graceMs` where given, and closes the database. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -128,15 +123,13 @@ export interface Purser {
  * @throws {PurserError} `invalid` settings; `unavailable` or `conflict` when the database can't be used
  */
 export async function openPurser(options: PurserOptions): Promise<Purser> {
-  const { core, close } = await ownDatabase({
+  const { core, close } = await openDatabase({
     ...options,
     env: options.env ?? readEnvironment(),
     log: options.log ?? silentLog,
-    say: () => {},
     config: {
       dbUrl: options.db,
       dbToken: options.dbToken,
-      dbReplica: options.dbReplica,
       durability: options.durability ?? "full",
       environment: options.environment ?? "local",
       remoteTimeoutMs: 10_000,

@@ -66,7 +66,7 @@ Deno.test({
   },
 });
 
-Deno.test(`the owner of a file: ${RUNS} crossings are ${RUNS} alerts, and a webhook each`, async () => {
+Deno.test(`a process on a file: ${RUNS} crossings are ${RUNS} alerts, and a webhook each`, async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser_alerts_" });
   try {
     await using receiver = startWebhookReceiver();

@@ -52,9 +52,9 @@ async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
 Deno.test("Ctrl-C cancels a run that this process carries out; its calls are booked", () =>
   withSlowAgent(interrupt));
 
-Deno.test("Ctrl-C cancels a run that the file's owner carries out; its calls are booked", () =>
+Deno.test("Ctrl-C cancels a run beside a server on the same file; its calls are booked", () =>
   withSlowAgent(async (place, hangs) => {
-    await using _owner = await startServer(place);
+    await using _server = await startServer(place);
     await interrupt(place, hangs);
   }));
 

@@ -77,7 +77,7 @@ Deno.test("a session goes from one database to another by a file, and goes on th
   assert.match(fromFile.out, /^#5 .* tool\.called .*\n.*\n#6 .* tool\.returned [^]*\{"result":391\}\n$/);
 });
 
-Deno.test("snapshots go through pipes, gzip, an owner of the file and a server alike", async () => {
+Deno.test("snapshots go through pipes, gzip, a file beside a server and the server alike", async () => {
   await using place = await newPlaceWithSession();
   const piped = await purser(place, ["state", "export", "helper", "--output", "-"]);
   const { exported_at: _at, integrity: _integrity, ...document } = JSON.parse(piped.out);
@@ -97,7 +97,6 @@ Deno.test("snapshots go through pipes, gzip, an owner of the file and a server a
     const url = await readUrl(server);
     const { PURSER_DB: _db, ...env } = place.env;
     const remote = { ...place, env: { ...env, PURSER_SERVER: url } };
-    // The server owns its file, so this one goes through its owner.
     const owned = { ...place, env: { ...place.env, PURSER_DB: `${place.folder}/server.db` } };
     for (
       const [where, args, stdin] of [

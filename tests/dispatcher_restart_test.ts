@@ -38,17 +38,24 @@ Deno.test("a process that ends makes first attempts for five seconds, ends what 
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("what a dead process held is taken up at once by the next owner of the file", async () => {
+/** What a killed instance leaves beside the database: its lock, which is free. */
+async function leaveLock(path: string, instanceId: string): Promise<void> {
+  await Deno.writeTextFile(`${await Deno.realPath(path)}-instance-${instanceId}`, "");
+}
+
+Deno.test("what a dead process held is taken up at once by the next one on the file", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const first = await open([recordingChannel("ops", { answers: [passing] })], { config });
   await first.run({}, "hello");
   await until(async () => (await outbox(first, "ops"))[0]!.lastError !== null);
   await first.core.store.write([{
-    sql: "UPDATE deliveries SET lease_until = ?, leased_by = 'the dead', due_at = 0 WHERE channel = 'ops'",
+    sql:
+      "UPDATE deliveries SET lease_until = ?, leased_by = 'inst_dead/req_1', due_at = 0 WHERE channel = 'ops'",
     args: [first.clock.now() + 100_000],
   }]);
   await first.core.close();
+  await leaveLock(config.dbUrl, "inst_dead");
   const ops = recordingChannel("ops");
   const second = await open([ops], { config });
   await ops.until(1);
@@ -97,11 +104,12 @@ async function openAfterKill(attempts: number, ops: RecordingChannel) {
   await until(async () => (await outbox(first, "ops")).every(({ lastError }) => lastError !== null));
   await first.core.store.write([{
     sql:
-      `UPDATE deliveries SET lease_until = ?, leased_by = 'the dead', due_at = 0, attempts = ?, status = 'pending'
+      `UPDATE deliveries SET lease_until = ?, leased_by = 'inst_dead/req_1', due_at = 0, attempts = ?, status = 'pending'
       WHERE channel = 'ops'`,
     args: [first.clock.now() + 100_000, attempts],
   }]);
   await first.core.close();
+  await leaveLock(config.dbUrl, "inst_dead");
   const second = await open([ops], { config });
   return {
     second,
@@ -198,7 +206,7 @@ Deno.test("what takes a little longer than the grace is not cut, and so not sent
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("alerts that fire while an owner is ending are delivered too, whatever another channel hangs on", async () => {
+Deno.test("alerts that fire while a process is ending are delivered too, whatever another channel hangs on", async () => {
   const [slow, fast] = [
     recordingChannel("slow", { answers: [hang], timeoutMs: 60_000 }),
     recordingChannel("fast"),
@@ -210,13 +218,13 @@ Deno.test("alerts that fire while an owner is ending are delivered too, whatever
   purser.core.drainDeliveries().then(() => isDrained = true);
   await fast.until(1);
   for (let turn = 0; turn < 20; turn++) await setImmediate();
-  await purser.run({}, "a guest's");
+  await purser.run({}, "late");
   await fast.until(2);
   await until(() => {
     purser.clock.advance(1_000);
     return isDrained;
   });
-  await purser.run({}, "another guest's");
+  await purser.run({}, "later");
   await fast.until(3);
   await until(() => logLines(purser).length === 3);
   let isClosed = false;

@@ -92,29 +92,6 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a replica that can't be used is a warning of the doctor, and one that can is well",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld({ durability: "strong" });
-    await using replica = await sqld.startReplica();
-    await using purser = await openTestPurser({
-      config: { dbUrl: sqld.url, dbReplica: replica.url },
-      clock: systemClock,
-    });
-    const where = new URL(replica.url).host;
-    assert.deepEqual(await check(purser, "replica"), {
-      name: "replica",
-      ...WELL,
-      detail: `${where} shows what the primary has`,
-    });
-    await replica.kill();
-    const { status, detail } = await check(purser, "replica");
-    assert.equal(status, "warning");
-    assert.ok(detail.startsWith(`${where}: `), detail);
-  },
-});
-
-Deno.test({
   name: "a server warns when the libSQL server under it leaves its strong mode, once each time",
   ignore: skipSqld,
   async fn() {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isLoopback, loopbackGuard, serve, tokenGuard } from "../src/http/mod.ts";
+import { isLoopback, loopbackGuard, serve } from "../src/http/mod.ts";
 import { makeKey } from "./harness/keyed_door.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
@@ -93,24 +93,6 @@ Deno.test("the loopback guard believes the browser about who made the request", 
   ];
   for (const [headers, method, expected] of outcomes) {
     assert.equal(refusal({ host, ...headers }, method), expected, JSON.stringify(headers));
-  }
-});
-
-Deno.test("the token guard lets in who knows the token, and nobody else", () => {
-  const guard = tokenGuard("s3cret");
-  assert.equal(refusal({ authorization: "Bearer s3cret" }, "GET", guard), undefined);
-  for (
-    const authorization of [
-      "",
-      "Bearer",
-      "Bearer ",
-      "Bearer s3cre",
-      "Bearer s3cret2",
-      "bearer s3cret",
-      "Basic s3cret",
-    ]
-  ) {
-    assert.equal(refusal({ authorization }, "GET", guard), "unauthorized", authorization);
   }
 });
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { systemClock } from "../src/clock.ts";
+import { REMEMBERED_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 
 /** Keys in real processes: who serves, who asks, and who is let in. */
@@ -66,7 +68,7 @@ Deno.test("a server listens to others only when there is a key that is taken, an
     const set = ["agents", "set", "helper", "--model", "demo:echo", ...remote];
     assert.equal((await purser(place, [...set, "--api-key", admin.key])).code, 0);
 
-    // Beside the server, whose owner's door needs no key: it is the file that one can read.
+    // Beside the server, on the file itself, no key is needed.
     const runner = await keyOf(place, "ci --scope run --agent-id helper");
     const asRunner: Place = { ...place, env: { ...place.env, PURSER_API_KEY: runner.key } };
     const run = await purser(asRunner, ["run", "helper", "hi", ...remote]);
@@ -78,6 +80,8 @@ Deno.test("a server listens to others only when there is a key that is taken, an
       /lacks the scope read; use one that has it\n--api-key or PURSER_API_KEY give another key/,
     );
     assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
+    // The server remembers a key for a moment; another process has revoked this one.
+    await systemClock.sleep(REMEMBERED_MS);
     const revoked = await purser(asRunner, ["run", "helper", "hi", ...remote]);
     assert.equal(revoked.code, 4);
     assert.match(revoked.err, /^error: Cannot use the API key: it was revoked\n/);

@@ -54,6 +54,38 @@ Deno.test("the event log keeps the definition that a run was made with, and an a
   assert.equal((await purser.api("GET", `/runs/${run_id}`)).body.output, "You said: a\0b");
 });
 
+Deno.test("a run whose end could not be written is ended as soon as writing works again, by its own process", async () => {
+  await using purser = await openTestPurser();
+  const { store } = purser.core;
+  const write = store.write.bind(store);
+  let attempts = 0;
+  const full = (statements: Parameters<typeof write>[0]) => {
+    if (!statements.some(({ sql }) => /^UPDATE runs SET status/.test(sql))) return write(statements);
+    attempts++;
+    return Promise.reject(new PurserError("unavailable", "Cannot write: the disk is full"));
+  };
+  store.write = full;
+  const runs = await Promise.all(
+    ["s1", "s2", "s3"].map((sessionId) => rejection(purser.run({}, "Hello", { sessionId }))),
+  );
+  const statuses = async () =>
+    (await store.read({ sql: "SELECT DISTINCT status FROM runs" })).rows.map(([status]) => status);
+  const failed = attempts;
+  for (let second = 1; second <= 5; second++) {
+    purser.clock.advance(1_000);
+    await until(() => attempts > failed + second - 1);
+  }
+  assert.equal(attempts, failed + 5, "one attempt a second, however many runs there are");
+  assert.deepEqual(await statuses(), ["running"]);
+  store.write = write;
+  purser.clock.advance(1_000);
+  await until(async () => (await statuses()).join() === "interrupted");
+  assert.deepEqual(await statuses(), ["interrupted"]);
+  for (const { extensions } of runs) {
+    assert.equal((await purser.api("GET", `/sessions/${extensions.session_id}`)).body.active_run_id, null);
+  }
+});
+
 /** A Purser on a libSQL server, with a run of a session that a dead instance has left; its lease ends when the test says so. */
 async function openBesideDead(sqld: Sqld) {
   const { url, fetch } = await sqld.createDatabase();
@@ -62,7 +94,7 @@ async function openBesideDead(sqld: Sqld) {
   await purser.core.store.write([
     {
       sql:
-        "UPDATE runs SET status = 'running', ended_at = NULL, lease_until = unixepoch('subsec') * 1000 + 60000",
+        "UPDATE runs SET status = 'running', instance_id = 'inst_dead', ended_at = NULL, lease_until = unixepoch('subsec') * 1000 + 60000",
     },
     { sql: "UPDATE sessions SET status = 'running', active_run_id = ?", args: [run_id] },
   ]);

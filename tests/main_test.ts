@@ -1,14 +1,21 @@
 import assert from "node:assert/strict";
 
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
+const CLI = new URL("../cli.ts", import.meta.url).pathname;
 
 /** Starts `deno serve main.ts` over a fresh file, on every address, as it does by default. */
 async function startServer() {
   const directory = await Deno.makeTempDir();
   const database = `${directory}/purser.db`;
+  const env = {
+    PURSER_DB: database,
+    PURSER_ENVIRONMENT: "served",
+    XDG_CONFIG_HOME: directory,
+    NO_COLOR: "1",
+  };
   const child = new Deno.Command(Deno.execPath(), {
     args: ["serve", "-A", "--port", "0", MAIN],
-    env: { PURSER_DB: database, PURSER_ENVIRONMENT: "served", XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
+    env,
     stdout: "null",
     stderr: "piped",
   }).spawn();
@@ -27,7 +34,7 @@ async function startServer() {
   const url = `http://127.0.0.1:${listening.exec(log)![2]}`;
   return {
     url,
-    database,
+    env,
     async stop() {
       child.kill("SIGTERM");
       const { code } = await child.status;
@@ -39,7 +46,7 @@ async function startServer() {
   };
 }
 
-Deno.test("deno serve main.ts answers this machine, runs agents, is found by commands, and ends in order", async () => {
+Deno.test("deno serve main.ts answers this machine, runs agents, shares its file with commands, and ends in order", async () => {
   const server = await startServer();
   try {
     const health = await (await fetch(`${server.url}/healthz`)).json();
@@ -60,13 +67,15 @@ Deno.test("deno serve main.ts answers this machine, runs agents, is found by com
     assert.equal(foreign.status, 403);
     assert.equal((await foreign.json()).code, "forbidden");
 
-    // A command beside the server goes through the owner of the file, which is the server.
-    const owner = JSON.parse(await Deno.readTextFile(`${server.database}.owner.json`));
-    const headers = { authorization: `Bearer ${owner.token}` };
-    assert.equal((await (await fetch(`${owner.url}/agents`, { headers })).json()).length, 1);
+    // A command beside the server works on the same file.
+    const { env } = server;
+    const command = (...args: string[]) =>
+      new Deno.Command(Deno.execPath(), { args: ["run", "-A", "--quiet", CLI, ...args], env }).output();
+    assert.equal((await command("agents", "set", "b", "--model", "demo:echo")).code, 0);
+    assert.equal((await (await fetch(`${server.url}/agents`)).json()).length, 2);
   } finally {
     const { code, log, left } = await server.stop();
     assert.equal(code, 0, log);
-    assert.ok(!left.some((name) => name.includes("owner")), left.join());
+    assert.deepEqual(left, ["purser.db"]);
   }
 });

@@ -198,20 +198,6 @@ export function testStore(kind: DatabaseKind): void {
     }
   });
 
-  test("a stale read gives one result for each query, and sees what was committed before where there is no replica", async (store) => {
-    await store.write([createT]);
-    assert.equal(store.replica, undefined);
-    for (let i = 1; i <= 20; i++) {
-      await store.write([insert(i)]);
-      const [count, newest] = await store.readStale([
-        { sql: "SELECT count(*) FROM t" },
-        { sql: "SELECT max(a) FROM t WHERE a > ?", args: [0] },
-      ]);
-      assert.deepEqual([count!.rows, newest!.rows], [[[BigInt(i)]], [[BigInt(i)]]]);
-    }
-    await assert.rejects(store.readStale([{ sql: "SELECT * FROM nowhere" }]), /no such table/);
-  });
-
   test("readAll is one view of the database while others write", async (store) => {
     await store.write([createT, insert("x", 0)]);
     const sum = { sql: "SELECT b FROM t WHERE a = 'x'" };
@@ -248,7 +234,6 @@ export function testStore(kind: DatabaseKind): void {
     ) {
       await assert.rejects(store.read({ sql }), sql);
       await assert.rejects(store.readAll([select, { sql }]), sql);
-      await assert.rejects(store.readStale([{ sql }, select]), sql);
     }
     assert.deepEqual((await store.read(select)).rows, [["a"]]);
     await store.write([insert("c")]); // and the connection is as good as before
@@ -271,7 +256,6 @@ export function testStore(kind: DatabaseKind): void {
     await late(store.write([insert("later")]));
     await late(store.read({ sql: "SELECT 1" }));
     await late(store.readAll([{ sql: "SELECT 1" }]));
-    await late(store.readStale([{ sql: "SELECT 1" }]));
     await store.close(); // twice is not an error
   });
 

@@ -14,20 +14,19 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
   allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
   max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, updated_at = excluded.updated_at`;
 
-/** Keeps an agent's definition, replacing the one of that name. Tells whether the name was new. */
+/** Keeps an agent's definition, replacing the one of that name. Returns also whether the name was new. */
 export async function defineAgent(
   ctx: { store: Store; query: Query; clock: Clock },
   agent: AgentDefinition,
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(agent.agentId);
-  const results = await ctx.store.write([
-    { sql: "SELECT 1 FROM agents WHERE agent_id = ?", args: [agent.agentId] },
-    {
-      sql: UPSERT,
-      args: valuesOf(agent, ctx.clock.now()),
-    },
-  ]);
-  return { agent: await getAgent(ctx, agent.agentId), isNew: results[0]!.rows.length === 0 };
+  // Before the write, whose answer may be lost: what is read with it may be the state after it.
+  const before = await ctx.store.read({
+    sql: "SELECT 1 FROM agents WHERE agent_id = ?",
+    args: [agent.agentId],
+  });
+  await ctx.store.write([{ sql: UPSERT, args: valuesOf(agent, ctx.clock.now()) }]);
+  return { agent: await getAgent(ctx, agent.agentId), isNew: before.rows.length === 0 };
 }
 
 /**

@@ -28,9 +28,7 @@ export async function listAgents(ctx: { query: Query }): Promise<Agent[]> {
 
 /** Forgets a definition; the agent's sessions and its part of the ledger stay. Throws `not_found`. */
 export async function removeAgent(ctx: { store: Store; query: Query }, agentId: string): Promise<void> {
-  const results = await ctx.store.write([
-    { sql: "SELECT 1 FROM agents WHERE agent_id = ?", args: [agentId] },
-    { sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] },
-  ]);
-  if (results[0]!.rows.length === 0) throw new PurserError("not_found", `Cannot find agent ${agentId}`);
+  // Before the write, whose answer may be lost: what is read with it may be the state after it.
+  await readAgent(ctx.query, agentId);
+  await ctx.store.write([{ sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] }]);
 }

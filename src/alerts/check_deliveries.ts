@@ -1,4 +1,4 @@
-import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 
 /** After so long a wait past its time, a delivery is stuck: a lane that is at work gets to it earlier. */
 const STUCK_MS = 10 * 60_000;
@@ -11,10 +11,9 @@ const GIVEN_UP = `SELECT d.channel, count(*) AS count, max(d.settled_at) AS newe
 FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
 WHERE d.status = 'failed' AND coalesce(a.is_test, 0) = 0 GROUP BY d.channel ORDER BY newest DESC`;
 
-// Leases are the database's own time where it is shared, and this process's where it is not.
 const WAITING = `SELECT d.channel, count(*) AS count, min(d.due_at) AS oldest,
-  sum(d.due_at <= ?1 - ${STUCK_MS} AND coalesce(d.lease_until, 0) <= coalesce(?2, unixepoch('subsec') * 1000)) AS stuck,
-  max(coalesce(d.lease_until, 0) > coalesce(?2, unixepoch('subsec') * 1000)) AS is_held
+  sum(d.due_at <= ?1 - ${STUCK_MS} AND coalesce(d.lease_until, 0) <= ${leaseTime("?2")}) AS stuck,
+  max(coalesce(d.lease_until, 0) > ${leaseTime("?2")}) AS is_held
 FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
 WHERE d.status = 'pending' AND coalesce(a.is_test, 0) = 0 GROUP BY d.channel ORDER BY d.channel`;
 
@@ -44,13 +43,12 @@ export interface WaitingFor {
 
 /** How it stands with the outbox, of alerts and anomalies. */
 export async function checkDeliveries(
-  { store, clock }: { store: Store; clock: { now(): number } },
+  ctx: { store: Store; clock: { now(): number } },
 ): Promise<{ givenUp: GivenUp[]; waiting: WaitingFor[] }> {
-  const now = clock.now();
-  const leaseNow = store.kind === "remote" ? null : now;
-  const [givenUp, waiting] = await store.readAll([
+  const now = ctx.clock.now();
+  const [givenUp, waiting] = await ctx.store.readAll([
     { sql: GIVEN_UP },
-    { sql: WAITING, args: [now, leaseNow] },
+    { sql: WAITING, args: [now, leaseNow(ctx)] },
   ]);
   return {
     givenUp: toObjects<Record<"count" | "newest", SqlValue> & { channel: string; error: string | null }>(

@@ -1,15 +1,10 @@
-import { type ResultSet, type Statement, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
+import { IS_HELD_BY_TEST, newHolder } from "./lease_holder.ts";
 import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
 /** How long a process may be at one delivery before any other takes it for dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
-
-/** Who holds the deliveries of a test: they are attempted once, by whoever tests, and never by a dispatcher. */
-export const TESTER = "test";
-
-/** SQL for the time of leases, of a parameter that is null on a shared database: its own, so that all instances agree. */
-export const LEASE_NOW = (now: string) => `coalesce(${now}, CAST(unixepoch('subsec') * 1000 AS INTEGER))`;
 
 /** How far apart the clocks of instances may be. */
 const MAX_SKEW_MS = 60_000;
@@ -23,17 +18,20 @@ export const isDue = (now: string) =>
 
 // An attempt counts from the claim on: one that ends the process is not made for ever.
 const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2, leased_by = ?4,
-  lease_until = ${LEASE_NOW("?3")} + ${DELIVERY_LEASE_MS}
+  lease_until = ${leaseTime("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
   SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
   WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
     AND (lease_until IS NULL OR (lease_until <= ${
-  LEASE_NOW("?3")
-} AND leased_by <> '${TESTER}')) AND (attempts = 0 OR NOT ?5)
+  leaseTime("?3")
+} AND NOT ${IS_HELD_BY_TEST})) AND (attempts = 0 OR NOT ?5)
     AND attempts < ${MAX_ATTEMPTS}
   ORDER BY due_at, delivery_id LIMIT 1
-)
-RETURNING delivery_id, subject_id, attempts`;
+)`;
+
+// By the holder, which this claim alone has: it says what was claimed also after an answer was lost.
+const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries INDEXED BY deliveries_due
+WHERE status = 'pending' AND channel = ?1 AND leased_by = ?2 ORDER BY due_at, delivery_id LIMIT 1`;
 
 const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5, settled_at = ?6,
   lease_until = NULL, leased_by = NULL
@@ -73,21 +71,21 @@ export interface DeliveryStep {
 }
 
 /**
- * Settles one delivery and claims the next of the same channel, in one commit. A claim whose answer is lost to a broken
- * connection is free again once its lease has run out.
+ * Settles one delivery and claims the next of the same channel, in one commit.
  */
 export async function stepDeliveries(
-  ctx: Pick<AlertContext, "store" | "clock" | "ids">,
+  ctx: Pick<AlertContext, "store" | "clock" | "ids" | "instanceId">,
   { channel, settle, claim }: DeliveryStep,
 ): Promise<ClaimedDelivery | undefined> {
   const now = ctx.clock.now();
-  const holder = ctx.ids.next("req");
+  const holder = newHolder(ctx);
   const statements: Statement[] = [];
   if (settle) statements.push(settleStatement(settle, now));
   if (settle && settle.status !== "pending") statements.push({ sql: TRIM, args: [settle.deliveryId] });
   if (claim !== "none") {
-    const leaseNow = ctx.store.kind === "remote" ? null : now;
-    statements.push({ sql: CLAIM, args: [channel, now, leaseNow, holder, claim === "any" ? 0 : 1] });
+    await ctx.store.instances.hold(ctx.instanceId);
+    statements.push({ sql: CLAIM, args: [channel, now, leaseNow(ctx), holder, claim === "any" ? 0 : 1] });
+    statements.push({ sql: READ_CLAIMED, args: [channel, holder] });
   }
   if (statements.length === 0) return undefined;
   const results = await ctx.store.write(statements);

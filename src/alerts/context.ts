@@ -22,6 +22,8 @@ export interface AlertContext {
   query: Query;
   clock: Clock;
   ids: Ids;
+  /** This process, as the holder of leases. */
+  instanceId: string;
   /** What this process knows of the rules that there are. */
   rules: KnownRules;
   /** The channels that this process delivers to, and writes outbox rows for. */

@@ -2,10 +2,10 @@ import type { ConfiguredChannel } from "../channels/mod.ts";
 import { messageOf } from "../errors.ts";
 import { type DeliveryStep, type Settlement, stepDeliveries } from "./claim_delivery.ts";
 import { deliverClaimed, type DispatchContext, FINISH_MS } from "./deliver_claimed.ts";
-import { freeLeases, giveUpEnded } from "./free_leases.ts";
+import { freeGoneLeases, giveUpEnded } from "./free_leases.ts";
 import { readWaiting } from "./read_waiting.ts";
 
-/** On a shared database others may leave deliveries behind, so it is looked at this often. */
+/** On a shared database other processes may leave deliveries behind, so the outbox is read this often. */
 const POLL_MS = 30_000;
 
 /** A channel whose settings are wrong is looked at again this often: a file that was missing may be there by then. */
@@ -66,7 +66,7 @@ export function startDispatcher(ctx: DispatchContext): Dispatcher {
 async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<void> {
   try {
     const waiting = await readWaiting(ctx);
-    if (ctx.store.kind !== "remote" && waiting.some(({ isLeased }) => isLeased)) await freeLeases(ctx);
+    if (waiting.some(({ isLeased }) => isLeased)) await freeGoneLeases(ctx);
     const orphans = waiting.filter(({ channel }) => ctx.channels.get(channel) === undefined);
     if (orphans.length > 0) {
       ctx.log.warn("Notifications wait for channels that the config doesn't name", {
@@ -108,7 +108,7 @@ class Lane {
   wake(): void {
     this.#isWoken = true;
     this.#pause.abort();
-    // One that has ended gets up again: the owner of a file answers others until it is closed.
+    // One that has ended starts again: what fires while the process ends is delivered too.
     if (this.#isEnding && this.#running === undefined) this.#running = this.#run();
   }
 
@@ -192,8 +192,9 @@ class Lane {
   async #rest(): Promise<void> {
     const waiting = (await readWaiting(this.ctx)).find(({ channel }) => channel === this.name);
     if (waiting?.hasEnded) await giveUpEnded(this.ctx);
+    if (waiting?.isLeased && await freeGoneLeases(this.ctx)) this.#isWoken = true;
     const waitMs = waiting?.waitMs ?? Infinity;
-    const restMs = this.ctx.store.kind === "remote" ? Math.min(POLL_MS, waitMs) : waitMs;
+    const restMs = this.ctx.store.isShared ? Math.min(POLL_MS, waitMs) : waitMs;
     if (!this.#isWoken && !this.#isEnding) await this.#sleep(restMs);
   }
 

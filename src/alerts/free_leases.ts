@@ -1,18 +1,24 @@
-import { TESTER } from "./claim_delivery.ts";
+import { leaseNow } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
+import { instanceOf, IS_HELD_BY_TEST } from "./lease_holder.ts";
 import { hasEnded } from "./read_waiting.ts";
 import { RETRY_WAITS_MS } from "./retry_policy.ts";
 
 const END = `UPDATE deliveries SET status = 'failed', settled_at = ?1, lease_until = NULL, leased_by = NULL,
-  last_error = CASE leased_by WHEN '${TESTER}' THEN 'the test ended with its process'
+  last_error = CASE WHEN ${IS_HELD_BY_TEST} THEN 'the test ended with its process'
     ELSE 'its process ended in each of the last attempts' END
 WHERE status = 'pending' AND ${hasEnded("?2")}`;
 
-/** Gives up what nobody will attempt any more. */
-export async function giveUpEnded({ store, clock }: Pick<AlertContext, "store" | "clock">): Promise<void> {
-  const now = clock.now();
-  await store.write([{ sql: END, args: [now, store.kind === "remote" ? null : now] }]);
+/** Gives up what no process will attempt any more. */
+export async function giveUpEnded(ctx: Pick<AlertContext, "store" | "clock">): Promise<void> {
+  await ctx.store.write([{ sql: END, args: [ctx.clock.now(), leaseNow(ctx)] }]);
 }
+
+const HOLDERS = `SELECT DISTINCT leased_by FROM deliveries INDEXED BY deliveries_due
+WHERE status = 'pending' AND leased_by IS NOT NULL`;
+
+const IS_THEIRS = "leased_by IN (SELECT value FROM json_each(?1))";
+const EXPIRE = `UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND ${IS_THEIRS}`;
 
 // The first time at once. What ended with its process again may be what ends it: then each waits, and one after the
 // other, so that the rest gets its turn.
@@ -20,16 +26,31 @@ const FREE =
   `UPDATE deliveries SET lease_until = NULL, leased_by = NULL, due_at = max(deliveries.due_at, f.due_at)
 FROM (
   SELECT delivery_id, CASE WHEN attempts < 2 THEN 0 ELSE
-    ?1 + 2000 * row_number() OVER (ORDER BY delivery_id) + CASE attempts ${
+    ?2 + 2000 * row_number() OVER (ORDER BY delivery_id) + CASE attempts ${
     RETRY_WAITS_MS.map((waitMs, index) => `WHEN ${index + 1} THEN ${waitMs}`).join(" ")
   } ELSE 0 END END AS due_at
-  FROM deliveries WHERE status = 'pending' AND lease_until IS NOT NULL
+  FROM deliveries WHERE status = 'pending' AND ${IS_THEIRS}
 ) f WHERE deliveries.delivery_id = f.delivery_id`;
 
-const EXPIRE = "UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND lease_until IS NOT NULL";
-
-/** Frees what processes held that have ended. For the start of a file's owner, who knows that there is no other. */
-export async function freeLeases({ store, clock }: Pick<AlertContext, "store" | "clock">): Promise<void> {
-  const now = clock.now();
-  await store.write([{ sql: EXPIRE }, { sql: END, args: [now, now] }, { sql: FREE, args: [now] }]);
+/** Frees at once what instances held that are known to be gone: where a process is alone, all others are. Returns whether there was any. */
+export async function freeGoneLeases(
+  ctx: Pick<AlertContext, "store" | "clock" | "instanceId">,
+): Promise<boolean> {
+  const { store } = ctx;
+  const { rows } = await store.read({ sql: HOLDERS });
+  const gone: string[] = [];
+  for (const [holder] of rows as [string][]) {
+    const instance = instanceOf(holder);
+    if (instance === undefined || instance === ctx.instanceId) continue;
+    if (!store.isShared || await store.instances.isGone(instance)) gone.push(holder);
+  }
+  if (gone.length === 0) return false;
+  const holders = JSON.stringify(gone);
+  const now = ctx.clock.now();
+  await store.write([
+    { sql: EXPIRE, args: [holders] },
+    { sql: END, args: [now, leaseNow(ctx)] },
+    { sql: FREE, args: [holders, now] },
+  ]);
+  return true;
 }

@@ -1,7 +1,6 @@
 import { DAY_MS } from "../clock.ts";
 import type { Log } from "../log.ts";
-import { type SqlValue, type Statement, toObjects } from "../store/mod.ts";
-import { LEASE_NOW } from "./claim_delivery.ts";
+import { leaseNow, leaseTime, type SqlValue, type Statement, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 
 /** How long a delivery waits for a channel that is not there, beyond all attempts that one would have had. */
@@ -11,7 +10,7 @@ const SINCE = "max(created_at, coalesce(attempted_at, 0), due_at)";
 
 /** Deliveries that wait for none of the channels ?1 and that nobody has cared for since long. */
 const IS_ORPHAN = `status = 'pending' AND channel NOT IN (SELECT value FROM json_each(?1))
-  AND ${SINCE} <= ${LEASE_NOW("?2")} - ${ORPHAN_MS} AND coalesce(lease_until, 0) <= ${LEASE_NOW("?2")}`;
+  AND ${SINCE} <= ${leaseTime("?2")} - ${ORPHAN_MS} AND coalesce(lease_until, 0) <= ${leaseTime("?2")}`;
 
 const COUNT = `SELECT channel, count(*) AS count FROM deliveries INDEXED BY deliveries_due
 WHERE ${IS_ORPHAN} GROUP BY channel ORDER BY channel`;
@@ -35,7 +34,7 @@ export async function giveUpOrphans(
   const { store, clock } = ctx;
   const now = clock.now();
   const channels = JSON.stringify(ctx.outboxChannels.map(({ name }) => name));
-  const args: SqlValue[] = [channels, store.kind === "remote" ? null : now];
+  const args: SqlValue[] = [channels, leaseNow(ctx)];
   const orphans = toObjects<{ channel: string; count: bigint }>(await store.read({ sql: COUNT, args }));
   if (orphans.length === 0) return;
   const statements: Statement[] = [{ sql: GIVE_UP, args: [...args, now] }, { sql: TRIM }];

@@ -15,6 +15,7 @@ export {
   createDispatcher,
 } from "./evaluator.ts";
 export { giveUpOrphans } from "./give_up_orphans.ts";
+export { instanceOf } from "./lease_holder.ts";
 export { readAlertNotification } from "./read_notification.ts";
 export { readWaiting, type Waiting } from "./read_waiting.ts";
 export type { AlertContext, OutboxChannel } from "./context.ts";

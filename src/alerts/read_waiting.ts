@@ -1,5 +1,6 @@
-import { isDue, LEASE_NOW, TESTER } from "./claim_delivery.ts";
-import { type SqlValue, toObjects } from "../store/mod.ts";
+import { isDue } from "./claim_delivery.ts";
+import { IS_HELD_BY_TEST } from "./lease_holder.ts";
+import { leaseNow, leaseTime, type SqlValue, toObjects } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
@@ -8,16 +9,16 @@ import { MAX_ATTEMPTS } from "./retry_policy.ts";
  * often as it may be, whose process did not live to tell.
  */
 export const hasEnded = (now: string) =>
-  `(leased_by IS NOT NULL AND (leased_by = '${TESTER}' OR attempts >= ${MAX_ATTEMPTS})
-    AND lease_until <= ${LEASE_NOW(now)})`;
+  `(leased_by IS NOT NULL AND (${IS_HELD_BY_TEST} OR attempts >= ${MAX_ATTEMPTS})
+    AND lease_until <= ${leaseTime(now)})`;
 
 // Each time is compared with the clock it was told by: instances whose clocks differ would look again and again. What
 // a test holds is never a dispatcher's, whenever its lease has run out.
 const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
   max(${hasEnded("?2")}) AS has_ended,
-  min(CASE WHEN leased_by IS '${TESTER}' OR ${hasEnded("?2")} THEN NULL ELSE
+  min(CASE WHEN coalesce(${IS_HELD_BY_TEST}, 0) OR ${hasEnded("?2")} THEN NULL ELSE
     max(0, CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at - ?1 END, coalesce(lease_until - ${
-  LEASE_NOW("?2")
+  leaseTime("?2")
 }, 0))
   END) AS wait_ms
 FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
@@ -37,10 +38,9 @@ export interface Waiting {
 
 /** Reads what waits to be delivered, by channel. */
 export async function readWaiting(
-  { store, clock }: Pick<AlertContext, "store" | "clock">,
+  ctx: Pick<AlertContext, "store" | "clock">,
 ): Promise<Waiting[]> {
-  const now = clock.now();
-  const result = await store.read({ sql: READ, args: [now, store.kind === "remote" ? null : now] });
+  const result = await ctx.store.read({ sql: READ, args: [ctx.clock.now(), leaseNow(ctx)] });
   return toObjects<
     { channel: string; waiting: SqlValue; is_leased: SqlValue; has_ended: SqlValue; wait_ms: SqlValue }
   >(result)

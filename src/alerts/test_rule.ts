@@ -1,7 +1,7 @@
-import type { SqlValue, Statement } from "../store/mod.ts";
+import { leaseNow, leaseTime, type SqlValue, type Statement } from "../store/mod.ts";
 import { toAlertRecord } from "./alert_record.ts";
-import { TESTER } from "./claim_delivery.ts";
 import type { AlertContext } from "./context.ts";
+import { testHolder } from "./lease_holder.ts";
 import { describeAlert } from "./describe_alert.ts";
 import { readRule } from "./get_rule.ts";
 import type { RuleRow } from "./rule.ts";
@@ -25,15 +25,15 @@ const INSERT_ALERT =
   value_nano_usd, agent_id, triggered_at, is_test)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)`;
 
-// Leased by the database's own time where it is shared, as all leases are, and attempted from the claim on.
+// Attempted from the claim on.
 const INSERT_DELIVERY =
   `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, attempts, due_at, created_at,
   lease_until, leased_by)
-VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5, ?6 + coalesce(?7, CAST(unixepoch('subsec') * 1000 AS INTEGER)), '${TESTER}')`;
+VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5, ?6 + ${leaseTime("?7")}, ?8)`;
 
 const SETTLE = `UPDATE deliveries
 SET status = ?2, last_error = ?3, settled_at = ?4, lease_until = NULL, leased_by = NULL
-WHERE delivery_id = ?1 AND leased_by = '${TESTER}'`;
+WHERE delivery_id = ?1 AND leased_by = ?5`;
 
 /**
  * Sends a test of a rule, also of a disabled one, to every channel whatever it wants to hear of: one attempt each,
@@ -41,7 +41,7 @@ WHERE delivery_id = ?1 AND leased_by = '${TESTER}'`;
  * `not_found`.
  */
 export async function testRule(
-  ctx: TestContext & Pick<AlertContext, "store" | "query">,
+  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
   ruleId: string,
 ): Promise<RuleTest> {
   const rule = await readRule(ctx.query, ruleId);
@@ -52,18 +52,19 @@ export async function testRule(
     deliveryId: `dlv_${alert.alertId.slice("alert_".length)}_${index + 1}`,
   }));
   const leaseMs = Math.max(0, ...sends.map(({ channel }) => channel.timeoutMs)) + LEASE_MARGIN_MS;
-  const leaseNow = ctx.store.kind === "remote" ? null : now;
+  const holder = testHolder(ctx);
+  await ctx.store.instances.hold(ctx.instanceId);
   await ctx.store.write([
     insertAlert(alert),
     ...sends.map(({ channel, deliveryId }) => ({
       sql: INSERT_DELIVERY,
-      args: [deliveryId, alert.alertId, channel.name, channel.kind, now, leaseMs, leaseNow],
+      args: [deliveryId, alert.alertId, channel.name, channel.kind, now, leaseMs, leaseNow(ctx), holder],
     })),
   ]);
   const notification = describeAlert(toAlertRecord(alert), ctx.environment);
   const results = await Promise.all(sends.map(async ({ channel, deliveryId }) => {
     const result = await attemptTest(ctx, { channel, notification, deliveryId });
-    await ctx.store.write([settle(result, ctx.clock.now())]);
+    await ctx.store.write([settle(result, holder, ctx.clock.now())]);
     return result;
   }));
   return { alert_id: alert.alertId, results };
@@ -102,6 +103,6 @@ function insertAlert(alert: TestAlert): Statement {
   return { sql: INSERT_ALERT, args };
 }
 
-function settle({ delivery_id, status, error }: TestResult, now: number): Statement {
-  return { sql: SETTLE, args: [delivery_id, status, error, now] };
+function settle({ delivery_id, status, error }: TestResult, holder: string, now: number): Statement {
+  return { sql: SETTLE, args: [delivery_id, status, error, now, holder] };
 }

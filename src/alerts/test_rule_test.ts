@@ -29,7 +29,8 @@ async function open(sends: Record<string, Send>) {
     ids: countingIds(),
   });
   const given: { channel: string; notification: Notification; delivery: Delivery }[] = [];
-  const ctx: TestContext & Parameters<typeof createRule>[0] & Parameters<typeof listAlerts>[0] = {
+  const ctx: TestContext & Parameters<typeof testRule>[0] & Parameters<typeof createRule>[0] = {
+    instanceId: "inst_1",
     store,
     query: createQuery(store),
     clock,
@@ -172,7 +173,7 @@ Deno.test("testRule() has its deliveries on record, out of the dispatcher's reac
   const pending = await test.ctx.store.read({
     sql: "SELECT lease_until, leased_by FROM deliveries WHERE channel = 'slow' AND status = 'pending'",
   });
-  assert.deepEqual(pending.rows, [[BigInt(Date.parse(AT) + 65_000), "test"]]);
+  assert.deepEqual(pending.rows, [[BigInt(Date.parse(AT) + 65_000), "test/inst_1"]]);
   test.clock.advance(250);
   hang.resolve({ ok: false, retry: false, reason: "no" });
   const { results } = await testing;

@@ -1,4 +1,4 @@
-import { announceAlerts, decideAlerts, readFired } from "../alerts/mod.ts";
+import { type AlertContext, announceAlerts, decideAlerts, readFired } from "../alerts/mod.ts";
 import { messageOf } from "../errors.ts";
 import { rollUpTotals } from "../ledger/mod.ts";
 import type { BookingContext } from "./context.ts";
@@ -35,10 +35,7 @@ const READ_TAIL = `SELECT (SELECT coalesce(max(position), 0) FROM calls) -
 
 /** Rolls up the whole ledger, a bounded number of calls in a commit. Any process may, at any time. */
 export async function rollUp(
-  ctx: Pick<
-    BookingContext,
-    "store" | "clock" | "ids" | "outboxChannels" | "rules" | "query" | "wakeDispatcher" | "bus" | "log"
-  >,
+  ctx: AlertContext & Pick<BookingContext, "bus" | "log">,
 ): Promise<void> {
   for (;;) {
     const { statements } = decideAlerts(ctx);

@@ -1,10 +1,10 @@
 import { runCost } from "../ledger/mod.ts";
-import type { Logic } from "../store/mod.ts";
+import { DATABASE_NOW, type Logic } from "../store/mod.ts";
 
 /** A reservation that was never given back, because its process ended outside a run, counts no longer than this. */
 export const RESERVATION_MS = 15 * 60_000;
 
-export const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+export const NOW = DATABASE_NOW;
 
 /** SQL for what calls in flight have reserved of a run's budget; of those, `is_lost` says whose count never came. */
 export const reservedOf = (runId: string, more = "") =>

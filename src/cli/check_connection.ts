@@ -32,12 +32,6 @@ export function checkConnection(
     advice,
   });
   if (kind === "local") return check("ok", `none needed: this process works on the database${by}`);
-  if (kind === "owner") {
-    return check(
-      "ok",
-      `the process that owns the database${by}; its settings count, this command's own config is ${own}`,
-    );
-  }
   const told = `the server at ${where}${by}; its settings count, this command's own config is ${own}`;
   const url = new URL(config.server!);
   const hasKey = config.apiKey !== undefined || config.apiKeyFile !== undefined;

@@ -48,7 +48,7 @@ export async function runCommand(
     connect: () =>
       connection ??= (async () => {
         const open = connect ?? (await import("../client/mod.ts")).connect;
-        return await open({ config, env, log, say });
+        return await open({ config, env, log, isReadOnly: command.isReadOnly });
       })(),
   };
   const body = await command.load();

@@ -16,8 +16,7 @@ export async function tryChannels<Body>(
   url: URL,
   resultsOf: (body: Body) => readonly TestResult[],
 ): Promise<number> {
-  const make = () => new Request(url, { method: "POST" });
-  const answer = await send(make(), make);
+  const answer = await send(new Request(url, { method: "POST" }));
   const isProblem = answer.headers.get("content-type")?.includes("problem") ?? true;
   if (isProblem || !(answer.ok || answer.status === 502)) throw await errorOf(answer);
   const body = await answer.clone().json() as Body;

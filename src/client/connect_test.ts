@@ -3,17 +3,13 @@ import { fixedClock } from "../clock.ts";
 import { type Config, loadConfig } from "../config.ts";
 import { silentLog } from "../log.ts";
 import { connect, type Connection } from "./connect.ts";
-import { ownDatabase, type OwnedDatabase } from "./own_database.ts";
-import { readOwner, writeOwner } from "./owner_file.ts";
 
 async function inDirectory(test: (path: string, options: Options) => Promise<void>): Promise<void> {
   const directory = await Deno.makeTempDir();
   const path = `${directory}/purser.db`;
   const config = await loadConfig({ env: { HOME: directory }, options: { dbUrl: path } });
-  const said: string[] = [];
   try {
-    const say = (line: string) => said.push(line);
-    await test(path, { config, env: {}, log: silentLog, say, said, doorAfterMs: 0 });
+    await test(path, { config, env: {}, log: silentLog });
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
@@ -23,9 +19,6 @@ type Options = {
   config: Config;
   env: Record<string, string>;
   log: typeof silentLog;
-  say(line: string): void;
-  said: string[];
-  doorAfterMs: number;
 };
 
 async function namesOf(connection: Connection): Promise<string[]> {
@@ -37,102 +30,24 @@ async function define(connection: Connection, name: string): Promise<void> {
   await connection.api.agents[":agent_id"].$put({ param: { agent_id: name }, json: { model: "demo:echo" } });
 }
 
-Deno.test("connect() opens a file that nobody owns, and leaves it as it found it", () =>
-  inDirectory(async (path, options) => {
-    const connection = await connect(options);
-    assert.equal(connection.kind, "local");
-    await define(connection, "a");
-    assert.equal((await readOwner(path))?.pid, Deno.pid);
-    assert.equal((await Deno.stat(`${path}.owner.json`)).mode! & 0o777, 0o600);
-    await connection.close();
-    assert.equal(await readOwner(path), undefined);
+Deno.test("connect() opens the database in this process, beside others who have it open", () =>
+  inDirectory(async (_path, options) => {
+    const [first, second] = [await connect(options), await connect(options)];
+    assert.deepEqual([first.kind, second.kind], ["local", "local"]);
+    await define(first, "a");
+    await define(second, "b");
+    assert.deepEqual(await namesOf(first), ["a", "b"]);
+    await first.close();
+    assert.deepEqual(await namesOf(second), ["a", "b"]);
+    await second.close();
   }));
 
-Deno.test("connect() goes through the owner, and becomes the owner when that one ends", () =>
+Deno.test("connect() creates a missing file, unless it must exist", () =>
   inDirectory(async (path, options) => {
-    const owner: OwnedDatabase = await ownDatabase(options);
-    const connection = await connect(options);
-    assert.equal(connection.kind, "owner");
-    await define(connection, "a");
-    const token = (await readOwner(path))!.token;
-    await owner.close();
-    await define(connection, "b");
-    assert.deepEqual(await namesOf(connection), ["a", "b"]);
-    assert.notEqual((await readOwner(path))!.token, token, "the new owner has a token of its own");
-    await connection.close();
-  }));
-
-Deno.test("a command that changes something lets others in at once, one that only reads does not", () =>
-  inDirectory(async (path, options) => {
-    const connection = await connect({ ...options, doorAfterMs: 60_000 });
-    assert.deepEqual(await namesOf(connection), []);
-    assert.equal(await readOwner(path), undefined);
-    await define(connection, "a");
-    while (await readOwner(path) === undefined);
-    const other = await connect({ ...options, doorAfterMs: 60_000 });
-    assert.equal(other.kind, "owner");
-    assert.deepEqual(await namesOf(other), ["a"]);
-    await other.close();
-    await connection.close();
-  }));
-
-Deno.test("connect() takes a file over whose owner was killed and left its note behind", () =>
-  inDirectory(async (path, options) => {
-    await writeOwner(path, { pid: 1, url: "http://127.0.0.1:1", token: "of a dead process" });
-    // It is over before it would open its door, and takes the note away all the same.
-    const connection = await connect({ ...options, doorAfterMs: 60_000 });
-    assert.equal(connection.kind, "local");
-    assert.equal(await readOwner(path), undefined);
-    await connection.close();
-  }));
-
-Deno.test("connect() sends neither a request nor the token to a stranger on a dead owner's port", () =>
-  inDirectory(async (path, options) => {
-    const asked: unknown[] = [];
-    const stranger = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
-      asked.push([new URL(request.url).pathname, request.headers.get("authorization")]);
-      return Response.json({ status: "ok" });
-    });
-    const url = `http://127.0.0.1:${stranger.addr.port}`;
-    await writeOwner(path, { pid: 1, url, token: "of a dead process" });
-    const connection = await connect(options);
-    assert.equal(connection.kind, "local");
-    assert.deepEqual(asked, [["/owner-proof", null]]);
-    await connection.close();
-    await stranger.shutdown();
-  }));
-
-Deno.test("connect() finds the owner of a file that is reached by another link", () =>
-  inDirectory(async (path, options) => {
-    const owner = await ownDatabase({ ...options, config: { ...options.config, dbUrl: path } });
-    await Deno.symlink(path, `${path}.link`);
-    const connection = await connect({ ...options, config: { ...options.config, dbUrl: `${path}.link` } });
-    assert.equal(connection.kind, "owner");
-    await connection.close();
-    await owner.close();
-  }));
-
-Deno.test("connect() names the process that owns a file and neither answers nor ends", () =>
-  inDirectory(async (path, options) => {
-    const owner = await ownDatabase(options);
-    await writeOwner(path, { pid: 4242, url: "http://127.0.0.1:1", token: "x" });
-    await assert.rejects(connect({ ...options, clock: fixedClock(0), patienceMs: 0 }), {
-      code: "unavailable",
-      message: /process 4242 owns it and has not answered/,
-    });
-    await owner.close();
-  }));
-
-Deno.test("an owner answers nobody without its token", () =>
-  inDirectory(async (path, options) => {
-    const owner = await ownDatabase(options);
-    const { url } = (await readOwner(path))!;
-    for (const headers of [{}, { authorization: "Bearer wrong" }] as HeadersInit[]) {
-      const response = await fetch(`${url}/agents`, { headers });
-      assert.equal(response.status, 401);
-      assert.equal((await response.json()).code, "unauthorized");
-    }
-    await owner.close();
+    await assert.rejects(connect({ ...options, isReadOnly: true, mustExist: true }), Deno.errors.NotFound);
+    await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
+    await (await connect({ ...options, isReadOnly: true })).close();
+    assert.ok((await Deno.stat(path)).isFile);
   }));
 
 Deno.test("connect() to a server that is not there says so without its key", () =>

@@ -7,12 +7,5 @@ export {
   problemError,
   type Send,
 } from "./api_client.ts";
-export {
-  connect,
-  type Connection,
-  type ConnectOptions,
-  explainBusyFile,
-  glance,
-  ownDatabase,
-} from "./connect.ts";
-export type { OwnedDatabase, OwnOptions } from "./own_database.ts";
+export { connect, type Connection, type ConnectOptions, openDatabase } from "./connect.ts";
+export type { DatabaseOptions, OpenDatabase } from "./open_database.ts";

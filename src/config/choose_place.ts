@@ -1,5 +1,4 @@
 import { PurserError } from "../errors.ts";
-import { parseDatabaseUrl } from "./database_url.ts";
 import { nearestName } from "./nearest_name.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -10,8 +9,6 @@ export interface Place {
   /** Undefined: the default database. */
   dbUrl?: string;
   dbToken?: string;
-  /** A replica of that database. */
-  dbReplica?: string;
   /** A server to work through; it has won over `dbUrl`. */
   server?: string;
   apiKey?: string;
@@ -66,7 +63,6 @@ export function choosePlace({ options, env, file, configPath }: PlaceInput): Pla
       secretRank,
     ),
     ...chooseToken(env.PURSER_DB_TOKEN, secrets.db_token, secretRank),
-    ...(!useServer && !isOfProfile && chooseReplica(env.PURSER_DB_REPLICA, file.db_replica, db.rank)),
     ...(isOfProfile && { profile: named.value! }),
   };
 }
@@ -106,23 +102,4 @@ function chooseKey(given: Setting, { api_key, api_key_file }: Secrets, rank: Ran
 function chooseToken(fromEnvironment: string | undefined, written: string | undefined, rank: Rank): Place {
   const token = written !== undefined && rank > RANK.environment ? written : fromEnvironment || written;
   return token === undefined || token === "" ? {} : { dbToken: token };
-}
-
-/** The replica that is named beside the database, or more strongly: another database's must not be shown the token. */
-function chooseReplica(
-  fromEnvironment: string | undefined,
-  written: string | undefined,
-  dbRank: Rank,
-): Place {
-  const { value, rank, source } = pickSetting(
-    "db_replica",
-    undefined,
-    fromEnvironment,
-    "PURSER_DB_REPLICA",
-    written,
-  );
-  if (value === undefined || rank < dbRank) return {};
-  const address = parseDatabaseUrl(value, source);
-  if (address.kind === "remote") return { dbReplica: address.url };
-  throw new PurserError("invalid", `Cannot use ${source}: it must be libsql://…, https://… or http://…`);
 }

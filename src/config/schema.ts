@@ -33,7 +33,6 @@ export const ConfigFile = z.strictObject({
   environment: z.string().min(1),
   db: z.string().min(1),
   db_token: z.string().min(1),
-  db_replica: z.string().min(1),
   durability: z.enum(["full", "normal"]),
   server: z.string().min(1),
   api_key: z.string().min(1),

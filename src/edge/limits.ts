@@ -81,13 +81,6 @@ export const EDGE_LIMITS = {
     advice:
       "it is done after requests, every 30 s at most, and by the scheduled handler: trigger that each minute",
   },
-  replica: {
-    what: "Reading lists from a replica (`db_replica`)",
-    reason:
-      "whether a replica keeps up is known from one's own commits of the last seconds, and a request has none",
-    effect: "differs",
-    advice: "all reads go to the primary",
-  },
   long_runs: {
     what: "Runs longer than the platform keeps a request",
     reason: "the platform ends it, on some 30 s after the client has gone",

@@ -19,18 +19,17 @@ import { restoreRoutes, snapshotRoutes } from "./routes/snapshots.ts";
 
 /** The API of one core: the same for the network, the edge, the CLI in-process and the library. */
 export function createApp(core: Core) {
-  const { reads, frame } = createFrame(core);
-  const app = frame({ unbounded: restoreRoutes });
+  const app = createFrame(core, { unbounded: restoreRoutes });
   return app
     .route("/", agentRoutes(core))
     .route("/", runRoutes(core))
-    .route("/", sessionRoutes(core, reads))
+    .route("/", sessionRoutes(core))
     .route("/", snapshotRoutes(core))
-    .route("/", costRoutes(core, reads))
+    .route("/", costRoutes(core))
     .route("/", costEventRoutes(core))
-    .route("/", alertRoutes(core, reads))
+    .route("/", alertRoutes(core))
     .route("/", channelRoutes(core))
-    .route("/", anomalyRoutes(core, reads))
+    .route("/", anomalyRoutes(core))
     .route("/", eventRoutes(core))
     .route("/", healthRoutes(core))
     .route("/", metricsRoutes(core))

@@ -2,7 +2,7 @@ import type { Core } from "../core.ts";
 import { PurserError } from "../errors.ts";
 import { areKeysAskedFor, authenticate, type Principal } from "../keys/mod.ts";
 import type { Answering } from "./late_app.ts";
-import { type Guard, isLoopback, loopbackGuard } from "./guard.ts";
+import { isLoopback, loopbackGuard } from "./guard.ts";
 import type { Handler } from "./listen.ts";
 import { NOBODY } from "./principal.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
@@ -59,24 +59,6 @@ function refusalOf(request: Request, from: string | undefined): unknown {
   } catch (error) {
     return error;
   }
-}
-
-/** A handler that nobody reaches whom the guard refuses. */
-export function behindGuard(
-  core: Pick<Core, "log" | "ids" | "telemetry">,
-  guard: Guard,
-  handle: Handler,
-): Handler {
-  return (request, from) => {
-    core.telemetry.heedRequest(request);
-    try {
-      checkAddress(request);
-      guard(request, from);
-    } catch (error) {
-      return refuse(core, request, error);
-    }
-    return handle(request, from);
-  };
 }
 
 /** A server takes any text for a host, and makes an address of it that nothing can read. */

@@ -4,13 +4,12 @@ import { nameRequests } from "./name_requests.ts";
 import type { ApiEnv } from "./principal.ts";
 import { instanceOf, problemResponse, toProblem } from "./problem.ts";
 import type { Hono, Schema } from "hono";
-import { createReads, type Reads } from "./reads.ts";
 import { checkBody } from "./request_body.ts";
 import { createRouter, type Router } from "./router.ts";
 import { explainUnknownRoute } from "./unknown_route.ts";
 
 /** Makes the routes of one resource. */
-export type Routes = (core: Core, reads: Reads) => Hono<ApiEnv, Schema>;
+export type Routes = (core: Core) => Hono<ApiEnv, Schema>;
 
 /** What a router is framed for. */
 interface Framed {
@@ -20,27 +19,18 @@ interface Framed {
   unbounded?: Routes;
 }
 
-/** What makes routers with all that stands in front of the API's routes, and behind them; they share what they note. */
-export function createFrame(core: Core): { reads: Reads; frame(part?: Framed): Router } {
-  const { reads, noteWrites } = createReads(core);
-  return {
-    reads,
-    frame({ paths, unbounded } = {}) {
-      const app = createRouter();
-      app.onError((error, c) =>
-        problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req")))
-      );
-      app.notFound((c) => {
-        const error = explainUnknownRoute(app, c);
-        const allow = c.res.headers.get("allow");
-        return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
-      });
-      app.use(nameRequests(core.telemetry));
-      authorizeRoutes(app, core, paths);
-      if (noteWrites) app.use(noteWrites);
-      if (unbounded) app.route("/", unbounded(core, reads));
-      app.use(checkBody(core.maxBodyBytes));
-      return app;
-    },
-  };
+/** Makes a router with all that stands in front of the API's routes, and behind them. */
+export function createFrame(core: Core, { paths, unbounded }: Framed = {}): Router {
+  const app = createRouter();
+  app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req"))));
+  app.notFound((c) => {
+    const error = explainUnknownRoute(app, c);
+    const allow = c.res.headers.get("allow");
+    return problemResponse(toProblem(error, instanceOf(c), core.log, ""), allow ? { allow } : {});
+  });
+  app.use(nameRequests(core.telemetry));
+  authorizeRoutes(app, core, paths);
+  if (unbounded) app.route("/", unbounded(core));
+  app.use(checkBody(core.maxBodyBytes));
+  return app;
 }

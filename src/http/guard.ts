@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { PurserError } from "../errors.ts";
 
 /** Looks at a request, and at the address it came from, before the app does; throws what it is refused with. */
@@ -37,17 +36,3 @@ export const loopbackGuard: Guard = (request) => {
     throw new PurserError("forbidden", "Cannot answer a request that a web page of another site made");
   }
 };
-
-/** Lets only those in who know the token; compared in constant time. */
-export function tokenGuard(token: string): Guard {
-  const expected = new TextEncoder().encode(`Bearer ${token}`);
-  return (request) => {
-    const given = new TextEncoder().encode(request.headers.get("authorization") ?? "");
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
-      throw new PurserError(
-        "unauthorized",
-        "Cannot answer: the token is missing or not the one of this owner",
-      );
-    }
-  };
-}

@@ -88,14 +88,13 @@ export const PARTS: readonly Part[] = [
  * after a few requests: to make all routes and their schemas takes longer than most commands.
  */
 export function createLateApp(core: Core): Answering {
-  const { reads, frame } = createFrame(core);
   const apps = new Map<Part | undefined, Promise<Answering>>();
 
   async function load(part: Part | undefined): Promise<Answering> {
     if (part === undefined) return (await import("./app.ts")).createApp(core);
     const { routes, unbounded } = await part.load();
-    const app = frame({ paths: part.paths, unbounded });
-    for (const make of routes) app.route("/", make(core, reads));
+    const app = createFrame(core, { paths: part.paths, unbounded });
+    for (const make of routes) app.route("/", make(core));
     return app;
   }
 

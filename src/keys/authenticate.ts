@@ -77,7 +77,7 @@ export function stillHolds(
   return async () => {
     if (keyId === null) return false;
     const now = clock.monotonic();
-    if (store.kind !== "remote" || now - readAt >= REMEMBERED_MS) {
+    if (!store.isShared || now - readAt >= REMEMBERED_MS) {
       row = await readKey(store, keyId);
       readAt = now;
     }

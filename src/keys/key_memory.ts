@@ -50,7 +50,7 @@ interface Reading {
   row: Promise<KeyRow | undefined>;
 }
 
-/** A memory for one process. On its own file it knows at once of every change, and on a shared database in time. */
+/** A memory for one process. Where it is alone it knows at once of every change, on a shared database in time. */
 export function createKeyMemory(
   clock: Pick<Clock, "monotonic">,
   { isShared, known = newSharedKeys() }: { isShared: boolean; known?: SharedKeys },
@@ -93,7 +93,7 @@ export function createKeyMemory(
       return await read(digest, verify);
     },
     async hasKeys(look, isAnew = false) {
-      // A file has one owner, so its keys are made through this process.
+      // A process that is alone has made every key itself.
       const isKnown = !isShared || (!isAnew && isFresh(known.lookedAt));
       if (known.hasKeys || (known.hasKeys === false && isKnown)) return known.hasKeys;
       looking ??= { since: clock.monotonic(), found: look().finally(() => looking = undefined) };

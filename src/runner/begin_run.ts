@@ -31,6 +31,7 @@ export async function beginRun(
     input: message,
     payload,
   };
+  await ctx.store.instances.hold(ctx.instanceId);
   const { eventCount, startedAt } = await startRun(ctx, newRun).catch(async (error) => {
     if (!await freeFromLostRun(ctx, error)) throw error;
     return await startRun(ctx, newRun);
@@ -50,11 +51,10 @@ export async function beginRun(
 }
 
 /**
- * Frees a session whose run nobody has any more: one whose end could not be written by this process, which is alone with
- * a file; or, on a shared database, one whose lease has run out. Tells whether it was so.
+ * Frees a session whose run no process has any more; see `recoverRuns()`. Returns whether it was so.
  */
 async function freeFromLostRun(ctx: RunnerContext, error: unknown): Promise<boolean> {
   const runId = error instanceof PurserError ? error.details?.active_run_id : undefined;
-  if (typeof runId !== "string" || ctx.liveRuns.has(runId)) return false;
+  if (typeof runId !== "string") return false;
   return (await recoverRuns(ctx, runId)).length > 0;
 }

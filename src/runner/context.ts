@@ -8,6 +8,8 @@ export interface RunnerContext extends BookingContext {
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
+  /** Takes the runs whose end could not be written; without it they are left to recovery. */
+  unfinishedRuns?: { add(runId: string): void };
   /** Aborts when the process is about to end: no run begins after that. */
   stopping?: AbortSignal;
 }

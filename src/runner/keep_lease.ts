@@ -11,7 +11,7 @@ export function keepLease(
   place: EventPlace & { runId: string },
   heed: (state: { holdsSession: boolean; isCancelRequested: boolean }) => void,
 ): () => void {
-  if (ctx.store.kind !== "remote") return () => {};
+  if (!ctx.store.isShared) return () => {};
   const stopped = new AbortController();
   (async () => {
     for (;;) {

@@ -95,8 +95,13 @@ async function carryOut(ctx: RunnerContext, run: RunInput, prepared: PreparedRun
   const { sessionId } = place;
   const unsubscribe = listen(ctx, place.runId, onPart);
   const live = enterLiveRun(ctx, place.runId, run.signal);
+  let isUnfinished = false;
   try {
-    const startedAt = await beginRun(ctx, agent, place, input);
+    // Without an answer it is not known whether the run was written.
+    const startedAt = await beginRun(ctx, agent, place, input).catch((error) => {
+      isUnfinished = error instanceof PurserError && error.code === "unavailable";
+      throw error;
+    });
     const log = new RunLog(ctx, place, live.heed);
     const calls = new CallsInFlight();
     const stopLease = keepLease(ctx, place, live.heed);
@@ -120,6 +125,7 @@ async function carryOut(ctx: RunnerContext, run: RunInput, prepared: PreparedRun
     }
     const written = await endIn(log, end);
     end = written.end;
+    isUnfinished = written.failure !== undefined;
     failure = written.failure ?? failure;
     if (failure) throw failure.with({ run_id: place.runId, session_id: sessionId });
     return {
@@ -136,6 +142,7 @@ async function carryOut(ctx: RunnerContext, run: RunInput, prepared: PreparedRun
   } finally {
     unsubscribe();
     live.leave();
+    if (isUnfinished) ctx.unfinishedRuns?.add(place.runId);
   }
 }
 

@@ -13,10 +13,11 @@ const REQUEST = "UPDATE runs SET cancel_requested = 1 WHERE run_id = ? AND statu
  * @throws {PurserError} `not_found`, or `conflict` when the run has ended
  */
 export async function requestCancel(ctx: SessionContext, runId: string): Promise<void> {
-  await ctx.store.write([{ sql: REQUEST, args: [runId] }]);
   const [run] = await ctx.query.select({ status: runs.status }).from(runs).where(eq(runs.runId, runId));
   if (!run) throw new PurserError("not_found", `Cannot find run ${runId}`);
   if (run.status !== "running") {
     throw new PurserError("conflict", `Cannot cancel run ${runId}: it has ended (${run.status})`);
   }
+  // Last: the run may end by this very request before anything else could be read.
+  await ctx.store.write([{ sql: REQUEST, args: [runId] }]);
 }

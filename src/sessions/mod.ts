@@ -1,6 +1,6 @@
 /** Sessions, their runs and messages, and the append-only event log. */
 export { appendEvents, appendMessages, countInSessions, type EventPlace } from "./append.ts";
-export { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
+export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 export {
   type NewEvent,
   SESSION_EVENT_TYPES,
@@ -11,7 +11,7 @@ export { type NewMessage, newMessage, type SessionMessage } from "./session_mess
 export { type NewRun, startRun } from "./start_run.ts";
 export { type Progress, renewLease, type RunState } from "./run_progress.ts";
 export { endRun, type RunEnd, SESSION_LOST } from "./end_run.ts";
-export { recoverRuns } from "./recover_runs.ts";
+export { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
 export { requestCancel } from "./cancel_run.ts";
 export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
 export { getRun, getSession, listSessions, type Run, type Session } from "./list_sessions.ts";

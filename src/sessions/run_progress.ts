@@ -1,9 +1,10 @@
+import { leaseNow, leaseTime } from "../store/mod.ts";
 import { type EventPlace } from "./append.ts";
-import { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
+import { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import type { NewEvent } from "./session_event.ts";
 import type { NewMessage } from "./session_message.ts";
 
-const EXTEND_LEASE = `UPDATE runs SET lease_until = ?2 + ${LEASE_NOW.replace("?", "?3")}
+const EXTEND_LEASE = `UPDATE runs SET lease_until = ?2 + ${leaseTime("?3")}
 WHERE run_id = ?1 AND status = 'running'`;
 
 const READ_STATE = `SELECT s.active_run_id = r.run_id, r.cancel_requested

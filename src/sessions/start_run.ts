@@ -1,8 +1,8 @@
 import { PurserError } from "../errors.ts";
 import type { NanoUsd } from "../money.ts";
-import { toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, toObjects } from "../store/mod.ts";
 import { toPlainJsonText } from "../json.ts";
-import { LEASE_NOW, leaseNow, RUN_LEASE_MS, type SessionContext } from "./context.ts";
+import { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import type { NewMessage } from "./session_message.ts";
 
 /** A run that is about to begin. */
@@ -31,7 +31,7 @@ const CLAIMED = "FROM sessions WHERE session_id = ?1 AND active_run_id = ?2";
 
 const INSERT_RUN = `INSERT INTO runs (session_id, run_id, agent_id, model, status, cost_budget_nano_usd,
   budget_mode, instance_id, started_at, lease_until)
-SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${LEASE_NOW.replace("?", "?10")} ${CLAIMED}`;
+SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${leaseTime("?10")} ${CLAIMED}`;
 
 const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT session_id, 1, NULL, agent_id, 'session.created', ?3, '{}' ${CLAIMED} AND event_count = 2

@@ -1,6 +1,6 @@
 import { type AgentDefinition, insertAgentIfNew } from "../agents/mod.ts";
 import type { Statement } from "../store/mod.ts";
-import { LEASE_NOW, leaseNow } from "../sessions/mod.ts";
+import { leaseNow, leaseTime } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
 import type { Extras } from "./extras.ts";
 import { IS_STAGED, type StagedGeneration } from "./stage_generation.ts";
@@ -48,7 +48,7 @@ FROM sessions WHERE session_id = ?1 AND ${IS_READY}`;
 const FENCE_RUN = `UPDATE runs SET cancel_requested = 1 WHERE status = 'running' AND ${IS_READY}
   AND run_id = (SELECT active_run_id FROM sessions WHERE session_id = ?1)`;
 const LOOSEN = `INSERT INTO loose_generations (session_id, generation, staged_by, since)
-SELECT session_id, generation, NULL, ${LEASE_NOW.replace("?", "?5")} FROM sessions
+SELECT session_id, generation, NULL, ${leaseTime("?5")} FROM sessions
 WHERE session_id = ?1 AND ${IS_READY}`;
 const FLIP = `UPDATE sessions SET generation = ?2, event_count = event_count + 1, active_run_id = NULL,
   status = ?6, message_count = ?7, tags = ?8, restored_from = ?9, extras = ?10, updated_at = ?5

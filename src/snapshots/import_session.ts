@@ -89,7 +89,7 @@ export async function importSession(
 
 async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Flip> {
   const { head } = snapshot;
-  const importId = ctx.ids.next("evt");
+  const importId = `${ctx.instanceId}/${ctx.ids.next("evt")}`;
   const leave = ctx.generationsInUse.enter(importId);
   let flip: Flip | undefined;
   try {
@@ -199,7 +199,7 @@ async function fence(ctx: SnapshotContext, runId: string | null): Promise<void> 
   if (runId === null) return;
   const run = ctx.liveRuns.get(runId);
   if (run) run.cancel(FENCED);
-  else if (ctx.store.kind !== "remote") await recoverRuns(ctx, runId);
+  else await recoverRuns(ctx, runId);
 }
 
 /** The restore is done; what is left over can wait. */

@@ -1,8 +1,7 @@
 import { toCanonicalText } from "../canonical_json.ts";
 import { toIso } from "../clock.ts";
 import { PurserError } from "../errors.ts";
-import { LEASE_NOW, leaseNow } from "../sessions/mod.ts";
-import type { SqlValue, Statement } from "../store/mod.ts";
+import { leaseNow, leaseTime, type SqlValue, type Statement } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
 import type { ElementPages } from "./document.ts";
 import type { ReadSnapshot } from "./read_document.ts";
@@ -20,19 +19,20 @@ const COMMIT_ROWS = 1_000;
 const RESERVE_BYTES = 4 * 1024 * 1024;
 const COMMIT_CHARACTERS = 256 * 1024;
 
-const NOW = LEASE_NOW.replace("?", "?3");
 // Past every number that was ever in use for the session, so that no other's rows are among them.
 const OPEN = `INSERT INTO loose_generations (session_id, generation, staged_by, since)
 SELECT ?1, 1 + max(
   coalesce((SELECT generation FROM sessions WHERE session_id = ?1), 1),
-  coalesce((SELECT max(generation) FROM loose_generations WHERE session_id = ?1), 1)), ?2, ${NOW}`;
+  coalesce((SELECT max(generation) FROM loose_generations WHERE session_id = ?1), 1)), ?2, ${
+  leaseTime("?3")
+}`;
 const READ_OPENED = "SELECT generation FROM loose_generations WHERE session_id = ? AND staged_by = ?";
 
 /** True while the import may still be finished: nobody has taken it for dead. */
 export const IS_STAGED =
   "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3)";
 
-const KEEP_ALIVE = `UPDATE loose_generations SET since = ${LEASE_NOW.replace("?", "?4")}
+const KEEP_ALIVE = `UPDATE loose_generations SET since = ${leaseTime("?4")}
 WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3`;
 /** So many rows go into one statement; what is left over goes row by row. */
 const ROWS_PER_STATEMENT = 32;
@@ -74,6 +74,7 @@ export async function openGeneration(
   sessionId: string,
   importId: string,
 ): Promise<StagedGeneration> {
+  await ctx.store.instances.hold(ctx.instanceId);
   const results = await ctx.store.write([
     { sql: OPEN, args: [sessionId, importId, leaseNow(ctx)] },
     { sql: READ_OPENED, args: [sessionId, importId] },
@@ -101,7 +102,7 @@ async function stage(
   toRow: (text: string) => SqlValue[],
 ): Promise<void> {
   const key = [sessionId, generation, importId];
-  const isShared = ctx.store.kind === "remote";
+  const { isShared } = ctx.store;
   let position = 0;
   let rows: SqlValue[][] = [];
   let characters = 0;

@@ -1,6 +1,8 @@
 /** The store: one port, two drivers, embedded migrations and the tables. */
-export type { InstanceLocks, ReplicaState, ResultSet, SqlValue, Statement, Store } from "./store.ts";
-export { ConstraintError, MAX_LAG_MS, toObjects } from "./store.ts";
+export type { InstanceLocks, ResultSet, SqlValue, Statement, Store } from "./store.ts";
+export { ConstraintError, toObjects } from "./store.ts";
+export { checkWritable } from "./check_writable.ts";
+export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
 export { type CommitDurability, readDurability } from "./read_durability.ts";
 export { createQuery, type Query } from "./query.ts";

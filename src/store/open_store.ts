@@ -1,8 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { DatabaseAddress, Durability } from "../config.ts";
-import { PurserError } from "../errors.ts";
 import type { Ids } from "../ids.ts";
-import type { Log } from "../log.ts";
 import { installLogic, type Logic } from "./logic.ts";
 import { migrate } from "./migrate.ts";
 import type { WriteTokens } from "./remote_store.ts";
@@ -12,8 +10,6 @@ import type { Store } from "./store.ts";
 export interface OpenStoreOptions {
   location: DatabaseAddress;
   authToken?: string;
-  /** A replica of a remote database, for reads that may be late: see `Store.readStale`. */
-  replicaUrl?: string;
   durability: Durability;
   /** Views and triggers with the rules of the business; see `Logic`. */
   logic: readonly Logic[];
@@ -23,7 +19,6 @@ export interface OpenStoreOptions {
   fetch?: typeof globalThis.fetch;
   /** What stores that live no longer than a request share; see `SharedStore`. */
   shared?: SharedStore;
-  log?: Log;
 }
 
 /**
@@ -70,20 +65,12 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
     return new RemoteStore({
       url: location.url,
       authToken: options.authToken,
-      replicaUrl: options.replicaUrl,
-      log: options.log,
       timeoutMs: options.remoteTimeoutMs,
       clock,
       fetch: options.fetch,
       newToken: () => options.ids.next("req"),
       tokens: options.shared?.tokens,
     });
-  }
-  if (options.replicaUrl !== undefined) {
-    throw new PurserError(
-      "invalid",
-      "Cannot use a replica: only a database on a libSQL server has one; take db_replica away, or set db",
-    );
   }
   const { SqliteStore } = await import("./sqlite_store.ts");
   if (location.kind === "memory") return await SqliteStore.open({ path: ":memory:", durability, clock });

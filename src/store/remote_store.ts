@@ -1,7 +1,6 @@
 import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../clock.ts";
 import { messageOf, PurserError } from "../errors.ts";
-import { type Log, silentLog } from "../log.ts";
 import {
   createRemoteClient,
   hostOf,
@@ -11,7 +10,7 @@ import {
   toResultSet,
   within,
 } from "./remote_client.ts";
-import { Replica } from "./remote_replica.ts";
+import { DATABASE_NOW } from "./lease_clock.ts";
 import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "./store.ts";
 import { type SetWriter, type WriteDeadline, WriteQueue, type WriteUnit } from "./write_queue.ts";
 
@@ -23,9 +22,6 @@ export interface RemoteOptions extends RemotePlace {
   newToken: () => string;
   /** What is known of the tokens there, where several stores share it; one that lives long keeps its own. */
   tokens?: WriteTokens;
-  /** The URL of a replica for reads that may be late; it takes the same token. */
-  replicaUrl?: string;
-  log?: Log;
 }
 
 /** What is known of the table of tokens: whether it is there, and how often there was a commit. */
@@ -44,7 +40,7 @@ const CREATE_TOKENS = `CREATE TABLE IF NOT EXISTS write_tokens (
   at INTEGER NOT NULL
 ) WITHOUT ROWID`;
 // The server's clock, so that instances whose clocks differ don't sweep each other's tokens.
-const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+const NOW = DATABASE_NOW;
 const KEEP_TOKEN = `INSERT INTO write_tokens (token, at) VALUES (?, ${NOW})`;
 const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS_MS}`;
 
@@ -53,7 +49,6 @@ export class RemoteStore implements Store {
   readonly kind = "remote";
   readonly isShared = true;
   readonly instances = noInstanceLocks;
-  readonly replica?: Replica;
   #client: Client;
   #queue: WriteQueue;
   #options: RemoteOptions;
@@ -68,13 +63,6 @@ export class RemoteStore implements Store {
       (units, until) => this.#commit(units, until),
       (task) => queueMicrotask(task),
     );
-    if (options.replicaUrl !== undefined) {
-      const { authToken, fetch, clock, log = silentLog } = options;
-      this.replica = new Replica({
-        ...{ url: options.replicaUrl, authToken, fetch, clock, log },
-        mark: () => this.write([]),
-      });
-    }
   }
 
   async read(statement: Statement): Promise<ResultSet> {
@@ -86,11 +74,6 @@ export class RemoteStore implements Store {
     const { clock, timeoutMs } = this.#options;
     const until = clock.monotonic() + timeoutMs;
     return await this.#untilDeadline("read", until, () => readBatch(this.#client, statements));
-  }
-
-  async readStale(statements: readonly Statement[]): Promise<ResultSet[]> {
-    if (this.#isClosed) return await this.readAll(statements);
-    return await this.replica?.read(statements) ?? await this.readAll(statements);
   }
 
   write(statements: readonly Statement[]): Promise<ResultSet[]> {
@@ -126,31 +109,28 @@ export class RemoteStore implements Store {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
     this.#client.close();
-    this.replica?.close();
   }
 
   /**
    * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
-   * token with a unique key: the second try of one that happened fails on it, and counts as done.
+   * token with a unique key: a repetition of one that happened fails on it, and counts as done. It may be the first try
+   * here: Deno's `fetch` sends a request again by itself when a reused connection ends unanswered. A connection for each
+   * commit (see `createSingleSendFetch()`) would cost a TLS handshake each.
    */
   #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
     const token = this.#options.newToken();
-    const begunAt = this.#options.clock.monotonic();
     const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [token] }];
     // Not a migration: the commit that applies the first one needs it already.
     if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
     if (this.#tokens.commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
     const statements = [...prefix, ...units.flat()].map(toInStatement);
-    let tries = 0;
     return this.#untilDeadline("write", until, async () => {
       try {
-        tries++;
         const results = (await this.#client.batch(statements, "write")).map(toResultSet);
         this.#tokens.isThere = true;
-        this.replica?.note(token, begunAt);
         return split(results.slice(prefix.length), units);
       } catch (error) {
-        if (tries === 1 || !isTokenTaken(error)) throw error;
+        if (!isTokenTaken(error)) throw error;
         return await this.#readBack(units);
       }
     });

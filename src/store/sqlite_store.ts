@@ -104,10 +104,6 @@ export class SqliteStore implements Store {
     });
   }
 
-  readStale(statements: readonly Statement[]): Promise<ResultSet[]> {
-    return this.readAll(statements);
-  }
-
   write(statements: readonly Statement[]): Promise<ResultSet[]> {
     return this.#queue.push(statements);
   }

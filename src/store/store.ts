@@ -18,17 +18,6 @@ export interface ResultSet {
   rows: SqlValue[][];
 }
 
-/** How late a stale read may be at most. */
-export const MAX_LAG_MS = 10_000;
-
-/** The replica that a store reads from, for those who look after it. */
-export interface ReplicaState {
-  /** Its host. */
-  readonly where: string;
-  /** Why it can't be used at this moment, if it can't. */
-  problem(): Promise<string | undefined>;
-}
-
 /** Tells which of the instances that use a database file are gone, so that their leases need not expire first. */
 export interface InstanceLocks {
   /**
@@ -62,17 +51,10 @@ export interface Store {
   readonly isShared: boolean;
   /** The locks of the instances that use the database. */
   readonly instances: InstanceLocks;
-  /** Runs one query on the primary, outside any transaction. In a file or in memory, no read accepts a statement that writes. */
+  /** Runs one query, outside any transaction. In a file or in memory, no read accepts a statement that writes. */
   read(statement: Statement): Promise<ResultSet>;
   /** Runs several queries over one consistent view. */
   readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
-  /**
-   * The same, of a view that may be up to MAX_LAG_MS late: where a replica is set and well, it is asked. For lists that
-   * people look at; never for what decides, and not for somebody who has just written: see `readsOf` of the HTTP API.
-   */
-  readStale(statements: readonly Statement[]): Promise<ResultSet[]>;
-  /** The replica that stale reads go to; undefined where there is none, and they are as exact as any. */
-  readonly replica?: ReplicaState;
   /**
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
    * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.

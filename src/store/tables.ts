@@ -327,7 +327,7 @@ export const deliveries = sqliteTable("deliveries", {
 
 /** Counts that only grow: see the migration. */
 export const tallies = sqliteTable("tallies", {
-  what: text("what").$type<"run" | "alert" | "delivery">().notNull(),
+  what: text("what").$type<"run" | "alert" | "delivery" | "probe">().notNull(),
   name: text("name").notNull(),
   outcome: text("outcome").notNull(),
   count: int("count").notNull(),

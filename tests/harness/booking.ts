@@ -6,13 +6,14 @@ import { createIds } from "../../src/ids.ts";
 import type { Log, LogFields } from "../../src/log.ts";
 import { PriceOverride } from "../../src/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
-import { newMessage, type NewRun, startRun } from "../../src/sessions/mod.ts";
+import { newMessage, type NewRun, type RecoveryContext, startRun } from "../../src/sessions/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
 import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
 
 /** A booking context over a store of the test's own, with what it has published and logged. */
 export interface TestBooking extends BookingContext {
+  liveRuns: RecoveryContext["liveRuns"];
   published: BusEvent[];
   errors: { message: string; fields?: LogFields }[];
 }
@@ -50,6 +51,7 @@ export async function createBooking(
     clock,
     ids,
     instanceId: options.instanceId ?? ids.next("inst"),
+    liveRuns: new Set(),
     bus,
     gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
     prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),

@@ -11,7 +11,7 @@ export async function makeFirstKey(dbUrl: string): Promise<string> {
       maxBodyBytes: 1_000_000,
       environment: "test",
     },
-    isGlance: true,
+    isReadOnly: true,
   });
   try {
     const { key } = await createKey(core, {

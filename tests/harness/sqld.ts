@@ -38,21 +38,8 @@ export interface Sqld extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it again over the same directory and port. */
   restart(): Promise<void>;
-  /** Starts a replica of it. */
-  startReplica(): Promise<SqldReplica>;
   /** Asks its admin API. */
   admin(path: string, body?: unknown): Promise<unknown>;
-}
-
-/** A server that follows another one. */
-export interface SqldReplica extends AsyncDisposable {
-  readonly url: string;
-  /** The address of a database of the primary, on this server. */
-  databaseOf(database: SqldDatabase): SqldDatabase;
-  pause(): void;
-  resume(): void;
-  kill(): Promise<void>;
-  restart(): Promise<void>;
 }
 
 /** One of a server's databases: the address, and the `fetch` that reaches it. */
@@ -88,7 +75,6 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
       return { name, url: address(), fetch: fetchFrom(name, client) };
     },
     databaseOf: (name) => ({ name, url: address(), fetch: fetchFrom(name, client) }),
-    startReplica: () => startReplica(binary, server, client),
     admin: (path, body) => admin(server, path, body),
     pause: () => server.child.kill("SIGSTOP"),
     resume: () => server.child.kill("SIGCONT"),
@@ -99,31 +85,6 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
     async [Symbol.asyncDispose]() {
       await end(server);
       client.close();
-      await Deno.remove(directory, { recursive: true });
-    },
-  };
-}
-
-async function startReplica(
-  binary: string,
-  primary: Server,
-  client: Deno.HttpClient,
-): Promise<SqldReplica> {
-  const directory = await Deno.makeTempDir({ prefix: "purser-sqld-" });
-  const options = { primaryGrpcPort: primary.grpcPort };
-  let replica = await startSomewhere(binary, directory, options);
-  const url = `http://127.0.0.1:${replica.port}`;
-  return {
-    url,
-    databaseOf: ({ name }) => ({ name, url, fetch: fetchFrom(name, client) }),
-    pause: () => replica.child.kill("SIGSTOP"),
-    resume: () => replica.child.kill("SIGCONT"),
-    kill: () => end(replica),
-    async restart() {
-      replica = await start(binary, directory, replica, options);
-    },
-    async [Symbol.asyncDispose]() {
-      await end(replica);
       await Deno.remove(directory, { recursive: true });
     },
   };

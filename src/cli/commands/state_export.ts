@@ -36,8 +36,8 @@ export async function stateExport(ctx: CommandContext): Promise<number> {
   try {
     const session = await unlessAborted(interrupted, findSession(ctx, agentId, sessionId));
     const path = `/agents/${idInPath(session)}/snapshot${query.size > 0 ? `?${query}` : ""}`;
-    const make = () => new Request(`http://purser.invalid${path}`);
-    const response = await unlessAborted(interrupted, fetchStream(await ctx.connect(), make));
+    const request = new Request(`http://purser.invalid${path}`);
+    const response = await unlessAborted(interrupted, fetchStream(await ctx.connect(), request));
     await save(ctx, response, { agentId, session, output });
     return EXIT.done;
   } catch (error) {

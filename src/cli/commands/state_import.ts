@@ -1,4 +1,3 @@
-import { PurserError } from "../../errors.ts";
 import { peekGzip, readFile, sizeOfFile } from "../../snapshots/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { escapeText } from "../escape_text.ts";
@@ -33,17 +32,12 @@ export async function stateImport(ctx: CommandContext): Promise<number> {
       interrupted,
       peekGzip(path === "-" ? terminal.stdin() : readFile(path)),
     );
-    let unread: typeof source.stream | undefined = source.stream;
-    const make = () => {
-      const stream = unread ?? reopen(path);
-      unread = undefined;
-      return requestOf(counted(stream, progress, interrupted), {
-        size,
-        isGzip: source.isGzip,
-        isDryRun: ctx.options.has("dry-run"),
-      });
-    };
-    const answer = await unlessAborted(interrupted, fetchStream(connection, make));
+    const request = requestOf(counted(source.stream, progress, interrupted), {
+      size,
+      isGzip: source.isGzip,
+      isDryRun: ctx.options.has("dry-run"),
+    });
+    const answer = await unlessAborted(interrupted, fetchStream(connection, request));
     const text = await answer.text();
     progress.end();
     ctx.print(ctx.isJson ? text : describe(JSON.parse(text)));
@@ -69,15 +63,6 @@ function requestOf(
     },
     body: ReadableStream.from(body),
   });
-}
-
-/** Only a file can be sent a second time. */
-function reopen(path: string): AsyncIterable<Uint8Array> {
-  if (path !== "-") return readFile(path);
-  throw new PurserError(
-    "unavailable",
-    "Cannot send the snapshot again: standard input can be read once; try again, or give a file",
-  );
 }
 
 /** The bytes on their way, counted; they break off when the signal aborts. */

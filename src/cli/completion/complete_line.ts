@@ -76,8 +76,8 @@ function connectLate({ line }: Cursor, { env, connect }: MainOptions) {
             profile: option("profile"),
           },
         });
-        const open = connect ?? (await import("../../client/mod.ts")).glance;
-        return await open({ config, env, log: silentLog, say: () => {} });
+        const open = connect ?? (await import("../../client/mod.ts")).connect;
+        return await open({ config, env, log: silentLog, isReadOnly: true, mustExist: true });
       })(),
     close: async () => await (await connection?.catch(() => undefined))?.close(),
   };

@@ -8,6 +8,7 @@ export const agents: readonly CommandSpec[] = [
     summary: "List the agents",
     options: {},
     examples: [["purser agents list", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/agents_list.ts")).agentsList,
   },
   {
@@ -16,6 +17,7 @@ export const agents: readonly CommandSpec[] = [
     summary: "Show an agent and what it has cost",
     options: {},
     examples: [["purser agents show researcher", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/agents_show.ts")).agentsShow,
   },
   {

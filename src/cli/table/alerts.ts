@@ -11,6 +11,7 @@ export const alerts: readonly CommandSpec[] = [
       "cost.",
     options: {},
     examples: [["purser alerts list", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/alerts_list.ts")).alertsList,
   },
   {
@@ -90,6 +91,7 @@ export const alerts: readonly CommandSpec[] = [
     summary: "List the latest alerts and their deliveries",
     options: { limit: text("N", "How many at most, 1 to 500 (default 20)") },
     examples: [["purser alerts history --limit 5", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/alerts_history.ts")).alertsHistory,
   },
 ];

@@ -10,6 +10,7 @@ export const channels: readonly CommandSpec[] = [
       "They are set up in the config file, and checked here without sending. FROM is the mildest severity that a channel is told of.",
     options: {},
     examples: [["purser channels list", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/channels_list.ts")).channelsList,
   },
   {

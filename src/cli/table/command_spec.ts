@@ -43,6 +43,8 @@ export type CommandSpec =
     examples: readonly (readonly [line: string, what: string])[];
     /** Whether it ends by itself after Ctrl-C, with an exit code of its own. */
     handlesInterrupt?: true;
+    /** Whether it only reads, so that it need not recover or deliver what others have left behind. */
+    isReadOnly?: true;
   }
   & (
     | { load: () => Promise<Command>; loadBare?: undefined }

@@ -35,6 +35,7 @@ export const keys: readonly CommandSpec[] = [
       limit: text("N", "How many at most, 1 to 1000 (default 100)"),
     },
     examples: [["purser keys list --status active", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/keys_list.ts")).keysList,
   },
   {

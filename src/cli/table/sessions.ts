@@ -11,6 +11,7 @@ export const sessions: readonly CommandSpec[] = [
       limit: text("N", "How many at most, 1 to 1000 (default 20)"),
     },
     examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
+    isReadOnly: true,
     load: async () => (await import("../commands/sessions_list.ts")).sessionsList,
   },
   {
@@ -19,6 +20,7 @@ export const sessions: readonly CommandSpec[] = [
     summary: "Show a session: its runs and what each step cost",
     options: {},
     examples: [["purser sessions show ses_42", ""]],
+    isReadOnly: true,
     load: async () => (await import("../commands/sessions_show.ts")).sessionsShow,
   },
 ];

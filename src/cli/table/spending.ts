@@ -19,6 +19,7 @@ export const spending: readonly CommandSpec[] = [
       ["purser cost --by model --since 24h", "Models of the last 24 hours"],
       ["purser cost --by day --since 2026-11-01 --json", "For another program"],
     ],
+    isReadOnly: true,
     load: async () => (await import("../commands/cost.ts")).cost,
   },
 ];

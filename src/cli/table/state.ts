@@ -28,6 +28,7 @@ export const state: readonly CommandSpec[] = [
       ],
     ],
     handlesInterrupt: true,
+    isReadOnly: true,
     load: async () => (await import("../commands/state_export.ts")).stateExport,
   },
   {
@@ -40,6 +41,7 @@ export const state: readonly CommandSpec[] = [
       ["purser state show session.json", ""],
       ["purser state show session.json.gz --format json", "The whole document"],
     ],
+    isReadOnly: true,
     load: async () => (await import("../commands/state_show.ts")).stateShow,
   },
   {
@@ -73,6 +75,7 @@ export const state: readonly CommandSpec[] = [
       ["purser state replay ses_42 --from 10 --until 20 --json", "For another program"],
       ["purser state replay ./ses_42.json", "From a snapshot"],
     ],
+    isReadOnly: true,
     load: async () => (await import("../commands/state_replay.ts")).stateReplay,
   },
 ];

@@ -11,7 +11,6 @@ import {
 } from "../../alerts/mod.ts";
 import type { Core } from "../../core.ts";
 import { onlyAgentOf } from "../principal.ts";
-import type { Reads } from "../reads.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../schemas/alerts.ts";
@@ -118,7 +117,7 @@ const history = createRoute({
   responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
 });
 
-export function alertRoutes(core: Core, reads: Reads) {
+export function alertRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const rule = await createRule(core, c.req.valid("json"));
@@ -152,7 +151,7 @@ export function alertRoutes(core: Core, reads: Reads) {
     })
     .openapi(history, async (c) => {
       return c.json(
-        await listAlerts(reads(c), { ...c.req.valid("query"), onlyAgentId: onlyAgentOf(c) }),
+        await listAlerts(core, { ...c.req.valid("query"), onlyAgentId: onlyAgentOf(c) }),
         200,
       );
     });

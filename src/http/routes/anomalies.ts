@@ -2,7 +2,6 @@ import type { Core } from "../../core.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../principal.ts";
-import type { Reads } from "../reads.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../schemas/parts.ts";
@@ -31,13 +30,13 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function anomalyRoutes(_core: Core, reads: Reads) {
+export function anomalyRoutes(core: Core) {
   return createRouter().openapi(list, async (c) => {
     const { from, agent_id, limit, cursor } = c.req.valid("query");
     const agentId = narrowToAgent(c, agent_id);
     const position = readCursor(cursor, isPosition);
     const after = position && { detectedAt: position[0], anomalyId: position[1] };
-    const anomalies = await listAnomalies(reads(c), { limit, since: from, agentId, after });
+    const anomalies = await listAnomalies(core, { limit, since: from, agentId, after });
     const last = anomalies.at(-1);
     if (last && anomalies.length === limit) linkNext(c, [Date.parse(last.detected_at), last.anomaly_id]);
     return c.json(anomalies, 200);

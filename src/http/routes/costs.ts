@@ -3,7 +3,6 @@ import { PurserError } from "../../errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../principal.ts";
-import type { Reads } from "../reads.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../schemas/parts.ts";
@@ -33,7 +32,7 @@ const list = createRoute({
 
 const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-export function costRoutes(_core: Core, reads: Reads) {
+export function costRoutes(core: Core) {
   return createRouter()
     .openapi(list, async (c) => {
       const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");
@@ -41,7 +40,7 @@ export function costRoutes(_core: Core, reads: Reads) {
         throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
       }
       const offset = readCursor(cursor, isOffset) ?? 0;
-      const rows = await listCosts(reads(c).store, {
+      const rows = await listCosts(core.store, {
         groupBy: group_by,
         from,
         to,

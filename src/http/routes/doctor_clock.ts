@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { Core } from "../../core.ts";
+import { DATABASE_NOW } from "../../store/mod.ts";
 import type { DoctorCheck } from "../schemas/service.ts";
 
 /** Windows of spend, days and cooldowns go by it to the second; NTP keeps machines within a fraction of one. */
@@ -13,7 +14,7 @@ export async function examineClock(
     return { status: "ok", detail: "this machine's own is the only one", advice: null };
   }
   const before = clock.now();
-  const { rows } = await store.read({ sql: "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)" });
+  const { rows } = await store.read({ sql: `SELECT ${DATABASE_NOW}` });
   const after = clock.now();
   const [ahead, doubt] = [(before + after) / 2 - Number(rows[0]![0]), (after - before) / 2];
   if (Math.abs(ahead) - doubt <= MAX_SKEW_MS) {

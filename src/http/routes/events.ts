@@ -11,8 +11,8 @@ import { LogStreamEvent } from "../schemas/events.ts";
 
 const PAGE = 100;
 const HEARTBEAT_MS = 15_000;
-/** How long the log is not looked at where another instance may have written to it. */
-const POLL_MS = 500;
+/** How often the log is read where another process may have written to it. */
+const POLL_MS = 250;
 
 const tail = createRoute({
   method: "get",
@@ -102,7 +102,7 @@ async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSig
   const end = () => over.abort();
   stopped.addEventListener("abort", end, { once: true });
   try {
-    const delayMs = core.store.kind === "remote" ? POLL_MS : HEARTBEAT_MS;
+    const delayMs = core.store.isShared ? POLL_MS : HEARTBEAT_MS;
     await Promise.race([changed, core.clock.sleep(delayMs, over.signal)]);
   } finally {
     stopped.removeEventListener("abort", end);

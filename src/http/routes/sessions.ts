@@ -4,7 +4,6 @@ import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { onlyAgentOf } from "../principal.ts";
-import type { Reads } from "../reads.ts";
 import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../schemas/parts.ts";
@@ -76,7 +75,7 @@ type CallPosition = [at: number, callId: string];
 const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
   Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
 
-export function sessionRoutes(core: Core, reads: Reads) {
+export function sessionRoutes(core: Core) {
   const readPage = async (
     c: Context,
     query: z.infer<typeof sessionPage>,
@@ -84,7 +83,7 @@ export function sessionRoutes(core: Core, reads: Reads) {
   ): Promise<Session[]> => {
     const position = readCursor<SessionPosition>(query.cursor, isPosition);
     const before = position && { updatedAt: position[0], sessionId: position[1] };
-    const sessions = await listSessions(reads(c), { agentId, limit: query.limit, before });
+    const sessions = await listSessions(core, { agentId, limit: query.limit, before });
     const last = sessions.at(-1);
     if (last && sessions.length === query.limit) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
     return sessions;
@@ -98,7 +97,7 @@ export function sessionRoutes(core: Core, reads: Reads) {
     .openapi(events, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
       await getSession(core, sessionId);
-      return c.json(await listSessionEvents(reads(c), { sessionId, ...c.req.valid("query") }), 200);
+      return c.json(await listSessionEvents(core, { sessionId, ...c.req.valid("query") }), 200);
     })
     .openapi(costs, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
@@ -107,7 +106,7 @@ export function sessionRoutes(core: Core, reads: Reads) {
       // Calls made elsewhere may name a session that is known through them alone.
       if (usage.model_calls === 0) await getSession(core, sessionId);
       const position = readCursor<CallPosition>(cursor, isPosition);
-      const calls = await listCalls(reads(c).query, {
+      const calls = await listCalls(core.query, {
         sessionId,
         limit,
         after: position && { at: position[0], callId: position[1] },

@@ -8,7 +8,17 @@ interface Process {
   kill(signal: Deno.Signal): void;
   /** Resolves when its standard error holds this text. */
   hasSaid(text: string): Promise<void>;
+  /** What its standard error holds so far. */
+  stderr(): string;
   ended: Promise<{ code: number; stdout: string; stderr: string }>;
+}
+
+/** The status of each session. */
+async function statuses(purser: (...args: string[]) => Process): Promise<Record<string, string>> {
+  const { code, stdout, stderr } = await purser("sessions", "list", "--json").ended;
+  assert.equal(code, 0, stderr);
+  const sessions: { session_id: string; status: string }[] = JSON.parse(stdout);
+  return Object.fromEntries(sessions.map(({ session_id, status }) => [session_id, status]));
 }
 
 async function onOneFile(
@@ -60,6 +70,7 @@ function start(args: string[], env: Record<string, string>): Process {
     .then(([{ code }, stdout]) => ({ code, stdout, stderr }));
   return {
     kill: (signal) => child.kill(signal),
+    stderr: () => stderr,
     hasSaid: (text) => {
       const said = new Promise<void>((resolve) => waiting.set(text, resolve));
       const never = ended.then((end) =>
@@ -116,53 +127,90 @@ Deno.test("two runs side by side on one file both end well, and a look at the co
     );
   }));
 
-Deno.test("an owner that is done waits for the run of another command, and says so", () =>
+Deno.test("a command that ends, or is interrupted, leaves the run of another process alone", () =>
   onOneFile(async (purser, gate) => {
-    const owner = purser("run", "slow", "hello", "--session", "owner");
+    const first = purser("run", "slow", "hello", "--session", "first");
     await gate.requests(1);
-    const guest = purser("run", "slow", "hello", "--session", "guest");
+    const second = purser("run", "slow", "hello", "--session", "second");
     await gate.requests(2);
-    owner.kill("SIGINT"); // its own run is cancelled; the guest's goes on in it
-    await owner.hasSaid("Waiting for");
-    const meanwhile = await purser("cost", "--by", "agent", "--json").ended;
-    assert.equal(meanwhile.code, 0, meanwhile.stderr);
-    gate.open();
-    const ended = await owner.ended;
+    first.kill("SIGINT"); // its own run is cancelled
+    const ended = await first.ended;
     assert.equal(ended.code, 130, ended.stderr);
-    assert.match(ended.stderr, /Waiting for 1 request of other commands to end/);
-    const { code, stdout, stderr } = await guest.ended;
-    assert.deepEqual([code, stdout.trim()], [0, "the answer"], stderr);
-    const sessions = JSON.parse((await purser("sessions", "list", "--json").ended).stdout);
-    assert.deepEqual(
-      Object.fromEntries(
-        sessions.map((s: { session_id: string; status: string }) => [s.session_id, s.status]),
-      ),
-      { owner: "cancelled", guest: "completed" },
-    );
-  }));
-
-Deno.test("a killed owner is replaced at once, and its run is marked interrupted", () =>
-  onOneFile(async (purser, gate) => {
-    const owner = purser("run", "slow", "hello", "--session", "lost");
-    await gate.requests(1);
-    owner.kill("SIGKILL");
-    await owner.ended;
-    const { code, stdout, stderr } = await purser("sessions", "show", "lost", "--json").ended;
-    assert.equal(code, 0, stderr);
-    assert.equal(JSON.parse(stdout).status, "interrupted");
     gate.open();
-    const again = await purser("run", "slow", "hello again", "--session", "lost").ended;
-    assert.deepEqual([again.code, again.stdout.trim()], [0, "the answer"], again.stderr);
+    const { code, stdout, stderr } = await second.ended;
+    assert.deepEqual([code, stdout.trim()], [0, "the answer"], stderr);
+    assert.deepEqual(await statuses(purser), { first: "cancelled", second: "completed" });
   }));
 
-Deno.test("a command whose owner is killed in its run says that it can't tell how it ended", () =>
+Deno.test("of two processes one is killed: the other works on, and the next one ends the dead one's run at once", () =>
   onOneFile(async (purser, gate) => {
-    const owner = purser("run", "slow", "hello", "--session", "owner");
+    const killed = purser("run", "slow", "hello", "--session", "killed");
     await gate.requests(1);
-    const guest = purser("run", "slow", "hello", "--session", "guest");
+    const other = purser("run", "slow", "hello", "--session", "other");
     await gate.requests(2);
-    owner.kill("SIGKILL");
-    const { code, stderr } = await guest.ended;
-    assert.equal(code, 1);
-    assert.match(stderr, /ended meanwhile|broke off|interrupted/);
+    killed.kill("SIGKILL");
+    await killed.ended;
+    // A command that only reads changes nothing.
+    assert.deepEqual(await statuses(purser), { killed: "running", other: "running" });
+    const next = purser("run", "slow", "hello again", "--session", "killed");
+    await gate.requests(3); // it has the session, long before the lease has expired
+    const runs = JSON.parse((await purser("cost", "--by", "run", "--json").ended).stdout);
+    assert.deepEqual(runs, [], "nothing is booked yet");
+    gate.open();
+    for (const process of [next, other]) {
+      const { code, stdout, stderr } = await process.ended;
+      assert.deepEqual([code, stdout.trim()], [0, "the answer"], stderr);
+    }
+    assert.deepEqual(await statuses(purser), { killed: "completed", other: "completed" });
+  }));
+
+Deno.test("a run is cancelled from another process, by its row", () =>
+  onOneFile(async (purser, gate) => {
+    const running = purser("run", "slow", "hello", "--session", "one");
+    await gate.requests(1);
+    const server = purser("serve", "--port", "0");
+    await server.hasSaid("Purser answers at ");
+    const url = /answers at (http:\S+)/.exec(server.stderr())![1]!;
+    const session = await (await fetch(`${url}/sessions/one`)).json();
+    const cancelled = await fetch(`${url}/runs/${session.active_run_id}/cancel`, { method: "POST" });
+    assert.equal(cancelled.status, 202);
+    await cancelled.body?.cancel();
+    gate.open(); // it finds the request with its next commit
+    assert.equal((await running.ended).code, 1);
+    assert.deepEqual(await statuses(purser), { one: "cancelled" });
+    server.kill("SIGTERM");
+    assert.equal((await server.ended).code, 0);
+  }));
+
+Deno.test("two servers on one file both answer, and each sends the events of the other's runs", () =>
+  onOneFile(async (purser) => {
+    const servers = [purser("serve", "--port", "0"), purser("serve", "--port", "0")];
+    const urls: string[] = [];
+    for (const server of servers) {
+      await server.hasSaid("Purser answers at ");
+      urls.push(/answers at (http:\S+)/.exec(server.stderr())![1]!);
+    }
+    const stop = new AbortController();
+    const events = await fetch(`${urls[1]}/events`, { signal: stop.signal });
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const chunk of events.body!.pipeThrough(new TextDecoderStream())) {
+        seen.push(...[...chunk.matchAll(/^event: (\S+)/gm)].map(([, type]) => type!));
+        if (seen.includes("run.completed")) break;
+      }
+    })();
+    const answer = await fetch(`${urls[0]}/agents/quick/runs`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ input: "hello" }),
+    });
+    assert.equal((await answer.json()).output, "You said: hello");
+    await reading;
+    assert.ok(seen.includes("cost.recorded"), seen.join());
+    for (const url of urls) {
+      const [row] = await (await fetch(`${url}/costs`)).json();
+      assert.equal(row.model_calls, 1);
+    }
+    for (const server of servers) server.kill("SIGTERM");
+    for (const server of servers) assert.equal((await server.ended).code, 0);
   }));

@@ -1,0 +1,24 @@
+import type { Environment } from "../config.ts";
+import { type Core, type CoreOptions, openCore } from "../core.ts";
+import { type Answering, createLateApp } from "../http/mod.ts";
+import type { Log } from "../log.ts";
+
+/** What opening a database from an entry needs. */
+export interface DatabaseOptions extends CoreOptions {
+  env: Environment;
+  log: Log;
+}
+
+/** A database that is open in this process, and the API over it. */
+export interface OpenDatabase {
+  core: Core;
+  app: Answering;
+  /** Waits for the runs of this process, cancels those that take longer than `graceMs` where given, and closes. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** Opens a database of any kind; other processes may have the same one open. */
+export async function openDatabase(options: DatabaseOptions): Promise<OpenDatabase> {
+  const core = await openCore(options);
+  return { core, app: createLateApp(core), close: (closing) => core.close(closing) };
+}
