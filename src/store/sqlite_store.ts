@@ -63,6 +63,7 @@ export class SqliteStore implements Store {
   #whyExclusive: string | undefined;
   #isWal = false;
   #queue: WriteQueue;
+  #pause: WriterPause;
   #isClosed = false;
 
   private constructor(options: SqliteOptions, driver: SqliteDriver) {
@@ -71,11 +72,11 @@ export class SqliteStore implements Store {
     this.#clock = options.clock ?? systemClock;
     this.kind = options.path === ":memory:" ? "memory" : "file";
     this.instances = this.kind === "file" ? createInstanceLocks(options.path) : noInstanceLocks;
-    const pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
+    this.#pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
     this.#queue = new WriteQueue(
       (units) => this.#commit(units),
       (task) => setImmediate(task),
-      () => this.isShared ? pause.between() : undefined,
+      () => this.isShared ? this.#pause.between() : undefined,
     );
   }
 
@@ -182,9 +183,13 @@ export class SqliteStore implements Store {
     return await this.#whenFree("read", () => task(this.#connected!.statements));
   }
 
-  /** Changes with each commit of another connection. */
+  /** Changes with each commit of another connection; undefined where it can't be read now. */
   #dataVersion(): unknown {
-    return this.#connected?.statements.execute({ sql: "PRAGMA data_version" }).rows[0]?.[0];
+    try {
+      return this.#connected?.statements.execute({ sql: "PRAGMA data_version" }).rows[0]?.[0];
+    } catch {
+      return undefined; // the next commit finds out why
+    }
   }
 
   #commit(units: readonly WriteUnit[]): ResultSet[][] | Promise<ResultSet[][]> {
@@ -196,6 +201,7 @@ export class SqliteStore implements Store {
         () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
       );
       this.#options.onCommit?.();
+      this.#pause.commitEnded();
       return results;
     });
   }

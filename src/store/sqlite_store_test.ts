@@ -266,7 +266,7 @@ for (
     }));
 }
 
-Deno.test("a process that commits without a pause makes one every 20 ms", () =>
+Deno.test("a process that commits without a pause makes one every 20 ms while another writes too", () =>
   inFolder(async (folder) => {
     let now = 0;
     const pauses: number[] = [];
@@ -274,16 +274,29 @@ Deno.test("a process that commits without a pause makes one every 20 ms", () =>
       monotonic: () => now,
       sleep: (delayMs: number) => (pauses.push(now), now += delayMs, Promise.resolve()),
     };
-    const store = await open({ path: join(folder, "purser.db"), clock, onCommit: () => now += 5 });
+    const path = join(folder, "purser.db");
+    const store = await open({ path, clock, onCommit: () => now += 5 });
+    const other = await open({ path });
     await store.write([CREATE]);
-    for (let i = 0; i < 19; i++) await store.write([INSERT]);
-    assert.deepEqual(pauses, [20, 43, 66, 89]);
-    now += 100;
-    for (let i = 0; i < 4; i++) {
+    // More than shares a commit each, so that the queue is never empty.
+    const burst = (units: number) =>
+      Promise.all(Array.from({ length: units }, () => store.write(Array(3_000).fill(INSERT))));
+    await burst(20);
+    assert.deepEqual(pauses, [], "it is alone");
+    await other.write([INSERT]);
+    now += 1_000;
+    await burst(20);
+    assert.ok(pauses.length >= 3, `${pauses.length} pauses`);
+    const known = pauses.length;
+    for (let i = 0; i < 10; i++) {
       await store.write([INSERT]);
       now += 10; // a pause of its own
     }
-    assert.equal(pauses.length, 4);
+    assert.equal(pauses.length, known);
+    now += 10_000;
+    await burst(20);
+    assert.equal(pauses.length, known, "the other has not written for long");
+    await other.close();
     await store.close();
   }));
 

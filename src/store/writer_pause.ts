@@ -19,18 +19,22 @@ export interface WriterPauseOptions {
  */
 export class WriterPause {
   #begunAt = -Infinity;
-  #lookedAt = -Infinity;
+  #endedAt = -Infinity;
   #version: unknown;
   #othersWroteAt = -Infinity;
 
   constructor(private readonly options: WriterPauseOptions) {}
 
+  /** Called at the end of each commit. */
+  commitEnded(): void {
+    this.#endedAt = this.options.clock.monotonic();
+  }
+
   /** Called between two commits that follow each other at once. */
   between(): Promise<void> | undefined {
     const { clock, readVersion } = this.options;
     const now = clock.monotonic();
-    if (now - this.#lookedAt > 2 * LONGEST_RUN_MS) this.#begunAt = now;
-    this.#lookedAt = now;
+    if (now - this.#endedAt >= PAUSE_MS) this.#begunAt = now; // a gap of its own
     if (now - this.#begunAt < LONGEST_RUN_MS) return undefined;
     this.#begunAt = now;
     const version = readVersion();
