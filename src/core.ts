@@ -11,6 +11,7 @@ import {
   readAlertNotification,
   startDispatcher,
 } from "./alerts/mod.ts";
+import { RollUps } from "./booking/mod.ts";
 import { createBudgetGate } from "./budget/mod.ts";
 import { databaseLogic } from "./database_logic.ts";
 import { createBus } from "./bus/mod.ts";
@@ -101,6 +102,8 @@ export interface CoreOptions {
   fetch?: typeof globalThis.fetch;
   /** The process only reads: it recovers nothing, delivers nothing, removes nothing, and loads no tool. */
   isReadOnly?: boolean;
+  /** For measurements: leaves the totals as they are. */
+  rollUp?: "never";
   /** Models of a library user by name; they come before all others. */
   models?: Readonly<Record<string, LanguageModelV4>>;
   /** Tools of a library user by name. */
@@ -160,6 +163,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
         core.stop();
         await core.endRuns(options);
         await unfinishedRuns.stop();
+        await core.rollUps.ended();
         await monitor.stop();
         await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
         await core.channels.close();
@@ -222,6 +226,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       instanceId: ids.next("inst"),
       bus: createBus(log),
       gate: createBudgetGate({ store, clock, newReservationId }),
+      rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       prices: runtime?.prices ?? createLatePriceBook({ overrides: config.prices, log }),
       models: createModelResolver({ providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),

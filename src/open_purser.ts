@@ -49,6 +49,8 @@ export interface PurserOptions {
   notifyAnomaliesFrom?: Severity;
   /** Where model keys come from; default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>;
+  /** @internal For measurements: leaves the totals as they are. */
+  rollUp?: "never";
   log?: Log;
   clock?: Clock;
   ids?: Ids;

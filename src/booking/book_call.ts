@@ -5,7 +5,6 @@ import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import type { EventPlace, NewEvent, Progress, RunState } from "../sessions/mod.ts";
 import { type Booked, type Booking, createBookingWriter } from "./booking_set.ts";
 import type { BookingContext } from "./context.ts";
-import { followUp } from "./roll_up.ts";
 
 /** A call of a run that Purser keeps: booked together with what happened in the run since the last commit. */
 export interface RunBooking {
@@ -47,8 +46,8 @@ async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
   announceAlerts(ctx, booked.fired);
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
   ctx.rules.mayExist = booked.ledger.hasRules;
-  const pending = followUp(ctx, booked.ledger);
-  if (hasMissedRules) await pending; // a rule was added by another process: it is decided before anyone goes on
+  const pending = ctx.rollUps.followUp(ctx, booked.ledger);
+  if (hasMissedRules) await pending; // another process has added a rule: the call is decided on before its caller continues
   return booked;
 }
 
@@ -56,8 +55,8 @@ async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
 const writers = new WeakMap<object, ReturnType<typeof createBookingWriter>>();
 
 function writerOf(ctx: BookingContext) {
-  let writer = writers.get(ctx.rules);
-  if (!writer) writers.set(ctx.rules, writer = createBookingWriter(ctx));
+  let writer = writers.get(ctx.rollUps);
+  if (!writer) writers.set(ctx.rollUps, writer = createBookingWriter(ctx));
   return writer;
 }
 

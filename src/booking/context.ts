@@ -3,6 +3,7 @@ import type { BudgetGate } from "../budget/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../log.ts";
 import type { LatePriceBook, PriceBook } from "../pricing/mod.ts";
+import type { RollUps } from "./roll_up.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
@@ -13,6 +14,7 @@ export interface BookingContext extends SessionContext, AlertContext {
   prices: PriceBook & Partial<Pick<LatePriceBook, "ready">>;
   log: Log;
   telemetry: Telemetry;
+  rollUps: RollUps;
   /** Takes work that goes on after what it was for, where a process may be ended with the request that it came by. */
   keepAlive?(work: Promise<unknown>): void;
 }

@@ -1,6 +1,6 @@
 /** The one write of a model call: ledger, totals and events. */
 export type { BookingContext } from "./context.ts";
 export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
-export { rollUp } from "./roll_up.ts";
+export { rollUp, RollUps } from "./roll_up.ts";
 export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
 export { MAX_CALL_USD, type ReportedCall } from "./reported_call.ts";

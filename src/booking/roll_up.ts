@@ -1,42 +1,57 @@
 import { type AlertContext, announceAlerts, decideAlerts, readFired } from "../alerts/mod.ts";
 import { messageOf } from "../errors.ts";
 import { rollUpTotals } from "../ledger/mod.ts";
-import type { BookingContext } from "./context.ts";
 import type { LedgerState } from "./booking_set.ts";
+import type { BookingContext } from "./context.ts";
 
 /** How many calls may follow the totals before a process that books rolls them up. */
-export const MAX_TAIL = 512;
-
-/** The roll-ups under way, by process. */
-const underWay = new WeakMap<object, Promise<void>>();
+const MAX_TAIL = 512;
 
 /**
- * Does what a commit has left to do: decides on calls that were booked without a sight of the rules, and rolls up a tail
- * that has become long. One at a time in a process; a failure is logged, and the next booking tries again.
+ * The roll-ups of a process: what its bookings leave to be done after their commit. One is under way at a time, and one
+ * that is asked for meanwhile follows it, once for all that asked.
  */
-export function followUp(ctx: BookingContext, ledger: LedgerState): Promise<void> | undefined {
-  const isDue = ledger.unrolledCalls >= MAX_TAIL || ledger.undecidedCalls >= MAX_TAIL ||
-    (ledger.hasRules && ledger.undecidedCalls > 0);
-  if (!isDue) return undefined;
-  const running = underWay.get(ctx.rules);
-  if (running && !ledger.hasRules) return running;
-  const work = (running ?? Promise.resolve()).then(() => rollUp(ctx)).catch((error) =>
-    ctx.log.warn("The totals could not be rolled up", { reason: messageOf(error) })
-  ).finally(() => {
-    if (underWay.get(ctx.rules) === work) underWay.delete(ctx.rules);
-  });
-  underWay.set(ctx.rules, work);
-  ctx.keepAlive?.(work);
-  return work;
+export class RollUps {
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(private readonly maxTail = MAX_TAIL) {}
+
+  /**
+   * Decides on calls that were booked without a sight of the rules, and rolls up a tail that has become long. Undefined
+   * where there is nothing to do. Never rejects: what failed is logged, and left to the next booking.
+   */
+  followUp(ctx: BookingContext, ledger: LedgerState): Promise<void> | undefined {
+    const { hasRules, unrolledCalls, undecidedCalls } = ledger;
+    if (!(hasRules && undecidedCalls > 0) && Math.max(unrolledCalls, undecidedCalls) < this.maxTail) {
+      return undefined;
+    }
+    const work = this.#running ? this.#next ??= this.#running.then(() => this.#start(ctx)) : this.#start(ctx);
+    ctx.keepAlive?.(work);
+    return work;
+  }
+
+  /** Resolves when none is under way. */
+  async ended(): Promise<void> {
+    while (this.#running || this.#next) await (this.#next ?? this.#running);
+  }
+
+  #start(ctx: BookingContext): Promise<void> {
+    this.#next = undefined;
+    const running = rollUp(ctx).catch((error) =>
+      ctx.log.warn("Cannot roll up the totals", { reason: messageOf(error) })
+    ).finally(() => {
+      if (this.#running === running) this.#running = undefined;
+    });
+    return this.#running = running;
+  }
 }
 
 const READ_TAIL = `SELECT (SELECT coalesce(max(position), 0) FROM calls) -
   (SELECT position FROM rollup_positions WHERE name = 'totals')`;
 
 /** Rolls up the whole ledger, a bounded number of calls in a commit. Any process may, at any time. */
-export async function rollUp(
-  ctx: AlertContext & Pick<BookingContext, "bus" | "log">,
-): Promise<void> {
+export async function rollUp(ctx: AlertContext & Pick<BookingContext, "bus" | "log">): Promise<void> {
   for (;;) {
     const { statements } = decideAlerts(ctx);
     const results = await ctx.store.write([...statements, ...rollUpTotals(), { sql: READ_TAIL }]);

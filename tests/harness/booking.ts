@@ -1,4 +1,4 @@
-import type { BookingContext } from "../../src/booking/mod.ts";
+import { type BookingContext, RollUps } from "../../src/booking/mod.ts";
 import { createBudgetGate } from "../../src/budget/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/clock.ts";
@@ -53,6 +53,7 @@ export async function createBooking(
     instanceId: options.instanceId ?? ids.next("inst"),
     liveRuns: new Set(),
     bus,
+    rollUps: new RollUps(),
     gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
     prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
