@@ -148,16 +148,16 @@ interface Source {
 const keyOf = (time: Partial<Record<Grouping, string>>) => (groupBy: Grouping): string =>
   groupBy === "agent" ? "agent_id" : groupBy === "model" ? "provider, model" : time[groupBy]!;
 
-const TOTALS: Source = { table: "total_usage", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
+const TOTALS: Source = { table: "usage_totals", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
 const DAYS: Source = {
-  table: "daily_usage",
+  table: "usage_days",
   time: "day",
   counters: COUNTERS,
   where: "1",
   key: keyOf({ day: "day" }),
 };
 const HOURS: Source = {
-  table: "hourly_usage",
+  table: "usage_hours",
   time: "hour",
   counters: COUNTERS,
   where: "1",
@@ -170,13 +170,19 @@ const CALLS: Source = {
   where: "1",
   key: keyOf({ hour: `at - at % ${HOUR_MS} AS hour`, day: `at - at % ${DAY_MS} AS day` }),
 };
+/** The calls after the rollups. */
+const TAIL: Source = {
+  ...CALLS,
+  table: "calls NOT INDEXED",
+  where: "position > (SELECT position FROM rollup_positions WHERE name = 'totals')",
+};
 
-/** Cuts a span of time into pieces that each have the coarsest rollup that fits them exactly. */
+/** Cuts a span of time into pieces that each have the coarsest rollup that fits them exactly, and the calls after it. */
 function sources(filter: CostFilter): { select: Source; from?: number; to?: number }[] {
   const { groupBy } = filter;
   const isByTime = groupBy === "hour" || groupBy === "day";
   if (filter.from === undefined && filter.to === undefined) {
-    return [{ select: groupBy === "hour" ? HOURS : groupBy === "day" ? DAYS : TOTALS }];
+    return [{ select: groupBy === "hour" ? HOURS : groupBy === "day" ? DAYS : TOTALS }, { select: TAIL }];
   }
   const from = Math.max(filter.from ?? 0, 0);
   const to = Math.max(Math.min(filter.to ?? MAX_TIME, MAX_TIME), from);
@@ -197,6 +203,7 @@ function sources(filter: CostFilter): { select: Source; from?: number; to?: numb
       cut(DAYS, dayStart, dayEnd);
       cut(HOURS, dayEnd, hourEnd);
     }
+    cut(TAIL, hourStart, hourEnd);
     cut(CALLS, hourEnd, to);
   }
   if (pieces.length === 0) pieces.push({ select: isByTime ? HOURS : DAYS, from: 0, to: 0 });
