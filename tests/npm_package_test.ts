@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { buildNpmPackage, type NpmPackage } from "../build/npm/build_npm_package.ts";
 import { ROOT } from "../build/run_deno.ts";
+import { whyExclusive } from "../src/store/file_sharing.ts";
+import { SqliteStore } from "../src/store/sqlite_store.ts";
 import { findNode, said, skipNode } from "./harness/node.ts";
 
 /** The npm package as people use it: built, packed, and installed into an empty project of Node. */
@@ -206,4 +208,55 @@ test("an older Node says that it reads no TypeScript where a module of channels 
   await Deno.writeTextFile(join(project, "old.mjs"), code);
   const output = await said(node, ["--no-experimental-strip-types", "old.mjs"], project);
   assert.match(output, /this version of Node does not read TypeScript; use Node 22\.18 or newer/);
+});
+
+test("opening a database prints nothing, and other warnings are printed", async () => {
+  const code = `
+    import { openPurser } from "purser";
+    const opening = openPurser({ db: "quiet.db" });
+    process.emitWarning("of the program");
+    await (await opening).close();`;
+  await Deno.writeTextFile(join(project, "quiet.mjs"), code);
+  const command = new Deno.Command(node, { args: ["quiet.mjs"], cwd: project, stdin: "null" });
+  const { success, stdout, stderr } = await command.output();
+  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  assert.ok(success, err);
+  assert.equal(out, "");
+  assert.deepEqual(err!.match(/^\(node:.*$/gm)?.map((line) => line.replace(/^\S+ /, "")), [
+    "Warning: of the program",
+  ]);
+});
+
+test("a file is written by Node and by Deno at once, and each tells whether the other lives", async () => {
+  const version = await said(node, ["-p", "process.versions.sqlite"]);
+  if (whyExclusive({ version, fileSystem: undefined })) return; // this Node keeps a file to itself
+  const path = join(project, "shared.db");
+  const store = await SqliteStore.open({ path, durability: "normal" });
+  await store.write([{ sql: "CREATE TABLE t (a)" }]);
+  await store.instances.hold("deno");
+  const module = join(project, "node_modules/purser/src/store/sqlite_store.js");
+  const code = `
+    import { SqliteStore } from ${JSON.stringify(module)};
+    const store = await SqliteStore.open({ path: ${JSON.stringify(path)}, durability: "normal" });
+    await store.instances.hold("node");
+    for (let i = 0; i < 200; i++) await store.write([{ sql: "INSERT INTO t VALUES ('node')" }]);
+    console.log(store.isShared, await store.instances.isGone("deno"));
+    setInterval(() => {}, 1000);`;
+  await Deno.writeTextFile(join(project, "shared.mjs"), code);
+  const other = new Deno.Command(node, { args: ["shared.mjs"], cwd: project, stdin: "null", stdout: "piped" })
+    .spawn();
+  const reader = other.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let line: string | undefined;
+  const answer = reader.read().then(({ value }) => line = value);
+  let written = 0;
+  for (; line === undefined; written++) await store.write([{ sql: "INSERT INTO t VALUES ('deno')" }]);
+  assert.equal(await answer, "true false\n");
+  assert.equal(await store.instances.isGone("node"), false);
+  other.kill("SIGKILL");
+  await other.status;
+  await reader.cancel();
+  assert.equal(await store.instances.isGone("node"), true);
+  const { rows } = await store.read({ sql: "SELECT a, count(*) FROM t GROUP BY a ORDER BY a" });
+  assert.deepEqual(rows, [["deno", BigInt(written)], ["node", 200n]]);
+  await store.close();
 });

@@ -9,6 +9,8 @@ interface DenoOfTheLibrary {
   remove(path: string): Promise<void>;
   realPath(path: string): Promise<string>;
   stat(path: string): Promise<{ readonly isDirectory: boolean }>;
+  statSync(path: string): { readonly dev: number; readonly ino: number | null };
+  readDir(path: string): AsyncIterable<{ readonly name: string }>;
   test(name: string, run: () => void | Promise<void>): void;
   serve(
     options: { hostname: string; port: number; onListen(): void },

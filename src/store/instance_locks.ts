@@ -115,7 +115,7 @@ async function lockSideFile(side: string): Promise<SqliteConnection | undefined>
       return undefined;
     }
     if (lock !== "busy") {
-      if (await files.isFolder(side).then(() => true, () => false)) return lock;
+      if (await files.realPath(side).then(() => true, () => false)) return lock;
       lock.close(); // removed by another process before it was locked
     } else if (systemClock.monotonic() > deadline) {
       return undefined;
