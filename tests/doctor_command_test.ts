@@ -132,7 +132,7 @@ Deno.test("purser doctor names the config file, and tells what can't be opened a
   assert.equal(broken.code, 1);
   assert.match(
     broken.out,
-    /^failed {3}start-up {2}Cannot open database .*: the file is damaged or is not a database/m,
+    /^failed {3}start-up {2}Cannot open database .*: the file is damaged or is not a database \(/m,
   );
   const away = await runPurser(place, ["doctor", "--server", "http://127.0.0.1:1"]);
   assert.equal(away.code, 1);

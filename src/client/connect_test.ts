@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { fixedClock } from "../clock.ts";
 import { type Config, loadConfig } from "../config.ts";
 import { silentLog } from "../log.ts";
+import { openDroppingServer } from "../../tests/harness/dropping_server.ts";
 import { connect, type Connection } from "./connect.ts";
 
 async function inDirectory(test: (path: string, options: Options) => Promise<void>): Promise<void> {
@@ -62,6 +63,19 @@ Deno.test("connect() to a server that is not there says so without its key", () 
       return true;
     });
     await connection.close();
+  }));
+
+Deno.test("connect() sends what changes something once, also where a reused connection ends without an answer", () =>
+  inDirectory(async (_path, options) => {
+    await using server = await openDroppingServer();
+    const config = { ...options.config, server: server.url };
+    const { api, close } = await connect({ ...options, config });
+    for (const name of ["a", "b", "c"]) {
+      await api.agents[":agent_id"].$put({ param: { agent_id: name }, json: { model: "demo:echo" } });
+      await api.agents[":agent_id"].$delete({ param: { agent_id: name } });
+    }
+    assert.deepEqual(server.arrived, ["PUT", "DELETE", "PUT", "DELETE", "PUT", "DELETE"]);
+    await close();
   }));
 
 Deno.test("connect() refuses a key that no request can carry, and does not repeat it", () =>

@@ -3,8 +3,8 @@ import { PurserError } from "../errors.ts";
 import type { Principal } from "../keys/mod.ts";
 
 /**
- * What the door tells the app of a request. Without a principal it is made in this process, by the library, a command or
- * the owner's own door: by who can read the database anyway, and so may everything.
+ * What authentication tells the app of a request. Without a principal it was made in this process, by the library or a
+ * command, which can read the database anyway, and so may everything.
  */
 export interface ApiEnv {
   Bindings: {

@@ -11,6 +11,7 @@ import { toCanonicalText } from "../../src/canonical_json.ts";
 import { type Core, openCore } from "../../src/core.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { importSession, writeDocument } from "../../src/snapshots/mod.ts";
+import type { Store } from "../../src/store/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 
 export const AGENT = "agent";
@@ -87,6 +88,11 @@ export function documentOf(number: number, { isSmall = false } = {}): NumberedDo
   };
 }
 
+/** Makes what imports have replaced as old as it has to be to be swept. */
+export async function ageReplaced(store: Store): Promise<void> {
+  await store.write([{ sql: "UPDATE loose_generations SET since = 1 WHERE staged_by IS NULL" }]);
+}
+
 if (import.meta.main) await work();
 
 async function work(): Promise<void> {
@@ -111,6 +117,7 @@ async function work(): Promise<void> {
       yield* pieces;
       print({ read: number });
     };
+    await ageReplaced(core.store); // so that this import has something to sweep
     print({ begin: number });
     await importSession(core, tellingItsEnd());
     print({ end: number });
