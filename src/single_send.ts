@@ -13,12 +13,12 @@ export function createSingleSendFetch(): typeof globalThis.fetch {
   const deno = globalThis.Deno;
   if (typeof deno?.createHttpClient !== "function") return (input, init) => globalThis.fetch(input, init);
   // It pools nothing, so there is nothing to close.
-  let client: Deno.HttpClient | undefined;
+  let client: ReturnType<typeof deno.createHttpClient> | undefined;
   return (input, init) => {
     const method = init?.method ?? (input instanceof Request ? input.method : "GET");
     if (/^(GET|HEAD)$/i.test(method)) return globalThis.fetch(input, init);
     client ??= deno.createHttpClient({ poolMaxIdlePerHost: 0 });
-    const unpooled: RequestInit & { client: Deno.HttpClient } = { ...init, client };
+    const unpooled: RequestInit & { client: typeof client } = { ...init, client };
     return globalThis.fetch(input, unpooled);
   };
 }
