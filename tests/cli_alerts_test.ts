@@ -22,9 +22,9 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
     line: "alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
       "--agent-id elsewhere --cooldown 0 --repeat once_per_window --disabled",
     out:
-      "Added rule rule_0003 Runaway: critical at $0.50 in a run of elsewhere, once per run; it is disabled\n",
+      "Added rule rule_0004 Runaway: critical at $0.50 in a run of elsewhere, once per run; it is disabled\n",
   },
-  { line: `alerts add --name Third ${DAILY} --cooldown 90 --json`, out: /^\{"rule_id":"rule_0004",.*\}\n$/ },
+  { line: `alerts add --name Third ${DAILY} --cooldown 90 --json`, out: /^\{"rule_id":"rule_0006",.*\}\n$/ },
   {
     line: "alerts add",
     code: 2,
@@ -82,15 +82,15 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   { line: `alerts add --name x ${DAILY} --agent-id "a b"`, code: 2, err: /--agent-id: an id has 1 to 128/ },
   { line: `alerts add --name x ${DAILY} --colour red`, code: 2, err: /colour/ },
 
-  { line: "alerts enable rule_0003", out: "Enabled rule rule_0003 Runaway\n" },
-  { line: "alerts disable rule_0003", out: "Disabled rule rule_0003 Runaway\n" },
-  { line: "alerts enable rule_0003 --json", out: /^\{"rule_id":"rule_0003",.*"enabled":true,.*\}\n$/ },
+  { line: "alerts enable rule_0004", out: "Enabled rule rule_0004 Runaway\n" },
+  { line: "alerts disable rule_0004", out: "Disabled rule rule_0004 Runaway\n" },
+  { line: "alerts enable rule_0004 --json", out: /^\{"rule_id":"rule_0004",.*"enabled":true,.*\}\n$/ },
   { line: "alerts enable nope", code: 3, err: "error: Cannot find alert rule nope\n" },
   { line: "alerts disable nope --json", code: 3, err: /^\{.*"code":"not_found".*\}\n$/ },
   { line: "alerts enable", code: 2, err: /without RULE/ },
   { line: "alerts enable ../..", code: 2, err: /as an id/ },
-  { line: "alerts remove rule_0004", out: "Removed rule rule_0004; its history stays\n" },
-  { line: "alerts remove rule_0004", code: 3, err: "error: Cannot find alert rule rule_0004\n" },
+  { line: "alerts remove rule_0006", out: "Removed rule rule_0006; its history stays\n" },
+  { line: "alerts remove rule_0006", code: 3, err: "error: Cannot find alert rule rule_0006\n" },
   { line: "alerts remove index", code: 3, err: "error: Cannot find alert rule index\n" },
   { line: "alerts history --limit 501", code: 2, err: /--limit: 501 is not a whole number from 1 to 500/ },
   { line: "alerts history --limit 0", code: 2, err: /--limit: 0 is not a whole number/ },
@@ -275,7 +275,7 @@ Deno.test("alerts list keeps what a rule watches, and its whole id, at any width
     `
 NAME                   ID                            WATCHES                              SPENT           SEVERITY  ENABLED
 Daily limit            rule_0002_01m7zjmzkm48fmt8ef  day of all agents                    $0 of $250,000  warning   yes
-Sessions of the night  rule_0003_01m7zjmzkm48fmt8ef  session of researcher-production-eu  - of $0.50      critical  no
+Sessions of the night  rule_0004_01m7zjmzkm48fmt8ef  session of researcher-production-eu  - of $0.50      critical  no
 `,
   );
   assert.equal(
@@ -285,7 +285,7 @@ NAME                   WATCHES                              SPENT
 Daily limit            day of all agents                    $0 of $250,000
   rule_0002_01m7zjmzkm48fmt8ef
 Sessions of the night  session of researcher-production-eu  - of $0.50
-  rule_0003_01m7zjmzkm48fmt8ef  disabled
+  rule_0004_01m7zjmzkm48fmt8ef  disabled
 `,
   );
 });
