@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { generateText, streamText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import assert from "node:assert/strict";
+import { openDroppingServer } from "../../tests/harness/dropping_server.ts";
 import { checkModelName, createModelResolver, type ModelResolverOptions } from "./models.ts";
 
 const KEYS = {
@@ -179,4 +180,16 @@ Deno.test("createModelResolver() refuses providers that take a built-in name or 
     });
   }
   assert.throws(() => createModelResolver({ providers: { "a:b": local } }), { code: "invalid" });
+});
+
+Deno.test("a model's requests reach its server once each, also where a reused connection ends without an answer", async () => {
+  await using server = await openDroppingServer();
+  const { model } = await createModelResolver({
+    providers: { local: { baseUrl: server.url.replace(/\/$/, "") } },
+    env: {},
+  }).resolve("local:any");
+  const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }];
+  // The answer is no model's, so that each request fails; what counts is how often it was sent.
+  for (let i = 0; i < 3; i++) await assert.rejects(Promise.resolve(model.doGenerate({ prompt })));
+  assert.deepEqual(server.arrived, ["POST", "POST", "POST"]);
 });

@@ -2,7 +2,11 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Environment, ProviderSettings } from "../config.ts";
 import { messageOf, PurserError } from "../errors.ts";
 import { createDemoModel } from "./demo_models.ts";
+import { createSingleSendFetch } from "../single_send.ts";
 import type { ModelName } from "./model_name.ts";
+
+/** A provider may charge for each request that reaches it, so none is sent twice below the SDK's own retries. */
+const sendOnce = createSingleSendFetch();
 
 interface ProviderContext {
   providers: Readonly<Record<string, ProviderSettings>>;
@@ -17,7 +21,7 @@ interface ProviderContext {
  */
 export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
   const { provider, modelId, api } = name;
-  const { env, fetch } = context;
+  const { env, fetch = sendOnce } = context;
   switch (provider) {
     case "demo": {
       const model = createDemoModel(modelId);
