@@ -108,11 +108,35 @@ const TAIL_WITHOUT_RULES =
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
 
-/** Counts all calls at once that no rule has to look at. */
+/** Sums over minutes, as those of a kind and scope. */
+const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
+  `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
+
+const ofEntities = (kind: "run" | "session") =>
+  `SELECT '${kind}', c.${kind}_id, 0, coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0),
+    coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0), min(c.at)
+  ${TAIL_WITHOUT_RULES} AND c.${kind}_id IS NOT NULL GROUP BY c.${kind}_id`;
+
+/** Counts all calls at once that no rule has to look at: first by minute, agent and key, and all else from there. */
 export const COUNT_WITHOUT_RULES: Statement = {
   sql: `INSERT INTO spend_counters
-SELECT kind, scope, start, sum(cost / ${NANO_PER_USD}), sum(cost % ${NANO_PER_USD}), min(at) FROM (
-${countersOf({ column: (name) => `c.${name}`, from: `${TAIL_WITHOUT_RULES} AND` })}
+WITH minutes AS MATERIALIZED (
+  SELECT c.agent_id, c.key_id, c.at - c.at % ${MINUTE_MS} AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
+    sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
+  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY 3, c.agent_id, c.key_id
+)
+SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
+${
+    [["''", "true"], ["agent_id", "true"], ["'key ' || key_id", "key_id IS NOT NULL"]].flatMap((
+      [scope, where],
+    ) => [
+      ofMinutes("minute", scope!, "minute", where),
+      ofMinutes("day", scope!, `minute - minute % ${DAY_MS}`, where),
+      ofMinutes("lifetime", scope!, "0", where),
+    ]).join("\n  UNION ALL ")
+  }
+  UNION ALL ${ofEntities("run")}
+  UNION ALL ${ofEntities("session")}
 ) GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
 };
 

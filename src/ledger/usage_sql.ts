@@ -33,6 +33,34 @@ export const ENTRY_COUNTERS = `adjusts IS NULL AS model_calls, unpriced AS unpri
 export const COUNTERS = COUNTER_COLUMNS.join(", ");
 export const COUNTER_SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
 
+const KEY = ["agent_id", "provider", "model", "key_id"];
+const ADD = COUNTER_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
+
+const addIncrement = (table: string, time: string) =>
+  `INSERT INTO ${table} SELECT ${time}${
+    [...KEY, ...COUNTER_COLUMNS].map((column) => `NEW.${column}`).join(", ")
+  }
+  WHERE true ON CONFLICT DO UPDATE SET ${ADD}`;
+
+/** What calls of one hour, agent, model and key add: to the hour, the day and the total, in one pass over the calls. */
+export const usageIncrements: readonly Logic[] = [
+  {
+    name: "usage_increments",
+    sql: `CREATE VIEW usage_increments AS SELECT hour, ${
+      KEY.join(", ")
+    }, ${COUNTERS} FROM usage_hours WHERE 0`,
+  },
+  {
+    name: "add_usage",
+    sql: `CREATE TRIGGER add_usage INSTEAD OF INSERT ON usage_increments
+BEGIN
+  ${addIncrement("usage_hours", "NEW.hour, ")};
+  ${addIncrement("usage_days", `NEW.hour - NEW.hour % ${DAY_MS}, `)};
+  ${addIncrement("usage_totals", "")};
+END`,
+  },
+];
+
 /** Where the totals of reports end. */
 const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
 
@@ -75,9 +103,12 @@ export const usageViews: readonly Logic[] = [
 export const tailEntries = (columns: string, condition: string) =>
   `SELECT ${columns}, ${ENTRY_COUNTERS} ${TAIL} AND ${condition}`;
 
-/** The text of the row with the smallest or greatest time of a group: both are compared as one text of fixed width. */
+/** Added to a time in milliseconds, it has 17 digits whenever it was. */
+const FIXED_WIDTH = "10000000000000000";
+
+/** The text of the row with the smallest or greatest time of a group: both are compared as one text. */
 export function textAt(which: "min" | "max", time: string, column: string): string {
-  return `substr(${which}(printf('%016d', ${time}) || ${column}), 17)`;
+  return `substr(${which}((${time} + ${FIXED_WIDTH}) || ${column}), 18)`;
 }
 
 /** So many calls are rolled up by one commit. */
@@ -89,7 +120,6 @@ const NEW_CALLS = `${TAIL} AND position <= ${UP_TO}`;
 const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
-const ADD = COUNTER_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
 const NEWER = (column: string) =>
   `${column} = CASE WHEN excluded.last_at >= last_at THEN excluded.${column} ELSE ${column} END`;
 // The agent is that of the first call, the model that of the newest, by the times at which they happened.
@@ -109,11 +139,7 @@ ON CONFLICT DO UPDATE SET ${NEWER("session_id")}, ${ADD_TO_ENTITY}`,
   `INSERT INTO usage_sessions
 SELECT session_id, ${ENTITY} ${NEW_CALLS} AND session_id IS NOT NULL GROUP BY session_id
 ON CONFLICT DO UPDATE SET ${ADD_TO_ENTITY}`,
-  `INSERT INTO usage_totals SELECT ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY ${GROUP} ON CONFLICT DO UPDATE SET ${ADD}`,
-  `INSERT INTO usage_days SELECT ${DAY}, ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY 1, ${GROUP}
-ON CONFLICT DO UPDATE SET ${ADD}`,
-  `INSERT INTO usage_hours SELECT ${HOUR}, ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY 1, ${GROUP}
-ON CONFLICT DO UPDATE SET ${ADD}`,
+  `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY 1, ${GROUP}`,
   // Last: what comes before reads up to where it is.
   `UPDATE rollup_positions SET position = ${UP_TO} WHERE name = 'totals'`,
 ].map((sql) => ({ sql }));
