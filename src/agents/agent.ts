@@ -1,6 +1,5 @@
 import { toIso } from "../clock.ts";
 import { type NanoUsd, toUsd } from "../money.ts";
-import type { tables } from "../store/mod.ts";
 
 /** How a budget is held: `stop` after it is reached, `strict` never over it. */
 export type BudgetMode = "stop" | "strict";
@@ -65,6 +64,6 @@ export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" 
 }
 
 /** The wire form of a row. */
-export function toAgent(row: typeof tables.agents.$inferSelect): Agent {
+export function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }): Agent {
   return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }

@@ -1,9 +1,8 @@
 import type { Clock } from "../clock.ts";
 import { PurserError } from "../errors.ts";
 import { NAME_PATTERN } from "../ids.ts";
-import type { Query, SqlValue, Statement, Store } from "../store/mod.ts";
-import { type Agent, type AgentDefinition } from "./agent.ts";
-import { getAgent } from "./get_agent.ts";
+import type { SqlValue, Statement, Store } from "../store/mod.ts";
+import { type Agent, type AgentDefinition, toAgent } from "./agent.ts";
 
 const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
   allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)`;
@@ -16,7 +15,7 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
 
 /** Keeps an agent's definition, replacing the one of that name. Returns also whether the name was new. */
 export async function defineAgent(
-  ctx: { store: Store; query: Query; clock: Clock },
+  ctx: { store: Store; clock: Clock },
   agent: AgentDefinition,
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(agent.agentId);
@@ -25,8 +24,13 @@ export async function defineAgent(
     sql: "SELECT 1 FROM agents WHERE agent_id = ?",
     args: [agent.agentId],
   });
-  await ctx.store.write([{ sql: UPSERT, args: valuesOf(agent, ctx.clock.now()) }]);
-  return { agent: await getAgent(ctx, agent.agentId), isNew: before.rows.length === 0 };
+  const now = ctx.clock.now();
+  const results = await ctx.store.write([
+    { sql: UPSERT, args: valuesOf(agent, now) },
+    { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
+  ]);
+  const createdAt = Number(results[1]!.rows[0]?.[0] ?? now);
+  return { agent: toAgent({ ...agent, createdAt, updatedAt: now }), isNew: before.rows.length === 0 };
 }
 
 /**
