@@ -4,4 +4,9 @@ import { usageIncrements, usageViews } from "./ledger/usage_sql.ts";
 import type { Logic } from "./store/mod.ts";
 
 /** The rules of the business that a database holds as views and triggers. */
-export const databaseLogic: readonly Logic[] = [...usageViews, ...usageIncrements, ...firingLogic, ...reservationLogic];
+export const databaseLogic: readonly Logic[] = [
+  ...usageViews,
+  ...usageIncrements,
+  ...firingLogic,
+  ...reservationLogic,
+];

@@ -32,19 +32,19 @@ export async function beginRun(
     payload,
   };
   await ctx.store.instances.hold(ctx.instanceId);
-  const { eventCount, startedAt } = await startRun(ctx, newRun).catch(async (error) => {
+  const { lastSeq, startedAt } = await startRun(ctx, newRun).catch(async (error) => {
     if (!await freeFromLostRun(ctx, error)) throw error;
     return await startRun(ctx, newRun);
   });
   const event = { at: toIso(startedAt), agent_id: place.agentId, session_id: place.sessionId };
-  if (eventCount === 2) {
+  if (lastSeq === 2) { // a new session's log begins with its creation
     ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
   }
   ctx.bus.publish({
     ...event,
     type: "run.started",
     run_id: place.runId,
-    seq: eventCount,
+    seq: lastSeq,
     payload,
   });
   return startedAt;

@@ -41,18 +41,21 @@ const INSERT_MESSAGE =
   `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)
 SELECT session_id, generation, message_count - 1, ?3, ?2, ?4, ?5, 1 ${CLAIMED}`;
 
-const READ_CLAIM = "SELECT agent_id, active_run_id, event_count FROM sessions WHERE session_id = ?";
+// Whether the run began is a fact that stays, whatever has become of the session since.
+const READ_CLAIM = `SELECT s.agent_id, s.active_run_id, (SELECT e.seq FROM events e
+  WHERE e.session_id = ?1 AND e.run_id = ?2 AND e.type = 'run.started' ORDER BY e.seq DESC LIMIT 1) AS seq
+FROM sessions s WHERE s.session_id = ?1`;
 
 /**
  * Creates the session where it is new, claims it for the run, and keeps the user's message, in one commit.
- * Returns the session's event count, and when the run began, in epoch milliseconds.
+ * Returns the seq of `run.started` in the session's log, and when the run began, in epoch milliseconds.
  *
  * @throws {PurserError} `conflict` when the session belongs to another agent or another run is in progress
  */
 export async function startRun(
   ctx: SessionContext,
   run: NewRun,
-): Promise<{ eventCount: number; startedAt: number }> {
+): Promise<{ lastSeq: number; startedAt: number }> {
   const { runId, sessionId, agentId } = run;
   const now = ctx.clock.now();
   const results = await ctx.store.write([
@@ -75,11 +78,11 @@ export async function startRun(
     },
     { sql: LOG, args: [sessionId, runId, now, toPlainJsonText(run.payload)] },
     { sql: INSERT_MESSAGE, args: [sessionId, runId, run.input.id, run.input.createdAt, run.input.text] },
-    { sql: READ_CLAIM, args: [sessionId] },
+    { sql: READ_CLAIM, args: [sessionId, runId] },
   ]);
   const claim =
-    toObjects<{ agent_id: string; active_run_id: string | null; event_count: bigint }>(results.at(-1)!)[0];
-  if (claim?.active_run_id === runId) return { eventCount: Number(claim.event_count), startedAt: now };
+    toObjects<{ agent_id: string; active_run_id: string | null; seq: bigint | null }>(results.at(-1)!)[0];
+  if (claim && claim.seq !== null) return { lastSeq: Number(claim.seq), startedAt: now };
   throw refusal(run, claim);
 }
 

@@ -73,7 +73,7 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
     runId: run.runId ?? ctx.ids.next("run"),
     agentId: run.agentId ?? "agent",
   };
-  const { eventCount } = await startRun(ctx, {
+  const { lastSeq } = await startRun(ctx, {
     model: "local:priced",
     costBudgetNanoUsd: null,
     budgetMode: "stop",
@@ -82,7 +82,7 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
     ...run,
     ...place,
   });
-  return { ...place, eventCount };
+  return { ...place, lastSeq };
 }
 
 /** Everything that a database holds, table by table, to be compared. */
