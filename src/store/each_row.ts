@@ -16,12 +16,16 @@ const SOURCE = /\beach_row\b/;
 const perRow = new Map<string, string>();
 const perSet = new Map<string, string>();
 
-/** The statement for a single row, whose values are bound in the order of the columns. */
+/** The statement for a single row, whose values are bound in the order of the columns, in the place of `v.column`. */
 export function toRowSql(sql: string, { columns }: EachRow): string {
-  return remember(perRow, sql, () => {
-    const values = columns.map((column, index) => `?${index + 1} AS ${column}`).join(", ");
-    return sql.replace(SOURCE, `(SELECT ${values})`);
-  });
+  return remember(
+    perRow,
+    sql,
+    () =>
+      sql.replace(/\bv\.(\w+)/g, (_, column) => `?${columns.indexOf(column) + 1}`)
+        .replace(/\s+FROM each_row v(?=\s*(WHERE\b|\)|$))/, "") // nothing is left to be read from it
+        .replace(SOURCE, "(SELECT 1)"),
+  );
 }
 
 /** The statement for all rows, with one value: a JSON array of arrays. */
