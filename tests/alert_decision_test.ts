@@ -7,7 +7,7 @@ import {
   type RuleState,
   valueOf,
 } from "../src/alerts/_decision_model.ts";
-import { decideAlerts, THRESHOLD_TYPES } from "../src/alerts/mod.ts";
+import { advanceCounters, THRESHOLD_TYPES } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/read_rule_values.ts";
 import { type TimeWindow, windowAt } from "../src/alerts/windows.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
@@ -139,7 +139,7 @@ function inOrder(alerts: readonly ModelAlert[]): string[] {
 
 /** Enables or disables, as PATCH does. */
 async function toggle(ctx: TestBooking, ruleId: string, enabled: boolean, now: number): Promise<void> {
-  await ctx.store.write([...decideAlerts(ctx).statements, {
+  await ctx.store.write([...advanceCounters(ctx), {
     sql: `UPDATE alert_rules SET enabled = ?2,
       is_armed = ?2 AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?3) WHERE rule_id = ?1`,
     args: [ruleId, enabled ? 1 : 0, now],

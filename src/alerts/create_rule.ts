@@ -1,7 +1,7 @@
 import { ALL_AGENTS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
 import type { AlertContext } from "./context.ts";
-import { decideAlerts } from "./decide_alerts.ts";
+import { advanceCounters } from "./decide_alerts.ts";
 import { type RuleWithValue, withValues } from "./get_rule.ts";
 import { DEFAULT_COOLDOWN_SECONDS, type RuleRow } from "./rule.ts";
 import type { RuleInput } from "./rule_input.ts";
@@ -40,7 +40,7 @@ export async function createRule(
     restsUntil: null,
     isOver: false,
   };
-  await ctx.store.write([...decideAlerts(ctx).statements, {
+  await ctx.store.write([...advanceCounters(ctx), {
     sql: INSERT,
     args: [
       row.ruleId,

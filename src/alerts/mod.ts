@@ -1,7 +1,7 @@
 /** Alert rules, the decision, the history, the outbox and the dispatcher. */
 export { announceAlerts } from "./announce_alerts.ts";
 export { checkDeliveries, type GivenUp, type WaitingFor } from "./check_deliveries.ts";
-export { decideAlerts, type DecisionPass, readFired } from "./decide_alerts.ts";
+export { advanceCounters, decideAlerts, readFired } from "./decide_alerts.ts";
 export { describeAlert } from "./describe_alert.ts";
 export type { DispatchContext } from "./deliver_claimed.ts";
 export { deliverDue, type DeliveryBounds } from "./deliver_due.ts";

@@ -2,7 +2,7 @@ import { ALL_AGENTS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
-import { decideAlerts } from "./decide_alerts.ts";
+import { advanceCounters } from "./decide_alerts.ts";
 import { getRule, type RuleWithValue } from "./get_rule.ts";
 import type { RuleChanges } from "./rule_input.ts";
 
@@ -55,7 +55,7 @@ export async function updateRule(
     now,
   ];
   await ctx.store.write([
-    ...decideAlerts(ctx).statements, // calls that were booked before are measured by the rule as it was
+    ...advanceCounters(ctx), // calls that were booked before are measured by the rule as it was
     { sql: FORGET, args: line },
     { sql: CHANGE, args: [...line, ...rest] },
     { sql: ARM, args: [ruleId, now] },

@@ -1,4 +1,4 @@
-import { decideAlerts, type DecisionPass, readFired } from "../alerts/mod.ts";
+import { advanceCounters, decideAlerts, readFired } from "../alerts/mod.ts";
 import { type Grant, settleReservations } from "../budget/mod.ts";
 import { HAS_ENABLED_RULES, type ModelCall, recordCalls } from "../ledger/mod.ts";
 import {
@@ -65,33 +65,35 @@ const MAX_UNDECIDED_CALLS = 64;
 export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
   /** How many calls the budgets of runs have to add up themselves, as of the last commit. */
   let undecidedCalls = 0;
-  /** The pass of the set that is being written; statements and results are asked for in turn. */
-  const passes = new WeakMap<readonly Booking[], DecisionPass | undefined>();
+  /** The sets whose statements decide on alerts. */
+  const withPass = new WeakSet<readonly Booking[]>();
   return {
     sizeOf,
     fits: (booking, others) => hasOneRunPerSession(booking, others),
     toStatements(bookings) {
       const grants = bookings.flatMap(({ grant }) => grant ?? []);
-      const isDue = ctx.rules.mayExist || (grants.length > 0 && undecidedCalls >= MAX_UNDECIDED_CALLS);
-      const pass = isDue ? decideAlerts(ctx) : undefined;
-      passes.set(bookings, pass);
+      const pass = ctx.rules.mayExist
+        ? decideAlerts(ctx)
+        : grants.length > 0 && undecidedCalls >= MAX_UNDECIDED_CALLS
+        ? advanceCounters(ctx)
+        : [];
+      if (pass.length > 0) withPass.add(bookings);
       return [
         ...recordCalls(bookings.flatMap(({ calls }) => calls)),
         ...writeSessions(bookings),
         ...settleReservations(grants),
-        ...(pass?.statements ?? []),
+        ...pass,
         ...readRuns(bookings),
         { sql: READ_LEDGER },
       ];
     },
     toResults(results, bookings) {
-      const pass = passes.get(bookings);
       const ledger = toLedgerState(results.at(-1)!);
       undecidedCalls = ledger.undecidedCalls;
       const runs = toRunStates(bookings, results.at(-2)!);
       const hasRuns = readRuns(bookings).length > 0;
       const passEnd = results.length - 1 - (hasRuns ? 1 : 0);
-      const fired = pass ? readFired(results.slice(0, passEnd)) : [];
+      const fired = withPass.has(bookings) ? readFired(results.slice(0, passEnd)) : [];
       return bookings.map((booking, index) => ({
         ledger,
         isNextReserved: false,

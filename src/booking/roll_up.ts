@@ -1,4 +1,4 @@
-import { type AlertContext, announceAlerts, decideAlerts, readFired } from "../alerts/mod.ts";
+import { advanceCounters, type AlertContext, announceAlerts, readFired } from "../alerts/mod.ts";
 import { messageOf } from "../errors.ts";
 import { rollUpTotals } from "../ledger/mod.ts";
 import type { LedgerState } from "./booking_set.ts";
@@ -53,7 +53,7 @@ const READ_TAIL = `SELECT (SELECT coalesce(max(position), 0) FROM calls) -
 /** Rolls up the whole ledger, a bounded number of calls in a commit. Any process may, at any time. */
 export async function rollUp(ctx: AlertContext & Pick<BookingContext, "bus" | "log">): Promise<void> {
   for (;;) {
-    const { statements } = decideAlerts(ctx);
+    const statements = advanceCounters(ctx);
     const results = await ctx.store.write([...statements, ...rollUpTotals(), { sql: READ_TAIL }]);
     announceAlerts(ctx, readFired(results.slice(0, statements.length)));
     if (results.at(-1)!.rows[0]![0] as bigint <= 0n) return;

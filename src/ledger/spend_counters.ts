@@ -140,8 +140,11 @@ ${
 ) GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
 };
 
+const MOVE =
+  "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'";
+
 /** Moves the position of the counters; what comes before it in the unit has counted up to there. */
-export const MOVE_COUNTERS: Statement = {
-  sql:
-    "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'",
-};
+export const MOVE_COUNTERS: Statement = { sql: MOVE };
+
+/** The same after calls were decided on, where there was a rule to decide. */
+export const MOVE_DECIDED_COUNTERS: Statement = { sql: `${MOVE} AND ${HAS_RULES}` };
