@@ -103,7 +103,7 @@ export function sessionRoutes(core: Core, reads: Reads) {
     .openapi(costs, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
       const { limit, cursor } = c.req.valid("query");
-      const usage = (await readSessionUsage(core.store, [sessionId])).get(sessionId)!;
+      const usage = (await readSessionUsage(reads(c).store, [sessionId])).get(sessionId)!;
       // Calls made elsewhere may name a session that is known through them alone.
       if (usage.model_calls === 0) await getSession(core, sessionId);
       const position = readCursor<CallPosition>(cursor, isPosition);
