@@ -29,6 +29,7 @@ async function openWithReplica() {
     readAll: (statements) => ask("primary", core.store.readAll(statements)),
     readStale: (statements) => ask("replica", core.store.readAll(statements)),
     write: (statements) => core.store.write(statements),
+    writeInSet: (writer, item) => core.store.writeInSet(writer, item),
     waitingWrites: 0,
     freeBytes: () => core.store.freeBytes(),
     close: () => core.store.close(),
