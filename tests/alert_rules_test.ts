@@ -160,6 +160,7 @@ function contextOf(store: Store) {
     clock: fixedClock(NOW),
     ids: countingIds(),
     rules: { mayExist: false },
+    outboxChannels: [],
   };
 }
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { BudgetExceededError } from "../src/errors.ts";
-import { readRunCost } from "../src/ledger/mod.ts";
 import { toUsd } from "../src/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkAllFree, kinds, RUN } from "./harness/budget_settings.ts";
 import { callOptions, fakeModel, turns } from "./harness/fake_model.ts";
+import { readRunCost } from "./harness/run_cost.ts";
 
 for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sqld")) {
   Deno.test({
@@ -22,7 +22,7 @@ for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sql
             const models: ReturnType<typeof meter>[] = [];
             const contexts: TestBooking[] = [];
             for (let i = 0; i < 2; i++) {
-              const ctx = await createBooking(await database.open(), { gate: "database" });
+              const ctx = await createBooking(await database.open());
               contexts.push(ctx);
               const fake = fakeModel(async ({ maxOutputTokens }, number) => {
                 await turns(number % 3);

@@ -89,7 +89,7 @@ const streamFates: StreamFate[] = [
   },
 ];
 
-for (const { name, ignore, gate, create } of settings.filter((setting) => !setting.name.endsWith("file"))) {
+for (const { name, ignore, create } of settings.filter((setting) => !setting.name.endsWith("file"))) {
   for (const mode of ["stop", "strict"] as const) {
     for (const fate of streamFates) {
       Deno.test({
@@ -98,7 +98,7 @@ for (const { name, ignore, gate, create } of settings.filter((setting) => !setti
         ignore,
         async fn() {
           await using database = await create();
-          const ctx = await createBooking(await database.open(), { gate });
+          const ctx = await createBooking(await database.open());
           const limit = 10_000_000n;
           const fake = fakeModel(() => Promise.reject(new Error("not streamed")), fate.stream);
           const model = meter(ctx, fake.model, {

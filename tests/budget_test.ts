@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { CallBounds } from "../src/budget/mod.ts";
 import { BudgetExceededError } from "../src/errors.ts";
-import { readRunCost } from "../src/ledger/mod.ts";
 import { toUsd } from "../src/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { recoverRuns } from "../src/sessions/mod.ts";
-import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
+import { beginRun, createBooking, failBookings, type TestBooking } from "./harness/booking.ts";
 import { checkAllFree, costOf, OUTPUT_RATE, RUN, settings } from "./harness/budget_settings.ts";
 import type { TestDatabase } from "./harness/databases.ts";
 import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
+import { readRunCost } from "./harness/run_cost.ts";
 
-for (const { name, ignore, gate, create } of settings) {
+for (const { name, ignore, create } of settings) {
   interface Metered extends FakeModel {
     ctx: TestBooking;
     limit: bigint;
@@ -37,7 +37,7 @@ for (const { name, ignore, gate, create } of settings) {
     database: TestDatabase,
     { limit, mode, answer }: { limit: bigint; mode: "stop" | "strict"; answer: AnswerCall },
   ): Promise<Metered> => {
-    const ctx = await createBooking(await database.open(), { gate });
+    const ctx = await createBooking(await database.open());
     const fake = fakeModel(answer);
     const model = meter(ctx, fake.model, {
       agentId: "agent",
@@ -139,13 +139,9 @@ for (const { name, ignore, gate, create } of settings) {
       answer: small,
     }, async (metered) => {
       const { ctx } = metered;
-      const write = ctx.store.write.bind(ctx.store);
-      ctx.store.write = (statements) =>
-        statements.some(({ sql }) => sql.startsWith("INSERT INTO calls"))
-          ? Promise.reject(new Error("gone"))
-          : write(statements);
-      await assert.rejects(metered.call());
-      ctx.store.write = write;
+      const repair = failBookings(ctx.store, new Error("gone"));
+      await assert.rejects(metered.call(), /Cannot book a model call/);
+      repair();
       assert.match(ctx.errors[0]!.message, /could not be booked/);
       await checkAllFree(ctx, metered.limit);
     });
@@ -393,7 +389,7 @@ for (const { name, ignore, gate, create } of settings) {
     assert.ok((await ctx.gate.admit({ runId: RUN, budget, call })).go);
     // Dead: its process is gone, and on a shared database its lease has run out.
     await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 0" }]);
-    const next = await createBooking(ctx.store, { gate });
+    const next = await createBooking(ctx.store);
     assert.deepEqual(await recoverRuns(next), [RUN]);
     await checkAllFree(next, budget.limitNanoUsd);
   });

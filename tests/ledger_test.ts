@@ -5,15 +5,18 @@ import {
   type CostFilter,
   type CostRow,
   costUsd,
+  COUNT_WITHOUT_RULES,
   type Grouping,
   GROUPINGS,
   listCalls,
   listCosts,
   type ModelCall,
+  MOVE_COUNTERS,
   readAgentUsage,
   readRunUsage,
   readSessionUsage,
   recordCalls,
+  rollUpTotals,
   sumSteps,
   toCostEvent,
 } from "../src/ledger/mod.ts";
@@ -21,6 +24,7 @@ import { readRunCost } from "./harness/run_cost.ts";
 import { toUsd } from "../src/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { ConstraintError, createQuery, type Store } from "../src/store/mod.ts";
+import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { anyCalls, anyTime, modelCall } from "./harness/model_calls.ts";
 
@@ -76,22 +80,18 @@ function keep(calls: readonly ModelCall[], filter: Filter): ModelCall[] {
 
 type Filter = Omit<CostFilter, "limit" | "offset">;
 
-/** The first call of a group: of its first batch where a rollup remembers it, else of all. */
-function firstCall(
-  members: readonly ModelCall[],
-  batches: readonly ModelCall[][],
-  filter: Filter,
-): ModelCall {
-  const isWhole = [filter.from, filter.to, filter.agentId, filter.model].every((part) => part === undefined);
-  const among = isWhole
-    ? batches.map((batch) => members.filter((call) => batch.includes(call))).find((some) => some.length > 0)!
-    : members;
-  return among.reduce((first, call) => call.at < first.at ? call : first);
+/** The first call of a group in time; of several at one time, the one that was booked first. */
+function firstCall(members: readonly ModelCall[]): ModelCall {
+  return members.reduce((first, call) => call.at < first.at ? call : first);
+}
+
+/** The newest call of a group in time; of several at one time, the one that was booked last. */
+function newestCall(members: readonly ModelCall[]): ModelCall {
+  return members.reduce((newest, call) => call.at >= newest.at ? call : newest);
 }
 
 /** The rows that `listCosts` has to give, by plain addition over the calls. */
-function group(batches: readonly ModelCall[][], filter: Filter) {
-  const calls = batches.flat();
+function group(calls: readonly ModelCall[], filter: Filter) {
   const groups = new Map<string, { key: Partial<CostRow>; calls: ModelCall[] }>();
   for (const call of keep(calls, filter)) {
     const key = KEYS[filter.groupBy](call);
@@ -101,7 +101,7 @@ function group(batches: readonly ModelCall[][], filter: Filter) {
     groups.get(id)!.calls.push(call);
   }
   const byText = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0;
-  const first = (members: ModelCall[]) => firstCall(members, batches, filter).at;
+  const first = (members: ModelCall[]) => firstCall(members).at;
   return [...groups.values()].sort((a, b) => {
     if (filter.groupBy === "agent" || filter.groupBy === "model") {
       const [x, y] = [add(a.calls).nano, add(b.calls).nano];
@@ -117,11 +117,21 @@ function group(batches: readonly ModelCall[][], filter: Filter) {
   });
 }
 
-async function record(store: Store, batches: readonly (readonly ModelCall[])[]): Promise<void> {
+/** Books batches in this order; what is there is rolled up after those that `rollsUp` says, in turn. */
+async function record(
+  store: Store,
+  batches: readonly (readonly ModelCall[])[],
+  rollsUp: readonly boolean[] = [true],
+): Promise<void> {
   await Promise.all(
-    batches.filter((batch) => batch.length > 0).map((batch) => store.write(recordCalls(batch))),
+    batches.filter((batch) => batch.length > 0).flatMap((batch, index) => [
+      store.write(recordCalls(batch)),
+      ...rollsUp[index % rollsUp.length] ? [store.write(rollUpTotals())] : [],
+    ]),
   );
 }
+
+const anyRollUps = fc.array(fc.boolean(), { minLength: 1, maxLength: 4 });
 
 /** Cuts calls into batches of the given sizes. */
 function cut(calls: readonly ModelCall[], sizes: readonly number[]): ModelCall[][] {
@@ -179,58 +189,71 @@ for (const kind of databaseKinds()) {
     });
   };
 
-  property<[ModelCall[], number[]]>(
-    "the totals of runs, sessions and agents are the sums of their calls, however these were booked",
-    [anyCalls, anySizes],
-    async (store, calls, sizes) => {
-      await record(store, cut(calls, sizes));
-      const query = createQuery(store);
+  property<[ModelCall[], number[], boolean[]]>(
+    "the totals of runs, sessions and agents are the sums of their calls, however these were booked and rolled up",
+    [anyCalls, anySizes, anyRollUps],
+    async (store, calls, sizes, rollsUp) => {
+      await record(store, cut(calls, sizes), rollsUp);
       const strip = ({ model: _model, ...usage }: { model: string | null }) => usage;
       for (const runId of ["run_1", "run_4", "run_none"]) {
         const own = calls.filter((call) => call.runId === runId);
-        assert.deepEqual(strip(await readRunUsage(query, runId)), add(own).wire);
+        assert.deepEqual(strip(await readRunUsage(store, runId)), add(own).wire);
         assert.equal(await readRunCost(store, runId), add(own).nano);
       }
-      const usages = await readSessionUsage(query, ["ses_1", "ses_3", "ses_none"]);
+      const usages = await readSessionUsage(store, ["ses_1", "ses_3", "ses_none"]);
       assert.deepEqual([...usages.keys()], ["ses_1", "ses_3", "ses_none"]);
       for (const [sessionId, usage] of usages) {
         assert.deepEqual(strip(usage), add(calls.filter((call) => call.sessionId === sessionId)).wire);
       }
       for (const agentId of ["ann", "nobody"]) {
         const own = calls.filter((call) => call.agentId === agentId);
-        assert.deepEqual(strip(await readAgentUsage(query, agentId)), add(own).wire);
+        assert.deepEqual(strip(await readAgentUsage(store, agentId)), add(own).wire);
       }
     },
   );
 
-  property<[ModelCall[], number[]]>(
-    "every rollup is to the nano-USD the sum of the ledger's rows",
-    [anyCalls, anySizes],
-    async (store, calls, sizes) => {
-      await record(store, cut(calls, sizes));
-      const total = add(calls).nano;
-      for (const table of ["calls", "spend_totals", "spend_days", "spend_hours"]) {
-        const { rows } = await store.read({ sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM ${table}` });
-        assert.equal(rows[0]![0], total, table);
+  property<[ModelCall[], number[], boolean[]]>(
+    "every total is to the nano-USD the sum of the ledger's rows, wherever it is rolled up to",
+    [anyCalls, anySizes, anyRollUps],
+    async (store, calls, sizes, rollsUp) => {
+      await record(store, cut(calls, sizes), rollsUp);
+      await checkTotals(store);
+      const { nano } = add(calls);
+      const sum = async (from: string, whole: string, rest: string) => {
+        const { rows } = await store.read({
+          sql: `SELECT coalesce(sum(${whole}), 0), coalesce(sum(${rest}), 0) FROM ${from}`,
+        });
+        return (rows[0]![0] as bigint) * 1_000_000_000n + (rows[0]![1] as bigint);
+      };
+      assert.equal(await sum("calls", "cost_nano_usd / 1000000000", "cost_nano_usd % 1000000000"), nano);
+      for (const view of ["total_usage", "daily_usage", "hourly_usage"]) {
+        assert.equal(await sum(view, "whole_usd", "rest_nano_usd"), nano, view);
       }
       const wrong = await store.read({
         sql:
           `SELECT count(*) FROM calls WHERE typeof(at) <> 'integer' OR typeof(cost_nano_usd) NOT IN ('integer', 'null')
-          OR typeof(input_tokens) <> 'integer' OR typeof(estimated) <> 'integer'`,
+          OR typeof(input_tokens) <> 'integer' OR typeof(estimated) <> 'integer' OR typeof(unpriced) <> 'integer'
+          OR unpriced <> (cost_nano_usd IS NULL)`,
       });
       assert.equal(wrong.rows[0]![0], 0n);
     },
   );
 
-  property<[ModelCall[], number[], CostFilter[]]>(
-    "listCosts adds up any span, agent and model in any grouping",
-    [anyCalls, anySizes, fc.array(anyFilter as fc.Arbitrary<CostFilter>, { minLength: 20, maxLength: 20 })],
-    async (store, calls, sizes, filters) => {
-      const batches = cut(calls, sizes);
-      await record(store, batches);
+  property<[ModelCall[], number[], boolean[], CostFilter[]]>(
+    "listCosts adds up any span, agent and model in any grouping, with a tail as after a roll-up",
+    [
+      anyCalls,
+      anySizes,
+      anyRollUps,
+      fc.array(anyFilter as fc.Arbitrary<CostFilter>, { minLength: 20, maxLength: 20 }),
+    ],
+    async (store, calls, sizes, rollsUp, filters) => {
+      await record(store, cut(calls, sizes), rollsUp);
+      const withTail: CostRow[][] = [];
       for (const filter of filters) {
-        const expected = group(batches, filter);
+        const expected = group(calls, filter);
         const rows = await listCosts(store, { ...filter, limit: 1_000, offset: 0 });
+        withTail.push(rows);
         const isEntity = filter.groupBy === "session" || filter.groupBy === "run";
         const seen = rows.map((row) => {
           if (!isEntity) return row;
@@ -245,12 +268,11 @@ for (const kind of databaseKinds()) {
         if (isEntity) {
           rows.forEach((row, index) => {
             const members = expected[index]!.calls;
-            const last = Math.max(...members.map((call) => call.at));
-            const first = firstCall(members, batches, filter).at;
-            const models = members.filter((call) => call.at === last).map((call) => call.model);
-            const agents = members.filter((call) => call.at === first).map((call) => call.agentId);
-            assert.ok(models.includes(row.model!), `${row.model} is the model of the newest call`);
-            assert.ok(agents.includes(row.agent_id!), `${row.agent_id} is the agent of the first call`);
+            assert.deepEqual(
+              [row.agent_id, row.model],
+              [firstCall(members).agentId, newestCall(members).model],
+              "the agent is that of the first call, the model that of the newest",
+            );
           });
         }
         const paged: CostRow[] = [];
@@ -260,6 +282,14 @@ for (const kind of databaseKinds()) {
           if (page.length < 2) break;
         }
         assert.deepEqual(paged, rows);
+      }
+      await store.write(rollUpTotals());
+      for (const [index, filter] of filters.entries()) {
+        assert.deepEqual(
+          await listCosts(store, { ...filter, limit: 1_000, offset: 0 }),
+          withTail[index],
+          JSON.stringify(filter),
+        );
       }
     },
   );
@@ -277,14 +307,32 @@ for (const kind of databaseKinds()) {
     assert.equal(row!.model_calls, 1);
   });
 
-  test("a sum that 64 bits can't hold is refused, never rounded", async (store) => {
-    const dear = (callId: string) => modelCall({ callId, runId: "r", costNanoUsd: 5n * 10n ** 18n });
-    await store.write(recordCalls([dear("a")]));
-    await assert.rejects(store.write(recordCalls([dear("b")])), ConstraintError);
-    await assert.rejects(store.write(recordCalls([dear("b"), dear("c")])));
-    assert.equal(await readRunCost(store, "r"), 5n * 10n ** 18n);
-    await store.write(recordCalls([modelCall({ callId: "d", runId: "r", costNanoUsd: 1n })]));
-    assert.equal(await readRunCost(store, "r"), 5n * 10n ** 18n + 1n);
+  test("totals hold any sum: whole USD and nano-USD apart", async (store) => {
+    const most = 2n ** 63n - 1n;
+    const dear = (callId: string) =>
+      modelCall({ callId, runId: "r", sessionId: "s", costNanoUsd: most, at: Date.now() });
+    const exact = async (view: string) => {
+      const { rows } = await store.read({ sql: `SELECT sum(whole_usd), sum(rest_nano_usd) FROM ${view}` });
+      return (rows[0]![0] as bigint) * 1_000_000_000n + (rows[0]![1] as bigint);
+    };
+    const decided = [COUNT_WITHOUT_RULES, MOVE_COUNTERS];
+    const steps = [[], rollUpTotals(), [], decided, [...rollUpTotals(), ...decided]];
+    for (const [index, more] of steps.entries()) {
+      await store.write([...recordCalls([dear(`${index}`), dear(`${index}+`)]), ...more]);
+      const total = most * BigInt(2 * (index + 1));
+      for (const view of ["run_usage", "session_usage", "total_usage", "daily_usage", "hourly_usage"]) {
+        assert.equal(await exact(view), total, view);
+      }
+      assert.equal((await readRunUsage(store, "r")).cost_usd, toUsd(total));
+      assert.equal((await readSessionUsage(store, ["s"])).get("s")!.cost_usd, toUsd(total));
+      for (const groupBy of GROUPINGS) {
+        const [row] = await listCosts(store, { groupBy, limit: 10, offset: 0 });
+        assert.equal(row!.cost_usd, toUsd(total), groupBy);
+      }
+      // What decisions see is above any limit that there can be, and still an integer.
+      assert.equal(await readRunCost(store, "r"), most);
+      await checkTotals(store);
+    }
   });
 
   test("sums of rows that 64 bits can't hold together are listed, dearest first", async (store) => {
@@ -301,8 +349,8 @@ for (const kind of databaseKinds()) {
       })
     );
     for (const call of calls) {
-      const sessionId = call.callId === "a" ? "s" : call.sessionId; // no rollup of its own may pass 64 bits
-      await store.write(recordCalls([{ ...call, sessionId }]));
+      await store.write(recordCalls([call]));
+      if (call.callId === "b") await store.write(rollUpTotals());
     }
     const total = (ids: string) => toUsd(add(calls.filter((call) => ids.includes(call.callId))).nano);
     const costs = async (filter: Partial<CostFilter> & { groupBy: Grouping }) =>
@@ -313,7 +361,7 @@ for (const kind of databaseKinds()) {
       assert.deepEqual(await costs({ groupBy: "model", ...span }), ["a", "b", "c", "d"].map(total));
       assert.deepEqual(await costs({ groupBy: "hour", ...span }), [total("bd"), total("ac")]);
       assert.deepEqual(await costs({ groupBy: "day", ...span }), [total("abcd")]);
-      assert.equal((await costs({ groupBy: "session", ...span })).length, 3);
+      assert.deepEqual(await costs({ groupBy: "session", ...span }), [total("bd"), total("ac")]);
     }
   });
 
@@ -336,8 +384,8 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await costs("agent"), []);
     await store.write(recordCalls([modelCall({ callId: "a", costNanoUsd: null, runId: "r" })]));
     assert.deepEqual(await costs("agent"), [[1, 1, null]]);
-    assert.equal((await readRunUsage(createQuery(store), "r")).cost_usd, null);
-    assert.equal((await readRunUsage(createQuery(store), "none")).cost_usd, 0);
+    assert.equal((await readRunUsage(store, "r")).cost_usd, null);
+    assert.equal((await readRunUsage(store, "none")).cost_usd, 0);
     await store.write(recordCalls([modelCall({ callId: "b", costNanoUsd: 0n })]));
     assert.deepEqual(await costs("agent"), [[2, 1, 0]]);
     await store.write(recordCalls([modelCall({ callId: "c", costNanoUsd: 1n })]));

@@ -3,9 +3,10 @@ import { bookCall, bookLooseCalls } from "../src/booking/mod.ts";
 import type { LogFields } from "../src/log.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies, type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
+import { readBaseline, readHourCalls } from "../src/monitor/read_baseline.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { type EventPlace, listAllEvents } from "../src/sessions/mod.ts";
-import type { Store } from "../src/store/mod.ts";
+import type { Statement, Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
@@ -312,13 +313,23 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows, [["ops"], ["pager"]]);
   });
 
-  test("what is usual is read hour by hour, not from the whole rollup", async (ctx) => {
-    const plan = await ctx.store.read({
-      sql:
-        `EXPLAIN QUERY PLAN WITH RECURSIVE hours(hour) AS (SELECT 1 UNION ALL SELECT hour - 1 FROM hours WHERE hour > 0)
-        SELECT s.model_calls FROM hours h CROSS JOIN spend_hours s ON s.hour = h.hour AND s.agent_id = 'a'`,
-    });
-    assert.match(plan.rows.join("\n"), /SEARCH s USING PRIMARY KEY \(hour=\? AND agent_id=\?\)/);
+  test("what is usual is read hour by hour, and from the calls after the rollup, never from all", async (ctx) => {
+    const asked: Statement[] = [];
+    const store = {
+      read(statement: Statement) {
+        asked.push(statement);
+        return ctx.store.read(statement);
+      },
+    } as Store;
+    await readBaseline(store, "a", NOW);
+    await readHourCalls(store, NOW, ["a"]);
+    assert.equal(asked.length, 2);
+    for (const { sql, args } of asked) {
+      const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");
+      assert.match(plan, /SEARCH s USING PRIMARY KEY \(hour=\? AND agent_id=\?\)/);
+      assert.match(plan, /SEARCH calls USING INTEGER PRIMARY KEY \(rowid>\?\)/);
+      assert.doesNotMatch(plan, /SCAN (s|calls)\b/);
+    }
   });
 }
 

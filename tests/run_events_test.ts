@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { ToolSet } from "ai";
 import { z } from "zod";
 import { answerTo } from "./harness/answers.ts";
+import { failBookings } from "./harness/booking.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
@@ -236,14 +237,7 @@ Deno.test("what a tool returns is kept as plain JSON whatever it is", async () =
 
 Deno.test("a failure inside the ledger is no failure of the model", async () => {
   await using purser = await openTestPurser();
-  const { store } = purser.core;
-  const write = store.write.bind(store);
-  store.write = (statements) => {
-    if (statements.some(({ sql }) => sql.startsWith("INSERT INTO calls"))) {
-      return Promise.reject(new TypeError("the secret name of the disk"));
-    }
-    return write(statements);
-  };
+  failBookings(purser.core.store, new TypeError("the secret name of the disk"));
   const error = await rejection(purser.run({}, "Hello", { sessionId: "s1" }));
   assert.equal(error.code, "internal");
   assert.doesNotMatch(error.message, /secret/);

@@ -1,11 +1,21 @@
 import assert from "node:assert/strict";
-import { ConstraintError, type SqlValue, type Store, tables, toObjects } from "../src/store/mod.ts";
+import { recordCalls } from "../src/ledger/mod.ts";
+import {
+  ConstraintError,
+  installLogic,
+  type Logic,
+  type SqlValue,
+  type Store,
+  tables,
+  toObjects,
+} from "../src/store/mod.ts";
 import { PurserError } from "../src/errors.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { migrations } from "../src/store/migrations/mod.ts";
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { eagerClock } from "./harness/eager_clock.ts";
 import type { DatabaseKind, OpenOptions } from "./harness/databases.ts";
+import { modelCall } from "./harness/model_calls.ts";
 
 const clock = eagerClock();
 
@@ -14,13 +24,17 @@ export function testStore(kind: DatabaseKind): void {
   const { name, ignore } = kind;
 
   /** A test over a database of its own. */
-  function test(sentence: string, body: (store: Store) => Promise<void>, options?: OpenOptions): void {
+  function test(
+    sentence: string,
+    body: (store: Store, open: (options?: OpenOptions) => Promise<Store>) => Promise<void>,
+    options?: OpenOptions,
+  ): void {
     Deno.test({
       name: `${name}: ${sentence}`,
       ignore,
       async fn() {
         await using database = await kind.create();
-        await body(await database.open(options));
+        await body(await database.open(options), (options) => database.open(options));
       },
     });
   }
@@ -309,6 +323,178 @@ export function testStore(kind: DatabaseKind): void {
     );
   });
 
+  const EACH = ["n", "id", "value"];
+  const each = (sql: string, rows: SqlValue[][]) => ({ sql, each: { columns: EACH, rows } });
+  const CREATE_EACH = { sql: "CREATE TABLE each_test (n INTEGER, id TEXT, value)" };
+  const INSERT_EACH = "INSERT INTO each_test SELECT v.n, v.id, v.value FROM each_row v";
+
+  test("rows of a statement are written and read back as they are, whatever they hold", async (store) => {
+    await store.write([CREATE_EACH]);
+    const values: SqlValue[] = [
+      ...[null, 0, 1, -1, 0.5, -2.75, 1e300, 5e-324, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER],
+      ...[2n ** 63n - 1n, -(2n ** 63n), 2n ** 53n + 1n, -(2n ** 53n) - 1n],
+      ...[
+        "",
+        "plain",
+        "it's",
+        '"quoted"',
+        "back\\slash",
+        "\\u0041",
+        "\\n",
+        "tab\there",
+        "line\nbreak\r\u2028",
+      ],
+      ...[
+        "zürich",
+        "日本語",
+        "🚢🏴‍☠️",
+        "\u007f\u0001\u001f",
+        "\ufeffbom",
+        "null",
+        "[1,2]",
+        '{"a":null}',
+        "1",
+        "1.0",
+        "true",
+      ],
+      ..."?1 $1 :x @x v each_row %s ${1}".split(" "),
+    ];
+    const rows = values.map((value, n): SqlValue[] => [n, `id'"\\${n}`, value]);
+    const [, read] = await store.write([
+      each(INSERT_EACH, rows),
+      each(
+        `SELECT v.n, v.id, v.value, typeof(v.value), t.value IS v.value, t.id = v.id
+        FROM each_row v JOIN each_test t ON t.n = v.n`,
+        rows,
+      ),
+    ]);
+    const typeOf = (value: SqlValue) =>
+      value === null ? "null" : typeof value === "string" ? "text" : Number.isSafeInteger(value) ||
+          typeof value === "bigint"
+        ? "integer"
+        : "real";
+    const stored = (value: SqlValue) => Number.isSafeInteger(value) ? BigInt(value as number) : value;
+    assert.deepEqual(
+      read!.rows,
+      rows.map(([n, id, value]) => [BigInt(n as number), id, stored(value!), typeOf(value!), 1n, 1n]),
+    );
+    const { rows: written } = await store.read({ sql: "SELECT n, id, value FROM each_test ORDER BY n" });
+    assert.deepEqual(written, rows.map(([n, id, value]) => [BigInt(n as number), id, stored(value!)]));
+  });
+
+  test("a statement without rows does nothing, and one that changes rows changes those it names", async (store) => {
+    await store.write([CREATE_EACH, each(INSERT_EACH, [])]);
+    assert.deepEqual((await store.read({ sql: "SELECT * FROM each_test" })).rows, []);
+    const rows = [1, 2, 3].map((n): SqlValue[] => [n, `id ${n}`, n * 10]);
+    const [, , , left] = await store.write([
+      each(INSERT_EACH, rows),
+      each(
+        "UPDATE each_test SET value = each_test.value + v.value FROM each_row v WHERE each_test.n = v.n",
+        rows.slice(1),
+      ),
+      each("DELETE FROM each_test WHERE n IN (SELECT v.n FROM each_row v)", rows.slice(2)),
+      { sql: "SELECT n, value FROM each_test ORDER BY n" },
+    ]);
+    assert.deepEqual(left!.rows, [[1n, 10n], [2n, 40n]]);
+  });
+
+  test("an integer that 64 bits can't hold is refused with its whole unit, and so are bytes", async (store) => {
+    await store.write([CREATE_EACH]);
+    for (const value of [2n ** 63n, -(2n ** 63n) - 1n]) {
+      await assert.rejects(
+        store.write([each(INSERT_EACH, [[1, "fits", 1]]), each(INSERT_EACH, [[2, "not", value]])]),
+      );
+    }
+    assert.deepEqual((await store.read({ sql: "SELECT * FROM each_test" })).rows, []);
+  });
+
+  test("more rows than a server takes in one value are one statement all the same", async (store) => {
+    await store.write([CREATE_EACH]);
+    // 12 MB, most of it in characters of three bytes; one row alone is larger than a whole part of the others may be.
+    const text = (n: number) => n === 50 ? "x".repeat(4_300_000) : "水".repeat(n % 7 * 10_000) + `'"\\${n}`;
+    const rows = Array.from({ length: 100 }, (_, n): SqlValue[] => [n, text(n), null]);
+    const [{ count } = { count: undefined }, inserted, read, after] = (await store.write([
+      { sql: "SELECT 'before' AS count" },
+      each(INSERT_EACH, rows),
+      each("SELECT v.n, t.id = v.id, length(v.id) FROM each_row v JOIN each_test t ON t.n = v.n", rows),
+      { sql: "SELECT count(*), sum(n) FROM each_test" },
+    ])).map((result, index) => index === 0 ? { count: result.rows[0]![0] } : result.rows) as [
+      { count: SqlValue },
+      SqlValue[][],
+      SqlValue[][],
+      SqlValue[][],
+    ];
+    assert.equal(count, "before");
+    assert.deepEqual(inserted, []);
+    assert.deepEqual(read, rows.map(([n, id]) => [BigInt(n as number), 1n, BigInt((id as string).length)]));
+    assert.deepEqual(after, [[100n, 4_950n]]);
+    // One row of such a statement that is refused takes all of it along.
+    await store.write([{ sql: "CREATE UNIQUE INDEX each_once ON each_test (n)" }]);
+    const more = rows.map(([n, ...row]): SqlValue[] => [n === 99 ? 7 : 1_000 + (n as number), ...row]);
+    await assert.rejects(store.write([each(INSERT_EACH, more)]), ConstraintError);
+    assert.deepEqual((await store.read({ sql: "SELECT count(*) FROM each_test" })).rows, [[100n]]);
+  });
+
+  const LOGIC: Logic[] = [
+    { name: "logic_view", sql: "CREATE VIEW logic_view AS SELECT 1 AS a" },
+    {
+      name: "logic_trigger",
+      sql:
+        "CREATE TRIGGER logic_trigger INSTEAD OF INSERT ON logic_view BEGIN SELECT RAISE(ABORT, 'one'); END",
+    },
+  ];
+  const namesOf = async (store: Store) =>
+    (await store.read({
+      sql: "SELECT name FROM sqlite_schema WHERE name LIKE 'logic\\_%' ESCAPE '\\' ORDER BY name",
+    })).rows.flat();
+
+  test(
+    "logic is installed once, again when its text has changed, and goes when it is gone",
+    async (_, open) => {
+      let commits = 0;
+      const store = await open({ onCommit: () => void commits++ });
+      const installing = async (logic: readonly Logic[]) => {
+        const before = commits;
+        await installLogic(store, logic);
+        return commits - before;
+      };
+      assert.equal(await installing(LOGIC), 1);
+      assert.equal(await installing(LOGIC), 0);
+      assert.deepEqual(await namesOf(store), ["logic_trigger", "logic_view"]);
+      await assert.rejects(store.write([{ sql: "INSERT INTO logic_view VALUES (1)" }]), /one/);
+
+      const changed = LOGIC.map((each) => ({ ...each, sql: each.sql.replace("'one'", "'two'") }));
+      assert.equal(await installing(changed), 1);
+      assert.equal(await installing(changed), 0);
+      await assert.rejects(store.write([{ sql: "INSERT INTO logic_view VALUES (1)" }]), /two/);
+
+      assert.equal(await installing(LOGIC.slice(0, 1)), 1);
+      assert.deepEqual(await namesOf(store), ["logic_view"]);
+      assert.equal(await installing(LOGIC.slice(0, 1)), 0);
+
+      // A view that has become a trigger's name, and what is for another kind of database.
+      const other = store.kind === "remote" ? "file" : "remote";
+      const kinds: Logic[] = [
+        { ...LOGIC[0]!, sql: "CREATE VIEW logic_view AS SELECT 2 AS a" },
+        { name: "logic_own", only: store.kind, sql: "CREATE VIEW logic_own AS SELECT 1" },
+        { name: "logic_other", only: other, sql: "CREATE VIEW logic_other AS SELECT 1" },
+      ];
+      assert.equal(await installing(kinds), 1);
+      assert.equal(await installing(kinds), 0);
+      assert.deepEqual(await namesOf(store), ["logic_own", "logic_view"]);
+      assert.equal(await installing([]), 1);
+      assert.deepEqual(await namesOf(store), []);
+    },
+  );
+
+  test("logic that does not hold leaves what was installed before", async (store) => {
+    await installLogic(store, LOGIC);
+    const wrong = [LOGIC[0]!, { name: "logic_trigger", sql: "CREATE TRIGGER logic_trigger nonsense" }];
+    await assert.rejects(installLogic(store, wrong));
+    await assert.rejects(store.write([{ sql: "INSERT INTO logic_view VALUES (1)" }]), /one/);
+    await installLogic(store, LOGIC);
+  });
+
   test("the event log refuses UPDATE, DELETE and REPLACE", async (store) => {
     const event = {
       sql:
@@ -329,6 +515,31 @@ export function testStore(kind: DatabaseKind): void {
     assert.deepEqual((await store.read({ sql: "SELECT event_id, session_id, seq, type FROM events" })).rows, [
       [1n, "s", 1n, "run.started"],
     ]);
+  });
+
+  test("the ledger refuses UPDATE, DELETE and REPLACE", async (store) => {
+    const [insert] = recordCalls([modelCall({ callId: "a" }), modelCall({ callId: "b" })]);
+    await store.write([insert!]);
+    const before = (await store.read({ sql: "SELECT * FROM calls ORDER BY position" })).rows;
+    assert.deepEqual(before.map(([position, callId]) => [position, callId]), [[1n, "a"], [2n, "b"]]);
+    const replace = (columns: string) =>
+      `INSERT OR REPLACE INTO calls SELECT ${columns}, adjusts, at, agent_id, session_id, run_id, step, key_id, source,
+        tools, provider, model, service_tier, response_id, input_tokens, output_tokens, cache_read_tokens,
+        cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, 7, unpriced, partly_priced,
+        unpriced_parts, price_source, price_id, duration_ms, estimated FROM calls WHERE call_id = 'a'`;
+    const attempts = [
+      "UPDATE calls SET cost_nano_usd = 1",
+      "UPDATE calls SET tools = '[]' WHERE position = 1",
+      "UPDATE OR REPLACE calls SET position = 2 WHERE position = 1",
+      "DELETE FROM calls",
+      "DELETE FROM calls WHERE call_id = 'a'",
+      replace("position, call_id"),
+      replace("NULL, call_id"),
+      replace("2, 'c'"),
+    ];
+    for (const sql of attempts) await assert.rejects(store.write([{ sql }]), ConstraintError, sql);
+    await assert.rejects(store.write([insert!]), ConstraintError);
+    assert.deepEqual((await store.read({ sql: "SELECT * FROM calls ORDER BY position" })).rows, before);
   });
 
   test("migrating a database that is up to date changes nothing", async (store) => {
@@ -411,6 +622,36 @@ export function testStore(kind: DatabaseKind): void {
       const stores = await Promise.all(Array.from({ length: 6 }, () => database.open()));
       for (const store of stores) {
         assert.equal(await one(store, "SELECT count(*) FROM purser_migrations"), BigInt(migrations.length));
+      }
+    },
+  });
+
+  Deno.test({
+    name: `${name}: of several logics that are installed at once, one is there, whole`,
+    ignore: ignore || name === "memory",
+    async fn() {
+      await using database = await kind.create();
+      const stores = await Promise.all(Array.from({ length: 4 }, () => database.open()));
+      for (let round = 0; round < 5; round++) {
+        const versions = stores.map((_, i) =>
+          LOGIC.map(({ name, sql }) => ({ name, sql: sql.replace("'one'", `'round ${round} of ${i % 2}'`) }))
+        );
+        await Promise.all(stores.map((store, i) => installLogic(store, versions[i]!)));
+        const { rows } = await stores[0]!.read({
+          sql: "SELECT count(*), count(DISTINCT hash) FROM installed_logic",
+        });
+        assert.deepEqual(rows, [[2n, 1n]]);
+        assert.deepEqual(await namesOf(stores[0]!), ["logic_trigger", "logic_view"]);
+        const refusals = await Promise.all(
+          stores.map((store) =>
+            store.write([{ sql: "INSERT INTO logic_view VALUES (1)" }]).then(
+              () => "",
+              (error) => error.message,
+            )
+          ),
+        );
+        assert.match(refusals[0]!, new RegExp(`round ${round} of [01]`));
+        assert.equal(new Set(refusals.map((text) => /round \d of \d/.exec(text)?.[0])).size, 1);
       }
     },
   });

@@ -16,15 +16,15 @@ async function spend(store: Store, agents: readonly string[], agesMs: readonly n
     ])
   );
   await store.write([{
-    sql: `INSERT INTO spend_windows (scope, kind, start, cost_nano_usd)
-      SELECT value ->> 0, value ->> 1, value ->> 2, 1 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+    sql: `INSERT INTO spend_counters (scope, kind, start, whole_usd, rest_nano_usd, first_at)
+      SELECT value ->> 0, value ->> 1, value ->> 2, 0, 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
     args: [JSON.stringify(rows)],
   }]);
 }
 
 async function count(store: Store, kind: string, scope?: string): Promise<number> {
   const { rows } = await store.read({
-    sql: "SELECT count(*) FROM spend_windows WHERE kind = ? AND scope = coalesce(?, scope)",
+    sql: "SELECT count(*) FROM spend_counters WHERE kind = ? AND scope = coalesce(?, scope)",
     args: [kind, scope ?? null],
   });
   return Number(rows[0]![0]);

@@ -1,7 +1,7 @@
 import type { NanoUsd } from "../money.ts";
 import type { AlertContext } from "./context.ts";
 import type { RuleRow } from "./rule.ts";
-import { counterSum, isInScope, sumOfCalls, sumOfTail } from "../ledger/mod.ts";
+import { counterSum, isInScope, sumOfCalls, sumOfTail, textAt } from "../ledger/mod.ts";
 import { MINUTE_MS } from "../clock.ts";
 import { windowAt } from "./windows.ts";
 
@@ -11,16 +11,17 @@ const NEWEST = 1_000;
 /** The newest run or session of a scope that has spent anything, and what it has spent. */
 function newest(kind: "run" | "session", known: string): string {
   const key = `${kind}_id`;
-  const isOf = "(t.scope = '' OR agent_id = t.scope)";
+  const agent = textAt("min", "first_at", "agent_id");
+  const tail =
+    `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
   return `(SELECT sum(u.whole_usd) * 1000000000 + sum(u.rest_nano_usd) FROM ${kind}_usage u WHERE u.${key} = coalesce(
     (${known}),
     (SELECT ${key} FROM (
-      SELECT * FROM (SELECT ${key}, agent_id, first_at FROM usage_${kind}s ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
-      UNION ALL SELECT c.${key}, c.agent_id,
-        coalesce((SELECT first_at FROM usage_${kind}s x WHERE x.${key} = c.${key}), c.at)
-      FROM calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals')
-        AND c.${key} IS NOT NULL
-    ) WHERE ${isOf} ORDER BY first_at DESC, ${key} DESC LIMIT 1)))`;
+      SELECT * FROM (SELECT ${key}, agent_id, first_at, 0 AS position FROM usage_${kind}s
+        ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
+      UNION ALL SELECT ${key}, agent_id, first_at, 0 FROM usage_${kind}s WHERE ${key} IN (SELECT c.${key} FROM ${tail})
+      UNION ALL SELECT c.${key}, c.agent_id, c.at, c.position FROM ${tail}
+    ) GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)))`;
 }
 
 const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;

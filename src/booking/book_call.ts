@@ -2,8 +2,8 @@ import { announceAlerts } from "../alerts/mod.ts";
 import type { Grant } from "../budget/mod.ts";
 import { toIso } from "../clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
-import type { EventPlace, NewEvent, Progress, RunState } from "../sessions/mod.ts";
-import { type Booked, type Booking, createBookingWriter } from "./booking_set.ts";
+import type { EventPlace, NewEvent, Progress } from "../sessions/mod.ts";
+import { type Booked, type BookedRun, type Booking, createBookingWriter } from "./booking_set.ts";
 import type { BookingContext } from "./context.ts";
 
 /** A call of a run that Purser keeps: booked together with what happened in the run since the last commit. */
@@ -18,7 +18,7 @@ export interface RunBooking {
  * The one write of a model call in a run: ledger, event log, messages and the reservation in one commit, which others
  * may share; then it is published on the bus. Resolves when all of it is durable.
  */
-export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<RunState> {
+export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<BookedRun> {
   const { place, call, progress, grant } = booking;
   const { run } = await write(ctx, { calls: [call], run: { place, progress }, grant });
   publishEvents(ctx, place, progress.events, run!.lastSeq - 1);

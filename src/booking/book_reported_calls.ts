@@ -21,8 +21,7 @@ export interface BookedReport {
 /**
  * Books calls made elsewhere, all or none. Idempotent by `call_id`.
  *
- * @throws {PurserError} `invalid`, also when a total would pass 64 bits of nano-USD; `conflict` when a call is
- * known with other content
+ * @throws {PurserError} `invalid`; `conflict` when a call is known with other content
  */
 export async function bookReportedCalls(
   ctx: BookingContext,
@@ -39,7 +38,7 @@ export async function bookReportedCalls(
     } catch (error) {
       if (!(error instanceof ConstraintError)) throw error;
       const left = await findFresh(ctx, calls);
-      if (left.length === fresh.length) throw tooMuch(error);
+      if (left.length === fresh.length) throw error;
       fresh = left; // somebody booked one of them since we looked
       continue;
     }
@@ -87,13 +86,5 @@ function conflict(callId: string, where: string): PurserError {
     "conflict",
     `Cannot book call ${callId}: it is in ${where} with other content; nothing of this request was booked`,
     { details: { call_id: callId } },
-  );
-}
-
-function tooMuch(cause: ConstraintError): PurserError {
-  return new PurserError(
-    "invalid",
-    "Cannot book the calls: a total would pass the 9.2 billion USD that the ledger can hold; nothing of this request was booked",
-    { cause },
   );
 }

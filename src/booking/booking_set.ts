@@ -7,6 +7,7 @@ import {
   countInSessions,
   type EventPlace,
   type Progress,
+  type RunState,
 } from "../sessions/mod.ts";
 import type { ResultSet, SetWriter, SqlValue, Statement } from "../store/mod.ts";
 import type { BookingContext } from "./context.ts";
@@ -19,15 +20,16 @@ export interface Booking {
   grant?: Grant;
 }
 
+/** Where a run stands after a booking. */
+export interface BookedRun extends RunState {
+  /** The seq of the last event, `cost.recorded`, in the session's log. */
+  lastSeq: number;
+}
+
 /** What the commit of a booking gave. */
 export interface Booked {
   /** The run's state, where the booking is a run's. */
-  run?: {
-    /** The seq of the last event, `cost.recorded`, in the session's log. */
-    lastSeq: number;
-    holdsSession: boolean;
-    isCancelRequested: boolean;
-  };
+  run?: BookedRun;
   isNextReserved: boolean;
   ledger: LedgerState;
   /** The alerts that the commit fired, of all its bookings. */

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, or } from "drizzle-orm";
+import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
 import { type Query, tables } from "../store/mod.ts";
 import { type CostEvent, toCostEvent } from "./cost_event.ts";
 import { toModelCall } from "./stored_call.ts";
@@ -13,6 +13,7 @@ export async function listCalls(
   const { sessionId, after, limit } = input;
   const rows = await query.select().from(calls).where(and(
     eq(calls.sessionId, sessionId),
+    isNull(calls.adjusts),
     after && or(gt(calls.at, after.at), and(eq(calls.at, after.at), gt(calls.callId, after.callId))),
   )).orderBy(asc(calls.at), asc(calls.callId)).limit(limit);
   return rows.map((row) => toCostEvent(toModelCall(row)));

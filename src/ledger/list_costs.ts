@@ -88,8 +88,8 @@ SELECT ${key}, ${textAt("min", "first_at", "agent_id")} AS agent_id, ${
       } AS model,
   ${COUNTER_SUMS}, min(first_at) AS first_at
 FROM (
-  SELECT ${key}, agent_id, model, first_at, last_at, ${COUNTERS} FROM page CROSS JOIN usage_${kind}s ON ${key} = id
-  UNION ALL SELECT ${key}, agent_id, model, at, at, ${ENTRY_COUNTERS} FROM ${tail}
+  SELECT ${key}, agent_id, model, first_at, last_at, 0 AS position, ${COUNTERS} FROM page CROSS JOIN usage_${kind}s ON ${key} = id
+  UNION ALL SELECT ${key}, agent_id, model, at, at, position, ${ENTRY_COUNTERS} FROM ${tail}
 ) GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ?1 OFFSET ?2`,
       args: page,
     };
@@ -102,7 +102,7 @@ FROM (
       textAt("max", "at", "model")
     } AS model,
   ${COUNTER_SUMS}, min(at) AS first_at
-FROM (SELECT ${key}, agent_id, model, at, ${ENTRY_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
+FROM (SELECT ${key}, agent_id, model, at, position, ${ENTRY_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
 GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
     args: [...args, ...page],
   };

@@ -61,9 +61,16 @@ export const COST_COLUMNS = `cost / ${NANO_PER_USD}, cost % ${NANO_PER_USD}`;
 
 const MAX_NANO_USD = "9223372036854775807";
 
-/** An amount in nano-USD; one that passes 64 bits is the largest that they hold, which is above any limit. */
+/**
+ * An amount in nano-USD; one that passes 64 bits is the largest that they hold, which is above any limit. The rest is
+ * brought below a USD first: adjustments may leave a large one of the other sign.
+ */
 const toNano = (whole: string, rest: string) =>
-  `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD} ELSE ${whole} * ${NANO_PER_USD} + ${rest} END`;
+  `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD}
+    ELSE (${whole} + ${rest} / ${NANO_PER_USD}) * ${NANO_PER_USD} + ${rest} % ${NANO_PER_USD} END`;
+
+/** SQL for a sum of two amounts; one that passes 64 bits is the largest that they hold. */
+export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) AS INTEGER)`;
 
 /** SQL for one counter, in nano-USD; 0 where there is none. */
 export function counterValue(kind: string, scope: string, start = "0"): string {
@@ -94,7 +101,7 @@ export const sumOfTail = (condition: string) =>
 
 /** SQL for what a run has cost, in nano-USD: what budgets are held against. */
 export const runCost = (runId: string) =>
-  `(${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)})`;
+  atMost64Bits(`${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)}`);
 
 /** SQL for whether a decision hangs on each call, so that the counters are advanced call by call: see alerts. */
 const HAS_RULES = "EXISTS (SELECT 1 FROM alert_rules INDEXED BY alert_rules_fired WHERE enabled = 1)";

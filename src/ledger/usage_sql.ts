@@ -83,15 +83,15 @@ export const usageViews: readonly Logic[] = [
   view(
     "run_usage",
     "usage_runs",
-    "run_id, session_id, agent_id, model, first_at, last_at",
-    "run_id, session_id, agent_id, model, at, at",
+    "run_id, session_id, agent_id, model, first_at, last_at, 0 AS position",
+    "run_id, session_id, agent_id, model, at, at, position",
     " AND run_id IS NOT NULL",
   ),
   view(
     "session_usage",
     "usage_sessions",
-    "session_id, agent_id, model, first_at, last_at",
-    "session_id, agent_id, model, at, at",
+    "session_id, agent_id, model, first_at, last_at, 0 AS position",
+    "session_id, agent_id, model, at, at, position",
     " AND session_id IS NOT NULL",
   ),
   view("total_usage", "usage_totals", `${DIMENSIONS}, key_id`, DIMENSIONS_OF_ENTRY),
@@ -103,13 +103,21 @@ export const usageViews: readonly Logic[] = [
 export const tailEntries = (columns: string, condition: string) =>
   `SELECT ${columns}, ${ENTRY_COUNTERS} ${TAIL} AND ${condition}`;
 
-/** Added to a time in milliseconds, it has 17 digits whenever it was. */
-const FIXED_WIDTH = "10000000000000000";
+/** Added to a time in milliseconds and to a position, these have 17 and 19 digits whatever they are. */
+const FIXED_WIDTH = { time: "10000000000000000", position: "1000000000000000000" };
 
-/** The text of the row with the smallest or greatest time of a group: both are compared as one text. */
+/**
+ * The text of the row with the smallest or greatest time of a group; of rows of one time, that of the smallest or greatest
+ * `position`, which is 0 for a rollup. All of it is compared as one text of fixed width.
+ */
 export function textAt(which: "min" | "max", time: string, column: string): string {
-  return `substr(${which}((${time} + ${FIXED_WIDTH}) || ${column}), 18)`;
+  const key = `(${time} + ${FIXED_WIDTH.time}) || (position + ${FIXED_WIDTH.position})`;
+  return `substr(${which}(${key} || ${column}), 37)`;
 }
+
+/** SQL for the agent of the first call of a run or session; NULL where there is none. */
+export const firstAgentOf = (kind: "run" | "session", id: string) =>
+  `(SELECT ${textAt("min", "first_at", "agent_id")} FROM ${kind}_usage WHERE ${kind}_id = ${id})`;
 
 /** So many calls are rolled up by one commit. */
 const CALLS_PER_ROLL_UP = 5_000;
@@ -122,7 +130,8 @@ const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(estim
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
 const NEWER = (column: string) =>
   `${column} = CASE WHEN excluded.last_at >= last_at THEN excluded.${column} ELSE ${column} END`;
-// The agent is that of the first call, the model that of the newest, by the times at which they happened.
+// The agent is that of the first call, the model that of the newest, by the times at which they happened and then by
+// their positions: what was rolled up before comes before.
 const ADD_TO_ENTITY = `first_at = min(first_at, excluded.first_at),
   agent_id = CASE WHEN excluded.first_at < first_at THEN excluded.agent_id ELSE agent_id END,
   ${NEWER("model")}, last_at = max(last_at, excluded.last_at), ${ADD}`;

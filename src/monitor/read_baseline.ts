@@ -16,7 +16,7 @@ export interface Baseline {
 const READ = `WITH RECURSIVE hours(hour) AS (
   SELECT ?1 UNION ALL SELECT hour - ${HOUR_MS} FROM hours WHERE hour > ?2
 )
-SELECT hour, provider, model, sum(model_calls), sum(unpriced_calls), sum(whole_usd) * 1000000000 + sum(rest_nano_usd)
+SELECT hour, provider, model, sum(model_calls), sum(unpriced_calls), sum(whole_usd), sum(rest_nano_usd)
 FROM (
   SELECT s.hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
   FROM hours h CROSS JOIN usage_hours s ON s.hour = h.hour AND s.agent_id = ?3
@@ -43,10 +43,11 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
   const hours = new Map<unknown, bigint>();
   const models = new Map<string, { means: bigint[]; calls: bigint }>();
   for (const row of rows) {
-    const [hour, provider, model, calls, unpriced, cost] = row as [
+    const [hour, provider, model, calls, unpriced, wholeUsd, restNanoUsd] = row as [
       bigint,
       string,
       string,
+      bigint,
       bigint,
       bigint,
       bigint,
@@ -57,7 +58,7 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
     const key = modelKey({ provider, model });
     const known = models.get(key) ?? { means: [], calls: 0n };
     if (!models.has(key) && models.size >= KEPT.modelsPerBaseline) continue;
-    known.means.push(cost / priced);
+    known.means.push((wholeUsd * 1_000_000_000n + restNanoUsd) / priced);
     known.calls += priced;
     models.set(key, known);
   }

@@ -1,3 +1,4 @@
+import { firstAgentOf } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 
 type ReadContext = { store: Pick<Store, "read"> };
@@ -33,15 +34,13 @@ export async function findRunOwner({ store }: ReadContext, runId: string): Promi
   return run?.[0] as string | undefined;
 }
 
-// Of a session or run that is known by calls alone, any call tells.
+// A session or run that is known by calls alone is of the agent of its first call.
 const FOREIGN = `SELECT 'session', p.value FROM json_each(?1) p
   LEFT JOIN sessions s ON s.session_id = p.value
-  WHERE iif(s.session_id IS NULL,
-    EXISTS (SELECT 1 FROM session_usage x WHERE x.session_id = p.value AND x.agent_id <> ?3), s.agent_id <> ?3)
+  WHERE coalesce(s.agent_id, ${firstAgentOf("session", "p.value")}) <> ?3
 UNION ALL SELECT 'run', p.value FROM json_each(?2) p
   LEFT JOIN runs r ON r.run_id = p.value
-  WHERE iif(r.run_id IS NULL,
-    EXISTS (SELECT 1 FROM run_usage x WHERE x.run_id = p.value AND x.agent_id <> ?3), r.agent_id <> ?3)
+  WHERE coalesce(r.agent_id, ${firstAgentOf("run", "p.value")}) <> ?3
 LIMIT 1`;
 
 /** The first of some sessions and runs that is another agent's, be it known here or from reported calls alone. */

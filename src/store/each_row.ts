@@ -28,13 +28,19 @@ export function toRowSql(sql: string, { columns }: EachRow): string {
   );
 }
 
-/** The statement for all rows, with one value: a JSON array of arrays. */
-export function toSetStatement({ sql, each }: Statement & { each: EachRow }): Statement {
+/** A server takes values of 5 MB; so many bytes of rows are in one statement at most. A single row may be larger. */
+const MAX_BYTES_PER_SET = 4 * 1024 * 1024;
+
+/**
+ * The statements for all rows, each with one value: a JSON array of arrays. It is one, unless the rows are too large
+ * for that; the results of all come to those of the statement.
+ */
+export function toSetStatements({ sql, each }: Statement & { each: EachRow }): Statement[] {
   const text = remember(perSet, sql, () => {
     const values = each.columns.map((column, index) => `value ->> ${index} AS ${column}`).join(", ");
     return sql.replace(SOURCE, `(SELECT ${values} FROM json_each(?1))`);
   });
-  return { sql: text, args: [encodeRows(each.rows)] };
+  return encodeRows(each.rows).map((rows) => ({ sql: text, args: [rows] }));
 }
 
 function remember(texts: Map<string, string>, sql: string, make: () => string): string {
@@ -43,13 +49,34 @@ function remember(texts: Map<string, string>, sql: string, make: () => string): 
   return text;
 }
 
-/** Rows as JSON in which integers of 64 bits keep every digit. */
-function encodeRows(rows: EachRow["rows"]): string {
-  return `[${rows.map((row) => `[${row.map(encodeValue).join(",")}]`).join(",")}]`;
+/** Rows as JSON in which integers of 64 bits keep every digit, cut into texts of a bounded size. */
+function encodeRows(rows: EachRow["rows"]): string[] {
+  const encoded = rows.map((row) => `[${row.map(encodeValue).join(",")}]`);
+  const all = `[${encoded.join(",")}]`;
+  if (all.length * 3 <= MAX_BYTES_PER_SET) return [all]; // whatever its characters are
+  const texts: string[] = [];
+  let start = 0;
+  let bytes = 0;
+  const cut = (end: number) => texts.push(`[${encoded.slice(start, start = end).join(",")}]`);
+  encoded.forEach((row, index) => {
+    const size = encoder.encode(row).length + 1;
+    if (index > start && bytes + size > MAX_BYTES_PER_SET) {
+      cut(index);
+      bytes = 0;
+    }
+    bytes += size;
+  });
+  cut(encoded.length);
+  return texts;
 }
+
+const encoder = new TextEncoder();
 
 function encodeValue(value: SqlValue): string {
   if (value instanceof Uint8Array) throw new TypeError("Cannot write bytes as a row's value");
   const bindable = toBindable(value);
+  if (typeof bindable === "bigint" && BigInt.asIntN(64, bindable) !== bindable) {
+    throw new RangeError("Cannot write an integer that 64 bits can't hold");
+  }
   return typeof bindable === "bigint" ? String(bindable) : JSON.stringify(bindable);
 }

@@ -9,13 +9,16 @@ export interface Logic {
   name: string;
   /** The statement that creates it. What it names comes before it in the list. */
   sql: string;
+  /** The kind of database that needs it; default: each does. */
+  only?: Store["kind"];
 }
 
 const READ = "SELECT name, hash FROM installed_logic";
 const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
 
 /** Installs all of it in one commit where anything differs from what the database has; else only reads. */
-export async function installLogic(store: Store, logic: readonly Logic[]): Promise<void> {
+export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
+  const logic = all.filter(({ only }) => only === undefined || only === store.kind);
   const installed = toObjects<{ name: string; hash: string }>(await store.read({ sql: READ }));
   const hash = await hashOf(logic);
   if (installed.length === logic.length && installed.every((entry) => entry.hash === hash)) return;

@@ -1,5 +1,5 @@
 import { type Client, createClient, type InStatement } from "@libsql/client/web";
-import { toSetStatement } from "./each_row.ts";
+import { toSetStatements } from "./each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "./store.ts";
 
 /** Where a libSQL server is, and how long one request to it may take. */
@@ -25,7 +25,8 @@ export function createRemoteClient({ url, authToken, timeoutMs, fetch }: RemoteP
 
 /** Runs queries over one consistent view. */
 export async function readBatch(client: Client, statements: readonly Statement[]): Promise<ResultSet[]> {
-  return (await client.batch(statements.map(toInStatement), "read")).map(toResultSet);
+  const { sent, toResults } = toInStatements(statements);
+  return toResults(await client.batch(sent, "read"));
 }
 
 /**
@@ -52,13 +53,32 @@ export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "an unreadable address";
 }
 
-export function toInStatement(statement: Statement): InStatement {
-  const { each } = statement;
-  const { sql, args = [] } = each ? toSetStatement({ ...statement, each }) : statement;
-  return { sql, args: args.map(toBindable) };
+/** The statements as the client sends them, and the result of each from those of what was sent. */
+export function toInStatements(
+  statements: readonly Statement[],
+): { sent: InStatement[]; toResults(results: readonly ClientResult[]): ResultSet[] } {
+  const parts = statements.map((statement) =>
+    statement.each ? toSetStatements({ ...statement, each: statement.each }) : [statement]
+  );
+  return {
+    sent: parts.flat().map(({ sql, args = [] }) => ({ sql, args: args.map(toBindable) })),
+    toResults(results) {
+      let start = 0;
+      return parts.map(({ length }) => {
+        const [first, ...others] = results.slice(start, start += length).map(toResultSet);
+        for (const { rows } of others) for (const row of rows) first!.rows.push(row);
+        return first!;
+      });
+    },
+  };
 }
 
-export function toResultSet(result: { columns: string[]; rows: ArrayLike<unknown>[] }): ResultSet {
+interface ClientResult {
+  columns: string[];
+  rows: ArrayLike<unknown>[];
+}
+
+function toResultSet(result: ClientResult): ResultSet {
   return {
     columns: result.columns,
     rows: result.rows.map((row) =>

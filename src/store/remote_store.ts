@@ -6,8 +6,7 @@ import {
   hostOf,
   readBatch,
   type RemotePlace,
-  toInStatement,
-  toResultSet,
+  toInStatements,
   within,
 } from "./remote_client.ts";
 import { DATABASE_NOW } from "./lease_clock.ts";
@@ -123,10 +122,10 @@ export class RemoteStore implements Store {
     // Not a migration: the commit that applies the first one needs it already.
     if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
     if (this.#tokens.commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
-    const statements = [...prefix, ...units.flat()].map(toInStatement);
+    const { sent, toResults } = toInStatements([...prefix, ...units.flat()]);
     return this.#untilDeadline("write", until, async () => {
       try {
-        const results = (await this.#client.batch(statements, "write")).map(toResultSet);
+        const results = toResults(await this.#client.batch(sent, "write"));
         this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
@@ -142,9 +141,7 @@ export class RemoteStore implements Store {
     for (const statement of units.flat()) {
       const isQuery = /^\s*SELECT\b/i.test(statement.sql);
       results.push(
-        isQuery
-          ? toResultSet(await this.#client.execute(toInStatement(statement)))
-          : { columns: [], rows: [] },
+        ...isQuery ? await readBatch(this.#client, [statement]) : [{ columns: [], rows: [] }],
       );
     }
     return split(results, units);

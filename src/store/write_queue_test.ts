@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { PurserError } from "../errors.ts";
 import type { ResultSet } from "./store.ts";
-import { WriteQueue, type WriteUnit } from "./write_queue.ts";
+import { type SetWriter, WriteQueue, type WriteUnit } from "./write_queue.ts";
 
 const unit = (name: string): WriteUnit => [{ sql: name }];
 const names = (units: readonly WriteUnit[]) => units.map((statements) => statements[0]!.sql);
@@ -41,14 +42,14 @@ Deno.test("WriteQueue commits what comes during a commit together in the next on
   assert.deepEqual((await Promise.all(others)).map((results) => results[0]!.columns[0]), ["b", "c", "d"]);
 });
 
-Deno.test("WriteQueue gives a failed group's units a commit each, and the error only to the one it belongs to", async () => {
+Deno.test("WriteQueue halves a failed group, and gives the error only to the unit that it belongs to", async () => {
   const { queue, groups } = createQueue((units) => {
     if (names(units).includes("bad")) throw new Error("no");
     return resultsOf(units);
   });
   const outcomes = await Promise.allSettled(["a", "bad", "b"].map((name) => queue.push(unit(name))));
   assert.deepEqual(outcomes.map((outcome) => outcome.status), ["fulfilled", "rejected", "fulfilled"]);
-  assert.deepEqual(groups, [["a", "bad", "b"], ["a"], ["bad"], ["b"]]);
+  assert.deepEqual(groups, [["a", "bad", "b"], ["a"], ["bad", "b"], ["bad"], ["b"]]);
 });
 
 Deno.test("WriteQueue never repeats a group whose database could not be reached: it may be committed", async () => {
@@ -125,4 +126,205 @@ Deno.test("WriteQueue tells a commit until when somebody waits for it", async ()
   await Promise.all([3, 7, 5].map((until) => queue.push(unit("a"), { until, signal })));
   await queue.push(unit("b"));
   assert.deepEqual(untils, [7, Infinity]);
+});
+
+/** Writes items that are called something, by one statement with the names of all. */
+function writer(options: Partial<SetWriter<string, string>> = {}, name = "set"): SetWriter<string, string> {
+  return {
+    toStatements: (items) => [{ sql: `${name}(${items.join(" ")})` }],
+    toResults: (results, items) => items.map((item) => `${item} in ${results[0]!.columns[0]}`),
+    sizeOf: () => 1,
+    ...options,
+  };
+}
+
+Deno.test("WriteQueue writes the items that wait as one set, in the place of the first", async () => {
+  const { queue, groups } = createQueue(resultsOf);
+  const [one, other] = [writer(), writer({}, "other")];
+  const outcomes = await Promise.all([
+    queue.push(unit("a")),
+    queue.pushInSet(one, "x"),
+    queue.push(unit("b")),
+    queue.pushInSet(other, "p"),
+    queue.pushInSet(one, "y"),
+    queue.push(unit("c")),
+    queue.pushInSet(other, "q"),
+    queue.pushInSet(one, "z"),
+  ]);
+  assert.deepEqual(groups, [["a", "set(x y z)", "b", "other(p q)", "c"]]);
+  assert.deepEqual(
+    outcomes.map((outcome) => typeof outcome === "string" ? outcome : outcome[0]!.columns[0]),
+    [
+      "a",
+      "x in set(x y z)",
+      "b",
+      "p in other(p q)",
+      "y in set(x y z)",
+      "c",
+      "q in other(p q)",
+      "z in set(x y z)",
+    ],
+  );
+});
+
+Deno.test("WriteQueue finds an item that is refused by halves, and commits every other once", async () => {
+  const committed: string[] = [];
+  const { queue, groups } = createQueue((units) => {
+    const all = names(units).flatMap((name) => name.replace(/^set\(|\)$/g, "").split(" "));
+    if (all.some((name) => name.startsWith("bad"))) throw new Error(`no ${all}`);
+    committed.push(...all);
+    return resultsOf(units);
+  });
+  const items = Array.from({ length: 32 }, (_, i) => i === 5 || i === 29 ? `bad${i}` : `i${i}`);
+  const set = writer();
+  const outcomes = await Promise.allSettled(items.map((item) => queue.pushInSet(set, item)));
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    items.map((item) => item.startsWith("bad") ? "rejected" : "fulfilled"),
+  );
+  assert.equal((outcomes[5] as PromiseRejectedResult).reason.message, "no bad5");
+  assert.deepEqual(committed, items.filter((item) => !item.startsWith("bad")));
+  assert.ok(groups.length <= 1 + 2 * 2 * 5, `${groups.length} commits were tried`);
+});
+
+Deno.test("WriteQueue never repeats a set whose database could not be reached", async () => {
+  const { queue, groups } = createQueue(() => {
+    throw new PurserError("unavailable", "Cannot write: gone");
+  });
+  const set = writer();
+  const outcomes = await Promise.allSettled(["a", "b", "c"].map((item) => queue.pushInSet(set, item)));
+  assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected", "rejected"]);
+  assert.deepEqual(groups, [["set(a b c)"]]);
+});
+
+Deno.test("WriteQueue bounds a set by items and by bytes; one item may be larger", async () => {
+  const { queue, groups } = createQueue(resultsOf);
+  const many = writer();
+  const results = await Promise.all(
+    Array.from({ length: 600 }, (_, i) => queue.pushInSet(many, String(i))),
+  );
+  assert.equal(results.length, 600);
+  assert.deepEqual(groups.map(([set]) => set!.split(" ").length), [256, 256, 88]);
+
+  groups.length = 0;
+  const kb = 1024;
+  const large = writer({ sizeOf: (item) => Number(item) * kb });
+  await Promise.all(
+    ["600", "424", "1", "5000", "1", "1023", "1"].map((item) => queue.pushInSet(large, item)),
+  );
+  assert.deepEqual(groups.flat(), ["set(600 424)", "set(1)", "set(5000)", "set(1 1023)", "set(1)"]);
+});
+
+Deno.test("WriteQueue keeps an item that does not fit for the next commit, and all that come after it", async () => {
+  const { queue, groups } = createQueue(resultsOf);
+  const seen: [string, string[]][] = [];
+  const set = writer({
+    fits(item, others) {
+      seen.push([item, [...others]]);
+      return others.every((other) => other[0] !== item[0]);
+    },
+  });
+  await Promise.all([
+    ...["a1", "b1", "a2", "c1", "b2"].map((item) => queue.pushInSet(set, item)),
+    queue.push(unit("u")),
+  ]);
+  assert.deepEqual(groups, [["set(a1 b1)"], ["set(a2 c1 b2)", "u"]]);
+  assert.deepEqual(seen, [
+    ["b1", ["a1"]],
+    ["a2", ["a1", "b1"]],
+    ["c1", ["a2"]],
+    ["b2", ["a2", "c1"]],
+  ]);
+});
+
+Deno.test("WriteQueue rejects items whose results can't be read, and does not commit them again", async () => {
+  const { queue, groups } = createQueue(resultsOf);
+  const set = writer({
+    toResults() {
+      throw new TypeError("unreadable");
+    },
+  });
+  const neighbour = queue.push(unit("a"));
+  const outcomes = await Promise.allSettled(["x", "y"].map((item) => queue.pushInSet(set, item)));
+  assert.deepEqual(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason.message), [
+    "unreadable",
+    "unreadable",
+  ]);
+  assert.equal((await neighbour)[0]!.columns[0], "a");
+  assert.deepEqual(groups, [["a", "set(x y)"]]);
+});
+
+Deno.test("WriteQueue rejects the item alone whose statements can't be made", async () => {
+  const { queue, groups } = createQueue(resultsOf);
+  const set = writer({
+    toStatements(items) {
+      if (items.includes("bad")) throw new TypeError("no statement");
+      return [{ sql: items.join(" ") }];
+    },
+  });
+  const outcomes = await Promise.allSettled(["x", "bad", "y"].map((item) => queue.pushInSet(set, item)));
+  assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+  assert.deepEqual(groups, [["x"], ["y"]]);
+});
+
+Deno.test("WriteQueue commits every item and unit once or refuses it, whatever waits together", async () => {
+  const anyWork = fc.array(
+    fc.record({
+      kind: fc.constantFrom("unit", "one", "other"),
+      isBad: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, {
+        weight: 1,
+        arbitrary: fc.constant(true),
+      }),
+      session: fc.nat(3),
+      bytes: fc.constantFrom(1, 1, 1, 400_000, 2_000_000),
+      waits: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 60 },
+  );
+  await fc.assert(
+    fc.asyncProperty(anyWork, async (work) => {
+      interface Item {
+        id: number;
+        isBad: boolean;
+        session: number;
+        bytes: number;
+      }
+      const committed: number[] = [];
+      const queue = new WriteQueue(async (units) => {
+        await Promise.resolve();
+        const ids = units.flatMap((statements) => statements[0]!.args as number[]);
+        if (ids.some((id) => work[id]!.isBad)) throw new Error("refused");
+        committed.push(...ids);
+        return units.map((statements) => statements.map(() => ({ columns: [], rows: [] })));
+      }, (task) => queueMicrotask(task));
+      const writers = new Map(["one", "other"].map((kind): [string, SetWriter<Item, number>] => [kind, {
+        toStatements: (items) => [{ sql: kind, args: items.map(({ id }) => id) }],
+        toResults: (_, items) => items.map(({ id }) => id),
+        sizeOf: ({ bytes }) => bytes,
+        fits: ({ session }, others) => others.every((other) => other.session !== session),
+      }]));
+      const outcomes: Promise<unknown>[] = [];
+      for (const [id, { kind, waits, ...each }] of work.entries()) {
+        const writer = writers.get(kind);
+        outcomes.push(
+          writer ? queue.pushInSet(writer, { id, ...each }) : queue.push([{ sql: "unit", args: [id] }]),
+        );
+        outcomes.at(-1)!.catch(() => {});
+        if (waits) await Promise.resolve();
+      }
+      const settled = await Promise.allSettled(outcomes);
+      settled.forEach((outcome, id) => {
+        assert.equal(outcome.status, work[id]!.isBad ? "rejected" : "fulfilled");
+        if (outcome.status === "fulfilled" && work[id]!.kind !== "unit") assert.equal(outcome.value, id);
+      });
+      const good = work.flatMap(({ isBad }, id) => isBad ? [] : [id]);
+      assert.deepEqual([...committed].sort((a, b) => a - b), good);
+      // Items of one kind are committed in the order in which they came.
+      for (const kind of ["unit", "one", "other"]) {
+        const order = committed.filter((id) => work[id]!.kind === kind);
+        assert.deepEqual(order, [...order].sort((a, b) => a - b));
+      }
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -4,6 +4,7 @@ import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/_
 import type { RuleRow } from "../../src/alerts/rule.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseDatabaseUrl } from "../../src/config.ts";
+import { databaseLogic } from "../../src/database_logic.ts";
 import { createIds } from "../../src/ids.ts";
 import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, openStore, type Store, tables, toObjects } from "../../src/store/mod.ts";
@@ -84,7 +85,13 @@ export async function until(what: string, condition: () => Promise<boolean>): Pr
 export async function lookInto(db: string): Promise<Store & AsyncDisposable> {
   const { dbUrl, ...config } = configOf(db);
   const location = parseDatabaseUrl(dbUrl);
-  const store = await openStore({ ...config, location, clock: systemClock, ids: createIds(systemClock) });
+  const store = await openStore({
+    ...config,
+    location,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    logic: databaseLogic,
+  });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
 

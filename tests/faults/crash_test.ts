@@ -4,6 +4,7 @@ import { openCore } from "../../src/core.ts";
 import { toObjects } from "../../src/store/mod.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { answerTo } from "../harness/answers.ts";
+import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";
 
 const RUNS = 1_000;
@@ -107,11 +108,12 @@ Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, lose and dou
       assert.equal(row.cost, costOf(Number(row.input_tokens), Number(row.output_tokens)));
     }
     const total = ledger.reduce((sum, row) => sum + row.cost, 0n);
-    for (const table of ["spend_runs", "spend_sessions", "spend_totals", "spend_days", "spend_hours"]) {
+    await checkTotals(core.store);
+    for (const view of ["run_usage", "session_usage", "total_usage", "daily_usage", "hourly_usage"]) {
       const [sum] = await read<{ cost: bigint; calls: bigint }>(
-        `SELECT sum(cost_nano_usd) AS cost, sum(model_calls) AS calls FROM ${table}`,
+        `SELECT sum(whole_usd) * 1000000000 + sum(rest_nano_usd) AS cost, sum(model_calls) AS calls FROM ${view}`,
       );
-      assert.deepEqual(sum, { cost: total, calls: BigInt(ledger.length) }, `${table} adds up to the ledger`);
+      assert.deepEqual(sum, { cost: total, calls: BigInt(ledger.length) }, `${view} adds up to the ledger`);
     }
     const statuses = Object.fromEntries(
       (await read<{ status: string; n: bigint }>("SELECT status, count(*) AS n FROM runs GROUP BY status"))

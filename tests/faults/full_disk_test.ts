@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/clock.ts";
 import { parseDatabaseUrl, readEnvironment } from "../../src/config.ts";
+import { databaseLogic } from "../../src/database_logic.ts";
 import { createIds } from "../../src/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
@@ -388,6 +389,7 @@ async function lookAt({ folder }: Place, directory: string) {
     remoteTimeoutMs: 1_000,
     clock: systemClock,
     ids: createIds(systemClock),
+    logic: databaseLogic,
   });
   try {
     const [found] = toObjects<Record<string, bigint | string>>(

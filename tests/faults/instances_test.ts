@@ -202,7 +202,12 @@ async function shareBudget({ db, store }: Scene, mode: "strict" | "stop"): Promi
     return JSON.parse(text) as { made: number; refused: number };
   }));
   const made = outcomes.reduce((sum, outcome) => sum + outcome.made, 0);
-  const spent = Number(await one(store, `SELECT cost_nano_usd FROM spend_runs WHERE run_id = '${runId}'`));
+  const spent = Number(
+    await one(
+      store,
+      `SELECT sum(whole_usd) * 1000000000 + sum(rest_nano_usd) FROM run_usage WHERE run_id = '${runId}'`,
+    ),
+  );
   assert.equal(spent, made * CALL_NANO_USD);
   assert.equal(outcomes.reduce((sum, { refused }) => sum + refused, 0), 4 * each - made);
   if (mode === "strict") assert.ok(spent > 0 && spent <= limit, `${spent} of ${limit}`);

@@ -7,6 +7,7 @@ import { runAgent } from "../../src/runner/mod.ts";
 import { listMessages } from "../../src/sessions/mod.ts";
 import { sweepGenerations } from "../../src/snapshots/generations.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
+import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_crash_worker.ts";
@@ -327,13 +328,14 @@ async function checkRuns({ store }: Core, calls: readonly string[]): Promise<voi
   );
   const booked = new Set(ledger.map((row) => row.call_id));
   assert.deepEqual(calls.filter((call) => !booked.has(call)), [], "no call that was told of is lost");
+  await checkTotals(store);
   const sum = { calls: BigInt(ledger.length), cost: ledger.reduce((total, row) => total + row.cost, 0n) };
-  for (const table of ["spend_runs", "spend_sessions", "spend_totals", "spend_days", "spend_hours"]) {
+  for (const view of ["run_usage", "session_usage", "total_usage", "daily_usage", "hourly_usage"]) {
     const sums = await read(
       store,
-      `SELECT sum(model_calls) AS calls, sum(cost_nano_usd) AS cost FROM ${table}`,
+      `SELECT sum(model_calls) AS calls, sum(whole_usd) * 1000000000 + sum(rest_nano_usd) AS cost FROM ${view}`,
     );
-    assert.deepEqual(sums, [sum], `${table} adds up to the ledger`);
+    assert.deepEqual(sums, [sum], `${view} adds up to the ledger`);
   }
   const unended = await read(
     store,
@@ -353,7 +355,7 @@ async function spend(db: string): Promise<unknown> {
 }
 
 async function readMoney({ store }: Core): Promise<Record<string, unknown>> {
-  const tables = ["calls", "spend_runs", "spend_sessions", "spend_totals", "spend_days", "spend_hours"];
+  const tables = ["calls", "run_usage", "session_usage", "total_usage", "daily_usage", "hourly_usage"];
   const rows = tables.concat("reservations", "runs").map(async (table) =>
     [table, await read(store, `SELECT * FROM ${table}`)] as const
   );

@@ -56,8 +56,8 @@ Deno.test({
     const ledger = await checkBooks(store);
     for (const callId of told.reported) assert.ok(ledger.has(callId), `${callId} was acknowledged`);
     const { rows } = await store.read({
-      sql:
-        "SELECT r.run_id, r.status, s.cost_nano_usd FROM runs r LEFT JOIN spend_runs s ON s.run_id = r.run_id",
+      sql: `SELECT r.run_id, r.status, sum(s.whole_usd) * 1000000000 + sum(s.rest_nano_usd) FROM runs r
+        LEFT JOIN run_usage s ON s.run_id = r.run_id GROUP BY r.run_id`,
     });
     const runs = new Map(rows.map(([runId, status, cost]) => [runId as string, { status, cost }]));
     for (const { runId, costUsd } of told.runs) {

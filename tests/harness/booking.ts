@@ -85,6 +85,13 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
   return { ...place, lastSeq };
 }
 
+/** Makes every booking fail, until the function that it returns is called. */
+export function failBookings(store: Store, error: Error): () => void {
+  const { writeInSet } = store;
+  store.writeInSet = () => Promise.reject(error);
+  return () => void (store.writeInSet = writeInSet);
+}
+
 /** Everything that a database holds, table by table, to be compared. */
 export async function dump(store: Store): Promise<Record<string, unknown[][]>> {
   const names = await store.read({

@@ -1,40 +1,169 @@
 import assert from "node:assert/strict";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 
-const ROLLUPS = ["spend_runs", "spend_sessions", "spend_totals", "spend_days", "spend_hours"];
+type Query = <T>(sql: string) => Promise<T[]>;
 
-/** What each rollup is a sum of. */
-const PART_OF: Record<string, string> = {
-  spend_runs: "WHERE run_id IS NOT NULL",
-  spend_sessions: "WHERE session_id IS NOT NULL",
-};
+const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpriced_calls,
+  sum(partly_priced_calls) AS partly_priced_calls, sum(estimated_calls) AS estimated_calls,
+  sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
+  sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
+  sum(total_tokens) AS total_tokens, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd`;
+
+/** The same of entries of the ledger. */
+const LEDGER_COUNTERS = `sum(adjusts IS NULL) AS model_calls, sum(unpriced) AS unpriced_calls,
+  sum(partly_priced) AS partly_priced_calls, sum(estimated) AS estimated_calls, sum(input_tokens) AS input_tokens,
+  sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
+  sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
+  sum(total_tokens) AS total_tokens, sum(coalesce(cost_nano_usd, 0) / 1000000000) AS whole_usd,
+  sum(coalesce(cost_nano_usd, 0) % 1000000000) AS rest_nano_usd`;
+
+const DIMENSIONS = "agent_id, provider, model, key_id";
+const OF_ENTRY = "agent_id, provider, model, coalesce(key_id, '') AS key_id";
+
+/** What totals there are: the view with rollup and tail, the table of the rollup, and their key, also of an entry. */
+const TOTALS = [
+  { view: "run_usage", table: "usage_runs", key: "run_id", ofEntry: "run_id", where: "run_id IS NOT NULL" },
+  {
+    view: "session_usage",
+    table: "usage_sessions",
+    key: "session_id",
+    ofEntry: "session_id",
+    where: "session_id IS NOT NULL",
+  },
+  { view: "total_usage", table: "usage_totals", key: DIMENSIONS, ofEntry: OF_ENTRY, where: "1" },
+  {
+    view: "daily_usage",
+    table: "usage_days",
+    key: `day, ${DIMENSIONS}`,
+    ofEntry: `at - at % 86400000 AS day, ${OF_ENTRY}`,
+    where: "1",
+  },
+  {
+    view: "hourly_usage",
+    table: "usage_hours",
+    key: `hour, ${DIMENSIONS}`,
+    ofEntry: `at - at % 3600000 AS hour, ${OF_ENTRY}`,
+    where: "1",
+  },
+] as const;
+
+const positionOf = (name: string) => `(SELECT position FROM rollup_positions WHERE name = '${name}')`;
+
+/** What is in one of two queries and not in the other. */
+const difference = (a: string, b: string) =>
+  `SELECT * FROM (SELECT 'only here' AS "where", * FROM (${a} EXCEPT ${b})
+    UNION ALL SELECT 'only in the ledger', * FROM (${b} EXCEPT ${a})) LIMIT 5`;
+
+/** Every total is the ledger's: through its view; and its rollup that of the calls up to its position. */
+function totalsQueries(): [what: string, sql: string][] {
+  return TOTALS.flatMap(({ view, table, key, ofEntry, where }): [string, string][] => {
+    const names = key.split(", ").map((_, index) => index + 1).join(", ");
+    const ledger = (condition: string) =>
+      `SELECT ${ofEntry}, ${LEDGER_COUNTERS} FROM calls WHERE ${where} AND ${condition} GROUP BY ${names}`;
+    return [
+      [
+        `${view} is what the ledger adds up to`,
+        difference(`SELECT ${key}, ${COUNTERS} FROM ${view} GROUP BY ${names}`, ledger("1")),
+      ],
+      [
+        `${table} is what the ledger adds up to, as far as it is rolled up`,
+        difference(
+          `SELECT ${key}, ${COUNTERS} FROM ${table} GROUP BY ${names}`,
+          ledger(`position <= ${positionOf("totals")}`),
+        ),
+      ],
+    ];
+  });
+}
+
+/** The agent and model of a run or session, and when it began and ended, are those of its first and last call. */
+function entityQueries(): [what: string, sql: string][] {
+  return [["run", "usage_runs"], ["session", "usage_sessions"]].map(([kind, table]) => {
+    const known = `c.position <= ${positionOf("totals")} AND c.${kind}_id = u.${kind}_id`;
+    const of = (column: string, order: string) =>
+      `(SELECT c.${column} FROM calls c WHERE ${known} ORDER BY c.at ${order}, c.position ${order} LIMIT 1)`;
+    const session = kind === "run" ? ` OR session_id IS NOT ${of("session_id", "DESC")}` : "";
+    return [
+      `${table} remembers the first and the last call`,
+      `SELECT * FROM ${table} u WHERE first_at <> ${of("at", "ASC")} OR last_at <> ${of("at", "DESC")}
+        OR agent_id <> ${of("agent_id", "ASC")} OR model <> ${of("model", "DESC")}${session} LIMIT 5`,
+    ];
+  });
+}
+
+/** What decisions count is what the ledger has, as far as they have come; of minutes those that rules may look at. */
+function counterQueries(): [what: string, sql: string][] {
+  const row = (kind: string, scope: string, start: string, where: string) =>
+    `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, coalesce(cost_nano_usd, 0) AS cost, at, position
+    FROM calls WHERE ${where}`;
+  const costs = "cost_nano_usd <> 0";
+  const scopes = [["''", costs], ["agent_id", costs], [
+    "'key ' || key_id",
+    `${costs} AND key_id IS NOT NULL`,
+  ]];
+  const minutes = "AND at >= (SELECT max(at) FROM calls) - 82800000";
+  const all = [
+    row("run", "run_id", "0", "run_id IS NOT NULL"),
+    row("session", "session_id", "0", "session_id IS NOT NULL"),
+    ...scopes.flatMap(([scope, where]) => [
+      row("day", scope!, "at - at % 86400000", where!),
+      row("lifetime", scope!, "0", where!),
+      row("minute", scope!, "at - at % 60000", `${where} ${minutes}`),
+    ]),
+  ].join(" UNION ALL ");
+  // Whole minutes only: the first of them may have begun before what is looked at.
+  const isWhole = "(kind <> 'minute' OR start >= (SELECT max(at) FROM calls) - 82800000)";
+  const counted = (condition: string) =>
+    `SELECT kind, scope, start, sum(cost / 1000000000) AS whole_usd, sum(cost % 1000000000) AS rest_nano_usd,
+      min(at) AS first_at FROM (${all}) WHERE ${isWhole} AND ${condition} GROUP BY kind, scope, start`;
+  const counters =
+    `SELECT kind, scope, start, whole_usd, rest_nano_usd, first_at FROM spend_counters WHERE ${isWhole}`;
+  const tail = `position > ${positionOf("decisions")}`;
+  return [
+    [
+      "the counters of decisions are what the ledger adds up to, as far as they have come",
+      difference(counters, counted(`position <= ${positionOf("decisions")}`)),
+    ],
+    [
+      "the counters of decisions and the calls after them are what the ledger adds up to",
+      difference(
+        `SELECT kind, scope, start, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
+          min(first_at) AS first_at FROM (${counters} UNION ALL ${
+          counted(tail)
+        }) GROUP BY kind, scope, start`,
+        counted("1"),
+      ),
+    ],
+  ];
+}
+
+/** No rollup is past the ledger's end, and there is one position of each kind. */
+const POSITIONS = `SELECT name, position FROM rollup_positions
+WHERE position > (SELECT coalesce(max(position), 0) FROM calls) OR position < 0
+UNION ALL SELECT 'how many', n FROM (SELECT count(*) AS n FROM rollup_positions) WHERE n <> 2`;
+
+const TOTALS_CHECKS: [what: string, sql: string][] = [
+  ...totalsQueries(),
+  ...entityQueries(),
+  ...counterQueries(),
+  ["no rollup is past the ledger's end", POSITIONS],
+];
+
+/** Every total, read in any way, is what the ledger adds up to: at one moment, whatever others do to it. */
+export async function checkTotals(store: Store): Promise<void> {
+  const results = await store.readAll(TOTALS_CHECKS.map(([, sql]) => ({ sql })));
+  results.forEach((result, index) => assert.deepEqual(toObjects(result), [], TOTALS_CHECKS[index]![0]));
+}
 
 /** What must hold in any books, whatever was done to the processes that keep them. Gives the ledger's call ids. */
 export async function checkBooks(store: Store): Promise<Set<string>> {
-  const all = async <T>(sql: string) => toObjects<T>(await store.read({ sql }));
-  for (const rollup of ROLLUPS) {
-    const sums = (from: string) =>
-      all(
-        `SELECT coalesce(sum(cost_nano_usd), 0) AS cost, coalesce(sum(total_tokens), 0) AS tokens, ${
-          from === rollup ? "coalesce(sum(model_calls), 0)" : "count(*)"
-        } AS calls FROM ${from === rollup ? rollup : `calls ${PART_OF[rollup] ?? ""}`}`,
-      );
-    assert.deepEqual(await sums(rollup), await sums("calls"), `${rollup} adds up to the ledger`);
-  }
-  for (const kind of ["minute", "day"]) {
-    const [sum] = await all<{ all_agents: bigint; each: bigint; ledger: bigint }>(
-      `SELECT coalesce(sum(cost_nano_usd) FILTER (WHERE scope = ''), 0) AS all_agents,
-        coalesce(sum(cost_nano_usd) FILTER (WHERE scope <> ''), 0) AS each,
-        (SELECT coalesce(sum(cost_nano_usd), 0) FROM calls) AS ledger
-      FROM spend_windows WHERE kind = '${kind}'`,
-    );
-    assert.deepEqual([sum!.all_agents, sum!.each], [sum!.ledger, sum!.ledger], `spend by ${kind}`);
-  }
+  const all: Query = async <T>(sql: string) => toObjects<T>(await store.read({ sql }));
+  await checkTotals(store);
   const none = async (what: string, sql: string) => assert.deepEqual(await all(sql), [], what);
   await none(
     "the log tells of each call once, and of no other",
-    `SELECT call_id FROM (SELECT call_id FROM calls UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded')
-    GROUP BY call_id HAVING count(*) <> 2`,
+    `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL
+      UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') GROUP BY call_id HAVING count(*) <> 2`,
   );
   await none(
     "every session's events are numbered without a gap, and counted",
@@ -60,7 +189,11 @@ export async function checkBooks(store: Store): Promise<Set<string>> {
     "an alert goes to a channel once",
     "SELECT subject_id FROM deliveries GROUP BY subject_id, channel HAVING count(*) > 1",
   );
-  return new Set((await all<{ call_id: string }>("SELECT call_id FROM calls")).map(({ call_id }) => call_id));
+  return new Set(
+    (await all<{ call_id: string }>("SELECT call_id FROM calls WHERE adjusts IS NULL")).map(({ call_id }) =>
+      call_id
+    ),
+  );
 }
 
 /** What must hold once every process that died was looked after: nothing is left in progress. */
