@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, toIso } from "../clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import { costUsd } from "./counters.ts";
-import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
+import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
 
 /** What spend can be grouped by. */
 export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
