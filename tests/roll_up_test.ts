@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createRule, decideAlerts, THRESHOLD_TYPES } from "../src/alerts/mod.ts";
+import { createRule, decideAlerts, removeRule, THRESHOLD_TYPES, updateRule } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/read_rule_values.ts";
 import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
 import { type Clock, fixedClock } from "../src/clock.ts";
@@ -11,6 +11,7 @@ import {
   readAgentUsage,
   readRunUsage,
   readSessionUsage,
+  recordCalls,
   rollUpTotals,
   sweepWindows,
 } from "../src/ledger/mod.ts";
@@ -222,6 +223,46 @@ for (const kind of databaseKinds()) {
         [1_000n, 1_001n, 1_002n].map((value) => ["run_1", value]),
       );
       await checkTotals(unaware.store);
+    },
+  );
+
+  test(
+    "a change of rules decides on the calls before it by the rules as they were, and announces what fires",
+    async (contexts, clock) => {
+      const [ctx, other] = contexts as [TestBooking, TestBooking];
+      const rule = { name: "r", severity: "info", threshold_usd: 0.000000001, cooldown_seconds: 0 } as const;
+      const { rule_id } = await createRule(ctx, { ...rule, threshold_type: "per_run_usd" });
+      const woken: string[] = [];
+      const changing = { ...ctx, wakeDispatcher: (ids: readonly string[]) => void woken.push(...ids) };
+      let booked = 0;
+      // As by a process that ended right after its commit, and had not known of the rule.
+      const book = () => {
+        const runId = `run_${++booked}`;
+        return other.store.write(
+          recordCalls([modelCall({ callId: runId, at: clock.now(), runId, costNanoUsd: 1n })]),
+        );
+      };
+      const changes = [
+        () => createRule(changing, { ...rule, threshold_type: "per_session_usd" }),
+        () => updateRule(changing, rule_id, { enabled: false }),
+        () => updateRule(changing, rule_id, { enabled: true }), // which fires nothing by itself
+        () => removeRule(changing, rule_id),
+      ];
+      for (const change of changes) {
+        await book();
+        await change();
+      }
+      await book();
+      await rollUp(changing);
+      const fired = ["run_1", "run_2", "run_4"];
+      assert.deepEqual(await alertsOf(ctx.store), fired.map((runId) => [runId, 1n]));
+      assert.equal(woken.length, 3);
+      const announced = () =>
+        ctx.published.filter(({ type }) => type === "alert.triggered").map(({ run_id }) => run_id);
+      for (let i = 0; i < 100 && announced().length < 3; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      assert.deepEqual(announced(), fired);
     },
   );
 
