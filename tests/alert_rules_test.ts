@@ -7,8 +7,10 @@ import {
   type RuleChanges,
   updateRule,
 } from "../src/alerts/mod.ts";
+import { createBus } from "../src/bus/mod.ts";
 import { fixedClock, HOUR_MS } from "../src/clock.ts";
 import { countingIds } from "../src/ids.ts";
+import { silentLog } from "../src/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { rejection } from "./harness/test_purser.ts";
@@ -161,6 +163,10 @@ function contextOf(store: Store) {
     ids: countingIds(),
     rules: { mayExist: false },
     outboxChannels: [],
+    instanceId: "inst_test",
+    bus: createBus(silentLog),
+    log: silentLog,
+    wakeDispatcher() {},
   };
 }
 
