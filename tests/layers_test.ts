@@ -26,10 +26,16 @@ const BESIDE: Record<string, readonly string[]> = {
   monitor: ["alerts"],
 };
 
-/** What puts everything together: for a process, and for a request. */
-const CORES = ["src/core.ts", "src/request_core.ts"];
+/** What puts everything together: for a process, for a request, and what a database holds of it. */
+const CORES = ["src/core.ts", "src/request_core.ts", "src/database_logic.ts"];
 
-const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts", ...CORES]);
+const ENTRIES = new Set([
+  "cli.ts",
+  "main.ts",
+  "src/mod.ts",
+  "src/open_purser.ts",
+  ...CORES,
+]);
 
 interface Import {
   from: string;
