@@ -10,9 +10,11 @@ import {
 import { createBus } from "../src/bus/mod.ts";
 import { fixedClock, HOUR_MS } from "../src/clock.ts";
 import { countingIds } from "../src/ids.ts";
+import { recordCalls } from "../src/ledger/mod.ts";
 import { silentLog } from "../src/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
 import { databaseKinds } from "./harness/databases.ts";
+import { modelCall } from "./harness/model_calls.ts";
 import { rejection } from "./harness/test_purser.ts";
 
 const RULE = {
@@ -305,6 +307,21 @@ for (const { name, ignore, create } of databaseKinds()) {
         updateRule(ctx, gone.rule_id, { enabled: true }),
       ].map(rejection));
       assert.deepEqual(errors.map(({ code }) => code), ["not_found", "not_found", "not_found"]);
+    },
+  });
+
+  Deno.test({
+    name: `${name}: a call that was booked before a rule was removed is decided on by it`,
+    ignore,
+    async fn() {
+      await using database = await create();
+      const ctx = contextOf(await database.open());
+      const { rule_id } = await createRule(ctx, RULE);
+      // By a process that does not know of the rule, and has not come to it yet.
+      const call = modelCall({ callId: "call_1", at: ctx.clock.now(), costNanoUsd: 1_000_000_000_000n });
+      await ctx.store.write(recordCalls([call]));
+      await removeRule(ctx, rule_id);
+      assert.deepEqual(await read(ctx.store, "SELECT rule_id FROM alerts"), [{ rule_id }]);
     },
   });
 }

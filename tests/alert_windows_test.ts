@@ -208,6 +208,22 @@ test(
   },
 );
 
+test(
+  "a process that read its clock before another one fired neither cuts a cooldown short nor is silenced",
+  "2026-11-21T09:00:00.000Z",
+  [day(1n, { cooldownMs: 10_000 }), day(3n, { ruleId: "rule_each", name: "each", cooldownMs: 0 })],
+  async (times) => {
+    assert.deepEqual(await times.book(2n), ["day 2"]);
+    assert.deepEqual(await times.book(1n), ["each 3"]);
+    times.clock.advance(-9_000); // it has waited for its turn to commit
+    assert.deepEqual(await times.book(1n), ["each 4"]);
+    times.clock.advance(18_999);
+    assert.deepEqual(await times.book(1n), ["each 5"]);
+    times.clock.advance(1);
+    assert.deepEqual(await times.book(1n), ["day 6", "each 6"]);
+  },
+);
+
 test("a clock that was a month ahead holds no cooldown for a month", "2026-11-21T09:00:00.000Z", [
   day(1n, { cooldownMs: 600_000 }),
   month(1n, { ruleId: "rule_month", repeat: "once_per_window" }),

@@ -109,11 +109,18 @@ function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: numbe
   return windows.flatMap((window) => [agentId, ALL_AGENTS].map((scope) => ({ ...window, scope })));
 }
 
-/** After a clock was set back, a rule that fired in the future counts as fired now. */
-export function noticeClock(states: readonly RuleState[], now: number): void {
+/** What fired up to this long in the future was fired by a process that has read its clock later. */
+const SKEW_MS = 30_000;
+
+/** After a clock was set back, a rule that fired in the future counts as fired now. Returns the time to decide at. */
+export function noticeClock(states: readonly RuleState[], now: number): number {
+  let time = now;
   for (const state of states) {
-    if (state.rule.enabled && state.firedAt !== null && state.firedAt > now) state.firedAt = now;
+    if (!state.rule.enabled || state.firedAt === null) continue;
+    if (state.firedAt > now + SKEW_MS) state.firedAt = now;
+    time = Math.max(time, state.firedAt);
   }
+  return time;
 }
 
 /** Books calls at one time, one after the other, and returns the alerts that they fire, in no certain order. */
@@ -122,9 +129,11 @@ export function bookInModel(
   booked: ModelCall[],
   calls: readonly ModelCall[],
   now: number,
+  /** What a window adds up; another one than `valueOf` may know more than the calls tell it. */
+  sum = valueOf,
 ): ModelAlert[] {
-  noticeClock(states, now);
-  return calls.flatMap((call) => bookOneInModel(states, booked, call, now));
+  const time = noticeClock(states, now);
+  return calls.flatMap((call) => bookOneInModel(states, booked, call, time, sum));
 }
 
 function bookOneInModel(
@@ -132,6 +141,7 @@ function bookOneInModel(
   booked: ModelCall[],
   call: ModelCall,
   now: number,
+  sum: typeof valueOf,
 ): ModelAlert[] {
   const windows = touchedWindows(call, now);
   for (const state of states) {
@@ -140,14 +150,14 @@ function bookOneInModel(
         !state.rule.enabled || window.type !== "per_hour_usd" || !state.isOver ||
         window.scope !== state.rule.scope
       ) continue;
-      if (valueOf(window, booked) < state.rule.thresholdNanoUsd) state.isOver = false;
+      if (sum(window, booked) < state.rule.thresholdNanoUsd) state.isOver = false;
     }
   }
   booked.push(call);
   const alerts: ModelAlert[] = [];
   for (const window of windows) {
     for (const state of states) {
-      const decision = decideRule(state, window, { value: valueOf(window, booked), now });
+      const decision = decideRule(state, window, { value: sum(window, booked), now });
       if (!decision.fires) continue;
       state.firedAt = now;
       if (state.rule.repeat === "once_per_window") {

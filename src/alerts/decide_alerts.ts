@@ -3,20 +3,32 @@ import type { ResultSet, Statement } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { encodeChannels } from "./outbox.ts";
 
+/**
+ * A process reads its clock before its commit has its turn, which can take until the deadline of a write; another one may
+ * have fired a rule meanwhile. So a rule that fired up to this long in the future has not met a clock that was set back.
+ */
+const SKEW_MS = 30_000;
+
+const IS_AHEAD = `cooldown_from > ?1 + ${SKEW_MS}`;
+
+/** SQL for the time of a pass: not before any rule that another process has fired by a clock that was read later. */
+const TIME = `max(?1, coalesce((SELECT max(l.cooldown_from) FROM alert_rules l INDEXED BY alert_rules_fired
+  WHERE l.enabled = 1 AND l.cooldown_from <= ?1 + ${SKEW_MS}), 0))`;
+
 /** Arms the rules whose rest is over. */
 const ARM = `UPDATE alert_rules SET is_armed = 1
-WHERE is_armed = 0 AND enabled = 1 AND is_over = 0 AND rests_until <= ?1`;
+WHERE is_armed = 0 AND enabled = 1 AND is_over = 0 AND rests_until <= ${TIME}`;
 
 /** After a clock was set back, a rule that fired in the future counts as fired now. */
 const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?1 + cooldown_ms,
   is_armed = is_over = 0 AND cooldown_ms = 0
-WHERE enabled = 1 AND cooldown_from > ?1`;
+WHERE enabled = 1 AND ${IS_AHEAD}`;
 
 // What it means is the trigger of `firing_logic.ts`.
 const DECIDE =
   `INSERT INTO decisions (position, at, agent_id, session_id, run_id, key_id, cost_nano_usd, adjusts, now,
   alert_prefix, channels)
-SELECT c.position, c.at, c.agent_id, c.session_id, c.run_id, c.key_id, c.cost_nano_usd, c.adjusts, ?1, ?2, ?3
+SELECT c.position, c.at, c.agent_id, c.session_id, c.run_id, c.key_id, c.cost_nano_usd, c.adjusts, ${TIME}, ?2, ?3
 ${TAIL_WITH_RULES} ORDER BY c.position`;
 
 /**
