@@ -202,6 +202,7 @@ export class SqliteStore implements Store {
         "BEGIN IMMEDIATE",
         () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
       );
+      this.#watch?.checkNow();
       this.#options.onCommit?.();
       this.#pause.commitEnded();
       return results;
