@@ -34,6 +34,11 @@ export class FileWatch {
     const now = this.clock.monotonic();
     if (now - this.#checkedAt < CHECK_EVERY_MS) return;
     this.#checkedAt = now;
+    this.checkNow();
+  }
+
+  /** Looks in any case: before a commit is acknowledged, which may have gone into a file without a name. Throws as `check`. */
+  checkNow(): void {
     const current = this.#identify();
     if (current?.device === this.#first?.device && current?.inode === this.#first?.inode) return;
     this.#lost = new PurserError(

@@ -120,9 +120,11 @@ export class SqliteStore implements Store {
   async freeBytes(): Promise<number | undefined> {
     if (this.kind === "memory") return undefined;
     try {
-      const { statfs } = await import("node:fs/promises");
-      const { bavail, bsize } = await statfs(dirname(this.#options.path));
-      return bavail * bsize;
+      const { realpath, stat, statfs } = await import("node:fs/promises");
+      const path = await realpath(this.#options.path);
+      const { bavail, bsize } = await statfs(dirname(path));
+      const log = await stat(`${path}-wal`).then(({ size }) => size, () => 0);
+      return Math.max(0, bavail * bsize - log); // the next checkpoint may make the file larger by the log
     } catch {
       return undefined; // not every system tells
     }
@@ -200,6 +202,7 @@ export class SqliteStore implements Store {
         "BEGIN IMMEDIATE",
         () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
       );
+      this.#watch?.checkNow();
       this.#options.onCommit?.();
       this.#pause.commitEnded();
       return results;

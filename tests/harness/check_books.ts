@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 
-type Query = <T>(sql: string) => Promise<T[]>;
-
 const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpriced_calls,
   sum(partly_priced_calls) AS partly_priced_calls, sum(estimated_calls) AS estimated_calls,
   sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
@@ -155,45 +153,75 @@ export async function checkTotals(store: Store): Promise<void> {
   results.forEach((result, index) => assert.deepEqual(toObjects(result), [], TOTALS_CHECKS[index]![0]));
 }
 
-/** What must hold in any books, whatever was done to the processes that keep them. Gives the ledger's call ids. */
-export async function checkBooks(store: Store): Promise<Set<string>> {
-  const all: Query = async <T>(sql: string) => toObjects<T>(await store.read({ sql }));
-  await checkTotals(store);
-  const none = async (what: string, sql: string) => assert.deepEqual(await all(sql), [], what);
-  await none(
+const ENDS = "('run.completed', 'run.failed', 'run.cancelled', 'run.interrupted', 'budget.exceeded')";
+
+/** What else must hold at any moment: what shows of it is wrong. */
+const BOOK_CHECKS: [what: string, sql: string][] = [
+  [
     "the log tells of each call once, and of no other",
     `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL
       UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') GROUP BY call_id HAVING count(*) <> 2`,
-  );
-  await none(
+  ],
+  [
     "every session's events are numbered without a gap, and counted",
     `SELECT s.session_id FROM sessions s LEFT JOIN events e ON e.session_id = s.session_id
     GROUP BY s.session_id HAVING count(e.seq) <> s.event_count OR coalesce(max(e.seq), 0) <> s.event_count`,
-  );
-  await none(
+  ],
+  [
     "every session's messages are in order without a gap, and counted",
     `SELECT s.session_id FROM sessions s
     LEFT JOIN messages m ON m.session_id = s.session_id AND m.generation = s.generation
     GROUP BY s.session_id HAVING count(m.position) <> s.message_count OR coalesce(max(m.position), -1) <> s.message_count - 1`,
-  );
-  await none(
+  ],
+  [
     "a session that is in progress is so with a run that is",
     `SELECT s.session_id FROM sessions s LEFT JOIN runs r ON r.run_id = s.active_run_id
     WHERE (s.active_run_id IS NULL) = (s.status = 'running') OR (s.active_run_id IS NOT NULL AND r.status <> 'running')`,
-  );
-  await none(
+  ],
+  [
     "a session has one run in progress at most",
     "SELECT session_id FROM runs WHERE status = 'running' GROUP BY session_id HAVING count(*) > 1",
-  );
-  await none(
+  ],
+  [
+    "the log tells of a run's beginning once, and once of its end if it has one",
+    `SELECT r.run_id, r.status FROM runs r LEFT JOIN events e ON e.run_id = r.run_id AND e.session_id = r.session_id
+    GROUP BY r.run_id HAVING count(CASE WHEN e.type = 'run.started' THEN 1 END) <> 1
+      OR count(CASE WHEN e.type IN ${ENDS} THEN 1 END) <> (r.status <> 'running')`,
+  ],
+  [
+    "a run has made as many steps as it has calls",
+    `SELECT r.run_id, r.status, r.steps FROM runs r WHERE r.status IN ('completed', 'interrupted')
+    AND r.steps <> (SELECT coalesce(sum(u.model_calls), 0) FROM run_usage u WHERE u.run_id = r.run_id)`,
+  ],
+  [
+    "nothing is reserved for a run that has ended, and nothing for longer than a lease",
+    `SELECT x.scope, x.expires_at FROM reservations x LEFT JOIN runs r ON r.run_id = x.scope
+    WHERE r.status <> 'running' OR x.expires_at > unixepoch('subsec') * 1000 + 900000`,
+  ],
+  [
     "an alert goes to a channel once",
     "SELECT subject_id FROM deliveries GROUP BY subject_id, channel HAVING count(*) > 1",
-  );
-  return new Set(
-    (await all<{ call_id: string }>("SELECT call_id FROM calls WHERE adjusts IS NULL")).map(({ call_id }) =>
-      call_id
-    ),
-  );
+  ],
+  [
+    "a rule that fires once per window has its claim for each that it fired for",
+    `SELECT a.alert_id FROM alerts a JOIN alert_rules r ON r.rule_id = a.rule_id
+    WHERE a.is_test = 0 AND a.window IS NOT NULL AND a.triggered_at > r.updated_at AND r.repeat = 'once_per_window'
+      AND NOT EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = a.rule_id AND c.window = a.window)`,
+  ],
+];
+
+/**
+ * What must hold in any books, whatever was done to the processes that keep them, and at any moment: all of it is read at
+ * one. Gives the ledger's call ids.
+ */
+export async function checkBooks(store: Store): Promise<Set<string>> {
+  const checks = [...TOTALS_CHECKS, ...BOOK_CHECKS];
+  const results = await store.readAll([
+    { sql: "SELECT call_id FROM calls WHERE adjusts IS NULL" },
+    ...checks.map(([, sql]) => ({ sql })),
+  ]);
+  checks.forEach(([what], index) => assert.deepEqual(toObjects(results[index + 1]!), [], what));
+  return new Set(results[0]!.rows.map(([callId]) => callId as string));
 }
 
 /** What must hold once every process that died was looked after: nothing is left in progress. */

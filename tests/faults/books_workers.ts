@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { type Store, toObjects } from "../../src/store/mod.ts";
+import { checkBooks } from "../harness/check_books.ts";
+import { reportOf } from "../harness/reported_calls.ts";
+import { TextLineStream } from "../harness/text_lines.ts";
+import { type Line, type Order, REFUSED, STRICT_LIMIT_NANO_USD } from "./books_worker.ts";
+
+const WORKER = fileURLToPath(new URL("books_worker.ts", import.meta.url));
+
+/** A process of `books_worker.ts`. It is killed when it is disposed of. */
+export interface BooksWorker extends AsyncDisposable {
+  readonly said: readonly Line[];
+  /** Gives it an order; resolves when that was carried out, or with false when the process ended before. */
+  order(order: Order): Promise<boolean>;
+  /** Ends it at once, or stops it where it is. Resolves when it has ended and all that it said was heard. */
+  kill(): Promise<void>;
+  signal(signal: "SIGSTOP" | "SIGCONT"): void;
+  /** The instances of the databases that it opened. */
+  instances(): string[];
+}
+
+/** Starts a worker, which loads its modules and waits for orders. */
+export function startBooksWorker(): BooksWorker {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", "--no-check", WORKER],
+    ...{ stdin: "piped", stdout: "piped" },
+  }).spawn();
+  const said: Line[] = [];
+  const waiting: ((isDone: boolean) => void)[] = [];
+  const orders = child.stdin.getWriter();
+  let hasEnded = false;
+  const heard = (async () => {
+    const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+    for await (const text of lines) {
+      if (!text.endsWith("}")) continue; // it was killed while it said so
+      const line = JSON.parse(text) as Line;
+      said.push(line);
+      if (line.done) waiting[line.done - 1]!(true);
+    }
+  })();
+  const ended = Promise.all([child.status, heard]).then(async () => {
+    hasEnded = true;
+    for (const resolve of waiting) resolve(false);
+    await orders.abort().catch(() => {});
+  });
+  const signal = (name: Deno.Signal) => {
+    if (!hasEnded) child.kill(name);
+  };
+  const kill = async () => {
+    try {
+      signal("SIGKILL");
+    } catch {
+      // it has ended already
+    }
+    await ended;
+  };
+  return {
+    said,
+    kill,
+    signal,
+    order(order) {
+      if (hasEnded) return Promise.resolve(false);
+      const isDone = new Promise<boolean>((resolve) => waiting.push(resolve));
+      orders.write(new TextEncoder().encode(JSON.stringify(order) + "\n")).catch(() => {});
+      return isDone;
+    },
+    instances: () => said.flatMap(({ instance }) => instance ?? []),
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+/** What all workers of a database have said of it. */
+export interface Promised {
+  calls: number;
+  reported: number;
+  runs: number;
+  alerts: number;
+}
+
+/** Nothing that was promised is missing, nothing is there twice, and nothing is there that must not be. */
+export async function checkPromises(store: Store, lines: readonly Line[], base: number): Promise<Promised> {
+  assert.deepEqual(lines.flatMap(({ trouble }) => trouble ?? []), [], "no operation fails");
+  const ledger = await checkBooks(store);
+  const all = async <T>(sql: string) => toObjects<T>(await store.read({ sql }));
+  const costs = new Map(
+    (await all<{ call_id: string; cost: bigint }>("SELECT call_id, cost_nano_usd AS cost FROM calls")).map((
+      { call_id, cost },
+    ) => [call_id, Number(cost)]),
+  );
+  const promised = { calls: 0, reported: 0, runs: 0, alerts: 0 };
+  const told = new Map<string, number>();
+  for (const { call, reported = [] } of lines) {
+    if (call) {
+      assert.equal(
+        costs.get(call.id),
+        Math.round(call.cost * 1e9),
+        `${call.id} was told of: it is in the ledger`,
+      );
+      told.set(call.id, (told.get(call.id) ?? 0) + 1);
+      promised.calls++;
+    }
+    for (const id of reported) assert.ok(ledger.has(id), `${id} was acknowledged: it is in the ledger`);
+    promised.reported += reported.length;
+  }
+  assert.deepEqual([...told].filter(([, times]) => times > 1), [], "a call is told of as new once");
+
+  const parts = new Map<string, number>();
+  for (const id of ledger) {
+    assert.ok(!id.startsWith(REFUSED), `${id} came with a call that was refused`);
+    const [, request, size] = /^(\S+)\.\d+of(\d+)$/.exec(id) ?? [];
+    if (request) parts.set(`${request} of ${size}`, (parts.get(`${request} of ${size}`) ?? 0) + 1);
+    if (request || id.startsWith("shared-")) {
+      assert.equal(
+        costs.get(id),
+        Math.round(reportOf(id, base).costUsd * 1e9),
+        `${id} costs what was reported`,
+      );
+    }
+  }
+  for (const [request, count] of parts) {
+    assert.equal(count, Number(request.split(" of ")[1]), `report ${request}: all or none`);
+  }
+
+  const runs = new Map(
+    (await all<{ run_id: string; status: string; steps: bigint; cost: bigint }>(
+      `SELECT r.run_id, r.status, r.steps, (SELECT coalesce(sum(whole_usd) * 1000000000 + sum(rest_nano_usd), 0)
+        FROM run_usage u WHERE u.run_id = r.run_id) AS cost FROM runs r`,
+    )).map((row) => [row.run_id, row]),
+  );
+  for (const { run, alert } of lines) {
+    if (alert) promised.alerts++;
+    if (!run) continue;
+    const row = runs.get(run.id);
+    const stored = row && { status: row.status, steps: Number(row.steps), cost: Number(row.cost) };
+    const { status, steps, cost } = run;
+    assert.deepEqual(
+      stored,
+      { status, steps, cost: Math.round(cost * 1e9) },
+      `run ${run.id} is as it was answered`,
+    );
+    promised.runs++;
+  }
+  const overspent = await all(
+    `SELECT run_id FROM run_usage WHERE run_id GLOB 'strict-*' GROUP BY run_id
+    HAVING sum(whole_usd) * 1000000000 + sum(rest_nano_usd) > ${STRICT_LIMIT_NANO_USD}`,
+  );
+  assert.deepEqual(overspent, [], "a strict budget holds over all processes");
+  return promised;
+}
+
+/** Runs that processes which have ended are still said to be at. */
+export async function countRunsOf(store: Store, instances: readonly string[]): Promise<number> {
+  const { rows } = await store.read({
+    sql:
+      "SELECT count(*) FROM runs WHERE status = 'running' AND instance_id IN (SELECT value FROM json_each(?))",
+    args: [JSON.stringify(instances)],
+  });
+  return Number(rows[0]![0]);
+}

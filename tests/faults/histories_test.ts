@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { openCore } from "../../src/core.ts";
+import type { Store } from "../../src/store/mod.ts";
+import { checkBooks } from "../harness/check_books.ts";
+import { checkDecisions, type DecisionCounts, noteDecisions } from "../harness/decision_log.ts";
+import { seededRandom } from "../harness/random.ts";
+import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
+import { configOf } from "./alert_worker.ts";
+import type { Place } from "./books_worker.ts";
+import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "./books_workers.ts";
+
+/** Random histories of real processes: bookings, roll-ups, changes of rules, kills, restarts and readers, all at once. */
+
+/** How many; `PURSER_HISTORIES=100` for a thorough run. */
+const HISTORIES = Number(Deno.env.get("PURSER_HISTORIES") ?? 12);
+/** That of the first history; each that follows has the next. With `PURSER_HISTORIES=1`, one is played again. */
+const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e9));
+/** Of so many histories, one is on a server. */
+const REMOTE_EVERY = 3;
+const LONGEST_LIFE_MS = 600;
+
+interface Totals extends DecisionCounts {
+  kills: number;
+  calls: number;
+  looks: number;
+}
+
+Deno.test(`${HISTORIES} random histories of two to four processes keep their books, and alerts fire as the model says`, async (t) => {
+  console.log(`      PURSER_SEED=${SEED}`);
+  const totals: Totals = { kills: 0, calls: 0, looks: 0, decisions: 0, alerts: 0, changes: 0 };
+  const idle: BooksWorker[] = [];
+  await using sqld = skipSqld ? undefined : await startSqld();
+  try {
+    for (let number = 0; number < HISTORIES; number++) {
+      const seed = SEED + number;
+      const isRemote = sqld !== undefined && seed % REMOTE_EVERY === 0;
+      const isGood = await t.step(
+        `history ${seed} on ${isRemote ? "sqld" : "a file"}`,
+        () => isRemote ? playRemote(seed, sqld, idle, totals) : playOnFile(seed, idle, totals),
+      );
+      assert.ok(isGood, `PURSER_SEED=${seed} PURSER_HISTORIES=1 begins the same way`);
+    }
+  } finally {
+    await Promise.all(idle.map((worker) => worker.kill()));
+  }
+  console.log(`      ${JSON.stringify(totals)}`);
+});
+
+async function playOnFile(seed: number, idle: BooksWorker[], totals: Totals): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "purser_history_" });
+  try {
+    await play(seed, { db: `${folder}/books.db` }, undefined, idle, totals);
+    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+    assert.deepEqual(names, ["books.db"], "nothing is left beside the file");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function playRemote(seed: number, sqld: Sqld, idle: BooksWorker[], totals: Totals): Promise<void> {
+  const database = await sqld.createDatabase();
+  const place = { db: database.url, host: `${database.name}.localhost` };
+  await play(seed, place, database.fetch, idle, totals);
+}
+
+async function play(
+  seed: number,
+  place: Place,
+  fetch: typeof globalThis.fetch | undefined,
+  idle: BooksWorker[],
+  totals: Totals,
+): Promise<void> {
+  const random = seededRandom(seed);
+  const pick = (count: number) => Math.floor(random() * count);
+  const base = Date.now();
+  const core = await openCore({ config: configOf(place.db), fetch, isReadOnly: true });
+  await noteDecisions(core.store);
+  const all: BooksWorker[] = [];
+  const before = new Map<BooksWorker, number>();
+  const enter = async () => {
+    const worker = idle.pop() ?? startBooksWorker();
+    all.push(worker);
+    before.set(worker, worker.said.length);
+    assert.ok(await worker.order({ open: { ...place, name: `w${seed}-${all.length}` } }));
+    return worker;
+  };
+  const reading = new AbortController();
+  const looks = readOn(core.store, reading.signal);
+  looks.catch(() => {}); // told below
+  try {
+    const present = await Promise.all(Array.from({ length: 2 + pick(3) }, enter));
+    const dead: string[] = [];
+    for (let round = 2 + pick(3); round > 0; round--) {
+      const working = present.map((worker) =>
+        worker.order({
+          work: {
+            ...{ seed: pick(1e9), base, lanes: 1 + pick(4), count: 5 + pick(25) },
+            changesRules: true,
+          },
+        })
+      );
+      if (pick(2) === 0) {
+        const victim = pick(present.length);
+        await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_LIFE_MS));
+        dead.push(present[victim]!.instances().at(-1)!);
+        await present[victim]!.kill();
+        totals.kills++;
+        present[victim] = await enter();
+      }
+      await Promise.all(working);
+      if (fetch === undefined) {
+        assert.equal(
+          await countRunsOf(core.store, dead),
+          0,
+          "runs of the killed are ended by the next process",
+        );
+      }
+    }
+    reading.abort();
+    totals.looks += await looks;
+    for (const [index, worker] of present.entries()) {
+      assert.ok(await worker.order({ close: { tidies: index === present.length - 1 } }));
+      idle.push(worker);
+    }
+    const lines = all.flatMap((worker) => worker.said.slice(before.get(worker)));
+    const { calls } = await checkPromises(core.store, lines, base);
+    const counts = await checkDecisions(core.store);
+    totals.calls += calls;
+    for (const key of ["decisions", "alerts", "changes"] as const) totals[key] += counts[key];
+    if (fetch === undefined) {
+      assert.deepEqual((await core.store.read({ sql: "PRAGMA integrity_check" })).rows, [["ok"]]);
+    }
+  } finally {
+    reading.abort();
+    await Promise.all(all.map((worker) => idle.includes(worker) ? undefined : worker.kill()));
+    await core.close();
+  }
+}
+
+/** Looks again and again, from this process; returns how often. */
+async function readOn(store: Store, signal: AbortSignal): Promise<number> {
+  let looks = 0;
+  for (; !signal.aborted; looks++) {
+    await checkBooks(store);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  return looks;
+}

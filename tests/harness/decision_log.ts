@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { bookInModel, type RuleState, valueOf } from "../../src/alerts/_decision_model.ts";
+import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
+import { createQuery, type Store, tables, toObjects } from "../../src/store/mod.ts";
+
+/*
+ * What a database does about alerts, written down by triggers of a test: each decision with its time, each alert, and each
+ * change of a rule, in the order of the commits. So the model can be asked about any history of any number of processes.
+ */
+
+const END = "(SELECT coalesce(max(position), 0) FROM calls)";
+const DECIDED = "(SELECT position FROM rollup_positions WHERE name = 'decisions')";
+const LINE = ["rule_id", "threshold_type", "threshold_nano_usd", "cooldown_ms", "repeat", "scope", "enabled"];
+const ruleOf = (row: "NEW" | "OLD") =>
+  `json_object(${LINE.map((column) => `'${column}', CAST(${row}.${column} AS TEXT)`).join(", ")})`;
+const note = (what: string, more = "NULL", detail = "NULL") =>
+  `INSERT INTO noted (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail})`;
+
+const NOTES: [name: string, when: string, statement: string][] = [
+  [
+    "noted_decision",
+    "INSTEAD OF INSERT ON decisions",
+    note("decided", "NEW.now", "CAST(NEW.position AS TEXT)"),
+  ],
+  [
+    "noted_alert",
+    "AFTER INSERT ON alerts WHEN NEW.is_test = 0",
+    note(
+      "fired",
+      "NEW.triggered_at",
+      `json_object('ruleId', NEW.rule_id, 'value', CAST(NEW.value_nano_usd AS TEXT), 'runId', NEW.run_id,
+        'sessionId', NEW.session_id)`,
+    ),
+  ],
+  ["noted_rule", "AFTER INSERT ON alert_rules", note("rule", "NULL", ruleOf("NEW"))],
+  [
+    "noted_change",
+    `AFTER UPDATE OF ${LINE.slice(1).join(", ")} ON alert_rules`,
+    note("changed", "NULL", ruleOf("NEW")),
+  ],
+  ["noted_removal", "AFTER DELETE ON alert_rules", note("removed", "NULL", ruleOf("OLD"))],
+  [
+    "noted_pass",
+    "AFTER UPDATE OF position ON rollup_positions WHEN NEW.name = 'decisions'",
+    note("passed"),
+  ],
+];
+
+/** Has the database write it all down from now on. */
+export async function noteDecisions(store: Store): Promise<void> {
+  await store.write([
+    {
+      sql: `CREATE TABLE IF NOT EXISTS noted (step INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL,
+        ledger_end INTEGER NOT NULL, decided INTEGER NOT NULL, more INTEGER, detail TEXT)`,
+    },
+    ...NOTES.map(([name, when, statement]) => ({
+      sql: `CREATE TRIGGER IF NOT EXISTS ${name} ${when} BEGIN ${statement}; END`,
+    })),
+  ]);
+}
+
+interface Noted {
+  what: "decided" | "fired" | "rule" | "changed" | "removed" | "passed";
+  ledger_end: bigint;
+  decided: bigint;
+  more: bigint | null;
+  detail: string | null;
+}
+
+/** What the check of a history came across. */
+export interface DecisionCounts {
+  decisions: number;
+  alerts: number;
+  changes: number;
+}
+
+/**
+ * Each call is decided on once, in the order of the ledger, by the rules of that moment, and fires what the model says and
+ * no more; whatever changed a rule had every call decided before.
+ */
+export async function checkDecisions(store: Store): Promise<DecisionCounts> {
+  const [noted, positions, stored, tallied] = await store.readAll([
+    { sql: "SELECT what, ledger_end, decided, more, detail FROM noted ORDER BY step" },
+    { sql: "SELECT position, call_id FROM calls WHERE adjusts IS NULL ORDER BY position" },
+    {
+      sql:
+        "SELECT rule_id, run_id, session_id, value_nano_usd FROM alerts WHERE is_test = 0 ORDER BY position",
+    },
+    { sql: "SELECT coalesce(sum(count), 0) FROM tallies WHERE what = 'alert'" },
+  ]);
+  const rows = await createQuery(store).select().from(tables.calls);
+  const byId = new Map(rows.map((row) => [row.callId, toModelCall(row)]));
+  const callAt = new Map(
+    positions!.rows.map(([position, id]) => [position as bigint, byId.get(id as string)!]),
+  );
+
+  const states = new Map<string, RuleState>();
+  const booked: ModelCall[] = [];
+  const sum = rememberingSum();
+  const counts = { decisions: 0, alerts: 0, changes: 0 };
+  let decided = 0n;
+  let expected: string[] = [];
+  let fired: string[] = [];
+  const allFired: string[] = [];
+  const lastFired = new Map<string, number>();
+  const settle = () => {
+    assert.deepEqual(
+      fired.sort(),
+      expected.sort(),
+      `the call at position ${decided} fires what the model says`,
+    );
+    allFired.push(...fired);
+    [expected, fired] = [[], []];
+  };
+  for (const { what, ledger_end, decided: passed, more, detail } of toObjects<Noted>(noted!)) {
+    if (what === "fired") {
+      const { ruleId, value, runId, sessionId } = JSON.parse(detail!);
+      fired.push(textOf({ ruleId, value: BigInt(value), runId, sessionId }));
+      const [last, cooldownMs] = [lastFired.get(ruleId), states.get(ruleId)?.rule.cooldownMs ?? 0];
+      assert.ok(last === undefined || Number(more) >= last + cooldownMs, `${ruleId} fires in its cooldown`);
+      lastFired.set(ruleId, Number(more));
+      counts.alerts++;
+      continue;
+    }
+    if (what === "decided") {
+      settle();
+      decide(BigInt(detail!), Number(more));
+      continue;
+    }
+    settle();
+    if (what === "passed") {
+      if (passed > decided) {
+        const enabled = [...states.values()].filter(({ rule }) => rule.enabled);
+        assert.deepEqual(
+          enabled,
+          [],
+          `calls ${decided + 1n} to ${passed} were passed while there was a rule`,
+        );
+        for (; decided < passed;) push(++decided);
+      }
+      continue;
+    }
+    counts.changes++;
+    const rule = readRule(detail!);
+    const known = states.get(rule.ruleId);
+    if (rule.enabled || known?.rule.enabled) {
+      assert.equal(passed, ledger_end, `a rule that is ${what} finds each call decided on`);
+    }
+    if (what === "removed") states.delete(rule.ruleId);
+    else if (!known) states.set(rule.ruleId, { rule, firedAt: null, claims: new Set(), isOver: false });
+    else {
+      const hasMoved = (["thresholdType", "thresholdNanoUsd", "repeat", "scope"] as const).some((key) =>
+        rule[key] !== known.rule[key]
+      );
+      if (hasMoved) [known.claims, known.isOver] = [new Set(), false];
+      known.rule = rule;
+    }
+  }
+  settle();
+  assert.ok(tallied!.rows[0]![0] === BigInt(counts.alerts), "each alert is tallied once");
+  const kept = stored!.rows.map(([ruleId, runId, sessionId, value]) =>
+    textOf({
+      ruleId: ruleId as string,
+      value: value as bigint,
+      runId: runId as string | null,
+      sessionId: sessionId as string | null,
+    })
+  );
+  assert.ok(kept.length >= Math.min(counts.alerts, 500), "the newest alerts are kept");
+  const left = Map.groupBy(allFired, (text) => text);
+  for (const text of kept) assert.ok(left.get(text)?.pop(), `an alert in the history was fired: ${text}`);
+  return counts;
+
+  function push(position: bigint): ModelCall {
+    const call = callAt.get(position);
+    assert.ok(call, `there is a call at position ${position}`);
+    booked.push(call);
+    return call;
+  }
+
+  function decide(position: bigint, now: number): void {
+    assert.equal(position, decided + 1n, "calls are decided on once, in their order");
+    decided = position;
+    counts.decisions++;
+    const call = callAt.get(position);
+    assert.ok(call, `there is a call at position ${position}`);
+    expected = bookInModel([...states.values()], booked, [call], now, sum).map(textOf);
+  }
+}
+
+function textOf(
+  alert: { ruleId: string; value: bigint; runId: string | null; sessionId: string | null },
+): string {
+  return `${alert.ruleId} at ${alert.value} by run ${alert.runId}, session ${alert.sessionId}`;
+}
+
+function readRule(text: string): RuleState["rule"] {
+  const row = JSON.parse(text) as Record<string, string>;
+  return {
+    ruleId: row.rule_id!,
+    thresholdType: row.threshold_type as RuleState["rule"]["thresholdType"],
+    thresholdNanoUsd: BigInt(row.threshold_nano_usd!),
+    cooldownMs: Number(row.cooldown_ms),
+    repeat: row.repeat as RuleState["rule"]["repeat"],
+    scope: row.scope!,
+    enabled: row.enabled === "1",
+  };
+}
+
+/** `valueOf`, which remembers how far it has added up each window: calls are only ever added at the end. */
+function rememberingSum(): typeof valueOf {
+  const known = new Map<string, { sum: bigint; upTo: number }>();
+  return (window, booked) => {
+    const { type, scope, id, from, to } = window;
+    const key = JSON.stringify([type, scope, id, from, to]);
+    const seen = known.get(key) ?? { sum: 0n, upTo: 0 };
+    seen.sum += valueOf(window, booked.slice(seen.upTo));
+    seen.upTo = booked.length;
+    if (type !== "per_hour_usd") known.set(key, seen);
+    return seen.sum;
+  };
+}
