@@ -1,9 +1,11 @@
 import { main, processTerminal } from "./src/cli/mod.ts";
 import { readEnvironment } from "./src/config.ts";
 import { surviveFaults } from "./src/survive_faults.ts";
+import { thisProcess } from "./src/this_process.ts";
 
-const env = readEnvironment();
 const INTERRUPTED = 130;
-const terminal = processTerminal(env, () => Deno.exit(INTERRUPTED));
+const { args, exit } = thisProcess();
+const env = readEnvironment();
+const terminal = processTerminal(env, () => exit(INTERRUPTED));
 surviveFaults((message) => terminal.stderr.write(`error: ${message}\n`));
-Deno.exit(await main(Deno.args, { env, terminal }));
+exit(await main(args, { env, terminal }));

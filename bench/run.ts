@@ -12,6 +12,7 @@ const all: Record<string, boolean> = {
   alert_rules: true,
   summaries: true,
   disk_size: true,
+  migrate: false,
   alert_delivery: false,
   snapshots: false,
   start_up: false,

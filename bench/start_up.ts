@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { bundleToInstall } from "../build/bundle_cli.ts";
 import { ROOT } from "../build/run_deno.ts";
+import { rollUp } from "../src/booking/mod.ts";
 import { openCore, tidy } from "../src/core.ts";
 import { fillLedger } from "./fill_ledger.ts";
 import { ratio, report, timeInTurn } from "./measure.ts";
@@ -60,7 +61,8 @@ async function makeLargeDatabase(path: string): Promise<void> {
     },
   });
   await fillLedger(core, { size: LARGE, end: Date.now() });
-  await tidy(core); // as whoever has filled it would have left it
+  await rollUp(core); // as bookings would have left it
+  await tidy(core);
   await core.close();
 }
 

@@ -57,9 +57,12 @@ export function fixedClock(start: string | number): Clock & { advance(ms: number
   };
 }
 
-/** The wire form of a time: ISO 8601, UTC, milliseconds and `Z`. */
+let latest = { epochMs: NaN, text: "" };
+
+/** The wire form of a time: ISO 8601, UTC, milliseconds and `Z`. What happens in a step has few times, so the last is kept. */
 export function toIso(epochMs: number): string {
-  return new Date(epochMs).toISOString();
+  if (latest.epochMs !== epochMs) latest = { epochMs, text: new Date(epochMs).toISOString() };
+  return latest.text;
 }
 
 /** One minute, one hour and one UTC day in milliseconds. */

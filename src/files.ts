@@ -9,6 +9,8 @@ export interface Files {
   writeNew(path: string, text: string): Promise<void>;
   /** Makes a folder that only its user can enter, and those above it; nothing where it is there. */
   makeFolder(path: string): Promise<void>;
+  /** Makes a folder with a name of its own where the system keeps what is temporary; returns its path. */
+  makeTemporaryFolder(prefix: string): Promise<string>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** Where a path leads, through all links. */
@@ -39,6 +41,14 @@ export const nodeFiles: Files = {
   readText: async (path) => await (await node()).readFile(path, "utf8"),
   writeNew: async (path, text) => await (await node()).writeFile(path, text, { mode: FILE_MODE, flag: "wx" }),
   makeFolder: async (path) => void await (await node()).mkdir(path, { recursive: true, mode: FOLDER_MODE }),
+  async makeTemporaryFolder(prefix) {
+    const [{ mkdtemp }, { tmpdir }, { join }] = await Promise.all([
+      node(),
+      import("node:os"),
+      import("node:path"),
+    ]);
+    return await mkdtemp(join(tmpdir(), prefix));
+  },
   rename: async (from, to) => await (await node()).rename(from, to),
   remove: async (path) => await (await node()).rm(path),
   realPath: async (path) => await (await node()).realpath(path),
@@ -58,6 +68,7 @@ export function denoFiles(deno: typeof Deno): Files {
     readText: (path) => deno.readTextFile(path),
     writeNew: (path, text) => deno.writeTextFile(path, text, { mode: FILE_MODE, createNew: true }),
     makeFolder: (path) => deno.mkdir(path, { recursive: true, mode: FOLDER_MODE }),
+    makeTemporaryFolder: (prefix) => deno.makeTempDir({ prefix }),
     rename: (from, to) => deno.rename(from, to),
     remove: (path) => deno.remove(path),
     realPath: (path) => deno.realPath(path),

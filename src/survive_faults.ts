@@ -1,23 +1,19 @@
 import { messageOf } from "./errors.ts";
+import { thisProcess } from "./this_process.ts";
 
 /**
- * Lets the process outlive a promise that nobody handles and an error that nobody catches, and tells of each: they are
- * those of tools and channels that people bring along, and one of them must not take everybody's runs and alerts down.
+ * Lets the process outlive a promise that nothing handles and an error that nothing catches, and reports each: they are
+ * those of tools and channels that users bring along, and one of them must not end all runs and alerts.
  */
-export function surviveFaults(tell: (message: string) => void): void {
-  const say = (message: string) => {
+export function surviveFaults(report: (message: string) => void): void {
+  thisProcess().onFaults((kind, error) => {
+    const what = kind === "rejection"
+      ? "A promise was rejected that nobody handles"
+      : "An error was thrown that nobody catches";
     try {
-      tell(message);
+      report(`${what}: ${messageOf(error)}`);
     } catch {
-      // Nobody reads it.
+      // The reader of standard error has gone.
     }
-  };
-  globalThis.addEventListener("unhandledrejection", (event) => {
-    event.preventDefault();
-    say(`A promise was rejected that nobody handles: ${messageOf(event.reason)}`);
-  });
-  globalThis.addEventListener("error", (event) => {
-    event.preventDefault();
-    say(`An error was thrown that nobody catches: ${event.message}`);
   });
 }

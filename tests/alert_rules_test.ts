@@ -7,9 +7,11 @@ import {
   type RuleChanges,
   updateRule,
 } from "../src/alerts/mod.ts";
+import { createBus } from "../src/bus/mod.ts";
 import { fixedClock, HOUR_MS } from "../src/clock.ts";
 import { countingIds } from "../src/ids.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
+import { silentLog } from "../src/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
@@ -163,6 +165,10 @@ function contextOf(store: Store) {
     ids: countingIds(),
     rules: { mayExist: false },
     outboxChannels: [],
+    instanceId: "inst_test",
+    bus: createBus(silentLog),
+    log: silentLog,
+    wakeDispatcher() {},
   };
 }
 

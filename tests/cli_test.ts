@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { VERSION } from "../src/version.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -174,17 +173,14 @@ Deno.test("a reader that goes away ends a command quietly", async () => {
 
 Deno.test("the demo tells its whole story in a few lines", async () => {
   await using place = await newPlace();
-  const demo = fileURLToPath(new URL("../examples/demo.ts", import.meta.url));
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", demo],
-    clearEnv: true,
-    env: { ...place.env, TMPDIR: place.folder },
-  }).output();
-  const out = new TextDecoder().decode(stdout);
-  assert.equal(code, 0);
-  assert.equal(new TextDecoder().decode(stderr), "");
+  place.env.TMPDIR = place.folder;
+  const { code, out, err } = await purser(place, ["demo"]);
+  assert.deepEqual([code, err], [0, ""]);
   assert.match(out, /The calculator says 391\./);
   assert.match(out, /error: Cannot make the next model call .* its budget is \$0\.0002\n[^]*\(exit code 5\)/);
   assert.match(out, /\$ purser cost --by agent\nAGENT .*\nlooper /);
   assert.ok(out.split("\n").length <= 46, `${out.split("\n").length} lines`);
+  // What it tells to look at is there.
+  const [, line] = /\nLook further: purser (.*)\n$/.exec(out)!;
+  assert.match((await purser(place, line!.split(" "))).out, /^SPENDING /);
 });

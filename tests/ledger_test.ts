@@ -232,7 +232,7 @@ for (const kind of databaseKinds()) {
       const wrong = await store.read({
         sql:
           `SELECT count(*) FROM calls WHERE typeof(at) <> 'integer' OR typeof(cost_nano_usd) NOT IN ('integer', 'null')
-          OR typeof(input_tokens) <> 'integer' OR typeof(estimated) <> 'integer' OR typeof(unpriced) <> 'integer'
+          OR typeof(input_tokens) <> 'integer' OR typeof(is_estimated) <> 'integer' OR typeof(unpriced) <> 'integer'
           OR unpriced <> (cost_nano_usd IS NULL)`,
       });
       assert.equal(wrong.rows[0]![0], 0n);

@@ -12,7 +12,7 @@ import { inDirectory } from "./harness/in_directory.ts";
 import { passing, permanent, recordingChannel } from "./harness/recording_channel.ts";
 import { readScrape, scrape } from "./harness/scrape.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
-import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
 
 Deno.test("GET /metrics tells spend exactly, and tokens in kinds that don't overlap", async () => {
   await using purser = await openTestPurser();

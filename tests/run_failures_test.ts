@@ -18,7 +18,7 @@ const A_HAIR = 1_000n;
 
 async function calls(purser: TestPurser) {
   const { rows } = await purser.core.store.read({
-    sql: "SELECT input_tokens, output_tokens, cost_nano_usd, estimated FROM calls ORDER BY step",
+    sql: "SELECT input_tokens, output_tokens, cost_nano_usd, is_estimated FROM calls ORDER BY step",
   });
   return rows.map(([input, output, cost, estimated]) => ({
     input: Number(input),

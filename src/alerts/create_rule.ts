@@ -1,7 +1,6 @@
 import { ALL_AGENTS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
-import type { AlertContext } from "./context.ts";
-import { advanceCounters } from "./decide_alerts.ts";
+import { type ChangeContext, changeRules } from "./change_rules.ts";
 import { type RuleWithValue, withValues } from "./get_rule.ts";
 import { DEFAULT_COOLDOWN_SECONDS, type RuleRow } from "./rule.ts";
 import type { RuleInput } from "./rule_input.ts";
@@ -16,7 +15,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
  * are decided on first, in the same commit.
  */
 export async function createRule(
-  ctx: Pick<AlertContext, "store" | "clock" | "ids" | "rules" | "outboxChannels">,
+  ctx: ChangeContext,
   input: RuleInput,
 ): Promise<RuleWithValue> {
   ctx.rules.mayExist = true;
@@ -40,7 +39,7 @@ export async function createRule(
     restsUntil: null,
     isOver: false,
   };
-  await ctx.store.write([...advanceCounters(ctx), {
+  await changeRules(ctx, [{
     sql: INSERT,
     args: [
       row.ruleId,

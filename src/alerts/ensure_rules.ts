@@ -1,6 +1,6 @@
 import { toHex } from "../encode_bytes.ts";
 import { PurserError } from "../errors.ts";
-import type { AlertContext } from "./context.ts";
+import type { ChangeContext } from "./change_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "./rule.ts";
 import type { RuleInput } from "./rule_input.ts";
 import { updateRule } from "./update_rule.ts";
@@ -27,7 +27,7 @@ const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
  * @throws {PurserError} `invalid`, naming what is wrong
  */
 export async function ensureRules(
-  ctx: Pick<AlertContext, "store" | "query" | "clock" | "ids" | "rules" | "outboxChannels">,
+  ctx: ChangeContext,
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;

@@ -6,6 +6,7 @@ export { describeAlert } from "./describe_alert.ts";
 export type { DispatchContext } from "./deliver_claimed.ts";
 export { deliverDue, type DeliveryBounds } from "./deliver_due.ts";
 export { type Dispatcher, startDispatcher } from "./dispatcher.ts";
+export { firingLogic } from "./firing_logic.ts";
 export { ensureRules, type RuleInCode } from "./ensure_rules.ts";
 export {
   type AlertDispatcher,

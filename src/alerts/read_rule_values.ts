@@ -1,27 +1,31 @@
 import type { NanoUsd } from "../money.ts";
 import type { AlertContext } from "./context.ts";
 import type { RuleRow } from "./rule.ts";
-import { counterSum, isInScope, sumOfCalls, sumOfTail, textAt } from "../ledger/mod.ts";
+import { counterSum, counterValue, isInScope, sumOfCalls, sumOfTail, textAt } from "../ledger/mod.ts";
 import { MINUTE_MS } from "../clock.ts";
 import { windowAt } from "./windows.ts";
 
 /** Of spend that no run or session of this database knows, only so much of the newest is looked through. */
 const NEWEST = 1_000;
 
-/** The newest run or session of a scope that has spent anything, and what it has spent. */
-function newest(kind: "run" | "session", known: string): string {
+/** What the newest run or session of a scope that has spent anything has spent. */
+function newest(kind: "run" | "session", table: string, time: string): string {
   const key = `${kind}_id`;
   const agent = textAt("min", "first_at", "agent_id");
   const tail =
     `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
-  return `(SELECT sum(u.whole_usd) * 1000000000 + sum(u.rest_nano_usd) FROM ${kind}_usage u WHERE u.${key} = coalesce(
-    (${known}),
+  // LIMIT, so that the id is looked for once, however often it is used.
+  return `(SELECT ${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)} FROM (SELECT coalesce(
+    (SELECT k.${key} FROM ${table} k WHERE k.agent_id = t.scope
+      AND (EXISTS (SELECT 1 FROM usage_${kind}s x WHERE x.${key} = k.${key}) OR k.${key} IN (SELECT c.${key} FROM ${tail}))
+      ORDER BY k.${time} DESC LIMIT 1),
     (SELECT ${key} FROM (
       SELECT * FROM (SELECT ${key}, agent_id, first_at, 0 AS position FROM usage_${kind}s
         ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
       UNION ALL SELECT ${key}, agent_id, first_at, 0 FROM usage_${kind}s WHERE ${key} IN (SELECT c.${key} FROM ${tail})
       UNION ALL SELECT c.${key}, c.agent_id, c.at, c.position FROM ${tail}
-    ) GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)))`;
+    ) GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)
+  ) AS id LIMIT 1) i WHERE i.id IS NOT NULL)`;
 }
 
 const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;
@@ -41,20 +45,8 @@ const READ = `WITH t AS (
   SELECT key AS n, value ->> 0 AS type, value ->> 1 AS scope, value ->> 2 AS starts, value ->> 3 AS ends FROM json_each(?)
 )
 SELECT CAST(min(9223372036854775807, CASE t.type
-  WHEN 'per_run_usd' THEN ${
-  newest(
-    "run",
-    `SELECT r.run_id FROM runs r WHERE r.agent_id = t.scope
-      AND EXISTS (SELECT 1 FROM run_usage x WHERE x.run_id = r.run_id) ORDER BY r.started_at DESC LIMIT 1`,
-  )
-}
-  WHEN 'per_session_usd' THEN ${
-  newest(
-    "session",
-    `SELECT o.session_id FROM sessions o WHERE o.agent_id = t.scope
-      AND EXISTS (SELECT 1 FROM session_usage x WHERE x.session_id = o.session_id) ORDER BY o.updated_at DESC LIMIT 1`,
-  )
-}
+  WHEN 'per_run_usd' THEN ${newest("run", "runs", "started_at")}
+  WHEN 'per_session_usd' THEN ${newest("session", "sessions", "updated_at")}
   WHEN 'per_hour_usd' THEN ${hour()}
   ELSE ${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}
 END) AS INTEGER) FROM t ORDER BY t.n`;

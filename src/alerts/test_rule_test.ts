@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import type { Delivery, Notification, SendResult } from "../channels/mod.ts";
 import { fixedClock } from "../clock.ts";
 import { databaseLogic } from "../database_logic.ts";
+import { createBus } from "../bus/mod.ts";
+import { silentLog } from "../log.ts";
 import { countingIds } from "../ids.ts";
 import { createQuery, openStore } from "../store/mod.ts";
 import { noTelemetry } from "../telemetry/mod.ts";
@@ -37,6 +39,9 @@ async function open(sends: Record<string, Send>) {
     ids: countingIds(),
     rules: { mayExist: false },
     outboxChannels: [],
+    bus: createBus(silentLog),
+    log: silentLog,
+    wakeDispatcher() {},
     telemetry: noTelemetry,
     environment: "test",
     stopping: new AbortController().signal,

@@ -1,8 +1,7 @@
 import { ALL_AGENTS } from "../ledger/mod.ts";
 import { parseUsd } from "../money.ts";
 import type { SqlValue } from "../store/mod.ts";
-import type { AlertContext } from "./context.ts";
-import { advanceCounters } from "./decide_alerts.ts";
+import { type ChangeContext, changeRules } from "./change_rules.ts";
 import { getRule, type RuleWithValue } from "./get_rule.ts";
 import type { RuleChanges } from "./rule_input.ts";
 
@@ -33,7 +32,7 @@ WHERE rule_id = ?1`;
  * itself. Where nothing differs `updated_at` stays. Throws `not_found`.
  */
 export async function updateRule(
-  ctx: Pick<AlertContext, "store" | "query" | "clock" | "ids" | "rules" | "outboxChannels">,
+  ctx: ChangeContext,
   ruleId: string,
   changes: RuleChanges,
 ): Promise<RuleWithValue> {
@@ -54,8 +53,7 @@ export async function updateRule(
     enabled === undefined ? null : Number(enabled),
     now,
   ];
-  await ctx.store.write([
-    ...advanceCounters(ctx), // calls that were booked before are measured by the rule as it was
+  await changeRules(ctx, [
     { sql: FORGET, args: line },
     { sql: CHANGE, args: [...line, ...rest] },
     { sql: ARM, args: [ruleId, now] },

@@ -31,7 +31,8 @@ export async function bookReportedCalls(
   const { calls, repeated } = withoutRepeats(
     reports.map((report, index) => toReportedModelCall(ctx, report, index)),
   );
-  for (let fresh = await findFresh(ctx, calls);;) {
+  // Nothing is looked up before: nearly every report is new, and the ledger itself refuses a call that it has.
+  for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
     try {
       await bookLooseCalls(ctx, fresh);
@@ -39,7 +40,7 @@ export async function bookReportedCalls(
       if (!(error instanceof ConstraintError)) throw error;
       const left = await findFresh(ctx, calls);
       if (left.length === fresh.length) throw error;
-      fresh = left; // somebody booked one of them since we looked
+      fresh = left;
       continue;
     }
     return {

@@ -7,6 +7,7 @@ import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./_memory_terminal.ts";
 import { main } from "./main.ts";
+import { BrokenPipeError } from "./terminal.ts";
 import { textWidth } from "./text_width.ts";
 import { openTestBooks } from "./_test_books.ts";
 
@@ -431,7 +432,7 @@ Deno.test("a broken pipe ends a command quietly", async () => {
   await using books = await openTestBooks();
   const terminal = memoryTerminal({
     onWrite: () => {
-      throw new Deno.errors.BrokenPipe("nobody reads");
+      throw new BrokenPipeError("nobody reads");
     },
   });
   assert.deepEqual(await books.purser("agents list", { terminal }), { code: 0, out: "", err: "" });

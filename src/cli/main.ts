@@ -4,7 +4,7 @@ import { parseCommandLine } from "./parse_command_line.ts";
 import { renderHelp } from "./render_help.ts";
 import { reportError } from "./report_error.ts";
 import { createStyle } from "./style.ts";
-import type { Output, Terminal } from "./terminal.ts";
+import { BrokenPipeError, type Output, type Terminal } from "./terminal.ts";
 import type { Connect } from "./run_command.ts";
 
 /** What a command line runs with. */
@@ -46,8 +46,8 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
       }
     }
   } catch (error) {
-    // Whoever read the output has seen enough.
-    if (error instanceof Deno.errors.BrokenPipe) return EXIT.done;
+    // The reader of the output has seen enough.
+    if (error instanceof BrokenPipeError) return EXIT.done;
     try {
       reportError(error, stderr, argv.includes("--json"));
     } catch {

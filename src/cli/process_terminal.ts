@@ -1,6 +1,13 @@
-import { isDiskFull, PurserError } from "../errors.ts";
 import { systemClock } from "../clock.ts";
-import { type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
+import { isDiskFull, PurserError, systemCodeOf } from "../errors.ts";
+import { thisProcess } from "../this_process.ts";
+import {
+  type InputStream,
+  type OutputStream,
+  standardStreams,
+  type TerminalSize,
+} from "./standard_streams.ts";
+import { BrokenPipeError, type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
 
 /** The terminal of this process. `quit` ends the process at once: at the second Ctrl-C. */
 export function processTerminal(
@@ -9,21 +16,22 @@ export function processTerminal(
 ): Terminal {
   let interrupted: AbortSignal | undefined;
   const interruptedSignal = () => interrupted ??= listenForSignals(quit);
-  const canBeSteered = Deno.stdin.isTerminal() && env.TERM !== "dumb";
+  const { stdin, stdout, stderr } = standardStreams();
+  const canBeSteered = stdin.isTerminal() && env.TERM !== "dumb";
   return {
-    stdout: outputTo(Deno.stdout, env),
-    stderr: outputTo(Deno.stderr, env),
+    stdout: outputTo(stdout, env),
+    stderr: outputTo(stderr, env),
     hasUnicode: wantsUnicode(env),
-    stdin: () => Deno.stdin.readable,
-    readStdin: () => new Response(Deno.stdin.readable).text(),
+    stdin: () => stdin.chunks(),
+    readStdin: () => readText(stdin.chunks()),
     get interrupted() {
       return interruptedSignal();
     },
-    ...(canBeSteered && { keys: () => typedKeys(interruptedSignal()) }),
+    ...(canBeSteered && { keys: () => typedKeys(stdin, interruptedSignal()) }),
   };
 }
 
-function outputTo(stream: typeof Deno.stdout, env: Readonly<Record<string, string | undefined>>): Output {
+function outputTo(stream: OutputStream, env: Readonly<Record<string, string | undefined>>): Output {
   const isTerminal = stream.isTerminal();
   return {
     write(text) {
@@ -31,6 +39,9 @@ function outputTo(stream: typeof Deno.stdout, env: Readonly<Record<string, strin
       try {
         while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
       } catch (error) {
+        if (systemCodeOf(error) === "EPIPE") {
+          throw new BrokenPipeError("Cannot write: the reader has gone", { cause: error });
+        }
         if (!isDiskFull(error)) throw error;
         throw new PurserError("unavailable", "Cannot write to standard output: the disk is full", {
           cause: error,
@@ -41,36 +52,38 @@ function outputTo(stream: typeof Deno.stdout, env: Readonly<Record<string, strin
     hasColour: wantsColour(env, isTerminal),
     // Asked anew each time: a window changes its size.
     get columns() {
-      return isTerminal ? consoleSize().columns || 80 : undefined;
+      return isTerminal ? sizeOf(stream).columns || 80 : undefined;
     },
     get rows() {
-      return isTerminal ? consoleSize().rows || 24 : undefined;
+      return isTerminal ? sizeOf(stream).rows || 24 : undefined;
     },
   };
 }
 
-function consoleSize(): { columns: number; rows: number } {
+function sizeOf(stream: OutputStream): TerminalSize {
   try {
-    return Deno.consoleSize();
+    return stream.size();
   } catch {
     return { columns: 80, rows: 24 };
   }
 }
 
+async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of chunks) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
+
 /** Reads keys in raw mode, which ends with the last of them. */
-async function* typedKeys(signal: AbortSignal): AsyncGenerator<string> {
+async function* typedKeys(stdin: InputStream, signal: AbortSignal): AsyncGenerator<string> {
   const { readKeys } = await import("./replay/mod.ts");
-  const buffer = new Uint8Array(1_024);
-  const read = async () => {
-    const length = await Deno.stdin.read(buffer);
-    return length === null ? null : buffer.slice(0, length);
-  };
-  const restore = () => Deno.stdin.setRaw(false);
+  const restore = () => stdin.setRaw(false);
   // At once: the process may end before the generator goes on.
   signal.addEventListener("abort", restore, { once: true });
   try {
-    Deno.stdin.setRaw(true);
-    yield* readKeys(read, { clock: systemClock, signal });
+    stdin.setRaw(true);
+    yield* readKeys(() => stdin.read(), { clock: systemClock, signal });
   } finally {
     signal.removeEventListener("abort", restore);
     restore();
@@ -80,8 +93,6 @@ async function* typedKeys(signal: AbortSignal): AsyncGenerator<string> {
 function listenForSignals(quit: () => never): AbortSignal {
   const controller = new AbortController();
   const onSignal = () => controller.signal.aborted ? quit() : controller.abort();
-  Deno.addSignalListener("SIGINT", onSignal);
-  // Windows knows no SIGTERM.
-  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", onSignal);
+  thisProcess().onSignals(["SIGINT", "SIGTERM"], onSignal);
   return controller.signal;
 }

@@ -1,6 +1,11 @@
+/** Thrown where a text can't be written because its reader has gone. */
+export class BrokenPipeError extends Error {
+  override readonly name = "BrokenPipeError";
+}
+
 /** A place for text: standard output or standard error. */
 export interface Output {
-  /** Writes at once. Throws `Deno.errors.BrokenPipe` when nobody reads any more. */
+  /** Writes at once. Throws a `BrokenPipeError` when its reader has gone. */
   write(text: string): void;
   isTerminal: boolean;
   hasColour: boolean;

@@ -4,7 +4,15 @@ export { type CostEvent, toCostEvent } from "./cost_event.ts";
 export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
 export { recordCalls } from "./record_calls.ts";
 export * from "./spend_counters.ts";
-export { firstAgentOf, rollUpTotals, tailEntries, textAt, usageIncrements, usageViews } from "./usage_sql.ts";
+export {
+  firstAgentsOf,
+  rollUpTotals,
+  tailEntries,
+  textAt,
+  usageIncrements,
+  usageOfIds,
+  usageViews,
+} from "./usage_sql.ts";
 export { toModelCall } from "./stored_call.ts";
 export {
   readAgentUsage,

@@ -1,14 +1,15 @@
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
 import { type Counters, noCounters, toCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
-import { COUNTER_SUMS, textAt } from "./usage_sql.ts";
+import { COUNTER_SUMS, textAt, usageOfIds } from "./usage_sql.ts";
 
 type ReadContext = Pick<Store, "read">;
 
 const MODEL = `${textAt("max", "last_at", "model")}`;
 const OF_RUN = `SELECT ${MODEL}, ${COUNTER_SUMS} FROM run_usage WHERE run_id = ?`;
 const OF_SESSION = `SELECT ${MODEL}, ${COUNTER_SUMS} FROM session_usage WHERE session_id = ?`;
-const OF_SESSIONS = `SELECT session_id, ${MODEL}, ${COUNTER_SUMS} FROM session_usage
-WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id`;
+const OF_SESSIONS = `SELECT session_id, ${MODEL}, ${COUNTER_SUMS} FROM ${
+  usageOfIds("session", "?1")
+} GROUP BY session_id`;
 const OF_AGENT = `SELECT model, ${COUNTER_SUMS} FROM total_usage WHERE agent_id = ?
 GROUP BY provider, model ORDER BY sum(model_calls) DESC, model`;
 

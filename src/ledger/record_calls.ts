@@ -26,7 +26,7 @@ const COLUMNS = [
   "unpriced",
   "price_source",
   "duration_ms",
-  "estimated",
+  "is_estimated",
 ];
 
 const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})

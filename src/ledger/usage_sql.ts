@@ -26,7 +26,7 @@ const NANO_PER_USD = 1_000_000_000;
 
 /** One entry of the ledger as counters. Whole USD and the rest apart: neither sum passes 64 bits. */
 export const ENTRY_COUNTERS = `adjusts IS NULL AS model_calls, unpriced AS unpriced_calls,
-  partly_priced AS partly_priced_calls, estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
+  partly_priced AS partly_priced_calls, is_estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
   coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd`;
 
@@ -115,17 +115,28 @@ export function textAt(which: "min" | "max", time: string, column: string): stri
   return `substr(${which}(${key} || ${column}), 37)`;
 }
 
-/** SQL for the agent of the first call of a run or session; NULL where there is none. */
-export const firstAgentOf = (kind: "run" | "session", id: string) =>
-  `(SELECT ${textAt("min", "first_at", "agent_id")} FROM ${kind}_usage WHERE ${kind}_id = ${id})`;
+/**
+ * SQL for the rows of `run_usage` or `session_usage` of some ids, a JSON array. Written out, for SQLite does not look a
+ * list of ids up through the view: a server's version would read the whole rollup.
+ */
+export function usageOfIds(kind: "run" | "session", ids: string): string {
+  const key = `${kind}_id`;
+  return `(SELECT u.${key}, u.agent_id, u.model, u.first_at, u.last_at, 0 AS position, ${
+    COUNTER_COLUMNS.map((column) => `u.${column}`).join(", ")
+  } FROM json_each(${ids}) j CROSS JOIN usage_${kind}s u ON u.${key} = j.value
+UNION ALL SELECT ${key}, agent_id, model, at, at, position, ${ENTRY_COUNTERS} ${TAIL}
+  AND ${key} IN (SELECT value FROM json_each(${ids})))`;
+}
 
-/** So many calls are rolled up by one commit. */
+/** SQL for the agents of the first calls of runs or sessions, as rows `(id, agent_id)`; the ids are a JSON array. */
+export const firstAgentsOf = (kind: "run" | "session", ids: string) =>
+  `(SELECT ${kind}_id AS id, ${textAt("min", "first_at", "agent_id")} AS agent_id
+  FROM ${usageOfIds(kind, ids)} GROUP BY ${kind}_id)`;
+
+/** So many entries of the ledger are rolled up by one commit. */
 const CALLS_PER_ROLL_UP = 5_000;
 
-const UP_TO =
-  `min((SELECT coalesce(max(position), 0) FROM calls), ${TOTALS_POSITION} + ${CALLS_PER_ROLL_UP})`;
-const NEW_CALLS = `${TAIL} AND position <= ${UP_TO}`;
-const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(estimated), sum(input_tokens),
+const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
 const NEWER = (column: string) =>
@@ -140,23 +151,29 @@ const ENTITY = `${textAt("min", "at", "agent_id")}, ${
 }, min(at), max(at), ${SUMS}`;
 const GROUP = `${DIMENSIONS}, coalesce(key_id, '')`;
 
-const ROLL_UP: readonly Statement[] = [
-  `INSERT INTO usage_runs
+function toRollUp(calls: number): readonly Statement[] {
+  const upTo = `min((SELECT coalesce(max(position), 0) FROM calls), ${TOTALS_POSITION} + ${calls})`;
+  const newCalls = `${TAIL} AND position <= ${upTo}`;
+  return [
+    `INSERT INTO usage_runs
 SELECT run_id, nullif(${textAt("max", "at", "coalesce(session_id, '')")}, ''), ${ENTITY}
-${NEW_CALLS} AND run_id IS NOT NULL GROUP BY run_id
+${newCalls} AND run_id IS NOT NULL GROUP BY run_id
 ON CONFLICT DO UPDATE SET ${NEWER("session_id")}, ${ADD_TO_ENTITY}`,
-  `INSERT INTO usage_sessions
-SELECT session_id, ${ENTITY} ${NEW_CALLS} AND session_id IS NOT NULL GROUP BY session_id
+    `INSERT INTO usage_sessions
+SELECT session_id, ${ENTITY} ${newCalls} AND session_id IS NOT NULL GROUP BY session_id
 ON CONFLICT DO UPDATE SET ${ADD_TO_ENTITY}`,
-  `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${NEW_CALLS} GROUP BY 1, ${GROUP}`,
-  // Last: what comes before reads up to where it is.
-  `UPDATE rollup_positions SET position = ${UP_TO} WHERE name = 'totals'`,
-].map((sql) => ({ sql }));
+    `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${newCalls} GROUP BY 1, ${GROUP}`,
+    // Last: what comes before reads up to where it is.
+    `UPDATE rollup_positions SET position = ${upTo} WHERE name = 'totals'`,
+  ].map((sql) => ({ sql }));
+}
+
+const ROLL_UP = toRollUp(CALLS_PER_ROLL_UP);
 
 /**
- * The statements that roll up the totals of reports by at most 5,000 calls, as one unit that moves their position: of
+ * The statements that roll up the totals of reports by so many calls at most, as one unit that moves their position: of
  * several processes that do it at once, each rolls up other calls.
  */
-export function rollUpTotals(): readonly Statement[] {
-  return ROLL_UP;
+export function rollUpTotals(calls = CALLS_PER_ROLL_UP): readonly Statement[] {
+  return calls === CALLS_PER_ROLL_UP ? ROLL_UP : toRollUp(calls);
 }

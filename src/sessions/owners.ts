@@ -1,4 +1,4 @@
-import { firstAgentOf } from "../ledger/mod.ts";
+import { firstAgentsOf } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 
 type ReadContext = { store: Pick<Store, "read"> };
@@ -37,10 +37,12 @@ export async function findRunOwner({ store }: ReadContext, runId: string): Promi
 // A session or run that is known by calls alone is of the agent of its first call.
 const FOREIGN = `SELECT 'session', p.value FROM json_each(?1) p
   LEFT JOIN sessions s ON s.session_id = p.value
-  WHERE coalesce(s.agent_id, ${firstAgentOf("session", "p.value")}) <> ?3
+  LEFT JOIN ${firstAgentsOf("session", "?1")} x ON x.id = p.value
+  WHERE coalesce(s.agent_id, x.agent_id) <> ?3
 UNION ALL SELECT 'run', p.value FROM json_each(?2) p
   LEFT JOIN runs r ON r.run_id = p.value
-  WHERE coalesce(r.agent_id, ${firstAgentOf("run", "p.value")}) <> ?3
+  LEFT JOIN ${firstAgentsOf("run", "?2")} x ON x.id = p.value
+  WHERE coalesce(r.agent_id, x.agent_id) <> ?3
 LIMIT 1`;
 
 /** The first of some sessions and runs that is another agent's, be it known here or from reported calls alone. */

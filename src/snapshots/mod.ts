@@ -23,4 +23,5 @@ export { type Found, redactValue } from "./redact_value.ts";
 export { DocumentFault, splitDocument } from "./split_document.ts";
 export { rewriteDocument } from "./rewrite_document.ts";
 export type { SpoolOptions } from "./spool.ts";
+export { streamOf } from "./stream_of.ts";
 export { writeFile } from "./write_file.ts";

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import fs from "node:fs";
 import { findFileSystem, loadFileSystemOf, whyExclusive } from "./file_sharing.ts";
 
 const MOUNTS = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -22,9 +23,37 @@ Deno.test({
   ignore: Deno.build.os !== "linux",
   async fn() {
     const fileSystemOf = await loadFileSystemOf();
-    assert.equal(fileSystemOf(Deno.statSync("/proc").dev), "proc");
+    assert.equal(fileSystemOf({ path: "/proc", device: Deno.statSync("/proc").dev }), "proc");
   },
 });
+
+Deno.test("loadFileSystemOf() asks the system itself where the mounts may not be read", async () => {
+  const refused = () => Promise.reject(new Deno.errors.NotCapable("Requires all access"));
+  const asked: string[] = [];
+  using _ = fakeStatfs((path) => {
+    asked.push(path);
+    return { type: path.startsWith("/mnt") ? 0xff534d42 | 0 : 0xef53 };
+  });
+  const fileSystemOf = await loadFileSystemOf(refused);
+  assert.equal(fileSystemOf({ path: "/data/a.db", device: device(8, 1) }), undefined);
+  assert.equal(fileSystemOf({ path: "/home/a.db", device: device(0, 27) }), undefined);
+  assert.equal(fileSystemOf({ path: "/mnt/a.db", device: device(0, 38) }), "cifs");
+  assert.deepEqual(asked, ["/home/a.db", "/mnt/a.db"], "a file system with a block device is local");
+  assert.ok(whyExclusive({ version: "3.53.2", fileSystem: "cifs" }));
+});
+
+Deno.test("loadFileSystemOf() knows nothing where the system lists no mounts", async () => {
+  const missing = () => Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
+  const fileSystemOf = await loadFileSystemOf(missing);
+  assert.equal(fileSystemOf({ path: "/Users/a.db", device: 16_777_220 }), undefined);
+});
+
+/** Replaces what the system tells of a file system until the end of the test. */
+function fakeStatfs(statfs: (path: string) => { type: number }): Disposable {
+  const original = fs.statfsSync;
+  fs.statfsSync = statfs as typeof fs.statfsSync;
+  return { [Symbol.dispose]: () => void (fs.statfsSync = original) };
+}
 
 Deno.test("whyExclusive() names what keeps a file from being shared", () => {
   const why = (version: string, fileSystem?: string) => whyExclusive({ version, fileSystem });

@@ -8,6 +8,7 @@ export { type CommitDurability, readDurability } from "./read_durability.ts";
 export { createQuery, type Query } from "./query.ts";
 export * as tables from "./tables.ts";
 export type { AgentStatus } from "../agent_status.ts";
+export { appendOnlyLogic } from "./append_only_logic.ts";
 export { installLogic, type Logic } from "./logic.ts";
 export type { EachRow } from "./each_row.ts";
 export type { SetWriter } from "./write_queue.ts";

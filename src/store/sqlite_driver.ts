@@ -1,4 +1,11 @@
+import { PurserError } from "../errors.ts";
 import type { SqlValue } from "./store.ts";
+
+/**
+ * The oldest Node of each major version whose SQLite module returns rows as arrays and binds `?1` by its number
+ * (https://github.com/nodejs/node/pull/59350). What is between these lacks it; every newer major version has it.
+ */
+export const OLDEST_NODE: readonly (readonly [major: number, minor: number])[] = [[22, 20], [24, 7]];
 
 /** The part of a `node:sqlite` statement that the store uses. Rows are arrays, integers are bigint. */
 export interface SqliteStatement {
@@ -27,13 +34,19 @@ export interface SqliteDriver {
 
 let loaded: Promise<SqliteDriver> | undefined;
 
-/** Loads `node:sqlite`, once per process. */
+/**
+ * Loads `node:sqlite`, once per process.
+ *
+ * @throws {PurserError} `unsupported` where it is missing, or too old
+ */
 export function loadSqlite(): Promise<SqliteDriver> {
   return loaded ??= load();
 }
 
 async function load(): Promise<SqliteDriver> {
-  const { DatabaseSync } = await withoutSqliteWarning(() => import("node:sqlite"));
+  const { DatabaseSync } = await withoutSqliteWarning(() => import("node:sqlite")).catch((error) => {
+    throw tooOld(error);
+  });
   const connect: SqliteDriver["connect"] = (path, { isReadOnly = false } = {}) => {
     const database = new DatabaseSync(path, { readOnly: isReadOnly });
     // Set by a PRAGMA: the option `timeout` is not applied on every runtime.
@@ -54,10 +67,22 @@ async function load(): Promise<SqliteDriver> {
   };
   const memory = connect(":memory:");
   try {
-    return { version: String(memory.prepare("SELECT sqlite_version()").all()[0]![0]), connect };
+    const [[version] = []] = memory.prepare("SELECT sqlite_version() WHERE ?1 = ?1").all(1);
+    return { version: String(version), connect };
+  } catch (error) {
+    throw tooOld(error);
   } finally {
     memory.close();
   }
+}
+
+function tooOld(cause: unknown): PurserError {
+  const versions = OLDEST_NODE.map((version) => version.join(".")).join(" or ");
+  return new PurserError(
+    "unsupported",
+    `Cannot open a database: the SQLite module of this runtime is missing or too old; use Node ${versions} or newer`,
+    { cause },
+  );
 }
 
 /** Suppresses the one line that Node prints about its SQLite module: stderr belongs to the commands. */

@@ -161,7 +161,7 @@ export class SqliteStore implements Store {
       if (this.kind === "file" && !this.#watch) {
         this.#watch = new FileWatch(path, this.#identify!, this.#clock);
         const { device } = this.#watch;
-        const fileSystem = device === undefined ? undefined : this.#fileSystemOf!(device);
+        const fileSystem = device === undefined ? undefined : this.#fileSystemOf!({ path, device });
         this.#whyExclusive = whyExclusive({ version: this.#driver.version, fileSystem });
       }
       const isExclusive = this.#whyExclusive !== undefined;

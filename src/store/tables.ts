@@ -145,7 +145,7 @@ export const calls = sqliteTable("calls", {
   priceSource: text("price_source").notNull(),
   priceId: int("price_id"),
   durationMs: int("duration_ms"),
-  estimated: flag("estimated").notNull(),
+  estimated: flag("is_estimated").notNull(),
 });
 
 /** The rates that calls were priced by. */

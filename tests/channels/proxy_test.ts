@@ -21,6 +21,7 @@ Deno.test("channels send through no proxy, whatever the environment names", asyn
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", WORKER, JSON.stringify({ ...ports, ca })],
     env: {
+      DENO_NO_UPDATE_CHECK: "1", // Deno looks for updates of itself after half a second
       NODE_USE_ENV_PROXY: "1",
       NODE_OPTIONS: "--use-env-proxy",
       NO_PROXY: "",

@@ -24,6 +24,19 @@ export const ROWS: readonly Row[] = [
   { line: "--version", out: /^purser \d/, isOffline: true },
   { line: "alerts add --help", out: /Examples:/, isOffline: true },
   { line: "agents", code: 2, err: /^Usage: purser agents COMMAND/, isOffline: true },
+  {
+    line: "demo",
+    out:
+      /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nLook further: purser cost /,
+    isOffline: true,
+    tellsOfPlace: /purser_demo_\w+/g,
+  },
+  {
+    line: "demo --db x.db",
+    code: 2,
+    err: /it shows its own commands on a database of its own/,
+    isOffline: true,
+  },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
   { line: "cost --jsn", code: 2, err: /did you mean --json\?/, isOffline: true },
   { line: "cost --by modle --json", code: 2, err: /"code":"invalid"/, isOffline: true },

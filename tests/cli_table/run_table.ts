@@ -32,15 +32,21 @@ const show = (outcome: Outcome) => JSON.stringify(outcome, null, 2);
 
 /**
  * Runs the whole table with a program: in a process over each database, and through a real server over each, all side
- * by side on machines of their own. Every row must do what it says, and the same in all places.
+ * by side on machines of their own. Every row must do what it says, and the same in all places; also with another program,
+ * where one is given.
  */
-export async function testCliTable(program: Program, databases: readonly Database[]): Promise<void> {
-  const played = await Promise.allSettled(
-    databases.flatMap((database) => [
+export async function testCliTable(
+  program: Program,
+  databases: readonly Database[],
+  otherProgram?: Program,
+): Promise<void> {
+  const played = await Promise.allSettled([
+    ...databases.flatMap((database) => [
       playLocally(program, database),
       playThroughServer(program, database),
     ]),
-  );
+    ...(otherProgram ? [playLocally(otherProgram, databases[0]!, "another program")] : []),
+  ]);
   const stories = played.map((story) => {
     if (story.status === "rejected") throw story.reason;
     return story.value;
@@ -59,8 +65,8 @@ export async function testCliTable(program: Program, databases: readonly Databas
   assert.equal(faults.length, 0, `${faults.length} rows are wrong\n\n${faults.join("\n\n")}`);
 }
 
-async function playLocally(program: Program, database: Database): Promise<Story> {
-  await using place = await newPlace(`a process over ${database}`, database);
+async function playLocally(program: Program, database: Database, who = "a process"): Promise<Story> {
+  await using place = await newPlace(`${who} over ${database}`, database);
   return await play(program, place, place.env);
 }
 
@@ -170,6 +176,7 @@ async function newPlace(name: string, database: Database): Promise<Place> {
       ...(DENO_DIR && { DENO_DIR }),
       XDG_CONFIG_HOME: folder,
       XDG_DATA_HOME: folder,
+      TMPDIR: folder,
       PURSER_DB: sqld?.url ?? `${folder}/books.db`,
     },
     async [Symbol.asyncDispose]() {

@@ -9,7 +9,7 @@ const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpric
 
 /** The same of entries of the ledger. */
 const LEDGER_COUNTERS = `sum(adjusts IS NULL) AS model_calls, sum(unpriced) AS unpriced_calls,
-  sum(partly_priced) AS partly_priced_calls, sum(estimated) AS estimated_calls, sum(input_tokens) AS input_tokens,
+  sum(partly_priced) AS partly_priced_calls, sum(is_estimated) AS estimated_calls, sum(input_tokens) AS input_tokens,
   sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
   sum(total_tokens) AS total_tokens, sum(coalesce(cost_nano_usd, 0) / 1000000000) AS whole_usd,

@@ -39,16 +39,38 @@ export interface DatabaseKind {
  */
 export function databaseKinds(): DatabaseKind[] {
   let sqld: Sqld | undefined;
+  let created = 0;
+  let inUse = 0;
   if (!skipSqld) {
     Deno.test.beforeAll(async () => void (sqld = await startSqld()));
     Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
   }
+  const createOnServer = async (): Promise<TestDatabase> => {
+    if (created >= DATABASES_PER_SERVER && inUse === 0) {
+      await sqld![Symbol.asyncDispose]();
+      sqld = await startSqld();
+      created = 0;
+    }
+    created++;
+    inUse++;
+    const { open, ...database } = await createRemote(sqld!);
+    return {
+      open,
+      async [Symbol.asyncDispose]() {
+        inUse--;
+        await database[Symbol.asyncDispose]();
+      },
+    };
+  };
   return [
     { name: "file", ignore: false, create: createFile },
     { name: "memory", ignore: false, create: () => Promise.resolve(createMemory()) },
-    { name: "sqld", ignore: skipSqld, create: () => createRemote(sqld!) },
+    { name: "sqld", ignore: skipSqld, create: createOnServer },
   ];
 }
+
+/** A server that has more answers 404 now and then for one that it has just made; then a new one is started. */
+const DATABASES_PER_SERVER = 80;
 
 async function createFile(): Promise<TestDatabase> {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });

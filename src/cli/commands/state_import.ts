@@ -1,4 +1,4 @@
-import { peekGzip, readFile, sizeOfFile } from "../../snapshots/mod.ts";
+import { peekGzip, readFile, sizeOfFile, streamOf } from "../../snapshots/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { escapeText } from "../escape_text.ts";
 import { EXIT } from "../exit_code.ts";
@@ -53,7 +53,9 @@ function requestOf(
   body: AsyncIterable<Uint8Array>,
   { size, isGzip, isDryRun }: { size: number | undefined; isGzip: boolean; isDryRun: boolean },
 ): Request {
-  return new Request(`http://purser.invalid/agents/snapshot/restore${isDryRun ? "?dry_run=true" : ""}`, {
+  // Node asks for `duplex` where a body is a stream; TypeScript's library of the web does not know it.
+  const init: RequestInit & { duplex: "half" } = {
+    duplex: "half",
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -61,8 +63,9 @@ function requestOf(
       // So that what is too large is refused before it is sent.
       ...(size !== undefined && { "content-length": String(size) }),
     },
-    body: ReadableStream.from(body),
-  });
+    body: streamOf(body),
+  };
+  return new Request(`http://purser.invalid/agents/snapshot/restore${isDryRun ? "?dry_run=true" : ""}`, init);
 }
 
 /** The bytes on their way, counted; they break off when the signal aborts. */

@@ -1,6 +1,6 @@
 import { arg, type CommandSpec, text } from "./command_spec.ts";
 
-/** Running an agent */
+/** Running an agent, and the demo of it */
 export const running: readonly CommandSpec[] = [
   {
     name: "run",
@@ -19,5 +19,16 @@ export const running: readonly CommandSpec[] = [
     ],
     handlesInterrupt: true,
     load: async () => (await import("../commands/run.ts")).run,
+  },
+  {
+    name: "demo",
+    args: [],
+    summary: "Show an agent and a budget at work, offline",
+    detail:
+      "Runs some commands on a database in a new temporary folder, and shows each with what it prints. It needs no " +
+      "key and no network, and changes nothing else; the folder stays, to look around in.",
+    options: {},
+    examples: [["purser demo", ""]],
+    loadBare: async () => (await import("../commands/demo.ts")).demo,
   },
 ];

@@ -28,7 +28,8 @@ const DIMENSIONS = `
 export const statements: readonly string[] = [
   `ALTER TABLE calls RENAME TO calls_without_position`,
 
-  // An entry with `adjusts` is no call: it corrects the cost of the one that it names, and is undone by its opposite.
+  // A column has another name, so that the INSERT of an older program is an error in its text; a constraint would tell that
+  // program that the call is booked already. An entry with `adjusts` is no call: it corrects the cost of the one that it names, and is undone by its opposite.
   // unpriced and partly_priced are 0 or 1 for a call, and a difference for an adjustment.
   `CREATE TABLE calls (
   position INTEGER PRIMARY KEY,
@@ -60,7 +61,7 @@ export const statements: readonly string[] = [
   price_source TEXT NOT NULL,
   price_id INTEGER,
   duration_ms INTEGER,
-  estimated INTEGER NOT NULL
+  is_estimated INTEGER NOT NULL
 )`,
   `CREATE INDEX calls_by_time ON calls (at)`,
   `CREATE INDEX calls_by_session ON calls (session_id, at) WHERE session_id IS NOT NULL`,
@@ -165,11 +166,11 @@ BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
 ) WITHOUT ROWID`,
 ];
 
-const OLD_COLUMNS = `call_id, at, agent_id, session_id, run_id, step, tools, provider, model, input_tokens,
+const KEPT_COLUMNS = `call_id, at, agent_id, session_id, run_id, step, tools, provider, model, input_tokens,
   output_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens,
-  cost_nano_usd, price_source, duration_ms, estimated`;
+  cost_nano_usd, price_source, duration_ms`;
 
-const SUMS = `count(*), sum(unpriced), 0, sum(estimated), sum(input_tokens), sum(output_tokens),
+const SUMS = `count(*), sum(unpriced), 0, sum(is_estimated), sum(input_tokens), sum(output_tokens),
   sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / 1000000000), sum(coalesce(cost_nano_usd, 0) % 1000000000)`;
 
@@ -202,13 +203,13 @@ const counted = (kind: string, scope: string, start: string, where: string) =>
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, coalesce(cost_nano_usd, 0) AS cost, at ${NEW_CALLS} AND ${where}`;
 
 /** How many calls are brought over by one commit: a server ends a transaction that takes longer than 5 s. */
-const CHUNK = 20_000;
+const CHUNK = 5_000;
 
 /** Brings the old calls over and rolls them up, so many in a commit; what is there already tells how far it came. */
-export const chunk: readonly string[] = [
-  `INSERT INTO calls (position, ${OLD_COLUMNS}, unpriced)
-SELECT rowid, ${OLD_COLUMNS}, cost_nano_usd IS NULL FROM calls_without_position
-WHERE rowid > (SELECT coalesce(max(position), 0) FROM calls) ORDER BY rowid LIMIT ${CHUNK}`,
+export const chunkOf = (calls: number): readonly string[] => [
+  `INSERT INTO calls (position, ${KEPT_COLUMNS}, is_estimated, unpriced)
+SELECT rowid, ${KEPT_COLUMNS}, estimated, cost_nano_usd IS NULL FROM calls_without_position
+WHERE rowid > (SELECT coalesce(max(position), 0) FROM calls) ORDER BY rowid LIMIT ${calls}`,
   `INSERT INTO usage_runs SELECT run_id, nullif(${of("max", "coalesce(session_id, '')")}, ''), ${
     of("min", "agent_id")
   }, ${of("max", "model")}, min(at), max(at), ${SUMS} ${NEW_CALLS} AND run_id IS NOT NULL GROUP BY run_id
@@ -253,6 +254,8 @@ ON CONFLICT DO UPDATE SET whole_usd = whole_usd + excluded.whole_usd,
   rest_nano_usd = rest_nano_usd + excluded.rest_nano_usd, first_at = min(first_at, excluded.first_at)`,
   `UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls)`,
 ];
+
+export const chunk = chunkOf(CHUNK);
 
 /** 1 once every call is over. */
 export const isDone =

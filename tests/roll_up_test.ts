@@ -1,0 +1,555 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { advanceCounters, createRule, removeRule, THRESHOLD_TYPES, updateRule } from "../src/alerts/mod.ts";
+import { readRuleValues } from "../src/alerts/read_rule_values.ts";
+import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
+import { type Clock, fixedClock } from "../src/clock.ts";
+import {
+  GROUPINGS,
+  listCosts,
+  type ModelCall,
+  readAgentUsage,
+  readRunUsage,
+  readSessionUsage,
+  recordCalls,
+  rollUpTotals,
+  sweepWindows,
+} from "../src/ledger/mod.ts";
+import { toUsd } from "../src/money.ts";
+import { findForeignPlace } from "../src/sessions/mod.ts";
+import { ConstraintError, type Statement, type Store } from "../src/store/mod.ts";
+import { adjustCall } from "./harness/adjust.ts";
+import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
+import { checkBooks, checkTotals } from "./harness/check_books.ts";
+import { type DatabaseKind, databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { modelCall } from "./harness/model_calls.ts";
+import { readRunCost } from "./harness/run_cost.ts";
+
+/** How many random histories are gone through: PURSER_HISTORIES of each kind of database, or what the gate has time for. */
+const historiesOf = (kind: DatabaseKind["name"]): number =>
+  Number(Deno.env.get("PURSER_HISTORIES") ?? { file: 40, memory: 60, sqld: 10 }[kind]);
+
+const START = Date.parse("2028-02-28T22:30:00.000Z");
+const MINUTE = 60_000;
+const CONNECTIONS = 3;
+
+const anyCall = fc.record({
+  agent: fc.constantFrom("ann", "bob"),
+  session: fc.constantFrom(null, "ses_1", "ses_2"),
+  run: fc.constantFrom(null, "run_1", "run_2", "run_3"),
+  key: fc.constantFrom(null, "key_1"),
+  model: fc.constantFrom("small", "large"),
+  cost: fc.constantFrom(null, 0n, 1n, 7n, 999_999_999n, 1_000_000_001n, 2n ** 63n - 1n),
+  isEstimated: fc.boolean(),
+  // Few times, so that calls meet at one; late and early ones among them.
+  lateMs: fc.constantFrom(0, 0, 0, 1, MINUTE, 59 * MINUTE, 25 * 60 * MINUTE, 50 * 60 * MINUTE, -MINUTE),
+});
+
+const anyStep = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      does: fc.constant("book" as const),
+      calls: fc.array(anyCall, { minLength: 1, maxLength: 5 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ does: fc.constant("step" as const), call: anyCall }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("repeat" as const), nth: fc.nat(20) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      does: fc.constant("adjust" as const),
+      nth: fc.nat(20),
+      cost: fc.constantFrom(-1n, -(10n ** 10n), 3n),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ does: fc.constant("roll up" as const), calls: fc.constantFrom(1, 2, 3, 5_000) }),
+  },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("decide" as const) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("roll up all" as const) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("sweep" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      does: fc.constant("rule" as const),
+      type: fc.constantFrom("per_run_usd" as const, "per_day_usd" as const),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant("read" as const) }) },
+);
+
+/** What connections do one after the other; what is in one round they do at the same time. */
+const anyHistory = fc.array(
+  fc.record({
+    advanceMs: fc.constantFrom(0, 0, 1, MINUTE, 61 * MINUTE, 26 * 60 * MINUTE),
+    steps: fc.array(fc.record({ by: fc.nat(CONNECTIONS - 1), step: anyStep }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+
+type Round = typeof anyHistory extends fc.Arbitrary<(infer T)[]> ? T : never;
+
+/** The contexts of several processes; none knows of the rules that others add. */
+async function openContexts(
+  kind: DatabaseKind,
+  database: TestDatabase,
+  clock: Clock,
+): Promise<TestBooking[]> {
+  const contexts: TestBooking[] = [];
+  for (let i = 0; i < CONNECTIONS; i++) {
+    // A database in memory is one connection's: its contexts are those of one process.
+    const store = kind.name === "memory" && i > 0
+      ? contexts[0]!.store
+      : await database.open({ clock, isMigrated: i === 0 });
+    contexts.push({ ...await createBooking(store, { clock }), rules: { mayExist: false } });
+  }
+  return contexts;
+}
+
+for (const kind of databaseKinds()) {
+  const { name, ignore } = kind;
+
+  const test = (
+    sentence: string,
+    body: (contexts: TestBooking[], clock: ReturnType<typeof fixedClock>) => Promise<void>,
+  ): void => {
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await kind.create();
+        const clock = fixedClock(START);
+        await body(await openContexts(kind, database, clock), clock);
+      },
+    });
+  };
+
+  Deno.test({
+    name: `${name}: a reader never sees a total that is not the sum of the ledger, whatever is done by whom`,
+    ignore,
+    fn: () =>
+      fc.assert(
+        fc.asyncProperty(anyHistory, async (history) => {
+          await using database = await kind.create();
+          const clock = fixedClock(START);
+          const contexts = await openContexts(kind, database, clock);
+          await goThrough(contexts, clock, history);
+        }),
+        { numRuns: historiesOf(name), endOnFailure: name === "sqld" },
+      ),
+  });
+
+  test("several connections that roll up at once move the position once for each call", async (contexts) => {
+    const calls = Array.from(
+      { length: 100 },
+      (_, i) =>
+        modelCall({
+          callId: `call_${i}`,
+          at: START - i * MINUTE,
+          runId: `run_${i % 3}`,
+          sessionId: "ses",
+          costNanoUsd: 1n,
+        }),
+    );
+    await bookLooseCalls(contexts[0]!, calls);
+    assert.deepEqual(await positionsOf(contexts[0]!.store), { totals: 0, decisions: 0 });
+    const positions: number[] = [];
+    await Promise.all(contexts.map(async ({ store }) => {
+      for (let i = 0; i < 5; i++) {
+        const results = await store.write([
+          ...rollUpTotals(7),
+          { sql: "SELECT position FROM rollup_positions WHERE name = 'totals'" },
+        ]);
+        positions.push(Number(results.at(-1)!.rows[0]![0]));
+        await checkTotals(store);
+      }
+    }));
+    // Fifteen times seven calls, up to the last of a hundred.
+    assert.deepEqual(
+      positions.sort((a, b) => a - b),
+      Array.from({ length: 15 }, (_, i) => Math.min(7 * (i + 1), 100)),
+    );
+    await Promise.all(contexts.map((ctx) => rollUp(ctx)));
+    assert.deepEqual(await positionsOf(contexts[1]!.store), { totals: 100, decisions: 100 });
+    assert.equal((await readRunUsage(contexts[2]!.store, "run_0")).cost_usd, toUsd(34n));
+    await checkTotals(contexts[2]!.store);
+  });
+
+  test("a tail that has become long is rolled up by the process that books", async ([ctx]) => {
+    for (let i = 0; i < 6; i++) {
+      await bookLooseCalls(
+        ctx!,
+        Array.from({ length: 100 }, (_, n) => modelCall({ callId: `${i} ${n}`, at: START })),
+      );
+    }
+    for (let i = 0; i < 100; i++) {
+      if ((await positionsOf(ctx!.store)).totals > 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.deepEqual(await positionsOf(ctx!.store), { totals: 600, decisions: 600 });
+    assert.deepEqual(ctx!.errors, []);
+    await checkTotals(ctx!.store);
+  });
+
+  test(
+    "a rule that another process has added is decided for the calls of one that doesn't know of it",
+    async (contexts, clock) => {
+      const [knowing, unaware] = contexts as [TestBooking, TestBooking];
+      const call = (callId: string, cost: bigint, ctx: TestBooking) =>
+        bookLooseCalls(ctx, [
+          modelCall({ callId, at: clock.now(), runId: "run_1", costNanoUsd: cost }),
+        ]);
+      await call("before", 400n, unaware);
+      await createRule(knowing, {
+        ...{ name: "r", threshold_type: "per_run_usd", severity: "info", cooldown_seconds: 0 },
+        threshold_usd: 0.000001,
+      });
+      unaware.rules.mayExist = false; // as it is in another process
+      await call("below", 500n, unaware);
+      assert.deepEqual(await alertsOf(unaware.store), []);
+      assert.equal(unaware.rules.mayExist, true);
+      unaware.rules.mayExist = false;
+      await call("at", 100n, unaware);
+      // Decided by the time that the booking resolves, by whoever it was.
+      assert.deepEqual(await alertsOf(unaware.store), [["run_1", 1_000n]]);
+      unaware.rules.mayExist = false;
+      await Promise.all([call("past 1", 1n, unaware), call("past 2", 1n, knowing)]);
+      assert.deepEqual(
+        await alertsOf(unaware.store),
+        [1_000n, 1_001n, 1_002n].map((value) => ["run_1", value]),
+      );
+      await checkTotals(unaware.store);
+    },
+  );
+
+  test(
+    "a change of rules decides on the calls before it by the rules as they were, and announces what fires",
+    async (contexts, clock) => {
+      const [ctx, other] = contexts as [TestBooking, TestBooking];
+      const rule = { name: "r", severity: "info", threshold_usd: 0.000000001, cooldown_seconds: 0 } as const;
+      const { rule_id } = await createRule(ctx, { ...rule, threshold_type: "per_run_usd" });
+      const woken: string[] = [];
+      const changing = { ...ctx, wakeDispatcher: (ids: readonly string[]) => void woken.push(...ids) };
+      let booked = 0;
+      // As by a process that ended right after its commit, and had not known of the rule.
+      const book = () => {
+        const runId = `run_${++booked}`;
+        return other.store.write(
+          recordCalls([modelCall({ callId: runId, at: clock.now(), runId, costNanoUsd: 1n })]),
+        );
+      };
+      const changes = [
+        () => createRule(changing, { ...rule, threshold_type: "per_session_usd" }),
+        () => updateRule(changing, rule_id, { enabled: false }),
+        () => updateRule(changing, rule_id, { enabled: true }), // which fires nothing by itself
+        () => removeRule(changing, rule_id),
+      ];
+      for (const change of changes) {
+        await book();
+        await change();
+      }
+      await book();
+      await rollUp(changing);
+      const fired = ["run_1", "run_2", "run_4"];
+      assert.deepEqual(await alertsOf(ctx.store), fired.map((runId) => [runId, 1n]));
+      assert.equal(woken.length, 3);
+      const announced = () =>
+        ctx.published.filter(({ type }) => type === "alert.triggered").map(({ run_id }) => run_id);
+      for (let i = 0; i < 100 && announced().length < 3; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      assert.deepEqual(announced(), fired);
+    },
+  );
+
+  test(
+    "calls of many bookings at once are decided one by one, in the order of the ledger",
+    async (contexts, clock) => {
+      await createRule(contexts[0]!, {
+        ...{ name: "r", threshold_type: "per_run_usd", severity: "info", cooldown_seconds: 0 },
+        threshold_usd: 0.00000002,
+      });
+      await Promise.all(Array.from({ length: 60 }, (_, i) => {
+        const ctx = contexts[i % CONNECTIONS]!;
+        if (i % 4 === 0) ctx.rules.mayExist = false;
+        const calls = Array.from({ length: 1 + i % 3 }, (_, n) =>
+          modelCall({
+            callId: `${i} ${n}`,
+            at: clock.now(),
+            runId: `run_${i % 5}`,
+            costNanoUsd: BigInt(1 + n),
+          }));
+        return bookLooseCalls(ctx, calls);
+      }));
+      const spent = new Map<string, bigint>();
+      const expected: [string, bigint][] = [];
+      const { rows } = await contexts[0]!.store.read({
+        sql: "SELECT run_id, cost_nano_usd FROM calls ORDER BY position",
+      });
+      for (const [runId, cost] of rows as [string, bigint][]) {
+        const sum = (spent.get(runId) ?? 0n) + cost;
+        spent.set(runId, sum);
+        if (sum >= 20n) {
+          expected.push([runId, sum]);
+        }
+      }
+      assert.ok(expected.length > 20);
+      assert.deepEqual(await alertsOf(contexts[0]!.store), expected);
+      assert.equal((await positionsOf(contexts[0]!.store)).decisions, 120);
+    },
+  );
+
+  test("an adjustment flows into totals and counters, signed, and fires no rule", async (contexts, clock) => {
+    const ctx = contexts[0]!;
+    const { store } = ctx;
+    await createRule(ctx, {
+      ...{ name: "r", threshold_type: "per_run_usd", severity: "info", cooldown_seconds: 0 },
+      threshold_usd: 0.000001,
+    });
+    const call = (callId: string, costNanoUsd: bigint | null) =>
+      bookLooseCalls(ctx, [
+        modelCall({ callId, at: clock.now(), runId: "run", sessionId: "ses", costNanoUsd, keyId: "key" }),
+      ]);
+    await call("a", 900n);
+    await call("unpriced", null);
+    const listed = async () =>
+      await Promise.all(
+        GROUPINGS.map(async (groupBy) => (await listCosts(store, { groupBy, limit: 9, offset: 0 }))[0]!),
+      );
+    const expectTotals = async (nano: bigint, unpriced: number) => {
+      for (const isRolledUp of [false, true]) {
+        if (isRolledUp) await rollUp(ctx);
+        for (const row of await listed()) {
+          assert.deepEqual([row.model_calls, row.unpriced_calls, row.cost_usd], [2, unpriced, toUsd(nano)]);
+        }
+        const usage = (await readSessionUsage(store, ["ses"])).get("ses")!;
+        assert.deepEqual([usage.model_calls, usage.cost_usd, usage.input_tokens], [2, toUsd(nano), 20]);
+        assert.equal(await readRunCost(store, "run"), nano);
+        await checkTotals(store);
+      }
+    };
+    await expectTotals(900n, 1);
+    // More than the threshold, by an entry that is no call; then less than nothing, and back.
+    await store.write([adjustCall("adj_1", "unpriced", { costNanoUsd: 5_000n, unpriced: -1 })]);
+    await expectTotals(5_900n, 0);
+    await store.write([adjustCall("adj_2", "a", { costNanoUsd: -7_000_000_000n })]);
+    await expectTotals(-6_999_994_100n, 0);
+    await store.write([adjustCall("adj_3", "a", { costNanoUsd: 6_999_999_000n })]);
+    await expectTotals(4_900n, 0);
+    assert.deepEqual(await alertsOf(store), []);
+    // The next call is measured with all of it.
+    await bookLooseCalls(ctx, [modelCall({ callId: "b", at: clock.now(), runId: "run", costNanoUsd: 1n })]);
+    assert.deepEqual(await alertsOf(store), [["run", 4_901n]]);
+    await checkBooks(store);
+  });
+
+  test("what is read of some runs, sessions and rules never reads a whole rollup or the ledger", async ([ctx]) => {
+    const asked: Statement[] = [];
+    const store = {
+      kind: ctx!.store.kind,
+      read(statement: Statement) {
+        asked.push(statement);
+        return ctx!.store.read(statement);
+      },
+    } as Store;
+    await readRunUsage(store, "run");
+    await readSessionUsage(store, ["ses_1", "ses_2"]);
+    await readAgentUsage(store, "ann");
+    await readRunCost(store, "run");
+    await findForeignPlace({ store }, { agentId: "ann", sessionIds: ["ses_1"], runIds: ["run_1"] });
+    const rules = THRESHOLD_TYPES.flatMap((thresholdType) =>
+      ["", "ann"].map((scope) => ({ thresholdType, scope }))
+    );
+    await readRuleValues({ store, clock: ctx!.clock }, rules);
+    for (const groupBy of ["session", "run"] as const) {
+      await listCosts(store, { groupBy, limit: 10, offset: 0 });
+    }
+    assert.equal(asked.length, 8);
+    for (const { sql, args } of asked) {
+      const { rows } = await ctx!.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
+      const lines = rows.map((row) => String(row.at(-1)));
+      assert.ok(lines.some((line) => /^SEARCH/.test(line)), sql);
+      // In the order of its index a rollup is read as far as a page needs it.
+      const whole = lines.filter((line) =>
+        /^SCAN (usage_|calls|c\b|u\b|x\b|spend_counters|k\b|events|runs|sessions)/.test(line) &&
+        !/_latest$/.test(line)
+      );
+      assert.deepEqual(whole, [], sql);
+      for (const line of lines) assert.doesNotMatch(line, /AUTOMATIC.*INDEX \((run|session)_id=/, sql);
+    }
+  });
+
+  test("whose run and session it is that is known by calls alone does not depend on roll-ups", async (contexts) => {
+    const ctx = contexts[0]!;
+    // Booked first by bob, made first by ann; and one by ann that bob has joined at the same time.
+    const calls = [
+      modelCall({ callId: "a", at: START, agentId: "bob", sessionId: "ses_1", runId: "run_1" }),
+      modelCall({ callId: "b", at: START - 1, agentId: "ann", sessionId: "ses_1", runId: "run_1" }),
+      modelCall({ callId: "c", at: START, agentId: "ann", sessionId: "ses_2", runId: "run_2" }),
+      modelCall({ callId: "d", at: START, agentId: "bob", sessionId: "ses_2", runId: "run_2" }),
+    ];
+    for (const call of calls) {
+      await bookLooseCalls(ctx, [call]);
+      await ctx.store.write(rollUpTotals(1));
+    }
+    await bookLooseCalls(
+      ctx,
+      calls.map((call) => ({ ...call, callId: `${call.callId} again`, at: START + 1 })),
+    );
+    const foreign = async (agentId: string) => [
+      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_1"], runIds: [] }),
+      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_2"], runIds: [] }),
+      await findForeignPlace(ctx, { agentId, sessionIds: [], runIds: ["run_2", "run_1"] }),
+      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_new"], runIds: ["run_new"] }),
+    ];
+    for (let i = 0; i < 5; i++) {
+      assert.deepEqual(await foreign("ann"), [undefined, undefined, undefined, undefined]);
+      assert.deepEqual(await foreign("bob"), [
+        { kind: "session", id: "ses_1" },
+        { kind: "session", id: "ses_2" },
+        { kind: "run", id: "run_2" },
+        undefined,
+      ]);
+      await ctx.store.write(rollUpTotals(1));
+    }
+  });
+
+  test(
+    "the newest run and session that a rule measures do not depend on roll-ups",
+    async (contexts, clock) => {
+      const ctx = contexts[0]!;
+      const call = (callId: string, agoMs: number, agentId: string, id: number, costNanoUsd: bigint) =>
+        modelCall({
+          ...{
+            callId,
+            at: clock.now() - agoMs,
+            agentId,
+            runId: `run_${id}`,
+            sessionId: `ses_${id}`,
+            costNanoUsd,
+          },
+        });
+      await bookLooseCalls(ctx, [
+        call("a", 50, "ann", 1, 1n),
+        call("b", 40, "bob", 2, 10n),
+        call("c", 10, "ann", 1, 100n), // later, in a run that began before
+        call("d", 30, "ann", 3, 1_000n),
+        call("e", 20, "ann", 2, 10_000n), // in a run of bob's
+      ]);
+      const rules = (["per_run_usd", "per_session_usd"] as const).flatMap((thresholdType) =>
+        ["", "ann", "bob", "cleo"].map((scope) => ({ thresholdType, scope }))
+      );
+      for (let i = 0; i < 7; i++) {
+        const values = await readRuleValues(ctx, rules);
+        assert.deepEqual(values.slice(0, 4), [1_000n, 1_000n, 10_010n, null], `${i} calls rolled up`);
+        assert.deepEqual(values.slice(4), values.slice(0, 4));
+        await ctx.store.write(i === 5 ? advanceCounters(ctx) : rollUpTotals(1));
+      }
+    },
+  );
+}
+
+async function goThrough(
+  contexts: readonly TestBooking[],
+  clock: ReturnType<typeof fixedClock>,
+  history: readonly Round[],
+): Promise<void> {
+  let number = 0;
+  const sent: ModelCall[] = [];
+  const place = await beginRun(contexts[0]!, { sessionId: "ses_1", runId: "run_1", agentId: "ann" });
+  const toCall = (
+    { agent, session, run, key, model, cost, lateMs, isEstimated }: typeof anyCall extends
+      fc.Arbitrary<infer T> ? T
+      : never,
+  ): ModelCall => {
+    const call = modelCall({
+      ...{
+        callId: `call_${++number}`,
+        at: clock.now() - lateMs,
+        agentId: agent,
+        sessionId: session,
+        runId: run,
+      },
+      ...{ model, costNanoUsd: cost, keyId: key, isEstimated },
+    });
+    sent.push(call);
+    return call;
+  };
+  const take = async (ctx: TestBooking, step: Round["steps"][number]["step"]): Promise<void> => {
+    switch (step.does) {
+      case "book":
+        return await bookLooseCalls(ctx, step.calls.map(toCall));
+      case "step": {
+        const call = { ...toCall(step.call), ...place };
+        const event = { type: "model.called" as const, at: call.at };
+        const state = await bookCall(ctx, { place, call, progress: { events: [event], messages: [] } });
+        return assert.equal(state.holdsSession, true);
+      }
+      case "repeat": {
+        const known = sent[step.nth];
+        if (!known) return;
+        // Either of the two may be the first, where they are under way at once.
+        return await bookLooseCalls(ctx, [known]).catch((error) =>
+          assert.ok(error instanceof ConstraintError)
+        );
+      }
+      case "adjust": {
+        const known = sent[step.nth];
+        if (!known) return;
+        await ctx.store.write([adjustCall(`adj_${++number}`, known.callId, { costNanoUsd: step.cost })]);
+        return;
+      }
+      case "roll up":
+        return void await ctx.store.write(rollUpTotals(step.calls));
+      case "decide":
+        return void await ctx.store.write(advanceCounters(ctx));
+      case "roll up all":
+        return await rollUp(ctx);
+      case "sweep":
+        return await sweepWindows(ctx);
+      case "rule":
+        return void await createRule(ctx, {
+          ...{ name: "r", threshold_type: step.type, severity: "info", threshold_usd: 1 },
+        });
+      case "read":
+        return await checkTotals(ctx.store);
+    }
+  };
+  for (const [round, { advanceMs, steps }] of history.entries()) {
+    clock.advance(advanceMs);
+    const before = sent.length;
+    await Promise.all(steps.map(async ({ by, step }) => {
+      // What is booked in this round may be repeated in the next.
+      if (step.does === "repeat" && step.nth >= before) return;
+      await take(contexts[by]!, step);
+    }));
+    await checkTotals(contexts[round % CONNECTIONS]!.store);
+  }
+  const { store } = contexts.at(-1)!;
+  const ledger = await checkBooks(store);
+  assert.deepEqual(ledger, new Set(sent.map(({ callId }) => callId)));
+  const groups = () =>
+    Promise.all(GROUPINGS.map((groupBy) => listCosts(store, { groupBy, limit: 100, offset: 0 })));
+  const withTail = await groups();
+  await rollUp(contexts[0]!);
+  assert.deepEqual(await groups(), withTail);
+  const end = sent.length === 0
+    ? 0
+    : Number((await store.read({ sql: "SELECT max(position) FROM calls" })).rows[0]![0]);
+  assert.deepEqual(await positionsOf(store), { totals: end, decisions: end });
+  await checkTotals(store);
+}
+
+async function positionsOf(store: Store): Promise<{ totals: number; decisions: number }> {
+  const { rows } = await store.read({ sql: "SELECT name, position FROM rollup_positions" });
+  return Object.fromEntries(rows.map(([name, position]) => [name, Number(position)])) as never;
+}
+
+async function alertsOf(store: Store): Promise<unknown[][]> {
+  return (await store.read({ sql: "SELECT run_id, value_nano_usd FROM alerts ORDER BY position" })).rows;
+}
