@@ -96,6 +96,45 @@ test(
   },
 );
 
+test(
+  "a process that is stopped inside its commit keeps each write waiting until its deadline, and loses nothing",
+  async (path, store) => {
+    const stopped = startStoreProcess({ do: "stop_in_commit", path, name: "stopped" });
+    try {
+      assert.deepEqual([await stopped.next(), await stopped.next()], ["committed 0", "stopped"]);
+      const timeoutMs = 600;
+      const impatient = await SqliteStore.open({ path, durability: "normal", busyTimeoutMs: timeoutMs });
+      const waits = await Promise.all([0, 100, 300, 500].map(async (delayMs) => {
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        const begun = performance.now();
+        await assert.rejects(
+          impatient.write([{ sql: "INSERT INTO t VALUES ('late', ?)", args: [delayMs] }]),
+          {
+            code: "unavailable",
+            message:
+              /another process has held its write lock for 0\.6 s; end the program that keeps a transaction/,
+          },
+        );
+        return performance.now() - begun;
+      }));
+      // Those that came while the first was waiting don't wait for their turn and then once more.
+      assert.ok(waits.every((ms) => ms > timeoutMs / 2 && ms < timeoutMs + 300), `${waits.map(Math.round)}`);
+      const count = { sql: "SELECT name, count(*) FROM t GROUP BY name ORDER BY name" };
+      assert.deepEqual((await store.read(count)).rows, [["stopped", 1n]], "reads go on");
+      const waiting = store.write([{ sql: "INSERT INTO t VALUES ('here', 1)" }]);
+      stopped.resume();
+      assert.deepEqual(await stopped.rest(), ["committed 1"]);
+      await waiting;
+      await impatient.write([{ sql: "INSERT INTO t VALUES ('here', 2)" }]);
+      await impatient.close();
+      assert.deepEqual((await store.read(count)).rows, [["here", 2n], ["stopped", 2n]]);
+      assert.deepEqual((await store.read(INTEGRITY)).rows, [["ok"]]);
+    } finally {
+      await stopped.kill();
+    }
+  },
+);
+
 test("two processes that write without a pause let this one in", async (path, store) => {
   const writers = ["a", "b"].map((name) => startStoreProcess({ do: "insert", path, name }));
   for (const writer of writers) await writer.next();

@@ -37,6 +37,9 @@ type Action = "open" | "read" | "write to";
 
 const BUSY_TIMEOUT_MS = 10_000;
 
+/** A write whose deadline is as near as this is not tried again by itself, so that many don't come one by one. */
+const NEARLY_OVER_MS = 50;
+
 /** One connection to the file, and its statements. */
 interface Connected {
   connection: SqliteConnection;
@@ -74,9 +77,13 @@ export class SqliteStore implements Store {
     this.instances = this.kind === "file" ? createInstanceLocks(options.path) : noInstanceLocks;
     this.#pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
     this.#queue = new WriteQueue(
-      (units) => this.#commit(units),
+      (units, _until, since) => this.#commit(units, since),
       (task) => setImmediate(task),
       () => this.isShared ? this.#pause.between() : undefined,
+      {
+        clock: this.#clock,
+        goesOn: (error, since) => this.isShared && isBusy(error) && this.#leftOf(since) > NEARLY_OVER_MS,
+      },
     );
   }
 
@@ -194,7 +201,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  #commit(units: readonly WriteUnit[]): ResultSet[][] | Promise<ResultSet[][]> {
+  #commit(units: readonly WriteUnit[], since: number): ResultSet[][] | Promise<ResultSet[][]> {
     return this.#whenFree("write to", () => {
       this.#enableWal();
       const { statements } = this.#connected!;
@@ -206,7 +213,12 @@ export class SqliteStore implements Store {
       this.#options.onCommit?.();
       this.#pause.commitEnded();
       return results;
-    });
+    }, since);
+  }
+
+  /** How long one that has waited since then for other processes still waits. */
+  #leftOf(since: number): number {
+    return since + (this.#options.busyTimeoutMs ?? BUSY_TIMEOUT_MS) - this.#clock.monotonic();
   }
 
   /** Switches with the first write: a command that only reads leaves the file as it is. */
@@ -235,22 +247,22 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Runs a task in this turn, or after pauses if another process holds a lock that it needs. */
-  #whenFree<T>(action: Action, task: () => T): T | Promise<T> {
+  /** Runs a task in this turn, or after pauses if another process holds a lock that it needs; it is waited for since then. */
+  #whenFree<T>(action: Action, task: () => T, since = this.#clock.monotonic()): T | Promise<T> {
     try {
       return this.#attempt(action, task);
     } catch (error) {
       if (!isBusy(error) || this.kind === "memory") throw error;
-      return this.#retry(action, task);
+      return this.#retry(action, task, since);
     }
   }
 
-  async #retry<T>(action: Action, task: () => T): Promise<T> {
+  async #retry<T>(action: Action, task: () => T, since: number): Promise<T> {
     const { path, random = Math.random, busyTimeoutMs = BUSY_TIMEOUT_MS } = this.#options;
     const clock = this.#clock;
     const attempt = () => this.#attempt(action, task);
     try {
-      return await retryWhileBusy(attempt, isBusy, { clock, random, timeoutMs: busyTimeoutMs });
+      return await retryWhileBusy(attempt, isBusy, { clock, random, timeoutMs: this.#leftOf(since) });
     } catch (error) {
       if (!isBusy(error)) throw error;
       const whyExclusive = this.#whyExclusive;

@@ -24,9 +24,18 @@ export interface WriteDeadline {
   signal: AbortSignal;
 }
 
+/** How long those in a queue wait for a database that others keep busy: each from when it came, not from its turn. */
+export interface Patience {
+  clock: { monotonic(): number };
+  /** Whether one that has waited since then goes on to wait after this error, and is tried again. */
+  goesOn(error: unknown, since: number): boolean;
+}
+
 interface Waiting {
   work: { unit: WriteUnit } | { writer: SetWriter<unknown, unknown>; item: unknown };
   deadline?: WriteDeadline;
+  /** When it began to wait, in the time of the queue's clock. */
+  since: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -51,16 +60,18 @@ export class WriteQueue {
   constructor(
     /**
      * Commits all units in one transaction and returns the results of each, or throws and commits none. After `until`
-     * no caller waits for any of them.
+     * no caller waits for any of them; the one that waits longest has done so since `since`.
      */
     private readonly commit: (
       units: readonly WriteUnit[],
       until: number,
+      since: number,
     ) => ResultSet[][] | Promise<ResultSet[][]>,
     /** Runs a task after the work that is ready now, so that callers of this turn share a commit. */
     private readonly defer: (task: () => void) => void,
     /** Called between two commits that follow each other at once; the next one waits for what it returns. */
     private readonly between: () => Promise<void> | undefined = () => undefined,
+    private readonly patience?: Patience,
   ) {}
 
   /** How many units and items wait for their commit to begin. */
@@ -86,7 +97,8 @@ export class WriteQueue {
   #enqueue(work: Waiting["work"], deadline: WriteDeadline | undefined): Promise<unknown> {
     if (this.#closed) return Promise.reject(this.#closed);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ work, deadline, resolve, reject });
+      const since = this.patience?.clock.monotonic() ?? 0;
+      this.#waiting.push({ work, deadline, since, resolve, reject });
       if (this.#isRunning) return;
       this.#isRunning = true;
       this.defer(() => void this.#run());
@@ -115,10 +127,13 @@ export class WriteQueue {
     let results: ResultSet[][];
     try {
       parts = toParts(group);
-      results = await this.commit(parts.map((part) => part.unit), lastOf(group));
+      const since = Math.min(...group.map((waiting) => waiting.since));
+      results = await this.commit(parts.map((part) => part.unit), lastOf(group), since);
     } catch (error) {
       if (group.length === 1 || !isRefusal(error)) {
-        for (const waiting of group) waiting.reject(error);
+        const patient = group.filter(({ since }) => this.patience?.goesOn(error, since));
+        this.#waiting.unshift(...patient);
+        for (const waiting of group) if (!patient.includes(waiting)) waiting.reject(error);
         return;
       }
       const half = group.length >> 1;

@@ -37,7 +37,16 @@ export type Order =
   /** Opens the database; its calls carry `name`. */
   | { open: Place & { name: string } }
   /** Does things by chance, some at a time: so many in all, or until it is told to rest. */
-  | { work: { seed: number; base: number; lanes: number; count?: number; changesRules?: boolean } }
+  | {
+    work: {
+      seed: number;
+      base: number;
+      lanes: number;
+      count?: number;
+      changesRules?: boolean;
+      isAway?: boolean;
+    };
+  }
   | { rest: true }
   /** Delivers what there is to deliver, tidies up where it is to, and closes the database. */
   | { close: { tidies: boolean } };
@@ -141,6 +150,8 @@ interface Doing {
   lanes: number;
   count?: number;
   changesRules?: boolean;
+  /** The database may be away meanwhile. */
+  isAway?: boolean;
   rest: AbortSignal;
 }
 
@@ -170,7 +181,7 @@ async function doThings(doing: Doing): Promise<void> {
       try {
         await deeds[pick(deeds.length)]!({ ...doing, pick, number: ++number });
       } catch (error) {
-        if (!isExpected(error)) {
+        if (!isExpected(error, doing)) {
           doing.print({ trouble: error instanceof Error ? `${error.stack}` : `${error}` });
         }
       }
@@ -180,9 +191,10 @@ async function doThings(doing: Doing): Promise<void> {
 }
 
 /** A session that is busy, a budget that is used up, a rule that another process has removed. */
-function isExpected(error: unknown): boolean {
+function isExpected(error: unknown, { isAway }: Doing): boolean {
   if (error instanceof BudgetExceededError) return true;
-  return error instanceof PurserError && ["conflict", "budget_exceeded", "not_found"].includes(error.code);
+  if (!(error instanceof PurserError)) return false;
+  return ["conflict", "budget_exceeded", "not_found", ...isAway ? ["unavailable"] : []].includes(error.code);
 }
 
 async function run({ core, pick, print }: Deeds): Promise<void> {

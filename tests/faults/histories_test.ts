@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { openCore } from "../../src/core.ts";
+import { PurserError } from "../../src/errors.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";
 import { checkDecisions, type DecisionCounts, noteDecisions } from "../harness/decision_log.ts";
@@ -9,7 +10,10 @@ import { configOf } from "./alert_worker.ts";
 import type { Place } from "./books_worker.ts";
 import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "./books_workers.ts";
 
-/** Random histories of real processes: bookings, roll-ups, changes of rules, kills, restarts and readers, all at once. */
+/**
+ * Random histories of real processes: bookings, roll-ups, changes of rules, kills, restarts, outages of the server, and
+ * readers, all at once.
+ */
 
 /** How many; `PURSER_HISTORIES=100` for a thorough run. */
 const HISTORIES = Number(Deno.env.get("PURSER_HISTORIES") ?? 12);
@@ -18,18 +22,20 @@ const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e
 /** Of so many histories, one is on a server. */
 const REMOTE_EVERY = 3;
 const LONGEST_LIFE_MS = 600;
+const LONGEST_OUTAGE_MS = 800;
 
 interface Totals extends DecisionCounts {
   kills: number;
+  outages: number;
   calls: number;
   looks: number;
 }
 
 Deno.test(`${HISTORIES} random histories of two to four processes keep their books, and alerts fire as the model says`, async (t) => {
   console.log(`      PURSER_SEED=${SEED}`);
-  const totals: Totals = { kills: 0, calls: 0, looks: 0, decisions: 0, alerts: 0, changes: 0 };
+  const totals: Totals = { kills: 0, outages: 0, calls: 0, looks: 0, decisions: 0, alerts: 0, changes: 0 };
   const idle: BooksWorker[] = [];
-  await using sqld = skipSqld ? undefined : await startSqld();
+  await using sqld = skipSqld ? undefined : await startSqld({ durability: "strong" });
   try {
     for (let number = 0; number < HISTORIES; number++) {
       const seed = SEED + number;
@@ -60,20 +66,20 @@ async function playOnFile(seed: number, idle: BooksWorker[], totals: Totals): Pr
 async function playRemote(seed: number, sqld: Sqld, idle: BooksWorker[], totals: Totals): Promise<void> {
   const database = await sqld.createDatabase();
   const place = { db: database.url, host: `${database.name}.localhost` };
-  await play(seed, place, database.fetch, idle, totals);
+  await play(seed, place, { fetch: database.fetch, sqld }, idle, totals);
 }
 
 async function play(
   seed: number,
   place: Place,
-  fetch: typeof globalThis.fetch | undefined,
+  remote: { fetch: typeof globalThis.fetch; sqld: Sqld } | undefined,
   idle: BooksWorker[],
   totals: Totals,
 ): Promise<void> {
   const random = seededRandom(seed);
   const pick = (count: number) => Math.floor(random() * count);
   const base = Date.now();
-  const core = await openCore({ config: configOf(place.db), fetch, isReadOnly: true });
+  const core = await openCore({ config: configOf(place.db), fetch: remote?.fetch, isReadOnly: true });
   await noteDecisions(core.store);
   const all: BooksWorker[] = [];
   const before = new Map<BooksWorker, number>();
@@ -85,17 +91,18 @@ async function play(
     return worker;
   };
   const reading = new AbortController();
-  const looks = readOn(core.store, reading.signal);
+  const looks = readOn(core.store, reading.signal, remote !== undefined);
   looks.catch(() => {}); // told below
   try {
     const present = await Promise.all(Array.from({ length: 2 + pick(3) }, enter));
     const dead: string[] = [];
     for (let round = 2 + pick(3); round > 0; round--) {
+      const outage = remote && pick(2) === 0 ? ["freeze", "kill"][pick(2)] : undefined;
       const working = present.map((worker) =>
         worker.order({
           work: {
             ...{ seed: pick(1e9), base, lanes: 1 + pick(4), count: 5 + pick(25) },
-            changesRules: true,
+            ...{ changesRules: true, isAway: outage !== undefined },
           },
         })
       );
@@ -107,8 +114,17 @@ async function play(
         totals.kills++;
         present[victim] = await enter();
       }
+      if (remote && outage) {
+        await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_LIFE_MS));
+        if (outage === "kill") await remote.sqld.kill();
+        else remote.sqld.pause();
+        await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_OUTAGE_MS));
+        if (outage === "kill") await remote.sqld.restart();
+        else remote.sqld.resume();
+        totals.outages++;
+      }
       await Promise.all(working);
-      if (fetch === undefined) {
+      if (!remote) {
         assert.equal(
           await countRunsOf(core.store, dead),
           0,
@@ -127,7 +143,7 @@ async function play(
     const counts = await checkDecisions(core.store);
     totals.calls += calls;
     for (const key of ["decisions", "alerts", "changes"] as const) totals[key] += counts[key];
-    if (fetch === undefined) {
+    if (!remote) {
       assert.deepEqual((await core.store.read({ sql: "PRAGMA integrity_check" })).rows, [["ok"]]);
     }
   } finally {
@@ -138,10 +154,15 @@ async function play(
 }
 
 /** Looks again and again, from this process; returns how often. */
-async function readOn(store: Store, signal: AbortSignal): Promise<number> {
+async function readOn(store: Store, signal: AbortSignal, mayBeAway: boolean): Promise<number> {
   let looks = 0;
-  for (; !signal.aborted; looks++) {
-    await checkBooks(store);
+  while (!signal.aborted) {
+    try {
+      await checkBooks(store);
+      looks++;
+    } catch (error) {
+      if (!(mayBeAway && error instanceof PurserError && error.code === "unavailable")) throw error;
+    }
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
   return looks;

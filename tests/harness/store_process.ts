@@ -17,6 +17,8 @@ export type Task =
   | { do: "migrate"; path: string }
   /** Takes the write lock, prints a line, and keeps it until it is killed or told to end. */
   | { do: "hold_write_lock"; path: string; sql?: string }
+  /** Commits a row, and stops itself (SIGSTOP) when it has written another one and is about to commit it. */
+  | { do: "stop_in_commit"; path: string; name: string }
   /** Holds the lock of an instance, prints a line, and ends when it is told to. */
   | { do: "hold_instance"; path: string; instanceId: string };
 
@@ -26,6 +28,8 @@ export interface StoreProcess {
   next(): Promise<string | undefined>;
   /** Ends the input, which those that hold something wait for. */
   end(): Promise<void>;
+  /** Lets one go on that has stopped. */
+  resume(): void;
   kill(): Promise<void>;
   /** All further lines, until the process has ended well. */
   rest(): Promise<string[]>;
@@ -64,8 +68,13 @@ export function startStoreProcess(task: Task): StoreProcess {
       await rest();
       await child.status;
     },
+    resume: () => child.kill("SIGCONT"),
     async kill() {
-      child.kill("SIGKILL");
+      try {
+        child.kill("SIGKILL");
+      } catch {
+        return; // it has ended already
+      }
       await rest();
       await child.status;
       await child.stdin.close().catch(() => {});
@@ -118,6 +127,35 @@ async function run(task: Task): Promise<void> {
       console.log("held");
       await untilToldToEnd();
       return database.close();
+    }
+    case "stop_in_commit": {
+      const { loadSqlite } = await import("../../src/store/sqlite_driver.ts");
+      const real = await loadSqlite();
+      let commits = 0;
+      const connect: typeof real.connect = (...args) => {
+        const connection = real.connect(...args);
+        const { prepare } = connection;
+        connection.prepare = (sql) => {
+          const statement = prepare(sql);
+          if (sql !== "COMMIT") return statement;
+          const { run } = statement;
+          const stopping = () => {
+            if (++commits === 2) {
+              console.log("stopped");
+              Deno.kill(Deno.pid, "SIGSTOP");
+            }
+            return run.call(statement);
+          };
+          return { run: stopping, all: () => statement.all(), columns: () => statement.columns() };
+        };
+        return connection;
+      };
+      const store = await SqliteStore.open({ path, durability: "full", driver: { ...real, connect } });
+      for (let i = 0; i < 2; i++) {
+        await store.write([{ sql: "INSERT INTO t (name, n) VALUES (?, ?)", args: [task.name, i] }]);
+        console.log(`committed ${i}`);
+      }
+      return await store.close();
     }
     case "hold_instance": {
       const locks = createInstanceLocks(path);

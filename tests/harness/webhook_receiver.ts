@@ -36,7 +36,9 @@ export function startWebhookReceiver(answer: Answer = () => 204): WebhookReceive
 
   async function handle(request: Request): Promise<Response> {
     const { headers } = request;
-    const webhook = { webhookId: headers.get("webhook-id") ?? "", headers, body: await request.text() };
+    const body = await request.text().catch(() => undefined);
+    if (body === undefined) return new Response(null, { status: 400 }); // the sender was killed while it sent
+    const webhook = { webhookId: headers.get("webhook-id") ?? "", headers, body };
     received.push(webhook);
     for (const { count, resolve } of waiting) if (received.length >= count) resolve();
     // At its end the receiver waits for nobody.
