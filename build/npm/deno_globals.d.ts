@@ -25,7 +25,6 @@ interface UsedOfDeno {
   stat(path: string): Promise<{ readonly isDirectory: boolean }>;
   statSync(path: string): { readonly dev: number; readonly ino: number | null };
   readDir(path: string): AsyncIterable<{ readonly name: string }>;
-  createHttpClient(options: { poolMaxIdlePerHost: number }): { close(): void };
   test(name: string, run: () => void | Promise<void>): void;
   serve(
     options: { hostname: string; port: number; onListen(): void },

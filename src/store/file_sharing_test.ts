@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
+import { said } from "../../tests/harness/node.ts";
 import { findFileSystem, loadFileSystemOf, whyExclusive } from "./file_sharing.ts";
 
 const MOUNTS = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -22,8 +23,10 @@ Deno.test({
   name: "loadFileSystemOf() knows the file system of /proc",
   ignore: Deno.build.os !== "linux",
   async fn() {
-    const fileSystemOf = await loadFileSystemOf();
-    assert.equal(fileSystemOf({ path: "/proc", device: Deno.statSync("/proc").dev }), "proc");
+    // Read by other programs: Deno lets no test read there that has not been granted everything.
+    const fileSystemOf = await loadFileSystemOf((path) => said("cat", [path]));
+    const device = Number(await said("stat", ["-c", "%d", "/proc"]));
+    assert.equal(fileSystemOf({ path: "/proc", device }), "proc");
   },
 });
 

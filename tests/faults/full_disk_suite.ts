@@ -1,0 +1,409 @@
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../src/clock.ts";
+import { parseDatabaseUrl, readEnvironment } from "../../src/config.ts";
+import { databaseLogic } from "../../src/database_logic.ts";
+import { createIds } from "../../src/ids.ts";
+import { writeDocument } from "../../src/snapshots/mod.ts";
+import { openStore, toObjects } from "../../src/store/mod.ts";
+
+/** The real CLI on a disk that is full: a tmpfs of a few KB or MB. */
+
+const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** How to be allowed to mount: as root, or as root of a user namespace of one's own. */
+const NAMESPACES = [
+  { unshare: ["--mount"], nsenter: ["--mount"] },
+  { unshare: ["--map-root-user", "--mount"], nsenter: ["--user", "--preserve-credentials", "--mount"] },
+];
+// A right, not a package: a machine that does not give it can't be brought to, so this is skipped there in any case.
+const diskMissing = await findReasonAgainstMounting();
+const skip = diskMissing !== undefined;
+const test = (name: string, fn: () => Promise<void>) =>
+  Deno.test({ name: skip ? `${name} (skipped: ${diskMissing})` : name, ignore: skip, fn });
+
+test("an export to a full disk says so, leaves no file behind, and spares the one that was there", async () => {
+  await using place = await newPlace(256 * KIB);
+  const { disk } = place;
+  const db = `${place.folder}/books.db`;
+  await importDocument(place, db, { number: 1, bytes: 2 * MIB });
+  const exportTo = (file: string, ...more: string[]) =>
+    purser(place, db, ["state", "export", "agent", "--output", `${disk.folder}/${file}`, ...more]);
+  const failed = (file: string) => ({
+    code: 1,
+    out: "",
+    err: `error: Cannot write ${disk.folder}/${file}: the disk is full\n`,
+  });
+
+  assert.deepEqual(await exportTo("new.json"), failed("new.json"));
+  assert.deepEqual(disk.names(), []);
+
+  await Deno.writeTextFile(`${disk.inside}/old.json`, "precious");
+  assert.deepEqual(await exportTo("old.json", "--with-events"), failed("old.json"));
+  assert.deepEqual(disk.names(), ["old.json"]);
+  assert.equal(await Deno.readTextFile(`${disk.inside}/old.json`), "precious");
+
+  disk.fill("rest");
+  for (const file of ["new.json", "new.json.gz", "old.json"]) {
+    assert.deepEqual(await exportTo(file), failed(file));
+    assert.deepEqual(disk.names(), ["old.json", "rest"]);
+  }
+  assert.equal(await Deno.readTextFile(`${disk.inside}/old.json`), "precious");
+  await Deno.remove(`${disk.inside}/rest`);
+  await importDocument(place, db, { number: 2, bytes: 10 * KIB });
+  assert.equal((await exportTo("old.json")).code, 0);
+  assert.equal(JSON.parse(await Deno.readTextFile(`${disk.inside}/old.json`)).mark, 2);
+});
+
+/** Told before the disk is full to its brim: what was staged can then be taken back. */
+const NO_ROOM =
+  /^error: Cannot restore the session: the disk of the database has only \d+ MB left; make room, and try again\n$/;
+
+for (const mib of [6, 14, 30]) {
+  test(`an import too large for a disk of ${mib} MiB leaves the session as it was, and room for all else`, async () => {
+    await using place = await newPlace(mib * MIB);
+    const { disk } = place;
+    const db = `${disk.folder}/books.db`;
+    await importDocument(place, db, { number: 1, bytes: 10 * KIB });
+    const before = await exportSession(place, db);
+
+    const failed = await importDocument(place, db, { number: 2, bytes: mib * MIB, isTaken: false });
+    assert.deepEqual({ code: failed.code, out: failed.out }, { code: 1, out: "" });
+    assert.match(failed.err, NO_ROOM);
+    assert.deepEqual(await lookAt(place, disk.inside), { mark: 1, loose: 0, strays: 0, integrity: "ok" });
+    assert.equal((await purser(place, db, ["agents", "set", "other", "--model", "demo:echo"])).code, 0);
+
+    // Somebody makes room: a few MB, not as much as the import would have needed.
+    await disk.resize((mib + 8) * MIB);
+    assert.equal(await exportSession(place, db), before);
+    assert.deepEqual(await lookAt(place, disk.inside), { mark: 1, loose: 0, strays: 0, integrity: "ok" });
+    await importDocument(place, db, { number: 3, bytes: 50 * KIB });
+    assert.deepEqual(await lookAt(place, disk.inside), { mark: 3, loose: 0, strays: 0, integrity: "ok" });
+    assert.deepEqual(disk.names(), ["books.db"]);
+  });
+}
+
+test("a database whose server was killed can be read on a disk that is full by now", async () => {
+  await using place = await newPlace(14 * MIB);
+  const { disk } = place;
+  const db = `${disk.folder}/books.db`;
+  await importDocument(place, db, { number: 1, bytes: 10 * KIB });
+  const before = await exportSession(place, db);
+  const server = purserCommand(place, db, ["serve", "--port", "0"]).spawn();
+  await server.stderr.getReader().read();
+  server.kill("SIGKILL"); // nsenter has become the program itself
+  await Promise.all([server.status, server.stdout.cancel()]);
+  disk.fill("rest");
+  for (let start = 0; start < 2; start++) assert.equal(await exportSession(place, db), before);
+  assert.match(
+    (await importDocument(place, db, { number: 2, bytes: 10 * KIB, isTaken: false })).err,
+    /^error: Cannot (write to database .*: the disk is full|restore the session: .* make room, and try again)\n$/,
+  );
+  const others = disk.names().filter((name) => !/^(books\.db(-wal|-shm)?|rest)$/.test(name));
+  assert.deepEqual(others, [], "nothing is left beside the database");
+});
+
+test("a server whose disk an import would have filled goes on to answer, and to write", async () => {
+  await using place = await newPlace(14 * MIB);
+  const { disk } = place;
+  const db = `${disk.folder}/books.db`;
+  const server = purserCommand(place, db, ["serve", "--port", "0"]).spawn();
+  const reader = server.stderr.getReader();
+  const told = new TextDecoder().decode((await reader.read()).value);
+  reader.releaseLock();
+  try {
+    assert.match(told, /^Purser answers at /);
+    await importDocument(place, db, { number: 1, bytes: 10 * KIB });
+    const before = await exportSession(place, db);
+    const { code, out, err } = await importDocument(place, db, {
+      number: 2,
+      bytes: 14 * MIB,
+      isTaken: false,
+    });
+    assert.deepEqual([code, out], [1, ""]);
+    assert.match(err, NO_ROOM);
+    assert.equal(await exportSession(place, db), before);
+    await disk.resize(22 * MIB);
+    await importDocument(place, db, { number: 3, bytes: 50 * KIB });
+  } finally {
+    server.kill("SIGTERM");
+    await Promise.all([server.status, server.stdout.cancel(), server.stderr.cancel()]);
+  }
+  assert.equal((await server.status).code, 0);
+  assert.deepEqual(await lookAt(place, disk.inside), { mark: 3, loose: 0, strays: 0, integrity: "ok" });
+  assert.deepEqual(disk.names(), ["books.db"]);
+});
+
+test("a server on a disk that is full says so by /readyz and the doctor, for as long as writes fail", async () => {
+  await using place = await newPlace(14 * MIB);
+  const { disk } = place;
+  const db = `${disk.folder}/books.db`;
+  const server = purserCommand(place, db, ["serve", "--port", "0"]).spawn();
+  const reader = server.stderr.getReader();
+  const url = /answers at (http:\S+)/.exec(new TextDecoder().decode((await reader.read()).value))![1]!;
+  reader.releaseLock();
+  const ask = async (path: string, init?: RequestInit) => {
+    const response = await fetch(url + path, init);
+    return { status: response.status, body: await response.json() };
+  };
+  const readiness = async () => (await ask("/readyz")).status;
+  const define = async () => {
+    const headers = { "content-type": "application/json" };
+    return (await ask("/agents/a", { method: "PUT", headers, body: '{"model": "demo:echo"}' })).status;
+  };
+  try {
+    assert.equal(await readiness(), 200);
+    disk.fill("rest");
+    // What the log beside the file has room for is still taken; each write uses some of it.
+    for (let writes = 0; writes < 2_000 && await define() !== 503; writes++);
+    assert.equal(await readiness(), 503);
+    const { body } = await ask("/doctor");
+    const database = body.find(({ name }: { name: string }) => name === "database");
+    assert.deepEqual([database.status, /the disk is full/.test(database.detail)], ["failed", true]);
+    await Deno.remove(`${disk.inside}/rest`);
+    assert.equal(await readiness(), 200);
+    assert.ok(await define() < 300);
+  } finally {
+    server.kill("SIGTERM");
+    await Promise.all([server.status, server.stdout.cancel(), server.stderr.cancel()]);
+  }
+});
+
+test("an import that needs more room for its temporary file than there is says so, and writes nothing", async () => {
+  await using place = await newPlace(256 * KIB);
+  const { disk } = place;
+  const db = `${place.folder}/books.db`;
+  await importDocument(place, db, { number: 1, bytes: 10 * KIB });
+  const env = { TMPDIR: disk.folder };
+  const failed = {
+    code: 1,
+    out: "",
+    err: "error: Cannot read the snapshot: the directory for temporary files is on a disk that is full\n",
+  };
+  const before = await lookAt(place, place.folder);
+  const large = { number: 2, bytes: 10 * MIB, isTaken: false, env };
+  assert.deepEqual(await importDocument(place, db, large), failed);
+  assert.deepEqual(disk.names(), []);
+  assert.deepEqual(await importDocument(place, db, { ...large, options: ["--dry-run"] }), failed);
+  assert.deepEqual(disk.names(), []);
+  assert.deepEqual(await lookAt(place, place.folder), before);
+  await importDocument(place, db, { number: 3, bytes: 10 * KIB, env });
+});
+
+/** A small disk of one test. It is there for processes that enter its namespace, and goes with it. */
+interface Disk extends AsyncDisposable {
+  /** Where it is mounted, as those processes see it. */
+  folder: string;
+  /** The same for this process: files are reached through it, but not by SQLite, which resolves the path. */
+  inside: string;
+  /** What starts a process in the namespace. */
+  enter: string[];
+  /** The files on it, in order. */
+  names(): string[];
+  /** Writes a file of so many bytes, or until the disk is full. */
+  fill(name: string, bytes?: number): void;
+  /** Gives it another size; what is on it stays. */
+  resize(bytes: number): Promise<void>;
+}
+
+interface Place extends AsyncDisposable {
+  /** A directory on an ordinary disk. */
+  folder: string;
+  disk: Disk;
+}
+
+async function newPlace(diskBytes: number): Promise<Place> {
+  const folder = await Deno.makeTempDir({ prefix: "purser_full_disk_" });
+  const dispose = () => Deno.remove(folder, { recursive: true });
+  try {
+    await Deno.mkdir(`${folder}/disk`);
+    const disk = await mountDisk(`${folder}/disk`, diskBytes);
+    return {
+      folder,
+      disk,
+      async [Symbol.asyncDispose]() {
+        await disk[Symbol.asyncDispose]();
+        await dispose();
+      },
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+async function findReasonAgainstMounting(): Promise<string | undefined> {
+  if (Deno.build.os !== "linux") return `tmpfs is Linux's, and this is ${Deno.build.os}`;
+  try {
+    await using _place = await newPlace(64 * KIB);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Mounts a tmpfs where nobody else sees it; when this process ends, however, the mount does too. */
+async function mountDisk(folder: string, bytes: number): Promise<Disk> {
+  let reason = "";
+  for (const { unshare, nsenter } of NAMESPACES) {
+    const script = 'mount -t tmpfs -o size="$1" tmpfs "$2" && echo mounted && exec cat';
+    const holder = new Deno.Command("unshare", {
+      args: [...unshare, "sh", "-c", script, "sh", String(bytes), folder],
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const reader = holder.stdout.getReader();
+    const { done } = await reader.read();
+    const end = async () => {
+      await holder.stdin.close().catch(() => {});
+      await reader.cancel();
+      await holder.status;
+    };
+    if (done) {
+      reason = (await new Response(holder.stderr).text()).trim();
+      await end();
+      continue;
+    }
+    await holder.stderr.cancel();
+    const enter = ["nsenter", "--target", String(holder.pid), ...nsenter, "--"];
+    const inside = `/proc/${holder.pid}/root${folder}`;
+    return {
+      folder,
+      inside,
+      enter,
+      names: () => [...Deno.readDirSync(inside)].map(({ name }) => name).sort(),
+      fill: (name, size = Infinity) => fill(`${inside}/${name}`, size),
+      async resize(size) {
+        const mount = ["mount", "-o", `remount,size=${size}`, folder];
+        assert.ok((await command([...enter, ...mount]).output()).success, "the disk has another size");
+      },
+      [Symbol.asyncDispose]: end,
+    };
+  }
+  throw new Error(`a tmpfs can't be mounted: ${reason}`);
+}
+
+function fill(path: string, bytes: number): void {
+  using file = Deno.openSync(path, { write: true, create: true });
+  const block = new Uint8Array(4 * KIB);
+  try {
+    for (let written = 0; written < bytes;) written += file.writeSync(block);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ENOSPC") throw error;
+  }
+}
+
+function command([name, ...args]: string[], env?: Record<string, string>): Deno.Command {
+  return new Deno.Command(name!, {
+    args,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    ...(env && { env, clearEnv: true }),
+  });
+}
+
+/** The CLI as a process that sees the small disk. */
+function purserCommand(place: Place, db: string, args: string[], more: Record<string, string> = {}) {
+  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), TMPDIR: place.folder, ...more };
+  const folders = { XDG_CONFIG_HOME: place.folder, XDG_DATA_HOME: place.folder };
+  const line = [...place.disk.enter, Deno.execPath(), "run", "-A", "--quiet", CLI, "--db", db, ...args];
+  return command(line, { ...env, ...folders });
+}
+
+async function purser(...input: Parameters<typeof purserCommand>) {
+  const { code, stdout, stderr } = await purserCommand(...input).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** Imports a document of about so many bytes; unless it is not to be taken, it has to be. */
+async function importDocument(
+  place: Place,
+  db: string,
+  { number, bytes, isTaken = true, env = {}, options = [] }: {
+    number: number;
+    bytes: number;
+    isTaken?: boolean;
+    env?: Record<string, string>;
+    options?: string[];
+  },
+) {
+  const path = `${place.folder}/${number}.json`;
+  await writeDocumentFile(path, number, bytes);
+  const done = await purser(place, db, ["state", "import", path, ...options], env);
+  if (isTaken) assert.deepEqual({ code: done.code, err: done.err }, { code: 0, err: "" });
+  return done;
+}
+
+/** Writes a document that its number stands in; each import of one is told apart by it. */
+async function writeDocumentFile(path: string, number: number, bytes: number): Promise<void> {
+  const at = "2026-11-20T08:00:00.000Z";
+  const text = "x".repeat(10_000);
+  const pages = async function* () {
+    for (let index = 0; index * text.length < bytes; index++) {
+      const content = `${number}.${index} ${text}`;
+      yield [JSON.stringify({ content, created_at: at, id: `msg_${index}`, role: "user" })];
+    }
+  };
+  const head = {
+    schema_version: 1,
+    agent_id: "agent",
+    session_id: "ses",
+    state: { status: "completed" },
+    event_log_count: 1,
+    tags: { number: String(number) },
+    source_environment: "elsewhere",
+    exported_at: at,
+    mark: number,
+  };
+  await Deno.writeFile(path, ReadableStream.from(writeDocument({ head, messages: pages() })));
+}
+
+/** What was said to the person at the terminal, without the log's warnings of what could not be swept. */
+function sentencesOf(err: string): string {
+  return err.split("\n").filter((line) => !line.startsWith('{"level":"warn"')).join("\n");
+}
+
+/** The session's document, but for what differs between two exports of the same state. */
+async function exportSession(place: Place, db: string): Promise<string> {
+  const { code, out, err } = await purser(place, db, ["state", "export", "agent", "--output", "-"]);
+  assert.deepEqual({ code, err: sentencesOf(err) }, { code: 0, err: "" });
+  const { exported_at: _exportedAt, integrity: _integrity, ...document } = JSON.parse(out);
+  return JSON.stringify(document);
+}
+
+/** What is in a directory's database, as a copy of its files has it. */
+async function lookAt({ folder }: Place, directory: string) {
+  const copy = await Deno.makeTempDir({ dir: folder });
+  for (const { name } of [...Deno.readDirSync(directory)]) {
+    if (/^books\.db(-wal)?$/.test(name)) await Deno.copyFile(`${directory}/${name}`, `${copy}/${name}`);
+  }
+  const store = await openStore({
+    location: parseDatabaseUrl(`${copy}/books.db`),
+    durability: "normal",
+    remoteTimeoutMs: 1_000,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    logic: databaseLogic,
+  });
+  try {
+    const [found] = toObjects<Record<string, bigint | string>>(
+      await store.read({
+        sql: `SELECT extras ->> '$.document.mark' AS mark,
+          (SELECT count(*) FROM loose_generations WHERE staged_by IS NOT NULL) AS loose,
+          (SELECT count(*) FROM messages m WHERE m.generation <> s.generation
+            AND m.generation NOT IN (SELECT generation FROM loose_generations WHERE staged_by IS NULL)) AS strays,
+          (SELECT group_concat(integrity_check) FROM pragma_integrity_check) AS integrity FROM sessions s`,
+      }),
+    );
+    const { mark, loose, strays, integrity } = found!;
+    return { mark: Number(mark), loose: Number(loose), strays: Number(strays), integrity };
+  } finally {
+    await store.close();
+  }
+}
