@@ -2,7 +2,7 @@
  * Runs every benchmark, one after the other: `deno task bench`, or some of them by name. With `--against DIR` those that
  * measure another checkout of Purser beside this one do so.
  */
-import { readVersions } from "./versions.ts";
+import { PERMISSIONS, readVersions } from "./versions.ts";
 
 /** By name; whether it compares versions. */
 const all: Record<string, boolean> = {
@@ -41,7 +41,7 @@ const wanted = names.length > 0
   : Object.keys(all).filter((name) => against.length === 0 || all[name]);
 for (const name of wanted) {
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", new URL(`./${name}.ts`, import.meta.url).pathname, ...against],
+    args: ["run", ...PERMISSIONS, "--quiet", new URL(`./${name}.ts`, import.meta.url).pathname, ...against],
   }).spawn().status;
   if (!success) Deno.exit(1);
 }

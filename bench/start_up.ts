@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { bundleToInstall } from "../build/bundle_cli.ts";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { rollUp } from "../src/booking/mod.ts";
 import { openCore, tidy } from "../src/core.ts";
@@ -29,7 +30,7 @@ interface Program {
   path: string;
 }
 
-const start = ({ config, path }: Program) => ["run", "-A", "--quiet", "--config", config, path];
+const start = ({ config, path }: Program) => ["run", ...CLI_PERMISSIONS, "--quiet", "--config", config, path];
 
 /** Starts the server, waits until it says where it is and for its first answer, ends it. */
 async function startServer(program: Program, db: string): Promise<void> {

@@ -1,6 +1,9 @@
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+/** What the benchmarks need of Deno: they start processes and servers, and read how much memory those use. */
+export const PERMISSIONS = ["-RWEN", "--allow-run", "--allow-sys"] as const;
+
 /** A checkout of Purser that is measured. */
 export interface Version {
   /** The title of its column. */
@@ -21,7 +24,7 @@ export function readVersions(args: readonly string[] = Deno.args): Version[] {
 
 /** Returns the arguments that make `deno` run a file with the dependencies of a version. */
 export function runArgs({ root }: Version, path: string): string[] {
-  return ["run", "-A", "--quiet", "--config", `${root}/deno.json`, path];
+  return ["run", ...PERMISSIONS, "--quiet", "--config", `${root}/deno.json`, path];
 }
 
 /** Returns the URL of a version's library. */

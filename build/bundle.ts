@@ -2,6 +2,7 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleToInstall } from "./bundle_cli.ts";
+import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT } from "./run_deno.ts";
 
 const { values } = parseArgs({
@@ -14,9 +15,8 @@ const names = await bundleToInstall(folder);
 const quoted = (path: string) => /^[\w./:\\-]+$/.test(path) ? path : `"${path}"`;
 console.log(`Wrote ${names.length} files to ${folder}. To install them as purser:`);
 console.log(
-  `  deno install --global --allow-all --force --name purser --config ${quoted(join(folder, "deno.json"))} ${
-    quoted(join(folder, "cli.js"))
-  }`,
+  `  deno install --global --force --name purser ${CLI_PERMISSIONS.join(" ")} \\\n` +
+    `    --config ${quoted(join(folder, "deno.json"))} ${quoted(join(folder, "cli.js"))}`,
 );
 
 /** Removes an earlier bundle, and nothing else: what is not one is somebody's. */

@@ -4,11 +4,12 @@ import { ROOT, runDeno } from "./run_deno.ts";
 /**
  * Bundles the CLI into a folder: `cli.js`, and a chunk for each part that a command loads late, so that a command pays for
  * what it needs only. Migrations, channels, the docs page and the schemas are inside. Returns the names of the files.
+ * `entry` may be `cli.ts` compiled to JavaScript, beside all that it imports.
  */
-export async function bundleCli(folder: string): Promise<string[]> {
+export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): Promise<string[]> {
   await runDeno([
-    ...["bundle", "--quiet", "--minify", "--code-splitting"],
-    ...["--outdir", folder, join(ROOT, "cli.ts")],
+    ...["bundle", "--quiet", "--minify", "--code-splitting", "--config", join(ROOT, "deno.json")],
+    ...["--outdir", folder, entry],
   ]);
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const requireChunk = await findRequireChunk(folder, names);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { bundleCli } from "./bundle_cli.ts";
+import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
 
 /** The platforms that Deno makes binaries for. */
@@ -50,7 +51,7 @@ export async function embedCli(target: Target, folder: string): Promise<Embeddin
     await runDeno([
       ...[
         "compile",
-        "--allow-all",
+        ...CLI_PERMISSIONS,
         "--no-check",
         "--exclude-unused-npm",
         "--config",

@@ -23,7 +23,7 @@ export async function importFile(path: string): Promise<ImportedFile> {
   } catch (error) {
     if (systemCodeOf(error) !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
     throw new Error(
-      "this version of Node does not read TypeScript; use Node 22.18 or newer, or write it in JavaScript (.js, .mjs)",
+      "this Node does not read TypeScript; start it without --no-experimental-strip-types, or write it in JavaScript (.js, .mjs)",
       { cause: error },
     );
   }

@@ -6,7 +6,15 @@ import { inDirectory } from "./harness/in_directory.ts";
 /** `deno task bundle`; what it makes is installed and put through the table of the command line in `cli_table_test.ts`. */
 async function bundle(...args: string[]) {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--config", join(ROOT, "deno.json"), join(ROOT, "build", "bundle.ts"), ...args],
+    args: [
+      "run",
+      "-RWE",
+      "--allow-run",
+      "--config",
+      join(ROOT, "deno.json"),
+      join(ROOT, "build", "bundle.ts"),
+      ...args,
+    ],
     env: { NO_COLOR: "1" },
   }).output();
   return { code, err: new TextDecoder().decode(stderr) };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { bundleToInstall } from "../build/bundle_cli.ts";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { runDeno } from "../build/run_deno.ts";
 import { COMMANDS } from "../src/cli/command_table.ts";
 import { ROWS } from "./cli_table/rows.ts";
@@ -33,7 +34,7 @@ async function installCli(folder: string): Promise<string> {
   const bundle = join(folder, "bundle");
   await bundleToInstall(bundle);
   await runDeno([
-    ...["install", "--global", "--allow-all", "--name", "purser", "--root", folder],
+    ...["install", "--global", ...CLI_PERMISSIONS, "--name", "purser", "--root", folder],
     ...["--config", join(bundle, "deno.json"), join(bundle, "cli.js")],
   ]);
   return join(folder, "bin", "purser");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { embedCli, hostTarget } from "../build/embed_cli.ts";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT, runDeno } from "../build/run_deno.ts";
 import { VERSION } from "../src/version.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
@@ -25,7 +26,7 @@ function program(): [string, ...string[]] {
   return [
     Deno.execPath(),
     "run",
-    "-A",
+    ...CLI_PERMISSIONS,
     "--quiet",
     "--config",
     join(ROOT, "deno.json"),

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
@@ -81,7 +82,7 @@ async function openPlace(): Promise<Place> {
   await Deno.mkdir(`${place.folder}/here`);
   await Deno.writeTextFile(
     `${place.folder}/bin/purser`,
-    `#!/bin/sh\nexec ${Deno.execPath()} run -A --quiet ${CLI} "$@"\n`,
+    `#!/bin/sh\nexec ${Deno.execPath()} run ${CLI_PERMISSIONS.join(" ")} --quiet ${CLI} "$@"\n`,
     { mode: 0o755 },
   );
   for (const name of ["one file.json", "two.json"]) {

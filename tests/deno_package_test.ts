@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { said } from "./harness/node.ts";
@@ -17,6 +18,6 @@ Deno.test("every export works in a fresh Deno project that links a checkout", ()
     }
     const deno = (...args: string[]) => said(Deno.execPath(), args, directory);
     await deno("install", "--quiet");
-    assert.match(await deno("run", "-A", "--quiet", "program.ts"), /^You said: Hello 0\.\d+$/);
-    assert.match(await deno("test", "-A", "--quiet", "pager_test.ts"), /ok \| 2\d passed/);
+    assert.match(await deno("run", ...CLI_PERMISSIONS, "--quiet", "program.ts"), /^You said: Hello 0\.\d+$/);
+    assert.match(await deno("test", "-REN", "--quiet", "pager_test.ts"), /ok \| 2\d passed/);
   }));

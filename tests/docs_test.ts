@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { builtInChannels } from "../plugins/mod.ts";
 import { DELIVERY_LEASE_MS } from "../src/alerts/claim_delivery.ts";
 import {
@@ -53,7 +54,7 @@ async function runExample(code: string, directory: string) {
   const library = JSON.stringify(new URL("src/mod.ts", ROOT).href);
   await Deno.writeTextFile(path, code.replaceAll('"./src/mod.ts"', library));
   const config = new URL("deno.json", ROOT).pathname;
-  const result = await deno(["run", "-A", "--quiet", "--config", config, path], {}, directory);
+  const result = await deno(["run", ...CLI_PERMISSIONS, "--quiet", "--config", config, path], {}, directory);
   assert.equal(result.code, 0, result.stderr);
   return result;
 }
@@ -66,7 +67,7 @@ Deno.test("the README's first steps work as they are written", () =>
     for (const line of lines) {
       const [program, ...args] = words(line.replace(/\s+#.*$/, ""));
       assert.equal(program, "purser");
-      const { code, stdout, stderr } = await deno(["run", "-A", "--quiet", "cli.ts", ...args], {
+      const { code, stdout, stderr } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", "cli.ts", ...args], {
         XDG_CONFIG_HOME: directory,
         XDG_DATA_HOME: directory,
       });
@@ -85,7 +86,7 @@ Deno.test("the commands of the document on snapshots work as they are written", 
       const [program, ...args] = words(line);
       assert.equal(program, "purser");
       const { code, stdout, stderr } = await deno(
-        ["run", "-A", "--quiet", new URL("cli.ts", ROOT).href, ...args],
+        ["run", ...CLI_PERMISSIONS, "--quiet", new URL("cli.ts", ROOT).href, ...args],
         { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory },
         directory,
       );
@@ -154,7 +155,7 @@ async function runLines(lines: readonly string[], directory: string): Promise<st
     const [program, ...args] = words(line);
     assert.equal(program, "purser");
     const cli = new URL("cli.ts", ROOT).href;
-    const { code, stdout, stderr } = await deno(["run", "-A", "--quiet", cli, ...args], {
+    const { code, stdout, stderr } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", cli, ...args], {
       XDG_CONFIG_HOME: directory,
       XDG_DATA_HOME: directory,
     }, directory);

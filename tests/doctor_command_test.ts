@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { migrations } from "../src/store/migrations/mod.ts";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/_memory_terminal.ts";
@@ -178,7 +179,14 @@ Deno.test("deno serve main.ts refuses in the same words, and leaves the database
   await using place = await newPlace();
   const path = await configure(place, WRONG);
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["serve", "-A", "--quiet", "--port", "0", new URL("../main.ts", import.meta.url).pathname],
+    args: [
+      "serve",
+      ...CLI_PERMISSIONS,
+      "--quiet",
+      "--port",
+      "0",
+      new URL("../main.ts", import.meta.url).pathname,
+    ],
     clearEnv: true,
     env: { ...place.env, NO_COLOR: "1" },
     stdout: "null",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { loadConfig } from "../src/config.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -6,7 +7,7 @@ const path = (name: string) => new URL(`../examples/${name}`, import.meta.url).p
 
 Deno.test("examples/library.ts runs offline and shows an answer, a stop and the costs", async () => {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", path("library.ts")],
+    args: ["run", ...CLI_PERMISSIONS, "--quiet", path("library.ts")],
     env: { NO_COLOR: "1" },
   }).output();
   const text = new TextDecoder().decode(stdout);

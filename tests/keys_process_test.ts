@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { systemClock } from "../src/clock.ts";
 import { REMEMBERED_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
@@ -108,7 +109,7 @@ Deno.test("deno serve main.ts asks for the same keys, and its own machine's comm
   await using place = await newPlace();
   const { key } = await keyOf(place, "ops --scope admin");
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["serve", "-A", "--port", "0", new URL("../main.ts", import.meta.url).pathname],
+    args: ["serve", ...CLI_PERMISSIONS, "--port", "0", new URL("../main.ts", import.meta.url).pathname],
     env: { ...place.env, NO_COLOR: "1" },
     clearEnv: true,
     stdout: "piped",

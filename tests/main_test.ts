@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 
 const MAIN = new URL("../main.ts", import.meta.url).pathname;
 const CLI = new URL("../cli.ts", import.meta.url).pathname;
@@ -14,7 +15,7 @@ async function startServer() {
     NO_COLOR: "1",
   };
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["serve", "-A", "--port", "0", MAIN],
+    args: ["serve", ...CLI_PERMISSIONS, "--port", "0", MAIN],
     env,
     stdout: "null",
     stderr: "piped",
@@ -70,7 +71,8 @@ Deno.test("deno serve main.ts answers this machine, runs agents, shares its file
     // A command beside the server works on the same file.
     const { env } = server;
     const command = (...args: string[]) =>
-      new Deno.Command(Deno.execPath(), { args: ["run", "-A", "--quiet", CLI, ...args], env }).output();
+      new Deno.Command(Deno.execPath(), { args: ["run", ...CLI_PERMISSIONS, "--quiet", CLI, ...args], env })
+        .output();
     assert.equal((await command("agents", "set", "b", "--model", "demo:echo")).code, 0);
     assert.equal((await (await fetch(`${server.url}/agents`)).json()).length, 2);
   } finally {

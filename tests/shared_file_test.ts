@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 
@@ -52,7 +53,7 @@ async function onOneFile(
 /** Starts the real command line. */
 function start(args: string[], env: Record<string, string>): Process {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "cli.ts", ...args],
+    args: ["run", ...CLI_PERMISSIONS, "--quiet", "cli.ts", ...args],
     env,
     stdin: "null",
     stdout: "piped",

@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import { bundleCli } from "../bundle_cli.ts";
 import { compileLibrary } from "./compile_library.ts";
+import { launcher } from "./launcher.ts";
 import { makePackageJson } from "./package_json.ts";
 import { keepReachable } from "./reachable_files.ts";
 import { ROOT } from "../run_deno.ts";
@@ -13,20 +15,35 @@ export interface NpmPackage {
   totalBytes: number;
 }
 
+/** The folder of the command line in the package, and its program. */
+const CLI = "cli";
+const BIN = `${CLI}/purser.js`;
+
 /**
- * Builds the npm package of the library into a folder, which is made anew: JavaScript modules and their types as they
- * are in `src` and `plugins`, as far as the exports of `deno.json` reach, and nothing else.
+ * Builds the npm package into a folder, which is made anew. The library: JavaScript modules and their types as they are in
+ * `src` and `plugins`, as far as the exports of `deno.json` reach. The command line: a bundle that needs no other package,
+ * and the program that starts it.
  */
 export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
   const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const entries = Object.values<string>(config.exports).map((path) => path.replace(/^\.\//, ""));
   await Deno.remove(folder, { recursive: true }).catch(() => {});
-  await compileLibrary(entries, folder);
+  await compileLibrary([...entries, "cli.ts"], folder);
+  // From what was compiled: the oldest Node does not understand all that the source is written in.
+  const bundle = await Deno.makeTempDir({ prefix: "purser-npm-" });
+  const bundled = await bundleCli(bundle, join(folder, "cli.js"));
   const { files, packages } = await keepReachable(folder, entries);
-  const manifest = makePackageJson(config, packages);
+  await Deno.mkdir(join(folder, CLI));
+  for (const name of bundled) {
+    await Deno.copyFile(join(bundle, name), join(folder, CLI, name));
+    files.push(join(CLI, name));
+  }
+  await Deno.remove(bundle, { recursive: true });
+  const manifest = makePackageJson(config, packages, BIN);
   const documents = {
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
     "README.md": await Deno.readTextFile(new URL("README.md", import.meta.url)),
+    [BIN]: launcher("./cli.js"),
     "LICENSE": await Deno.readTextFile(join(ROOT, "LICENSE")),
   };
   for (const [name, text] of Object.entries(documents)) await Deno.writeTextFile(join(folder, name), text);

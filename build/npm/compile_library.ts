@@ -15,7 +15,7 @@ export async function compileLibrary(entries: readonly string[], folder: string)
   // A copy, beside which Deno lays out the packages of the lock file as TypeScript looks for them.
   const copy = await Deno.makeTempDir({ prefix: "purser-npm-" });
   try {
-    for (const name of ["deno.json", "deno.lock", "src", "plugins"]) {
+    for (const name of ["deno.json", "deno.lock", "cli.ts", "src", "plugins"]) {
       await copyTree(join(ROOT, name), join(copy, name));
     }
     await Deno.copyFile(new URL("deno_globals.d.ts", import.meta.url), join(copy, "deno_globals.d.ts"));

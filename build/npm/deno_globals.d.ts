@@ -1,5 +1,19 @@
-/** All that the library uses of Deno, where it runs on Deno; elsewhere there is none. Nothing else of it compiles. */
-interface DenoOfTheLibrary {
+/** All that the library and the command line use of Deno, where it runs on Deno; elsewhere there is none. Nothing else of it compiles. */
+interface UsedOfDeno {
+  readonly args: string[];
+  exit(code: number): never;
+  addSignalListener(signal: "SIGINT" | "SIGTERM", listener: () => void): void;
+  readonly stdin: {
+    isTerminal(): boolean;
+    readonly readable: AsyncIterable<Uint8Array<ArrayBuffer>>;
+    read(buffer: Uint8Array): Promise<number | null>;
+    setRaw(isRaw: boolean): void;
+  };
+  readonly stdout: { isTerminal(): boolean; writeSync(bytes: Uint8Array): number };
+  readonly stderr: { isTerminal(): boolean; writeSync(bytes: Uint8Array): number };
+  consoleSize(): { readonly columns: number; readonly rows: number };
+  createHttpClient(options: { poolMaxIdlePerHost: number }): Deno.HttpClient;
+  makeTempDir(options: { prefix: string }): Promise<string>;
   readonly env: { toObject(): Record<string, string> };
   readonly build: { readonly os: string };
   readTextFile(path: string): Promise<string>;
@@ -19,4 +33,7 @@ interface DenoOfTheLibrary {
   ): { readonly addr: { readonly port: number }; shutdown(): Promise<void>; unref(): void };
 }
 // deno-lint-ignore no-var -- only so is it a property of `globalThis`
-declare var Deno: DenoOfTheLibrary;
+declare var Deno: UsedOfDeno;
+declare namespace Deno {
+  type HttpClient = object;
+}

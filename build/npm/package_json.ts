@@ -1,3 +1,5 @@
+import { OLDEST_NODE } from "../../src/store/sqlite_driver.ts";
+
 /** What `deno.json` says of the package. */
 export interface DenoConfig {
   name: string;
@@ -7,14 +9,16 @@ export interface DenoConfig {
   imports: Record<string, string>;
 }
 
-/** The oldest Node on which all of it runs: its SQLite returns rows as arrays, with the names of their columns. */
-const NODE = ">=22.16";
+/** The versions of Node on which all of it runs: `>=22.20 <23 || >=24.7`. */
+const NODE = OLDEST_NODE
+  .map(([major, minor], i) => `>=${major}.${minor}${i < OLDEST_NODE.length - 1 ? ` <${major + 1}` : ""}`)
+  .join(" || ");
 
 /**
- * The package's `package.json`. Names, versions and exports are those of `deno.json`; a dependency may be newer than there as
- * far as its author promises that nothing breaks. Throws for a package that `deno.json` does not name.
+ * Returns the package's `package.json`. Names, versions and exports are those of `deno.json`, and so are the versions of
+ * what it depends on, exactly: the command line is bundled from them. Throws for a package that `deno.json` does not name.
  */
-export function makePackageJson(config: DenoConfig, packages: Iterable<string>) {
+export function makePackageJson(config: DenoConfig, packages: Iterable<string>, bin: string) {
   const { name, version, license, imports } = config;
   const exports = Object.entries(config.exports).map(([key, path]) => {
     const file = path.replace(/\.ts$/, "");
@@ -29,19 +33,20 @@ export function makePackageJson(config: DenoConfig, packages: Iterable<string>) 
     license,
     type: "module",
     engines: { node: NODE },
+    bin: { [name]: bin },
     exports: { ...Object.fromEntries(exports), "./package.json": "./package.json" },
     sideEffects: false,
-    dependencies: Object.fromEntries([...packages].sort().map((one) => [one, rangeOf(one, imports)])),
+    dependencies: Object.fromEntries([...packages].sort().map((one) => [one, versionOf(one, imports)])),
   };
 }
 
-function rangeOf(name: string, imports: Record<string, string>): string {
+function versionOf(name: string, imports: Record<string, string>): string {
   const target = imports[name];
   const version = target?.startsWith(`npm:${name}@`) ? target.slice(`npm:${name}@`.length) : undefined;
-  if (version === undefined || !/^\d+(\.\d+){0,2}$/.test(version)) {
+  if (version === undefined || !/^\d+\.\d+\.\d+$/.test(version)) {
     throw new Error(
-      `Cannot tell the version of ${name}: deno.json does not import it as npm:${name}@VERSION`,
+      `Cannot tell the version of ${name}: deno.json does not import it as npm:${name}@X.Y.Z`,
     );
   }
-  return `^${version}`;
+  return version;
 }

@@ -65,7 +65,7 @@ Deno.test("the guide's channel passes the suite as the guide runs it", () =>
     await Deno.writeTextFile(`${directory}/pager_test.ts`, inPlace(test!));
     const config = new URL("deno.json", ROOT).pathname;
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["test", "-A", "--quiet", "--config", config, `${directory}/pager_test.ts`],
+      args: ["test", "-REN", "--quiet", "--config", config, `${directory}/pager_test.ts`],
       env: { NO_COLOR: "1" },
     }).output();
     const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { readEnvironment } from "../../src/config.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
@@ -28,7 +29,7 @@ export async function newPlace(): Promise<Place> {
 /** Starts the real CLI in a process of its own. */
 export function start(place: Place, args: string[], stdin: "piped" | "null" = "null"): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", CLI, ...args],
+    args: ["run", ...CLI_PERMISSIONS, "--no-prompt", "--quiet", CLI, ...args],
     clearEnv: true,
     env: place.env,
     stdin,

@@ -1,3 +1,4 @@
+import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { fileURLToPath } from "node:url";
 import { readEnvironment } from "../../src/config.ts";
 import { TextLineStream } from "./text_lines.ts";
@@ -50,7 +51,7 @@ export async function openFleet(
     await Deno.writeTextFile(path, JSON.stringify(config));
     const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), NO_COLOR: "1", PURSER_CONFIG: path };
     return new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", CLI, ...args],
+      args: ["run", ...CLI_PERMISSIONS, "--quiet", CLI, ...args],
       ...{ clearEnv: true, env, stdin: "null", stdout: "piped", stderr: "piped" },
     }).spawn();
   };

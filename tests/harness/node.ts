@@ -1,6 +1,7 @@
-/** A Node to run the npm package with: the one on the PATH where it is young enough, else one from npm. */
-const MAJOR = 24;
-const OLDEST = [22, 16] as const;
+import { OLDEST_NODE } from "../../src/store/sqlite_driver.ts";
+
+/** A Node to run the npm package with: the one on the PATH where it is young enough, else this one from npm. */
+const FROM_NPM = "22.23.0";
 
 /** Why tests of the npm package can't run on this machine, or undefined where they can. */
 export const nodeMissing: string | undefined = await hasProgram("npm") && await hasProgram("npx")
@@ -16,8 +17,10 @@ export async function findNode(): Promise<string> {
   const found = await said("node", here).catch(() => "");
   const [version, path] = found.split(" ");
   const [major = 0, minor = 0] = version!.split(".").map(Number);
-  if (path && (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]))) return path;
-  return await said("npx", ["--yes", `node@${MAJOR}`, "-p", "process.execPath"]);
+  const oldest = OLDEST_NODE.find(([each]) => each === major)?.[1];
+  const isYounger = major > OLDEST_NODE.at(-1)![0];
+  if (path && (isYounger || (oldest !== undefined && minor >= oldest))) return path;
+  return await said("npx", ["--yes", `node@${FROM_NPM}`, "-p", "process.execPath"]);
 }
 
 /** Runs a program to its end and gives what it printed; throws with all that it said where it failed. */

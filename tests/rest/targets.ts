@@ -1,3 +1,4 @@
+import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { bundleEdge } from "../../build/bundle_edge.ts";
@@ -48,7 +49,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
   const database = env.PURSER_DB ?? join(directory, "purser.db");
   const key = await makeFirstKey(database);
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["serve", "-A", "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
+    args: ["serve", ...CLI_PERMISSIONS, "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
     env: { ...env, PURSER_DB: database, XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",

@@ -1,0 +1,26 @@
+import { OLDEST_NODE } from "../../src/store/sqlite_driver.ts";
+
+/**
+ * Returns the program that npm links as a command. It loads the command line only on a Node that can run it, and is itself
+ * understood by those that can't.
+ */
+export function launcher(cli: string): string {
+  const [oldest, youngest] = [OLDEST_NODE[0]!, OLDEST_NODE.at(-1)!];
+  const versions = OLDEST_NODE.map((version) => version.join(".")).join(" or ");
+  return `#!/usr/bin/env node
+const [major, minor] = process.versions.node.split(".").map(Number);
+const oldest = ${JSON.stringify(Object.fromEntries(OLDEST_NODE))}[major];
+if (major < ${oldest[0]} || (major < ${youngest[0]} && oldest === undefined) || minor < oldest) {
+  console.error("error: Cannot run purser on Node " + process.versions.node + ": use Node ${versions} or newer");
+  process.exit(1);
+}
+// Standard error belongs to the commands; Node would write there of its own modules that may still change.
+const emitWarning = process.emitWarning;
+process.emitWarning = function (warning, ...rest) {
+  const [type, code] = typeof rest[0] === "object" && rest[0] ? [rest[0].type, rest[0].code] : rest;
+  if (type === "ExperimentalWarning" || code === "MODULE_TYPELESS_PACKAGE_JSON") return;
+  return Reflect.apply(emitWarning, process, [warning, ...rest]);
+};
+import(${JSON.stringify(cli)});
+`;
+}

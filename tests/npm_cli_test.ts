@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { delimiter, dirname, join } from "node:path";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
+import { ROOT } from "../build/run_deno.ts";
+import { ROWS } from "./cli_table/rows.ts";
+import { testCliTable } from "./cli_table/run_table.ts";
+import { newPlace, type Place } from "./harness/cli_process.ts";
+import { nodeMissing, said, skipNode } from "./harness/node.ts";
+import { installNpmPackage, type NpmProject } from "./harness/npm_project.ts";
+
+/** The command line on Node, as `npm install` puts it into a project: it does what the one on Deno does. */
+
+let project: NpmProject;
+let command: string;
+
+function test(name: string, fn: () => Promise<void>): void {
+  const why = nodeMissing === undefined ? "" : ` (${nodeMissing})`;
+  Deno.test({ name: `npm command: ${name}${why}`, ignore: skipNode, fn });
+}
+
+Deno.test.beforeAll(async () => {
+  if (skipNode) return;
+  project = await installNpmPackage();
+  command = join(project.folder, "node_modules/.bin/purser");
+});
+Deno.test.afterAll(async () => {
+  if (!skipNode) await Deno.remove(project.folder, { recursive: true });
+});
+
+/** A machine on which that Node is the only one. */
+async function newNodePlace(): Promise<Place> {
+  const place = await newPlace();
+  place.env.PATH = dirname(project.node) + delimiter + place.env.PATH;
+  return place;
+}
+
+function start(place: Place, args: string[], stdin: "piped" | "null" = "null"): Deno.ChildProcess {
+  return new Deno.Command(command, {
+    args,
+    cwd: place.folder,
+    clearEnv: true,
+    env: place.env,
+    stdin,
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+async function purser(place: Place, args: string[], stdin?: string) {
+  const child = start(place, args, stdin === undefined ? "null" : "piped");
+  if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
+  const { code, stdout, stderr } = await child.output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** As many rows as define agents, run them, and list what that has cost; the others use no more of the platform. */
+const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("state show")));
+
+test("the first rows of the command line's table are the same on Node and on Deno", async () => {
+  const onNode = [project.node, join(project.folder, "node_modules/purser/cli/purser.js")];
+  const onDeno = [Deno.execPath(), "run", ...CLI_PERMISSIONS, "--quiet", join(ROOT, "cli.ts")];
+  await testCliTable(onNode, ["file"], { otherProgram: onDeno, rows: FIRST_ROWS });
+});
+
+test("every file of it is read by the oldest Node that is promised", async () => {
+  const code = `
+    import { readdirSync, readFileSync } from "node:fs";
+    import { SourceTextModule } from "node:vm";
+    const folder = ${JSON.stringify(join(project.folder, "node_modules/purser/cli/"))};
+    for (const name of readdirSync(folder)) new SourceTextModule(readFileSync(folder + name, "utf8"));
+    console.log(readdirSync(folder).length);`;
+  await Deno.writeTextFile(join(project.folder, "read.mjs"), code);
+  const oldest = await said("npx", ["--yes", "node@22.20.0", "-p", "process.execPath"]);
+  const flags = ["--experimental-vm-modules", "--no-warnings"];
+  const count = Number(await said(oldest, [...flags, "read.mjs"], project.folder));
+  assert.equal(count, project.built.files.filter((file) => file.startsWith("cli/")).length);
+});
+
+test("an older Node is refused in one sentence", async () => {
+  const older = await said("npx", ["--yes", "node@22.16.0", "-p", "process.execPath"]);
+  const output = await new Deno.Command(older, {
+    args: [join(project.folder, "node_modules/purser/cli/purser.js"), "demo"],
+  }).output();
+  assert.equal(output.code, 1);
+  assert.equal(
+    new TextDecoder().decode(output.stderr),
+    "error: Cannot run purser on Node 22.16.0: use Node 22.20 or 24.7 or newer\n",
+  );
+});
+
+test("tools and channels in TypeScript are loaded as the config file names them, and nothing is warned of", async () => {
+  await using place = await newNodePlace();
+  for (const name of ["tools.ts", "ntfy_channel.ts"]) {
+    await Deno.copyFile(join(ROOT, "examples", name), join(place.folder, name));
+  }
+  const config = {
+    tools: ["./tools.ts"],
+    plugins: ["./ntfy_channel.ts"],
+    channels: [{ kind: "ntfy", topic: "${MY_TOPIC}" }],
+    profiles: { other: { db: "${MY_FOLDER}/other.db" } },
+  };
+  await Deno.writeTextFile(join(place.folder, "purser.json"), JSON.stringify(config));
+  Object.assign(place.env, {
+    PURSER_CONFIG: join(place.folder, "purser.json"),
+    MY_TOPIC: "a_secret_topic",
+    MY_FOLDER: place.folder,
+  });
+  const set = ["agents", "set", "bot", "--model", "demo:loop", "--tool", "count_words"];
+  assert.deepEqual((await purser(place, set)).err, "");
+  const run = await purser(place, ["run", "bot", "2 times", "--session", "s"]);
+  assert.deepEqual([run.code, run.out], [0, "Called count_words 2 times.\n"]);
+  assert.match(run.err, /^3 steps · .* · s\n$/);
+  const channels = await purser(place, ["channels", "list"]);
+  assert.match(channels.out, /^ntfy +ntfy +ok /m);
+  assert.equal(channels.err, "");
+  assert.match((await purser(place, ["agents", "list", "--profile", "other"])).out, /^No agents yet/);
+  assert.ok((await Deno.stat(join(place.folder, "other.db"))).isFile);
+});
+
+test("a reader that goes away ends a command quietly", async () => {
+  await using place = await newNodePlace();
+  const child = start(place, ["--help"]);
+  await child.stdout.cancel();
+  assert.equal((await child.status).code, 0);
+  assert.equal(await new Response(child.stderr).text(), "");
+});
+
+test("a large text goes whole through a pipe whose reader is slow", async () => {
+  await using place = await newNodePlace();
+  await purser(place, ["agents", "set", "echo", "--model", "demo:echo"]);
+  const input = "0123456789".repeat(100_000);
+  const child = start(place, ["run", "echo", "-"], "piped");
+  const written = new Blob([input]).stream().pipeTo(child.stdin);
+  let length = 0;
+  for await (const chunk of child.stdout) {
+    if (length === 0) await new Promise((resolve) => setTimeout(resolve, 300));
+    length += chunk.length;
+  }
+  await written;
+  assert.equal((await child.status).code, 0);
+  assert.equal(length, "You said: \n".length + input.length);
+  await child.stderr.cancel();
+});
+
+test("Ctrl-C ends a server in order, and a run with 130", async () => {
+  await using place = await newNodePlace();
+  const server = start(place, ["serve", "--port", "0"]);
+  const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  while (!/answers at (http:\S+)/.test(said)) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, said);
+    said += value;
+  }
+  const url = /answers at (http:\S+)/.exec(said)![1]!;
+  assert.match(await (await fetch(`${url}/docs`)).text(), /<title>Purser API<\/title>/);
+  server.kill("SIGINT");
+  for (let part = await reader.read(); !part.done; part = await reader.read()) said += part.value;
+  assert.equal((await server.status).code, 0);
+  assert.match(said, /\nEnding what is in progress; Ctrl-C again ends at once\n$/);
+  await server.stdout.cancel();
+
+  const set = [
+    "agents",
+    "set",
+    "looper",
+    "--model",
+    "demo:loop",
+    "--tool",
+    "calculator",
+    "--max-steps",
+    "1000",
+  ];
+  assert.equal((await purser(place, set)).code, 0);
+  const run = start(place, ["run", "looper", "900 times", "--session", "first"]);
+  let seen = "";
+  for (let i = 0; i < 100 && !/\brunning\b/.test(seen); i++) {
+    seen = (await purser(place, ["sessions", "list"])).out;
+  }
+  run.kill("SIGINT");
+  const { code, stderr } = await run.output();
+  assert.equal(code, 130, seen);
+  assert.match(new TextDecoder().decode(stderr), /^Cancelling the run; .*\nwarning: The run was cancelled\n/);
+});
+
+test("a terminal's width and colours are known", async () => {
+  await using place = await newNodePlace();
+  const line = `stty cols 40 rows 20; ${command} agents --help`;
+  const child = new Deno.Command("script", {
+    args: ["-qec", line, "/dev/null"],
+    clearEnv: true,
+    env: { ...place.env, TERM: "xterm" },
+    stdin: "null",
+  });
+  const out = new TextDecoder().decode((await child.output()).stdout);
+  assert.ok(out.includes("\n      Forget an agent; its sessions and\r\n      costs stay\r\n"), out);
+  assert.ok(out.includes("\x1b[1m"), out);
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
+import { ROOT } from "../build/run_deno.ts";
+import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+
+/**
+ * The permissions that the documents name are all that the command line needs: the tests that start it grant no more, and
+ * these here the commands that reach for most.
+ */
+
+/** What short flags stand for. */
+const SHORT: Readonly<Record<string, string>> = { R: "read", W: "write", E: "env", N: "net" };
+
+/** The permissions of a command line of Deno, spelled out. */
+function permissionsOf(line: string): string[] {
+  return line.split(/\s+/).flatMap((word) => {
+    if (/^-[RWEN]+$/.test(word)) return [...word.slice(1)].map((letter) => `--allow-${SHORT[letter]}`);
+    return /^(--allow-|-A$)/.test(word) ? [word] : [];
+  });
+}
+
+Deno.test("whatever starts the command line grants these permissions, and nothing grants all", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)) as {
+    tasks: Record<string, string>;
+  };
+  const lines = Object.values(tasks).filter((line) =>
+    /\bcli\.ts\b/.test(line) && line.startsWith("deno run")
+  );
+  const documents = ["README.md", "docs/installing.md", "docs/edge.md", "examples/edge_deno/README.md"];
+  for (const path of documents) {
+    const text = (await Deno.readTextFile(ROOT + path)).replaceAll(/\\\n\s*/g, " ");
+    lines.push(
+      ...[...text.matchAll(/deno (?:run|install|serve) -[^`\n]*(?:cli|main)\.[jt]s/g)].map(([line]) => line),
+    );
+  }
+  assert.ok(lines.length >= 7, lines.join("\n"));
+  for (const line of lines) assert.deepEqual(permissionsOf(line), CLI_PERMISSIONS, line);
+  for (const line of Object.values(tasks)) assert.doesNotMatch(line, / -A\b|--allow-all|--allow-ffi/);
+});
+
+Deno.test("the table of permissions in docs/installing.md has each of them, and no other", async () => {
+  const text = await Deno.readTextFile(`${ROOT}docs/installing.md`);
+  const rows = [...text.matchAll(/^\| `(--allow-[\w=,]+)` /gm)].map(([, permission]) => permission);
+  assert.deepEqual(rows, CLI_PERMISSIONS);
+});
+
+/** Commands in the order of a story, each with what it prints. */
+const COMMANDS: readonly (readonly [line: string, out: RegExp])[] = [
+  ["agents set helper --model demo:echo --tool calculator --budget 0.01", /^Created agent helper/],
+  ["run helper 2*21 --session first", /42/],
+  ["cost", /^SPENDING/],
+  ["state export helper --output session.json", /^Exported session first/],
+  ["state import session.json", /^Restored session first/],
+  ["alerts add --name A --threshold-usd 1 --threshold-type per_day_usd --severity info", /^Added rule/],
+  ["channels test log", /^log +log +delivered/m],
+  ["doctor", /^ok +database /m],
+];
+
+Deno.test("commands work under these permissions, and warn of nothing that they lack", async () => {
+  await using place = await newPlace();
+  for (const [line, out] of COMMANDS) {
+    const words = line.replace("session.json", `${place.folder}/session.json`).split(" ");
+    const done = await purser(place, words);
+    assert.equal(done.code, 0, `${line}: ${done.err}`);
+    assert.match(done.out, out);
+    assert.doesNotMatch(done.err, /Requires|NotCapable|permission/i);
+  }
+  const { rule_id } = JSON.parse((await purser(place, ["alerts", "list", "--json"])).out)[0];
+  const tried = await purser(place, ["alerts", "test", rule_id]);
+  assert.deepEqual([tried.code, tried.out.includes("delivered")], [0, true], tried.err);
+  await serveOnce(place);
+});
+
+async function serveOnce(place: Place): Promise<void> {
+  const server = start(place, ["serve", "--port", "0"]);
+  const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  const read = async () => {
+    const { done, value = "" } = await reader.read();
+    said += value;
+    return !done;
+  };
+  while (!/answers at http:\S+/.test(said) && await read());
+  const answer = await fetch(`${/http:[\w.:/]+/.exec(said)![0]}/costs`);
+  assert.equal((await answer.json()).length, 1);
+  server.kill("SIGTERM");
+  while (await read());
+  await server.stdout.cancel();
+  assert.equal((await server.status).code, 0);
+  assert.doesNotMatch(said, /Requires|NotCapable/);
+}
