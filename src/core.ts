@@ -12,7 +12,7 @@ import {
   startDispatcher,
 } from "./alerts/mod.ts";
 import { RollUps } from "./booking/mod.ts";
-import { createBudgetGate } from "./budget/mod.ts";
+import { createBudgetGate, sweepReservations } from "./budget/mod.ts";
 import { databaseLogic } from "./database_logic.ts";
 import { createBus } from "./bus/mod.ts";
 import { type BuiltInChannels, type Channels, type ChannelsOptions, createChannels } from "./channels/mod.ts";
@@ -286,6 +286,7 @@ export async function recover(ctx: RunnerContext & SnapshotContext): Promise<voi
 /** Removes what is no longer needed. */
 export async function tidy(ctx: RunnerContext): Promise<void> {
   await sweepWindows(ctx);
+  await sweepReservations(ctx);
   await giveUpOrphans(ctx);
   await removeStaleLocks(ctx);
 }

@@ -7,6 +7,7 @@ import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { createBudgetGate, type Grant, settleReservations } from "./budget_gate.ts";
+import { sweepReservations } from "./sweep_reservations.ts";
 
 import type { CallBounds } from "./decide_call.ts";
 
@@ -46,6 +47,7 @@ async function open() {
   return {
     gate,
     clock,
+    store,
     writes: () => writes,
     /** Books a call as `bookCall` does. */
     async book(grant: Grant, costNanoUsd: bigint) {
@@ -129,6 +131,16 @@ Deno.test("createBudgetGate() does not count a reservation that has expired", as
   granted(await t.admit({ estimate: 100n }));
   await t.run("UPDATE reservations SET expires_at = 1");
   granted(await t.admit({ estimate: 100n }));
+});
+
+Deno.test("sweepReservations() removes what has expired, and nothing else", async () => {
+  await using t = await open();
+  granted(await t.admit({ estimate: 40n }));
+  await t.run("UPDATE reservations SET expires_at = 1");
+  const kept = granted(await t.admit({ estimate: 50n }));
+  for (let i = 0; i < 2; i++) await sweepReservations(t);
+  const { rows } = await t.store.read({ sql: "SELECT reservation_id FROM reservations" });
+  assert.deepEqual(rows, [[kept.reservationId]]);
 });
 
 Deno.test("createBudgetGate() wakes up from waiting when room is made", async () => {

@@ -16,3 +16,4 @@ export {
 } from "./budget_gate.ts";
 export { RESERVATION_MS, reservationLogic } from "./reservation_logic.ts";
 export { budgetExceeded } from "./budget_exceeded.ts";
+export { sweepReservations } from "./sweep_reservations.ts";

@@ -28,6 +28,13 @@ export function toRowSql(sql: string, { columns }: EachRow): string {
   );
 }
 
+/** How many values of a row the statement for a single row takes: a column at the end may not occur in it. */
+export function countRowValues(rowSql: string, { columns }: EachRow): number {
+  let count = columns.length;
+  while (count > 0 && !new RegExp(`\\?${count}\\b`).test(rowSql)) count--;
+  return count;
+}
+
 /** A server takes values of 5 MB; so many bytes of rows are in one statement at most. A single row may be larger. */
 const MAX_BYTES_PER_SET = 4 * 1024 * 1024;
 

@@ -1,5 +1,5 @@
 import { PurserError } from "../errors.ts";
-import { type EachRow, toRowSql } from "./each_row.ts";
+import { countRowValues, type EachRow, toRowSql } from "./each_row.ts";
 import type { SqliteConnection, SqliteStatement } from "./sqlite_driver.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "./store.ts";
 
@@ -9,6 +9,8 @@ interface Prepared {
   columns: string[];
   /** Whether it is known to write nothing. */
   isQuery: boolean;
+  /** How many values of each row it takes, where it is run for rows. */
+  rowValues?: number;
 }
 
 const MAX_PREPARED = 200;
@@ -21,7 +23,11 @@ export class PreparedStatements {
   constructor(private readonly connection: SqliteConnection) {}
 
   execute({ sql, args = [], each }: Statement): ResultSet {
-    return each ? runForEach(this.#prepare(toRowSql(sql, each)), each) : run(this.#prepare(sql), args);
+    if (!each) return run(this.#prepare(sql), args);
+    const rowSql = toRowSql(sql, each);
+    const prepared = this.#prepare(rowSql);
+    prepared.rowValues ??= countRowValues(rowSql, each);
+    return runForEach(prepared, each);
   }
 
   /** Executes a statement that only reads; refuses any other before it runs. */
@@ -77,10 +83,11 @@ function run(prepared: Prepared, args: readonly SqlValue[]): ResultSet {
 }
 
 /** Runs a statement once for each row. */
-function runForEach(prepared: Prepared, { rows }: EachRow): ResultSet {
+function runForEach(prepared: Prepared, { columns, rows }: EachRow): ResultSet {
   const results: SqlValue[][] = [];
+  const { rowValues } = prepared;
   for (const row of rows) {
-    const result = run(prepared, row);
+    const result = run(prepared, rowValues === columns.length ? row : row.slice(0, rowValues));
     if (result.rows.length > 0) results.push(...result.rows);
   }
   return { columns: prepared.columns, rows: results };

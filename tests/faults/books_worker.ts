@@ -141,6 +141,8 @@ function fetchAs(host: string): typeof globalThis.fetch {
   };
 }
 
+const LONGEST_PAUSE_MS = 40;
+
 interface Doing {
   core: Core;
   name: string;
@@ -179,6 +181,7 @@ async function doThings(doing: Doing): Promise<void> {
   const lane = async () => {
     while (!doing.rest.aborted && number < (doing.count ?? Infinity)) {
       try {
+        await systemClock.sleep(pick(LONGEST_PAUSE_MS)); // the books of all kills are to be read in one look
         await deeds[pick(deeds.length)]!({ ...doing, pick, number: ++number });
       } catch (error) {
         if (!isExpected(error, doing)) {

@@ -77,14 +77,20 @@ function totalsQueries(): [what: string, sql: string][] {
 /** The agent and model of a run or session, and when it began and ended, are those of its first and last call. */
 function entityQueries(): [what: string, sql: string][] {
   return [["run", "usage_runs"], ["session", "usage_sessions"]].map(([kind, table]) => {
-    const known = `c.position <= ${positionOf("totals")} AND c.${kind}_id = u.${kind}_id`;
-    const of = (column: string, order: string) =>
-      `(SELECT c.${column} FROM calls c WHERE ${known} ORDER BY c.at ${order}, c.position ${order} LIMIT 1)`;
-    const session = kind === "run" ? ` OR session_id IS NOT ${of("session_id", "DESC")}` : "";
+    const nth = (order: string) =>
+      `row_number() OVER (PARTITION BY ${kind}_id ORDER BY at ${order}, position ${order})`;
+    const session = kind === "run" ? " OR u.session_id IS NOT l.session_id" : "";
     return [
       `${table} remembers the first and the last call`,
-      `SELECT * FROM ${table} u WHERE first_at <> ${of("at", "ASC")} OR last_at <> ${of("at", "DESC")}
-        OR agent_id <> ${of("agent_id", "ASC")} OR model <> ${of("model", "DESC")}${session} LIMIT 5`,
+      `WITH known AS MATERIALIZED (
+        SELECT ${kind}_id AS id, at, agent_id, model, session_id, ${nth("ASC")} AS from_first, ${
+        nth("DESC")
+      } AS from_last
+        FROM calls WHERE position <= ${positionOf("totals")} AND ${kind}_id IS NOT NULL)
+      SELECT u.* FROM ${table} u LEFT JOIN (SELECT * FROM known WHERE from_first = 1) f ON f.id = u.${kind}_id
+        LEFT JOIN (SELECT * FROM known WHERE from_last = 1) l ON l.id = u.${kind}_id
+      WHERE u.first_at IS NOT f.at OR u.last_at IS NOT l.at OR u.agent_id IS NOT f.agent_id
+        OR u.model IS NOT l.model${session} LIMIT 5`,
     ];
   });
 }
@@ -190,8 +196,9 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
   ],
   [
     "a run has made as many steps as it has calls",
-    `SELECT r.run_id, r.status, r.steps FROM runs r WHERE r.status IN ('completed', 'interrupted')
-    AND r.steps <> (SELECT coalesce(sum(u.model_calls), 0) FROM run_usage u WHERE u.run_id = r.run_id)`,
+    `SELECT r.run_id, r.status, r.steps FROM runs r
+    LEFT JOIN (SELECT run_id, sum(model_calls) AS calls FROM run_usage GROUP BY run_id) u ON u.run_id = r.run_id
+    WHERE r.status IN ('completed', 'interrupted') AND r.steps <> coalesce(u.calls, 0)`,
   ],
   [
     "nothing is reserved for a run that has ended, and nothing for longer than a lease",
