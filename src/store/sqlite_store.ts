@@ -82,7 +82,7 @@ export class SqliteStore implements Store {
       () => this.isShared ? this.#pause.between() : undefined,
       {
         clock: this.#clock,
-        goesOn: (error, since) => this.isShared && isBusy(error) && this.#leftOf(since) > NEARLY_OVER_MS,
+        mayRetry: (error, since) => this.isShared && isBusy(error) && this.#leftOf(since) > NEARLY_OVER_MS,
       },
     );
   }

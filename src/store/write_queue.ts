@@ -24,11 +24,11 @@ export interface WriteDeadline {
   signal: AbortSignal;
 }
 
-/** How long those in a queue wait for a database that others keep busy: each from when it came, not from its turn. */
-export interface Patience {
+/** How long units wait for a database that other processes keep busy: each from when it came, not from its turn. */
+export interface BusyDeadline {
   clock: { monotonic(): number };
-  /** Whether one that has waited since then goes on to wait after this error, and is tried again. */
-  goesOn(error: unknown, since: number): boolean;
+  /** Whether a unit that has waited since then is tried again after this error. */
+  mayRetry(error: unknown, since: number): boolean;
 }
 
 interface Waiting {
@@ -71,7 +71,7 @@ export class WriteQueue {
     private readonly defer: (task: () => void) => void,
     /** Called between two commits that follow each other at once; the next one waits for what it returns. */
     private readonly between: () => Promise<void> | undefined = () => undefined,
-    private readonly patience?: Patience,
+    private readonly busyDeadline?: BusyDeadline,
   ) {}
 
   /** How many units and items wait for their commit to begin. */
@@ -97,7 +97,7 @@ export class WriteQueue {
   #enqueue(work: Waiting["work"], deadline: WriteDeadline | undefined): Promise<unknown> {
     if (this.#closed) return Promise.reject(this.#closed);
     return new Promise((resolve, reject) => {
-      const since = this.patience?.clock.monotonic() ?? 0;
+      const since = this.busyDeadline?.clock.monotonic() ?? 0;
       this.#waiting.push({ work, deadline, since, resolve, reject });
       if (this.#isRunning) return;
       this.#isRunning = true;
@@ -131,9 +131,9 @@ export class WriteQueue {
       results = await this.commit(parts.map((part) => part.unit), lastOf(group), since);
     } catch (error) {
       if (group.length === 1 || !isRefusal(error)) {
-        const patient = group.filter(({ since }) => this.patience?.goesOn(error, since));
-        this.#waiting.unshift(...patient);
-        for (const waiting of group) if (!patient.includes(waiting)) waiting.reject(error);
+        const retried = group.filter(({ since }) => this.busyDeadline?.mayRetry(error, since));
+        this.#waiting.unshift(...retried);
+        for (const waiting of group) if (!retried.includes(waiting)) waiting.reject(error);
         return;
       }
       const half = group.length >> 1;

@@ -244,7 +244,7 @@ async function findReasonAgainstMounting(): Promise<string | undefined> {
   }
 }
 
-/** Mounts a tmpfs where nobody else sees it; when this process ends, however, the mount does too. */
+/** Mounts a tmpfs that no other process sees; when this process ends, however, the mount does too. */
 async function mountDisk(folder: string, bytes: number): Promise<Disk> {
   let reason = "";
   for (const { unshare, nsenter } of NAMESPACES) {
