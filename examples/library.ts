@@ -1,6 +1,6 @@
 /**
  * Purser inside another program: an agent with a budget, and calls of the AI SDK's own functions in the
- * same ledger. Runs offline: `deno run -RWEN --allow-sys=hostname,statfs examples/library.ts`
+ * same ledger. Runs offline: `deno run -RWENS examples/library.ts`
  */
 import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";

@@ -9,12 +9,12 @@ import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
  */
 
 /** What short flags stand for. */
-const SHORT: Readonly<Record<string, string>> = { R: "read", W: "write", E: "env", N: "net" };
+const SHORT: Readonly<Record<string, string>> = { R: "read", W: "write", E: "env", N: "net", S: "sys" };
 
 /** The permissions of a command line of Deno, spelled out. */
 function permissionsOf(line: string): string[] {
   return line.split(/\s+/).flatMap((word) => {
-    if (/^-[RWEN]+$/.test(word)) return [...word.slice(1)].map((letter) => `--allow-${SHORT[letter]}`);
+    if (/^-[RWENS]+$/.test(word)) return [...word.slice(1)].map((letter) => `--allow-${SHORT[letter]}`);
     return /^(--allow-|-A$)/.test(word) ? [word] : [];
   });
 }
@@ -69,6 +69,23 @@ Deno.test("commands work under these permissions, and warn of nothing that they 
   const tried = await purser(place, ["alerts", "test", rule_id]);
   assert.deepEqual([tried.code, tried.out.includes("delivered")], [0, true], tried.err);
   await serveOnce(place);
+});
+
+Deno.test("a webhook by TLS is refused for its certificate, not for a permission", async () => {
+  const read = (name: string) => Deno.readTextFile(new URL(`fixtures/tls/${name}`, import.meta.url));
+  const [cert, key] = await Promise.all([read("server.pem"), read("server.key")]);
+  const options = { hostname: "127.0.0.1", port: 0, cert, key, onListen() {} };
+  await using server = Deno.serve(options, () => new Response());
+  await using place = await newPlace();
+  const hook = { kind: "webhook", name: "hook", url: `https://127.0.0.1:${server.addr.port}/` };
+  await Deno.mkdir(`${place.folder}/purser`);
+  await Deno.writeTextFile(
+    `${place.folder}/purser/purser.json`,
+    JSON.stringify({ channels: [hook], allow_private_networks: ["127.0.0.0/8"] }),
+  );
+  const { code, out, err } = await purser(place, ["channels", "test", "hook"]);
+  assert.equal(code, 1, err);
+  assert.match(out, /TLS failed: .*certificate/i);
 });
 
 async function serveOnce(place: Place): Promise<void> {
