@@ -209,12 +209,6 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
     "an alert goes to a channel once",
     "SELECT subject_id FROM deliveries GROUP BY subject_id, channel HAVING count(*) > 1",
   ],
-  [
-    "a rule that fires once per window has its claim for each that it fired for",
-    `SELECT a.alert_id FROM alerts a JOIN alert_rules r ON r.rule_id = a.rule_id
-    WHERE a.is_test = 0 AND a.window IS NOT NULL AND a.triggered_at > r.updated_at AND r.repeat = 'once_per_window'
-      AND NOT EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = a.rule_id AND c.window = a.window)`,
-  ],
 ];
 
 /**
