@@ -20,7 +20,7 @@ import {
   type Worker,
 } from "./alert_workers.ts";
 
-const KILLS = 48;
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 24);
 const SQLD_KILLS = 6;
 const RUNS_PER_LIFE = 10;
 const PATIENCE_MS = 30_000;

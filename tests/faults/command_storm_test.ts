@@ -5,7 +5,7 @@ import { seededRandom } from "../harness/random.ts";
 /** Many commands at once, each a process of its own, on one file. */
 
 /** How often; `PURSER_STORM_ROUNDS=15` for a thorough run. */
-const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 3);
+const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 2);
 const COMMANDS = 40;
 
 /** What the commands of all rounds have done by the books of this test. */

@@ -7,9 +7,10 @@ import { answerTo } from "../harness/answers.ts";
 import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";
 
-const RUNS = 1_000;
+/** As many as the gate has time for; PURSER_KILLS asks for more, here and in the other crash suites. */
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 20);
+const RUNS = 20 * KILLS;
 const STEPS = 20;
-const KILLS = 50;
 
 interface Acknowledged {
   call_id: string;

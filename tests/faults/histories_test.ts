@@ -16,7 +16,7 @@ import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "
  */
 
 /** How many; `PURSER_HISTORIES=100` for a thorough run. */
-const HISTORIES = Number(Deno.env.get("PURSER_HISTORIES") ?? 12);
+const HISTORIES = Number(Deno.env.get("PURSER_HISTORIES") ?? 6);
 /** That of the first history; each that follows has the next. With `PURSER_HISTORIES=1`, one is played again. */
 const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e9));
 /** Of so many histories, one is on a server. */
