@@ -1,5 +1,5 @@
 import { PurserError } from "../errors.ts";
-import { countRowValues, type EachRow, toRowSql } from "./each_row.ts";
+import { countRowValues, type EachRow, ROWS_AT_ONCE, toManyRowsSql, toRowSql } from "./each_row.ts";
 import type { SqliteConnection, SqliteStatement } from "./sqlite_driver.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "./store.ts";
 
@@ -24,10 +24,18 @@ export class PreparedStatements {
 
   execute({ sql, args = [], each }: Statement): ResultSet {
     if (!each) return run(this.#prepare(sql), args);
+    const { columns, rows } = each;
+    const together = rows.length - rows.length % ROWS_AT_ONCE;
+    const results: SqlValue[][] = [];
+    for (let start = 0; start < together; start += ROWS_AT_ONCE) {
+      const prepared = this.#prepare(toManyRowsSql(sql, each));
+      results.push(...run(prepared, rows.slice(start, start + ROWS_AT_ONCE).flat()).rows);
+    }
     const rowSql = toRowSql(sql, each);
     const prepared = this.#prepare(rowSql);
     prepared.rowValues ??= countRowValues(rowSql, each);
-    return runForEach(prepared, each);
+    const rest = runForEach(prepared, { columns, rows: together === 0 ? rows : rows.slice(together) });
+    return { columns: rest.columns, rows: together === 0 ? rest.rows : [...results, ...rest.rows] };
   }
 
   /** Executes a statement that only reads; refuses any other before it runs. */
