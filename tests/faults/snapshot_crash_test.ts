@@ -12,7 +12,7 @@ import { seededRandom } from "../harness/random.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_crash_worker.ts";
 
-const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 80);
+const KILLS = 200; // fewer do not fall into each phase
 const FENCING_KILLS = 25;
 /** Between which two lines of a worker a kill is to fall. */
 const SPANS = {
