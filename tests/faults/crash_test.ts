@@ -7,7 +7,7 @@ import { answerTo } from "../harness/answers.ts";
 import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";
 
-/** As many as the gate has time for; PURSER_KILLS asks for more, here and in the other crash suites. */
+/** As many as the gate has time for; PURSER_KILLS asks for more, here and in alert_crash_test. */
 const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 20);
 const RUNS = 20 * KILLS;
 const STEPS = 20;
