@@ -161,7 +161,8 @@ for (const kind of databaseKinds()) {
         await assert.rejects(migrate(killedAfter(store, stopAfter), systemClock, steps), /killed/);
       }
       const stores = [store];
-      if (name !== "memory") { for (let i = 0; i < 3; i++) stores.push(await open(database)); }
+      const others = { file: 3, sqld: 1, memory: 0 }[name];
+      for (let i = 0; i < others; i++) stores.push(await open(database));
       await Promise.all([...stores, ...stores].map((each) => migrate(each, systemClock, steps)));
       await Promise.all(stores.map((each) => installLogic(each, databaseLogic)));
       for (const each of stores) await checkMigrated(each, before);

@@ -55,12 +55,21 @@ export async function migrate(
   }
 }
 
+/** So many chunks may fail one after the other for want of a turn. */
+const MAX_FAILURES = 6;
+
 /** Does the long part of a step, a commit at a time; where it was ended, the next process continues. */
 async function runChunks(store: Store, { chunks }: Migration): Promise<void> {
   if (!chunks) return;
   try {
-    while (Number((await store.read({ sql: chunks.isDone })).rows[0]![0]) === 0) {
-      await store.write(chunks.statements.map((sql) => ({ sql })));
+    for (let failures = 0; Number((await store.read({ sql: chunks.isDone })).rows[0]![0]) === 0;) {
+      try {
+        await store.write(chunks.statements.map((sql) => ({ sql })));
+        failures = 0;
+      } catch (error) {
+        // Another process may have the database to itself for long while it does the same work.
+        if ((error as { code?: unknown }).code !== "unavailable" || ++failures > MAX_FAILURES) throw error;
+      }
     }
   } catch (error) {
     // Another process has finished the step meanwhile, and removed what it worked on.
