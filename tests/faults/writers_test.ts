@@ -138,7 +138,7 @@ async function endReservations(store: Store): Promise<void> {
   }]);
 }
 
-/** Lets nobody wait until what ended with its process is attempted again. */
+/** Makes what ended with its process due at once, so that no test waits for it. */
 async function endWaits(store: Store): Promise<void> {
   await store.write([{
     sql: "UPDATE deliveries SET due_at = 0, attempts = min(attempts, 1) WHERE status = 'pending'",
