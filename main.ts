@@ -1,6 +1,6 @@
-import { type Config, loadConfig, parseDatabaseUrl, readEnvironment } from "./src/config.ts";
+import { type Config, loadConfig, parseDatabaseUrl, readEnvironment } from "./src/config/mod.ts";
 import { createEdgeHandler, type EdgeBindings, type EdgeContext, type EdgeHandler } from "./src/edge/mod.ts";
-import { messageOf } from "./src/errors.ts";
+import { messageOf } from "./src/kernel/errors.ts";
 
 /**
  * The server entry. `deno serve main.ts` over a local file is a server as `purser serve` is; over a libSQL server it is an
@@ -22,8 +22,8 @@ interface Server {
 async function startOnDeno(): Promise<Server> {
   const env = readEnvironment();
   const config = await loadConfig({ env, defaults: { logLevel: "info" } });
-  const { surviveFaults } = await import("./src/survive_faults.ts");
-  const { createJsonLog, neverThrowing } = await import("./src/log.ts");
+  const { surviveFaults } = await import("./src/kernel/survive_faults.ts");
+  const { createJsonLog, neverThrowing } = await import("./src/kernel/log.ts");
   const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
   surviveFaults((message) => log.error(message));
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
@@ -31,7 +31,7 @@ async function startOnDeno(): Promise<Server> {
   // Late, as all that the bundle for other runtimes leaves out.
   const [{ openDatabase }, { checkChannels }, { createDoor }] = await Promise.all([
     import("./src/client/mod.ts"),
-    import("./src/channels/mod.ts"),
+    import("./src/delivery/channels/mod.ts"),
     import("./src/http/mod.ts"),
   ]);
   const { core, app, close } = await openDatabase({ config, env, log });
@@ -68,7 +68,7 @@ function startEdgeOnDeno(config: Config, env: EdgeBindings): Server {
     },
   };
   endOnSignals(async () => {
-    const { systemClock } = await import("./src/clock.ts");
+    const { systemClock } = await import("./src/kernel/clock.ts");
     await Promise.race([Promise.all(going), systemClock.sleep(GRACE_MS)]);
   });
   return {

@@ -3,7 +3,7 @@
  * are broken.
  */
 import { createAlertEvaluator, createDispatcher, type NamedChannel, openPurser } from "../src/mod.ts";
-import type { Log } from "../src/log.ts";
+import type { Log } from "../src/kernel/log.ts";
 import { median, ms, report } from "./measure.ts";
 
 const ALERTS = 1_000;

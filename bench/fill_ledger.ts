@@ -1,5 +1,5 @@
-import type { Core } from "../src/core.ts";
-import { DAY_MS } from "../src/clock.ts";
+import type { Core } from "../src/service/core.ts";
+import { DAY_MS } from "../src/kernel/clock.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 

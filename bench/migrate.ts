@@ -2,13 +2,13 @@
  * A database of the schema before the ledger had positions, with a million calls: how long it takes to bring it over, and
  * its longest commit, which a server ends after 5 s. `bench/migrate.ts CALLS` takes another number of calls.
  */
-import { migrate } from "../src/store/migrate.ts";
-import { systemClock } from "../src/clock.ts";
-import { databaseLogic } from "../src/database_logic.ts";
-import { createIds } from "../src/ids.ts";
+import { migrate } from "../src/store/schema/migrate.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import { databaseLogic } from "../src/service/database_logic.ts";
+import { createIds } from "../src/kernel/ids.ts";
 import { installLogic, type Store } from "../src/store/mod.ts";
-import { RemoteStore } from "../src/store/remote_store.ts";
-import { SqliteStore } from "../src/store/sqlite_store.ts";
+import { RemoteStore } from "../src/store/libsql/libsql_store.ts";
+import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { fillOldDatabase, oldMigrations } from "../tests/harness/old_database.ts";
 import { startSqld } from "../tests/harness/sqld.ts";
 import { report } from "./measure.ts";

@@ -1,4 +1,4 @@
-import type { ChannelKit } from "../src/channels/mod.ts";
+import type { ChannelKit } from "../src/delivery/channels/mod.ts";
 
 /** ntfy's priorities are numbers: 3 is the usual one, 5 rings through the night. */
 const PRIORITIES = { info: 2, warning: 4, critical: 5 };

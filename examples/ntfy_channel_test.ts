@@ -1,4 +1,4 @@
-import { testChannel } from "../src/channels/conformance.ts";
+import { testChannel } from "../src/delivery/channels/testing/conformance.ts";
 
 /** The suite that every channel passes, over this one, loaded from disk as a process would. */
 testChannel(new URL("ntfy_channel.ts", import.meta.url).pathname, {

@@ -1,4 +1,4 @@
-import type { BuiltInChannels } from "../src/channels/mod.ts";
+import type { BuiltInChannels } from "../src/delivery/channels/mod.ts";
 
 /** Every kind of channel that is built in; each is imported when a channel of it is first used. */
 export const builtInChannels: BuiltInChannels = {

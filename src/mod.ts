@@ -13,7 +13,7 @@
 export { openPurser, type Purser, type PurserOptions } from "./open_purser.ts";
 export type { AgentInput, ExportOptions, RunOptions } from "./open_purser.ts";
 export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
-export { BudgetExceededError, type ErrorCode, PurserError } from "./errors.ts";
+export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/errors.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
 export type { CostEvent, TokenUsage } from "./ledger/mod.ts";
 export type { MeterContext, RunPart, RunResult, ToolKit } from "./runner/mod.ts";
@@ -36,7 +36,7 @@ export {
   type Notification,
   type SendResult,
   type Severity,
-} from "./channels/mod.ts";
+} from "./delivery/channels/mod.ts";
 export type { Agent, BudgetMode } from "./agents/mod.ts";
-export type { PriceOverride, ProviderSettings } from "./config.ts";
-export type { Log } from "./log.ts";
+export type { PriceOverride, ProviderSettings } from "./config/mod.ts";
+export type { Log } from "./kernel/log.ts";

@@ -6,12 +6,12 @@ import {
   noticeClock,
   type RuleState,
   valueOf,
-} from "../src/alerts/_decision_model.ts";
+} from "../src/alerts/firing/_decision_model.ts";
 import { advanceCounters, THRESHOLD_TYPES } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/read_rule_values.ts";
-import { type TimeWindow, windowAt } from "../src/alerts/windows.ts";
+import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
+import { type TimeWindow, windowAt } from "../src/alerts/firing/windows.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
-import { fixedClock } from "../src/clock.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";

@@ -8,10 +8,10 @@ import {
   updateRule,
 } from "../src/alerts/mod.ts";
 import { createBus } from "../src/bus/mod.ts";
-import { fixedClock, HOUR_MS } from "../src/clock.ts";
-import { countingIds } from "../src/ids.ts";
+import { fixedClock, HOUR_MS } from "../src/kernel/clock.ts";
+import { countingIds } from "../src/kernel/ids.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
-import { silentLog } from "../src/log.ts";
+import { silentLog } from "../src/kernel/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { readRuleValues } from "../src/alerts/read_rule_values.ts";
-import type { RuleRow } from "../src/alerts/rule.ts";
+import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
+import type { RuleRow } from "../src/alerts/rules/rule.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
-import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/clock.ts";
+import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import { tables } from "../src/store/mod.ts";
 import { insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";

@@ -7,10 +7,10 @@ import {
   type ReportedCall,
   rollUp,
 } from "../src/booking/mod.ts";
-import { PurserError } from "../src/errors.ts";
+import { PurserError } from "../src/kernel/errors.ts";
 import { listCalls, listCosts, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
-import { toUsd } from "../src/money.ts";
+import { toUsd } from "../src/kernel/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import {
   getSession,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { BudgetExceededError } from "../src/errors.ts";
-import { toUsd } from "../src/money.ts";
+import { BudgetExceededError } from "../src/kernel/errors.ts";
+import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkAllFree, kinds, RUN } from "./harness/budget_settings.ts";

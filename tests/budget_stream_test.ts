@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { streamText } from "ai";
-import { toUsd } from "../src/money.ts";
+import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createBooking } from "./harness/booking.ts";
 import { checkAllFree, RUN, settings } from "./harness/budget_settings.ts";

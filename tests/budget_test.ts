@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { CallBounds } from "../src/budget/mod.ts";
-import { BudgetExceededError } from "../src/errors.ts";
-import { toUsd } from "../src/money.ts";
+import type { CallBounds } from "../src/budgets/mod.ts";
+import { BudgetExceededError } from "../src/kernel/errors.ts";
+import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { recoverRuns } from "../src/sessions/mod.ts";
 import { beginRun, createBooking, failBookings, type TestBooking } from "./harness/booking.ts";

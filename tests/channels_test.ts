@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { builtInChannels } from "../plugins/mod.ts";
-import { type ConformanceOptions, testChannel } from "../src/channels/conformance.ts";
+import { type ConformanceOptions, testChannel } from "../src/delivery/channels/testing/conformance.ts";
 
 /** Every channel that is registered passes the one suite; none opts out. */
 for (const [kind, load] of Object.entries(builtInChannels)) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "../src/cli/_memory_terminal.ts";
+import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createApp } from "../src/http/api.ts";
 import { EVENT } from "./harness/bodies.ts";

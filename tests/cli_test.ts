@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { VERSION } from "../src/version.ts";
+import { VERSION } from "../src/kernel/version.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 

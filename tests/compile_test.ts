@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { embedCli, hostTarget } from "../build/embed_cli.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT, runDeno } from "../build/run_deno.ts";
-import { VERSION } from "../src/version.ts";
+import { VERSION } from "../src/kernel/version.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
 

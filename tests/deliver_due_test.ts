@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { createAlertEvaluator, createDispatcher, deliverDue } from "../src/alerts/mod.ts";
-import { NOTIFICATION } from "../src/channels/_notifications.ts";
-import { fixedClock } from "../src/clock.ts";
-import { assembleCore, type Core } from "../src/core.ts";
-import { countingIds } from "../src/ids.ts";
+import { NOTIFICATION } from "../src/delivery/channels/testing/_notifications.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
+import { assembleCore, type Core } from "../src/service/core.ts";
+import { countingIds } from "../src/kernel/ids.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
 

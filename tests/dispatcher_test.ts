@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { RETRY_WAITS_MS } from "../src/alerts/retry_policy.ts";
+import { RETRY_WAITS_MS } from "../src/delivery/retry_policy.ts";
 import { tables } from "../src/store/mod.ts";
 import { logLines, openWithChannels as open, outbox, RULE, statusOf, until } from "./harness/deliveries.ts";
 import {

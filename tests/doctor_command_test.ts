@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { migrations } from "../src/store/migrations/mod.ts";
 import { stripVTControlCharacters } from "node:util";
-import { memoryTerminal } from "../src/cli/_memory_terminal.ts";
+import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/check_connection.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createApp } from "../src/http/api.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DAY_MS, toIso } from "../src/clock.ts";
+import { DAY_MS, toIso } from "../src/kernel/clock.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedClock, systemClock } from "../src/clock.ts";
+import { fixedClock, systemClock } from "../src/kernel/clock.ts";
 import { warnOfWeakServer } from "../src/http/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { leaveDelivery, until } from "./harness/deliveries.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ChannelInput } from "../src/mod.ts";
-import { nameChannels } from "../src/config.ts";
+import { nameChannels } from "../src/config/mod.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createClient } from "@libsql/client/web";
 import { createEdgeHandler, EDGE_LIMITS, type EdgeBindings } from "../src/edge/mod.ts";
-import { fixedClock } from "../src/clock.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { makeFirstKey } from "./harness/first_key.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { loadConfig } from "../src/config.ts";
+import { loadConfig } from "../src/config/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
 const path = (name: string) => new URL(`../examples/${name}`, import.meta.url).pathname;

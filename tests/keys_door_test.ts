@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { MINUTE_MS } from "../src/clock.ts";
+import { MINUTE_MS } from "../src/kernel/clock.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";
 import { openTestPurser } from "./harness/test_purser.ts";

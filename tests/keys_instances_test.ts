@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { MINUTE_MS, systemClock } from "../src/clock.ts";
-import { createIds } from "../src/ids.ts";
+import { MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
+import { createIds } from "../src/kernel/ids.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
 import { REMEMBERED_MS, stillHolds } from "../src/keys/mod.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { systemClock } from "../src/clock.ts";
+import { systemClock } from "../src/kernel/clock.ts";
 import { REMEMBERED_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
-import { VERSION } from "../src/version.ts";
+import { VERSION } from "../src/kernel/version.ts";
 
 /** DESIGN.md §6 as a test: who may import whom, and who may touch the world outside. */
 
@@ -27,7 +27,7 @@ const BESIDE: Record<string, readonly string[]> = {
 };
 
 /** What puts everything together: for a process, for a request, and what a database holds of it. */
-const CORES = ["src/core.ts", "src/request_core.ts", "src/database_logic.ts"];
+const CORES = ["src/service/core.ts", "src/service/request_core.ts", "src/service/database_logic.ts"];
 
 const ENTRIES = new Set([
   "cli.ts",
@@ -127,9 +127,9 @@ function layerOf(path: string): string {
 /** Beside `mod.ts`: what few need, and what would keep all others from starting fast. */
 const SIDE_DOORS = new Set([
   "src/http/api.ts", // all routes and schemas
-  "src/alerts/rule_input.ts", // a rule's schemas
-  "src/runner/equipment.ts", // what is there for runs before there is one
-  "src/snapshots/generations.ts", // the part of snapshots that every process needs
+  "src/alerts/rules/rule_input.ts", // a rule's schemas
+  "src/runner/models_and_tools.ts", // what is there for runs before there is one
+  "src/snapshots/generations/mod.ts", // the part of snapshots that every process needs
 ]);
 
 const rankOf = (layer: string) => LAYERS.findIndex((layers) => layers.includes(layer));
@@ -142,7 +142,7 @@ function faultOf({ from, to }: Import): string | undefined {
   const isDoor = /^(src\/[^/]+|plugins(\/[^/]+)?)\/mod\.ts$/.test(to) || theirs === "kernel" ||
     theirs === "entry" || SIDE_DOORS.has(to);
   if (!isDoor) return "it comes in by another way than a door";
-  if (to.startsWith("src/config/") && mine !== "kernel") return "src/config/ is private to src/config.ts";
+  if (to.startsWith("src/config/") && mine !== "kernel") return "src/config/ is private to src/config/mod.ts";
   if (mine === "entry") {
     if (theirs !== "entry" || CORES.includes(to)) return undefined;
     return from === "src/mod.ts" && to === "src/open_purser.ts" ? undefined : "entries import only the core";
@@ -177,29 +177,29 @@ Deno.test("the rules refuse what they are there to refuse", () => {
     ["src/store/x.ts", "src/ledger/mod.ts"],
     ["src/ledger/x.ts", "src/sessions/mod.ts"],
     ["src/runner/x.ts", "src/http/mod.ts"],
-    ["src/runner/x.ts", "src/store/tables.ts"],
-    ["src/runner/x.ts", "src/core.ts"],
+    ["src/runner/x.ts", "src/store/schema/tables.ts"],
+    ["src/runner/x.ts", "src/service/core.ts"],
     ["src/http/x.ts", "src/open_purser.ts"],
     ["src/http/x.ts", "src/edge/mod.ts"],
     ["src/edge/x.ts", "src/client/mod.ts"],
-    ["src/money.ts", "src/store/mod.ts"],
-    ["src/cli/x.ts", "src/config/schema.ts"],
-    ["plugins/slack/mod.ts", "src/money.ts"],
+    ["src/kernel/money.ts", "src/store/mod.ts"],
+    ["src/cli/x.ts", "src/config/file/schema.ts"],
+    ["plugins/slack/mod.ts", "src/kernel/money.ts"],
     ["src/alerts/x.ts", "plugins/mod.ts"],
-    ["src/core.ts", "plugins/slack/payload.ts"],
-    ["src/new_folder/x.ts", "src/money.ts"],
+    ["src/service/core.ts", "plugins/slack/payload.ts"],
+    ["src/new_folder/x.ts", "src/kernel/money.ts"],
     ["main.ts", "cli.ts"],
   ];
   for (const [from, to] of wrong) assert.ok(faultOf({ from, to }), `${from} -> ${to}`);
   const right: [string, string][] = [
-    ["src/pricing/x.ts", "src/config.ts"],
+    ["src/pricing/x.ts", "src/config/mod.ts"],
     ["src/sessions/x.ts", "src/ledger/mod.ts"],
-    ["src/http/routes/x.ts", "src/core.ts"],
+    ["src/http/routes/x.ts", "src/service/core.ts"],
     ["src/http/routes/x.ts", "src/http/router.ts"],
-    ["plugins/slack/mod.ts", "src/channels/mod.ts"],
-    ["src/core.ts", "plugins/mod.ts"],
+    ["plugins/slack/mod.ts", "src/delivery/channels/mod.ts"],
+    ["src/service/core.ts", "plugins/mod.ts"],
     ["cli.ts", "src/cli/mod.ts"],
-    ["src/edge/x.ts", "src/request_core.ts"],
+    ["src/edge/x.ts", "src/service/request_core.ts"],
   ];
   for (const [from, to] of right) assert.equal(faultOf({ from, to }), undefined, `${from} -> ${to}`);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { HOUR_MS, toIso } from "../src/clock.ts";
+import { HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import {
   type CostFilter,
   type CostRow,
@@ -21,7 +21,7 @@ import {
   toCostEvent,
 } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
-import { toUsd } from "../src/money.ts";
+import { toUsd } from "../src/kernel/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { ConstraintError, createQuery, type Store } from "../src/store/mod.ts";
 import { checkTotals } from "./harness/check_books.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../src/clock.ts";
-import { startDenoServer } from "../src/http/deno_server.ts";
-import { type Handler, listen, type StartServer } from "../src/http/listen.ts";
-import { startNodeServer } from "../src/http/node_server.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
+import { startDenoServer } from "../src/http/server/deno_server.ts";
+import { type Handler, listen, type StartServer } from "../src/http/server/listen.ts";
+import { startNodeServer } from "../src/http/server/node_server.ts";
 import { rejection } from "./harness/test_purser.ts";
 
 /** One suite over both servers that the API listens with; Deno runs Node's too. */

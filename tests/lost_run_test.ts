@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PurserError } from "../src/errors.ts";
+import { PurserError } from "../src/kernel/errors.ts";
 import { until } from "./harness/deliveries.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser, rejection, type TestPurser } from "./harness/test_purser.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { generateText, streamText } from "ai";
-import { BudgetExceededError } from "../src/errors.ts";
+import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { meter, type MeterContext } from "../src/runner/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../src/clock.ts";
-import { createIds } from "../src/ids.ts";
-import { totalsStatements } from "../src/metrics/mod.ts";
-import { renderFamilies } from "../src/metrics/render_families.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import { createIds } from "../src/kernel/ids.ts";
+import { totalsStatements } from "../src/service/metrics/mod.ts";
+import { renderFamilies } from "../src/service/metrics/render_families.ts";
+import { migrate } from "../src/store/schema/migrate.ts";
 import { migrations } from "../src/store/migrations/mod.ts";
-import { SqliteStore } from "../src/store/sqlite_store.ts";
+import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { AGENT, EVENT } from "./harness/bodies.ts";
 import { openWithChannels, RULE, statusOf, until } from "./harness/deliveries.ts";
 import { inDirectory } from "./harness/in_directory.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
-import { systemClock } from "../src/clock.ts";
-import { databaseLogic } from "../src/database_logic.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import { databaseLogic } from "../src/service/database_logic.ts";
 import { listCosts } from "../src/ledger/mod.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { migrate } from "../src/store/schema/migrate.ts";
 import { type Migration, migrations } from "../src/store/migrations/mod.ts";
 import { chunkOf } from "../src/store/migrations/m0006_positions.ts";
 import { ConstraintError, installLogic, type Store } from "../src/store/mod.ts";

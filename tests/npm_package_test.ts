@@ -3,8 +3,8 @@ import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
 import { ROOT } from "../build/run_deno.ts";
-import { whyExclusive } from "../src/store/file_sharing.ts";
-import { SqliteStore } from "../src/store/sqlite_store.ts";
+import { whyExclusive } from "../src/store/sqlite/file_sharing.ts";
+import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { said, skipNode } from "./harness/node.ts";
 import { installNpmPackage } from "./harness/npm_project.ts";
 
@@ -44,7 +44,7 @@ test("it holds code, types and documents, no test, and is small", () => {
   );
   assert.deepEqual(strange, []);
   for (
-    const file of ["src/mod.js", "src/mod.d.ts", "src/channels/conformance.js", "cli/purser.js", "LICENSE"]
+    const file of ["src/mod.js", "src/mod.d.ts", "src/delivery/channels/testing/conformance.js", "cli/purser.js", "LICENSE"]
   ) {
     assert.ok(built.files.includes(file), file);
   }
@@ -235,7 +235,7 @@ test("a file is written by Node and by Deno at once, and each tells whether the 
   const store = await SqliteStore.open({ path, durability: "normal" });
   await store.write([{ sql: "CREATE TABLE t (a)" }]);
   await store.instances.hold("deno");
-  const module = join(project, "node_modules/purser/src/store/sqlite_store.js");
+  const module = join(project, "node_modules/purser/src/store/sqlite/sqlite_store.js");
   const code = `
     import { SqliteStore } from ${JSON.stringify(module)};
     const store = await SqliteStore.open({ path: ${JSON.stringify(path)}, durability: "normal" });

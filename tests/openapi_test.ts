@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RE2JS } from "re2js";
-import { STATUS } from "../src/errors.ts";
+import { STATUS } from "../src/kernel/errors.ts";
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../src/snapshots/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { systemClock } from "../src/clock.ts";
-import { createIds } from "../src/ids.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import { createIds } from "../src/kernel/ids.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { checkBooks } from "./harness/check_books.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./harness/sqld.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { DAY_MS, HOUR_MS, systemClock } from "../src/clock.ts";
-import { createIds } from "../src/ids.ts";
+import { DAY_MS, HOUR_MS, systemClock } from "../src/kernel/clock.ts";
+import { createIds } from "../src/kernel/ids.ts";
 import { leaveDelivery, openWithChannels, outbox, statusOf, until } from "./harness/deliveries.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";

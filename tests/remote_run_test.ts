@@ -18,7 +18,7 @@ Deno.test({
       asked.resolve();
       return { hang: true };
     });
-    const { createIds } = await import("../src/ids.ts");
+    const { createIds } = await import("../src/kernel/ids.ts");
     const open = () =>
       openTestPurser({ fake, ids: createIds({ now: () => Date.now() }), config: { dbUrl: sqld.url } });
     await using one = await open();

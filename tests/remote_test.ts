@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { AGENT_DEFAULTS, type AgentDefinition } from "../src/agents/mod.ts";
-import { type Core, openCore } from "../src/core.ts";
-import { BudgetExceededError } from "../src/errors.ts";
+import { type Core, openCore } from "../src/service/core.ts";
+import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { requestCancel } from "../src/sessions/mod.ts";
 import { runAgent } from "../src/runner/mod.ts";
-import { parseUsd } from "../src/money.ts";
+import { parseUsd } from "../src/kernel/money.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 
 let sqld: Sqld | undefined;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { advanceCounters, createRule, removeRule, THRESHOLD_TYPES, updateRule } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/read_rule_values.ts";
+import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
 import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
-import { type Clock, fixedClock } from "../src/clock.ts";
+import { type Clock, fixedClock } from "../src/kernel/clock.ts";
 import {
   GROUPINGS,
   listCosts,
@@ -15,7 +15,7 @@ import {
   rollUpTotals,
   sweepWindows,
 } from "../src/ledger/mod.ts";
-import { toUsd } from "../src/money.ts";
+import { toUsd } from "../src/kernel/money.ts";
 import { findForeignPlace } from "../src/sessions/mod.ts";
 import { ConstraintError, type Statement, type Store } from "../src/store/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";

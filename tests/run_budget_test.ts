@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { BudgetExceededError } from "../src/errors.ts";
+import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";

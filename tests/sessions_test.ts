@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { bookCall } from "../src/booking/mod.ts";
-import { PurserError } from "../src/errors.ts";
+import { PurserError } from "../src/kernel/errors.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
 import {
   endRun,

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { z } from "zod";
 import { AGENT_DEFAULTS, type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
 import { bookCall } from "../src/booking/mod.ts";
-import { toIso } from "../src/clock.ts";
+import { toIso } from "../src/kernel/clock.ts";
 import { type NewMessage, newMessage } from "../src/sessions/mod.ts";
 import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";
 import { listImportedEvents } from "../src/snapshots/mod.ts";

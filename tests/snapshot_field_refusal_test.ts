@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { toCanonicalText } from "../src/canonical_json.ts";
+import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
 import { fullSnapshot } from "./harness/any_snapshot.ts";
 import { changed, FULL, FULL_TEXT, testRefusals, textWith, textWithMember } from "./harness/refusals.ts";
 import { snapshotOf } from "./harness/snapshots.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { getAgent } from "../src/agents/mod.ts";
-import { toCanonicalText } from "../src/canonical_json.ts";
-import { toIso } from "../src/clock.ts";
+import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
+import { toIso } from "../src/kernel/clock.ts";
 import { bookCall } from "../src/booking/mod.ts";
-import { PurserError } from "../src/errors.ts";
+import { PurserError } from "../src/kernel/errors.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
 import {
   endRun,
@@ -15,7 +15,7 @@ import {
   newMessage,
 } from "../src/sessions/mod.ts";
 import { exportSession, listImportedEvents } from "../src/snapshots/mod.ts";
-import { GenerationsInUse, sweepGenerations } from "../src/snapshots/generations.ts";
+import { GenerationsInUse, sweepGenerations } from "../src/snapshots/generations/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, dump } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";

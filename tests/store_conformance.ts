@@ -9,8 +9,8 @@ import {
   tables,
   toObjects,
 } from "../src/store/mod.ts";
-import { PurserError } from "../src/errors.ts";
-import { migrate } from "../src/store/migrate.ts";
+import { PurserError } from "../src/kernel/errors.ts";
+import { migrate } from "../src/store/schema/migrate.ts";
 import { migrations } from "../src/store/migrations/mod.ts";
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { eagerClock } from "./harness/eager_clock.ts";

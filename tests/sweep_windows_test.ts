@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../src/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../src/kernel/clock.ts";
 import { sweepWindows } from "../src/ledger/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import { databaseKinds } from "./harness/databases.ts";

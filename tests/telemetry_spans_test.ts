@@ -186,7 +186,9 @@ Deno.test("without an implementation a core tells nobody", async () => {
 
 Deno.test("without an implementation OpenTelemetry's package is not even loaded", async () => {
   const program = `
-    const { openCore } = await import(${JSON.stringify(new URL("../src/core.ts", import.meta.url).href)});
+    const { openCore } = await import(${
+    JSON.stringify(new URL("../src/service/core.ts", import.meta.url).href)
+  });
     const core = await openCore({ config: { dbUrl: ":memory:", durability: "normal", environment: "test",
       remoteTimeoutMs: 1000, maxBodyBytes: 1000 } });
     await core.close();`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../src/clock.ts";
-import { createIds } from "../src/ids.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import { createIds } from "../src/kernel/ids.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
 import { answerTo } from "./harness/answers.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";

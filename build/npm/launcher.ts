@@ -1,4 +1,4 @@
-import { OLDEST_NODE } from "../../src/store/sqlite_driver.ts";
+import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /**
  * Returns the program that npm links as a command. It loads the command line only on a Node that can run it, and is itself

@@ -1,4 +1,4 @@
-import { OLDEST_NODE } from "../../src/store/sqlite_driver.ts";
+import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /** What `deno.json` says of the package. */
 export interface DenoConfig {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { NOTIFICATION, withText } from "../../src/channels/_notifications.ts";
-import { openPlugin } from "../../src/channels/_open_plugin.ts";
+import { NOTIFICATION, withText } from "../../src/delivery/channels/testing/_notifications.ts";
+import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
 import log from "./mod.ts";
 
 Deno.test("log: a notification is one line at warning level, with its facts for programs", async () => {

@@ -1,4 +1,4 @@
-import type { ChannelKit } from "../../src/channels/mod.ts";
+import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 
 /** A log line is read in one piece; a text that is longer than this says no more. */
 const MAX_TEXT_CHARS = 2_000;

@@ -1,4 +1,4 @@
-import type { ConformanceOptions } from "../../src/channels/conformance.ts";
+import type { ConformanceOptions } from "../../src/delivery/channels/testing/conformance.ts";
 
 /** What the conformance suite has to know of this channel. */
 export const conformance: ConformanceOptions = {

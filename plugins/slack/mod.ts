@@ -1,4 +1,4 @@
-import type { ChannelKit } from "../../src/channels/mod.ts";
+import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 import { createPayload } from "./payload.ts";
 
 /** Posts to an incoming webhook of Slack, or of what understands the same, as Mattermost does. */

@@ -1,4 +1,4 @@
-import type { Fact, Notification, Severity } from "../../src/channels/mod.ts";
+import type { Fact, Notification, Severity } from "../../src/delivery/channels/mod.ts";
 import { escapeText } from "./escape.ts";
 
 const COLOURS = {

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { AWKWARD_TEXTS, MANY_FACTS, NOTIFICATION, withText } from "../../src/channels/_notifications.ts";
-import { openPlugin } from "../../src/channels/_open_plugin.ts";
-import { SEVERITIES } from "../../src/severity.ts";
+import {
+  AWKWARD_TEXTS,
+  MANY_FACTS,
+  NOTIFICATION,
+  withText,
+} from "../../src/delivery/channels/testing/_notifications.ts";
+import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
+import { SEVERITIES } from "../../src/contract/severity.ts";
 import slack from "./mod.ts";
 import { createPayload } from "./payload.ts";
 

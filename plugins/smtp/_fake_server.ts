@@ -1,4 +1,8 @@
-import { type Connection, type Receiver, startReceiver } from "../../src/channels/conformance.ts";
+import {
+  type Connection,
+  type Receiver,
+  startReceiver,
+} from "../../src/delivery/channels/testing/conformance.ts";
 
 /** A mail as the fake server took it. */
 export interface TakenMail {

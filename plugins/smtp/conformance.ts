@@ -1,4 +1,4 @@
-import type { ConformanceOptions } from "../../src/channels/conformance.ts";
+import type { ConformanceOptions } from "../../src/delivery/channels/testing/conformance.ts";
 import { startFakeServer } from "./_fake_server.ts";
 
 const right = { host: "mail.example", username: "purser@example.com", password: "p4sswordsecret" };

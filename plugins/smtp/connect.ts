@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { DeliveryError } from "../../src/channels/mod.ts";
+import { DeliveryError } from "../../src/delivery/channels/mod.ts";
 
 /** Connects to the first of a host's addresses at which somebody listens. Rejects with a DeliveryError. */
 export async function connectToFirst(

@@ -1,5 +1,5 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { SendResult } from "../../src/channels/mod.ts";
+import type { SendResult } from "../../src/delivery/channels/mod.ts";
 import { connectToFirst } from "./connect.ts";
 import { describeFailure, type Refusal, refusalsOf } from "./smtp_failure.ts";
 

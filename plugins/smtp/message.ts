@@ -1,5 +1,5 @@
 import MailComposer from "nodemailer/lib/mail-composer";
-import { cutText, type Notification, oneLine } from "../../src/channels/mod.ts";
+import { cutText, type Notification, oneLine } from "../../src/delivery/channels/mod.ts";
 
 const MAX_SUBJECT_CHARS = 150;
 const MAX_LINE_CHARS = 2_000;

@@ -1,4 +1,4 @@
-import type { ChannelKit } from "../../src/channels/mod.ts";
+import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 import { isHostName, isMailAddress } from "./address.ts";
 import { createMemory } from "./settled_recipients.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { NOTIFICATION } from "../../src/channels/_notifications.ts";
-import { openPlugin } from "../../src/channels/_open_plugin.ts";
-import type { SendResult } from "../../src/channels/mod.ts";
-import { startReceiver } from "../../src/channels/_receiver.ts";
+import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
+import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
+import type { SendResult } from "../../src/delivery/channels/mod.ts";
+import { startReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
 import { type FakeServer, type Reply, startFakeServer } from "./_fake_server.ts";
 import { isHostName, isMailAddress } from "./address.ts";
 import smtp from "./mod.ts";

@@ -1,4 +1,4 @@
-import type { ConformanceOptions } from "../../src/channels/conformance.ts";
+import type { ConformanceOptions } from "../../src/delivery/channels/testing/conformance.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const url = "https://hooks.example/";

@@ -1,4 +1,4 @@
-import type { ChannelKit } from "../../src/channels/mod.ts";
+import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 import { isHeaderName, isHeaderValue, isReserved } from "./headers.ts";
 import { importSecret, isSecret, sign } from "./sign.ts";
 

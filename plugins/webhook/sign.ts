@@ -1,4 +1,4 @@
-import { fromBase64, toBase64 } from "../../src/channels/mod.ts";
+import { fromBase64, toBase64 } from "../../src/delivery/channels/mod.ts";
 
 const PREFIX = "whsec_";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { Webhook } from "standardwebhooks";
-import { createChannels } from "../../src/channels/mod.ts";
-import { NOTIFICATION } from "../../src/channels/_notifications.ts";
-import { openPlugin } from "../../src/channels/_open_plugin.ts";
-import { startHttpReceiver } from "../../src/channels/_receiver.ts";
-import { systemClock } from "../../src/clock.ts";
-import { silentLog } from "../../src/log.ts";
+import { createChannels } from "../../src/delivery/channels/mod.ts";
+import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
+import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
+import { startHttpReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import webhook from "./mod.ts";
 import { importSecret, isSecret, sign } from "./sign.ts";
 

@@ -1,5 +1,5 @@
-import { toIso } from "../clock.ts";
-import { type NanoUsd, toUsd } from "../money.ts";
+import { toIso } from "../kernel/clock.ts";
+import { type NanoUsd, toUsd } from "../kernel/money.ts";
 
 /** How a budget is held: `stop` after it is reached, `strict` never over it. */
 export type BudgetMode = "stop" | "strict";

@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
-import { PurserError } from "../errors.ts";
-import { NAME_PATTERN } from "../ids.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { NAME_PATTERN } from "../kernel/ids.ts";
 import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import { type Agent, type AgentDefinition, toAgent } from "./agent.ts";
 

@@ -1,5 +1,5 @@
 import { asc, eq } from "drizzle-orm";
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
 import { type Agent, type AgentDefinition, toAgent } from "./agent.ts";
 

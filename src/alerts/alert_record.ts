@@ -1,6 +1,6 @@
-import { toIso } from "../clock.ts";
-import { toUsd } from "../money.ts";
-import type { Severity } from "../severity.ts";
+import { toIso } from "../kernel/clock.ts";
+import { toUsd } from "../kernel/money.ts";
+import type { Severity } from "../contract/severity.ts";
 import type { tables, ThresholdType } from "../store/mod.ts";
 
 /** An alert in wire form: what a notification tells of it. */

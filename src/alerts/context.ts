@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
-import type { Ids } from "../ids.ts";
-import type { Severity } from "../severity.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Severity } from "../contract/severity.ts";
 import type { Query, Store } from "../store/mod.ts";
 
 /** A channel as the outbox knows it: what a row of it needs. */

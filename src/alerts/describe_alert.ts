@@ -1,5 +1,5 @@
-import type { Fact, Notification } from "../channels/mod.ts";
-import { formatUsd, parseTotalUsd } from "../money.ts";
+import type { Fact, Notification } from "../delivery/channels/mod.ts";
+import { formatUsd, parseTotalUsd } from "../kernel/money.ts";
 import type { ThresholdType } from "../store/mod.ts";
 import type { AlertRecord } from "./alert_record.ts";
 

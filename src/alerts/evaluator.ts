@@ -1,7 +1,7 @@
-import { type ChannelConfig, nameChannels } from "../config.ts";
-import type { NamedChannel } from "../channels/mod.ts";
-import type { Severity } from "../severity.ts";
-import type { RuleInCode } from "./ensure_rules.ts";
+import { type ChannelConfig, nameChannels } from "../config/mod.ts";
+import type { NamedChannel } from "../delivery/channels/mod.ts";
+import type { Severity } from "../contract/severity.ts";
+import type { RuleInCode } from "./rules/ensure_rules.ts";
 
 /** A channel as the config file has it: its kind, and the settings of that kind. */
 export interface ChannelInput {

@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
-import { toIso } from "../clock.ts";
+import { toIso } from "../kernel/clock.ts";
 import { tables } from "../store/mod.ts";
 import { type AlertRecord, toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";

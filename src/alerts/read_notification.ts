@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import type { Notification } from "../channels/mod.ts";
+import type { Notification } from "../delivery/channels/mod.ts";
 import { tables } from "../store/mod.ts";
 import { toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";

@@ -1,6 +1,6 @@
 import { announceAlerts } from "../alerts/mod.ts";
-import type { Grant } from "../budget/mod.ts";
-import { toIso } from "../clock.ts";
+import type { Grant } from "../budgets/mod.ts";
+import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import type { EventPlace, NewEvent, Progress } from "../sessions/mod.ts";
 import { type Booked, type BookedRun, type Booking, createBookingWriter } from "./booking_set.ts";

@@ -1,5 +1,5 @@
 import { inArray, sql } from "drizzle-orm";
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { type ModelCall, toModelCall } from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";

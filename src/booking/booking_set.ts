@@ -1,5 +1,5 @@
 import { advanceCounters, decideAlerts, readFired } from "../alerts/mod.ts";
-import { type Grant, settleReservations } from "../budget/mod.ts";
+import { type Grant, settleReservations } from "../budgets/mod.ts";
 import { HAS_ENABLED_RULES, type ModelCall, recordCalls } from "../ledger/mod.ts";
 import {
   appendEvents,

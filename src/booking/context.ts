@@ -1,7 +1,7 @@
 import type { AlertContext } from "../alerts/mod.ts";
-import type { BudgetGate } from "../budget/mod.ts";
+import type { BudgetGate } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../kernel/log.ts";
 import type { LatePriceBook, PriceBook } from "../pricing/mod.ts";
 import type { RollUps } from "./roll_up.ts";
 import type { SessionContext } from "../sessions/mod.ts";

@@ -1,7 +1,7 @@
 import { checkAgentName } from "../agents/mod.ts";
-import { messageOf, PurserError } from "../errors.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
 import { MAX_AHEAD_MS, type ModelCall } from "../ledger/mod.ts";
-import { type NanoUsd, roundUsd } from "../money.ts";
+import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { checkUsage, type Usage } from "../pricing/mod.ts";
 import type { BookingContext } from "./context.ts";
 

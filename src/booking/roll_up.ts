@@ -1,5 +1,5 @@
 import { advanceCounters, type AlertContext, announceAlerts, readFired } from "../alerts/mod.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { rollUpTotals } from "../ledger/mod.ts";
 import type { LedgerState } from "./booking_set.ts";
 import type { BookingContext } from "./context.ts";

@@ -1,5 +1,5 @@
-import { type Log } from "../log.ts";
-import { messageOf } from "../errors.ts";
+import { type Log } from "../kernel/log.ts";
+import { messageOf } from "../kernel/errors.ts";
 
 /** Something that was committed. `payload` is in wire form. */
 export interface BusEvent<Payload = Record<string, unknown>> {

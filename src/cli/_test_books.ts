@@ -1,12 +1,12 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Connection, createApiClient } from "../client/mod.ts";
-import { fixedClock } from "../clock.ts";
-import { openCore } from "../core.ts";
+import { fixedClock } from "../kernel/clock.ts";
+import { openCore } from "../service/core.ts";
 import { createApp } from "../http/api.ts";
-import { countingIds } from "../ids.ts";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { countingIds } from "../kernel/ids.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./main.ts";
-import { splitLine } from "./_split_line.ts";
+import { splitLine } from "./parse/_split_line.ts";
 
 /** What one command line did. */
 export interface Outcome {

@@ -1,7 +1,7 @@
 import type { Connection } from "../client/mod.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/mod.ts";
 import { isLoopback } from "../http/mod.ts";
-import type { DoctorCheck } from "./render_checks.ts";
+import type { DoctorCheck } from "./render/render_checks.ts";
 
 /** `--since` and the days of `purser cost` go by this machine's clock; the `Date` header tells whole seconds. */
 const MAX_SKEW_S = 5;

@@ -1,10 +1,10 @@
 import type { Connection } from "../client/mod.ts";
-import type { Clock } from "../clock.ts";
-import type { Config, Environment } from "../config.ts";
-import type { Log } from "../log.ts";
-import type { Options } from "./options.ts";
-import type { Style } from "./style.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Config, Environment } from "../config/mod.ts";
+import type { Log } from "../kernel/log.ts";
+import type { Options } from "./parse/options.ts";
+import type { Style } from "./terminal/style.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
 /** What a command works with that needs no settings. */
 export interface BareContext {

@@ -1,8 +1,8 @@
-import { createJsonLog, type Log, LOG_LEVELS, type LogFields, type LogLevel } from "../log.ts";
-import { systemClock } from "../clock.ts";
-import { escapeText } from "./escape_text.ts";
-import type { Style } from "./style.ts";
-import type { Output } from "./terminal.ts";
+import { createJsonLog, type Log, LOG_LEVELS, type LogFields, type LogLevel } from "../kernel/log.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { escapeText } from "./terminal/escape_text.ts";
+import type { Style } from "./terminal/style.ts";
+import type { Output } from "./terminal/terminal.ts";
 
 /** The log of a command: sentences for a person at a terminal, JSON lines for everybody else. */
 export function createCommandLog(

@@ -1,14 +1,14 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../client/mod.ts";
-import { DAY_MS, fixedClock, toIso } from "../clock.ts";
+import { DAY_MS, fixedClock, toIso } from "../kernel/clock.ts";
 import { createApp } from "../http/api.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./main.ts";
-import { BrokenPipeError } from "./terminal.ts";
-import { textWidth } from "./text_width.ts";
+import { BrokenPipeError } from "./terminal/terminal.ts";
+import { textWidth } from "./terminal/text_width.ts";
 import { openTestBooks } from "./_test_books.ts";
 
 /** One command line after the other, over the same books: what it prints, what it tells, how it ends. */

@@ -1,5 +1,5 @@
-import { type ErrorCode, PurserError } from "../errors.ts";
-import { UsageError } from "./usage_error.ts";
+import { type ErrorCode, PurserError } from "../kernel/errors.ts";
+import { UsageError } from "./parse/usage_error.ts";
 
 /** What the process says to its caller. */
 export const EXIT = {

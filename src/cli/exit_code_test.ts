@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { BudgetExceededError, type ErrorCode, PurserError } from "../errors.ts";
+import { BudgetExceededError, type ErrorCode, PurserError } from "../kernel/errors.ts";
 import { exitCodeOf } from "./exit_code.ts";
-import { UsageError } from "./usage_error.ts";
+import { UsageError } from "./parse/usage_error.ts";
 
 Deno.test("exitCodeOf() tells errors apart as DESIGN.md says", () => {
   const cases: [ErrorCode, number][] = [

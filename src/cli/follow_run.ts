@@ -1,6 +1,6 @@
 import { type Connection, errorOf, problemError } from "../client/mod.ts";
-import { PurserError } from "../errors.ts";
-import { idInPath } from "./command_id.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { idInPath } from "./parse/command_id.ts";
 import { readEvents } from "./read_events.ts";
 
 /** What is to be run. */

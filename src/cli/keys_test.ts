@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { openTestBooks } from "./_test_books.ts";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 
 /** `purser keys …` over one process's books. */
 

@@ -1,10 +1,10 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { EXIT, exitCodeOf } from "./exit_code.ts";
-import { parseCommandLine } from "./parse_command_line.ts";
-import { renderHelp } from "./render_help.ts";
+import { parseCommandLine } from "./parse/parse_command_line.ts";
+import { renderHelp } from "./render/render_help.ts";
 import { reportError } from "./report_error.ts";
-import { createStyle } from "./style.ts";
-import { BrokenPipeError, type Output, type Terminal } from "./terminal.ts";
+import { createStyle } from "./terminal/style.ts";
+import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
 import type { Connect } from "./run_command.ts";
 
 /** What a command line runs with. */
@@ -30,7 +30,7 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
     const line = parseCommandLine(argv);
     switch (line.kind) {
       case "version": {
-        const { VERSION } = await import("../version.ts");
+        const { VERSION } = await import("../kernel/version.ts");
         stdout.write(`purser ${VERSION}\n`);
         return EXIT.done;
       }

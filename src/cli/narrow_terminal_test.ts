@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 import { COMMANDS } from "./command_table.ts";
-import { renderChecks } from "./render_checks.ts";
-import { renderHelp } from "./render_help.ts";
-import { createStyle } from "./style.ts";
-import { textWidth } from "./text_width.ts";
+import { renderChecks } from "./render/render_checks.ts";
+import { renderHelp } from "./render/render_help.ts";
+import { createStyle } from "./terminal/style.ts";
+import { textWidth } from "./terminal/text_width.ts";
 
 /** As long as those that Purser makes: they are shown whole, or other commands can't be given them. */
 const LONG_SESSION = "ses_01m7zt844a0gywfm8qnjf133zc";

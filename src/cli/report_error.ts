@@ -1,8 +1,8 @@
-import { messageOf, PurserError, STATUS } from "../errors.ts";
-import { escapeLines } from "./escape_text.ts";
-import { createStyle } from "./style.ts";
-import type { Output } from "./terminal.ts";
-import { UsageError } from "./usage_error.ts";
+import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
+import { escapeLines } from "./terminal/escape_text.ts";
+import { createStyle } from "./terminal/style.ts";
+import type { Output } from "./terminal/terminal.ts";
+import { UsageError } from "./parse/usage_error.ts";
 
 /** Tells of an error on standard error: one sentence and what to do next, or the problem object. */
 export function reportError(error: unknown, stderr: Output, isJson: boolean): void {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { problemError } from "../client/mod.ts";
-import { PurserError } from "../errors.ts";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { reportError } from "./report_error.ts";
-import { UsageError } from "./usage_error.ts";
+import { UsageError } from "./parse/usage_error.ts";
 
 function report(error: unknown, isJson = false): string {
   const terminal = memoryTerminal();

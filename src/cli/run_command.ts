@@ -1,16 +1,16 @@
 import type { Connection, ConnectOptions } from "../client/mod.ts";
-import { systemClock } from "../clock.ts";
-import { type Config, loadConfig } from "../config.ts";
-import { messageOf, PurserError } from "../errors.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { type Config, loadConfig } from "../config/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { BareContext, CommandContext } from "./command.ts";
 import { createCommandLog } from "./command_log.ts";
-import { escapeText } from "./escape_text.ts";
+import { escapeText } from "./terminal/escape_text.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./main.ts";
-import type { Options } from "./options.ts";
-import type { CommandLine } from "./parse_command_line.ts";
-import { createStyle } from "./style.ts";
-import { UsageError } from "./usage_error.ts";
+import type { Options } from "./parse/options.ts";
+import type { CommandLine } from "./parse/parse_command_line.ts";
+import { createStyle } from "./terminal/style.ts";
+import { UsageError } from "./parse/usage_error.ts";
 
 /** How a command reaches the API. */
 export type Connect = (options: ConnectOptions) => Promise<Connection>;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 
 const DOCUMENT = {

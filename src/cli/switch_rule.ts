@@ -1,7 +1,7 @@
 import type { CommandContext } from "./command.ts";
-import { idInPath, readId } from "./command_id.ts";
-import { escapeText } from "./escape_text.ts";
-import { printAnswer } from "./print_answer.ts";
+import { idInPath, readId } from "./parse/command_id.ts";
+import { escapeText } from "./terminal/escape_text.ts";
+import { printAnswer } from "./render/print_answer.ts";
 
 /** Enables or disables the rule that a command has as its argument. */
 export async function switchRule(ctx: CommandContext, enabled: boolean): Promise<void> {

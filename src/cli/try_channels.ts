@@ -2,9 +2,9 @@ import type { TestResult } from "../alerts/mod.ts";
 import { type Connection, errorOf } from "../client/mod.ts";
 import type { CommandContext } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
-import { formatCount } from "./format_values.ts";
-import { printAnswer } from "./print_answer.ts";
-import { renderTable } from "./render_table.ts";
+import { formatCount } from "./render/format_values.ts";
+import { printAnswer } from "./render/print_answer.ts";
+import { renderTable } from "./render/render_table.ts";
 
 /**
  * Posts to a test's path and prints how it went in each channel; fails if any channel did. That all of them failed

@@ -1,6 +1,6 @@
 import { hc } from "hono/client";
 import type { App } from "../http/mod.ts";
-import { type ErrorCode, PurserError, STATUS } from "../errors.ts";
+import { type ErrorCode, PurserError, STATUS } from "../kernel/errors.ts";
 
 /** The API, typed from its routes: `api.agents[":agent_id"].runs.$post({…})`. */
 export type ApiClient = ReturnType<typeof createApiClient>;

@@ -1,7 +1,7 @@
-import { type Config, type DatabaseAddress, type Environment, parseDatabaseUrl } from "../config.ts";
-import type { Clock } from "../clock.ts";
-import { files } from "../files.ts";
-import type { Log } from "../log.ts";
+import { type Config, type DatabaseAddress, type Environment, parseDatabaseUrl } from "../config/mod.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { files } from "../kernel/files.ts";
+import type { Log } from "../kernel/log.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { DatabaseOptions, OpenDatabase } from "./open_database.ts";
 

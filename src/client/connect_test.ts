@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../clock.ts";
-import { type Config, loadConfig } from "../config.ts";
-import { silentLog } from "../log.ts";
+import { fixedClock } from "../kernel/clock.ts";
+import { type Config, loadConfig } from "../config/mod.ts";
+import { silentLog } from "../kernel/log.ts";
 import { openDroppingServer } from "../../tests/harness/dropping_server.ts";
 import { connect, type Connection } from "./connect.ts";
 

@@ -1,7 +1,7 @@
-import type { Environment } from "../config.ts";
-import { type Core, type CoreOptions, openCore } from "../core.ts";
+import type { Environment } from "../config/mod.ts";
+import { type Core, type CoreOptions, openCore } from "../service/core.ts";
 import { type Answering, createLateApp } from "../http/mod.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../kernel/log.ts";
 
 /** What opening a database from an entry needs. */
 export interface DatabaseOptions extends CoreOptions {

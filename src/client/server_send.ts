@@ -1,8 +1,8 @@
-import { type Clock, systemClock } from "../clock.ts";
-import { type Config, readKeyFile } from "../config.ts";
-import { messageOf, PurserError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { createSingleSendFetch } from "../single_send.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Config, readKeyFile } from "../config/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import type { Log } from "../kernel/log.ts";
+import { createSingleSendFetch } from "../kernel/single_send.ts";
 
 /** What sending requests to a server needs. */
 export interface ServerOptions {

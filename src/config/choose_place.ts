@@ -1,7 +1,7 @@
-import { PurserError } from "../errors.ts";
-import { nearestName } from "./nearest_name.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { nearestName } from "./file/nearest_name.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
-import type { ConfigFile } from "./schema.ts";
+import type { ConfigFile } from "./file/schema.ts";
 import { parseServerUrl } from "./server_url.ts";
 
 /** Where a command works, and the secret that it shows there. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type Config, type ConfigOptions, loadConfig } from "../config.ts";
-import { PurserError } from "../errors.ts";
+import { type Config, type ConfigOptions, loadConfig } from "./mod.ts";
+import { PurserError } from "../kernel/errors.ts";
 
 const PATH = "/home/ada/.config/purser/purser.json";
 

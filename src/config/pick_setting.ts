@@ -1,4 +1,4 @@
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 
 /** How strongly a setting was made: on the command line, in the environment, by a profile, in the file, or not. */
 export const RANK = { option: 4, environment: 3, profile: 2, file: 1, none: 0 } as const;

@@ -1,6 +1,6 @@
-import { PurserError, systemCodeOf } from "../errors.ts";
-import { systemReason } from "../system_reason.ts";
-import { readTextFile } from "../files.ts";
+import { PurserError, systemCodeOf } from "../kernel/errors.ts";
+import { systemReason } from "../kernel/system_reason.ts";
+import { readTextFile } from "../kernel/files.ts";
 
 /** Longer than any key; a wrong file is noticed rather than sent. */
 const MAX_KEY = 4_096;

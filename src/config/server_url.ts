@@ -1,4 +1,4 @@
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 
 /**
  * The URL of a Purser server, without a slash at its end. Throws `invalid`, naming where it came from, on what is none

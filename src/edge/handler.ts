@@ -1,10 +1,10 @@
-import { type Clock, systemClock } from "../clock.ts";
-import type { Config } from "../config.ts";
-import { messageOf, PurserError } from "../errors.ts";
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import type { Config } from "../config/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
 import { createDoor, createLateApp, pathOf, problemResponse, toProblem } from "../http/mod.ts";
-import { createIds } from "../ids.ts";
-import { createJsonLog, neverThrowing } from "../log.ts";
-import { openRequestCore, type RequestCore } from "../request_core.ts";
+import { createIds } from "../kernel/ids.ts";
+import { createJsonLog, neverThrowing } from "../kernel/log.ts";
+import { openRequestCore, type RequestCore } from "../service/request_core.ts";
 import { createIsolate, type Isolate } from "./isolate.ts";
 import { checkEdgeConfig, type EdgeBindings, environmentOf, loadEdgeConfig } from "./settings.ts";
 

@@ -1,7 +1,7 @@
-import type { Config, Environment } from "../config.ts";
+import type { Config, Environment } from "../config/mod.ts";
 import { newSharedKeys } from "../keys/mod.ts";
-import type { RequestCoreOptions } from "../request_core.ts";
-import { createJsonLog, type Log, neverThrowing } from "../log.ts";
+import type { RequestCoreOptions } from "../service/request_core.ts";
+import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
 import { createLatePriceBook } from "../pricing/mod.ts";
 import { newSharedStore } from "../store/mod.ts";
 import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";

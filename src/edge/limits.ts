@@ -1,4 +1,4 @@
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 
 /** Something that a Purser elsewhere can do, and one at the edge can't. */
 export interface EdgeLimit {

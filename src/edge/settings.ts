@@ -1,4 +1,4 @@
-import { type Config, type Environment, loadConfig, parseDatabaseUrl } from "../config.ts";
+import { type Config, type Environment, loadConfig, parseDatabaseUrl } from "../config/mod.ts";
 import { unsupportedAtEdge } from "./limits.ts";
 
 /** What a runtime hands to its handlers: variables and secrets, and bindings of other kinds. */

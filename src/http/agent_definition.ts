@@ -1,11 +1,11 @@
 import type { z } from "@hono/zod-openapi";
 import { AGENT_DEFAULTS, type AgentDefinition, checkAgentName } from "../agents/mod.ts";
-import type { Core } from "../core.ts";
-import { PurserError } from "../errors.ts";
-import { parseUsd } from "../money.ts";
-import { checkModelName } from "../runner/equipment.ts";
+import type { Core } from "../service/core.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { parseUsd } from "../kernel/money.ts";
+import { checkModelName } from "../runner/models_and_tools.ts";
 import { invalidRequest } from "./router.ts";
-import { AgentBody } from "./schemas/agents.ts";
+import { AgentBody } from "../contract/agents.ts";
 
 type KnownNames = Pick<Core, "providers" | "customModels" | "toolbox">;
 

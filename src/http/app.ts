@@ -1,6 +1,6 @@
-import type { Core } from "../core.ts";
-import { makeDocument } from "./document.ts";
-import { createFrame } from "./frame.ts";
+import type { Core } from "../service/core.ts";
+import { makeDocument } from "./openapi/document.ts";
+import { createFrame } from "./middleware/frame.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { anomalyRoutes } from "./routes/anomalies.ts";

@@ -1,7 +1,7 @@
 import type { ReportedCall } from "../booking/mod.ts";
-import type { Core } from "../core.ts";
+import type { Core } from "../service/core.ts";
 import { findForeignPlace } from "../sessions/mod.ts";
-import { outOfReach } from "./principal.ts";
+import { outOfReach } from "./middleware/principal.ts";
 
 /**
  * Refuses calls that a key of one agent may not report: another agent's, and such as would count in another agent's

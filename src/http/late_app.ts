@@ -1,8 +1,8 @@
-import type { Core } from "../core.ts";
-import { createFrame, type Routes } from "./frame.ts";
-import type { ApiEnv } from "./principal.ts";
-import { problemResponse, toProblem } from "./problem.ts";
-import { isAt } from "./unknown_route.ts";
+import type { Core } from "../service/core.ts";
+import { createFrame, type Routes } from "./middleware/frame.ts";
+import type { ApiEnv } from "./middleware/principal.ts";
+import { problemResponse, toProblem } from "./middleware/problem.ts";
+import { isAt } from "./middleware/unknown_route.ts";
 
 /** Whatever answers the API's requests in this process. */
 export interface Answering {

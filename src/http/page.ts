@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 
 /** Reads a cursor. Throws `invalid` on anything that `linkNext` has not written. */
 export function readCursor<T>(

@@ -1,9 +1,9 @@
 import { createRoute as createAnyRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { ZodType } from "zod";
-import { type ErrorCode, STATUS } from "../errors.ts";
-import { headers } from "./schemas/headers.ts";
-import { problemOf } from "./schemas/problems.ts";
-import type { Tag } from "./tags.ts";
+import { type ErrorCode, STATUS } from "../kernel/errors.ts";
+import { headers } from "../contract/headers.ts";
+import { problemOf } from "../contract/problems.ts";
+import type { Tag } from "./openapi/tags.ts";
 
 /** What every operation of the API has to say of itself. */
 interface Described {

@@ -1,7 +1,7 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
-import { PurserError } from "../errors.ts";
-import { toIssues } from "../schema_issues.ts";
-import type { ApiEnv } from "./principal.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { toIssues } from "../contract/schema_issues.ts";
+import type { ApiEnv } from "./middleware/principal.ts";
 
 /** Some routes, and what stands in front of them. */
 export type Router = OpenAPIHono<ApiEnv>;

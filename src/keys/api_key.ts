@@ -1,4 +1,4 @@
-import { toIso } from "../clock.ts";
+import { toIso } from "../kernel/clock.ts";
 import type { Scope, tables } from "../store/mod.ts";
 import { orderScopes } from "./scopes.ts";
 

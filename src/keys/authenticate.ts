@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { toIso } from "../clock.ts";
-import { PurserError } from "../errors.ts";
+import { toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
 import type { Scope } from "../store/mod.ts";
 import { type KeyRow, statusOf } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../clock.ts";
+import { DAY_MS } from "../kernel/clock.ts";
 import type { KeyContext } from "./context.ts";
 
 /** A key that somebody should look after. */

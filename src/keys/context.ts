@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
-import type { Ids } from "../ids.ts";
-import type { Log } from "../log.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
 import type { KeyMemory } from "./key_memory.ts";
 

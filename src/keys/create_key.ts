@@ -1,4 +1,4 @@
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import type { Scope } from "../store/mod.ts";
 import { type ApiKey, toApiKey } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { KeyRow } from "./api_key.ts";
 
 /** How long a change to the keys by another instance may go unnoticed on a shared database. */

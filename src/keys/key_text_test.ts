@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
-import { fixedClock } from "../clock.ts";
-import { redactCredentials } from "../credentials/mod.ts";
-import { countingIds, createIds } from "../ids.ts";
+import { fixedClock } from "../kernel/clock.ts";
+import { redactCredentials } from "../redaction/mod.ts";
+import { countingIds, createIds } from "../kernel/ids.ts";
 import { newSecret, parseKeyText, writeKeyText } from "./key_text.ts";
 
 const ids = createIds(fixedClock("2026-11-21T09:30:00.000Z"));

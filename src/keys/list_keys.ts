@@ -1,5 +1,5 @@
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { tables } from "../store/mod.ts";
 import { type ApiKey, type KeyStatus, toApiKey } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";

@@ -1,5 +1,5 @@
-import { messageOf } from "../errors.ts";
-import { MINUTE_MS } from "../clock.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { MINUTE_MS } from "../kernel/clock.ts";
 import type { KeyRow } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";
 

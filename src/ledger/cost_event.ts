@@ -1,5 +1,5 @@
-import { toIso } from "../clock.ts";
-import { toUsd } from "../money.ts";
+import { toIso } from "../kernel/clock.ts";
+import { toUsd } from "../kernel/money.ts";
 import type { ModelCall } from "./model_call.ts";
 
 /** A model call in wire form: the bus payload of `cost.recorded` and the rows of a session's costs. */

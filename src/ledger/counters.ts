@@ -1,5 +1,5 @@
-import type { NanoUsd } from "../money.ts";
-import { toUsd } from "../money.ts";
+import type { NanoUsd } from "../kernel/money.ts";
+import { toUsd } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
 
 /** What every rollup counts. Totals are inclusive: input includes cache, output includes reasoning. */

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, toIso } from "../clock.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import { costUsd } from "./counters.ts";
 import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";

@@ -1,4 +1,4 @@
-import type { NanoUsd } from "../money.ts";
+import type { NanoUsd } from "../kernel/money.ts";
 import type { Usage } from "../pricing/mod.ts";
 import type { CallSource } from "../store/mod.ts";
 

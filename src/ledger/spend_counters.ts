@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS } from "../clock.ts";
+import { DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
 import type { Statement } from "../store/mod.ts";
 
 /*

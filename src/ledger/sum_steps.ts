@@ -1,4 +1,4 @@
-import { parseTotalUsd, toUsd } from "../money.ts";
+import { parseTotalUsd, toUsd } from "../kernel/money.ts";
 import type { CostEvent } from "./cost_event.ts";
 
 /** What one step of a run has used, in wire form. */

@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS } from "../clock.ts";
+import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import type { Store } from "../store/mod.ts";
 import { ALL_AGENTS } from "./spend_counters.ts";
 

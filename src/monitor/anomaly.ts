@@ -1,5 +1,5 @@
-import type { Severity } from "../severity.ts";
-import { toIso } from "../clock.ts";
+import type { Severity } from "../contract/severity.ts";
+import { toIso } from "../kernel/clock.ts";
 import type { tables } from "../store/mod.ts";
 
 /** What the monitor notices. */

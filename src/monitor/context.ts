@@ -1,7 +1,7 @@
 import type { AlertContext } from "../alerts/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import type { Severity } from "../severity.ts";
-import type { Log } from "../log.ts";
+import type { Severity } from "../contract/severity.ts";
+import type { Log } from "../kernel/log.ts";
 
 /** What the monitor needs of the process it runs in. */
 export type MonitorContext = AlertContext & {

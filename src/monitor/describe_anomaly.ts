@@ -1,7 +1,7 @@
-import type { Fact, Notification } from "../channels/mod.ts";
-import { parseTotalUsd } from "../money.ts";
+import type { Fact, Notification } from "../delivery/channels/mod.ts";
+import { parseTotalUsd } from "../kernel/money.ts";
 import { type AnomalyRow, toAnomaly } from "./anomaly.ts";
-import { costText, countText } from "./words.ts";
+import { costText, countText } from "./detect/words.ts";
 
 /** What people are told of an anomaly. */
 export function describeAnomaly(row: Omit<AnomalyRow, "anomalyKey">, environment: string): Notification {

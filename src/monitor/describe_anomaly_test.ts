@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AnomalyRow } from "./anomaly.ts";
 import { describeAnomaly } from "./describe_anomaly.ts";
-import { costText, nameText } from "./words.ts";
+import { costText, nameText } from "./detect/words.ts";
 
 const ROW: AnomalyRow = {
   anomalyId: "anom_1",

@@ -1,12 +1,12 @@
 import { insertDeliveries } from "../alerts/mod.ts";
-import { isAtLeast } from "../severity.ts";
-import { toIso } from "../clock.ts";
-import { toPlainJsonText } from "../json.ts";
+import { isAtLeast } from "../contract/severity.ts";
+import { toIso } from "../kernel/clock.ts";
+import { toPlainJsonText } from "../kernel/json/json.ts";
 import type { Statement } from "../store/mod.ts";
 import { type Anomaly, type AnomalyRow, toAnomaly } from "./anomaly.ts";
 import type { MonitorContext } from "./context.ts";
-import { KEPT_MS } from "./limits.ts";
-import { type Finding, keyOf } from "./finding.ts";
+import { KEPT_MS } from "./detect/limits.ts";
+import { type Finding, keyOf } from "./detect/finding.ts";
 
 // What has turned critical is not told as a warning any more, whichever process noticed that first.
 const INSERT =

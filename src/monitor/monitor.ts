@@ -1,12 +1,12 @@
 import type { BusEvent } from "../bus/mod.ts";
-import { messageOf } from "../errors.ts";
-import { CallCheck } from "./check_calls.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { CallCheck } from "./detect/check_calls.ts";
 import type { MonitorContext } from "./context.ts";
-import { type Finding, keyOf } from "./finding.ts";
+import { type Finding, keyOf } from "./detect/finding.ts";
 import { keepAnomaly } from "./keep_anomaly.ts";
-import { KEPT, LATE_MS } from "./limits.ts";
-import { Lru } from "./lru.ts";
-import { type CallNote, isNoted, readNote } from "./note.ts";
+import { KEPT, LATE_MS } from "./detect/limits.ts";
+import { Lru } from "./detect/lru.ts";
+import { type CallNote, isNoted, readNote } from "./detect/note.ts";
 import { RunWatch } from "./watch_runs.ts";
 import { WorkQueue } from "./work_queue.ts";
 

@@ -1,11 +1,11 @@
-import { detectGrowingInput, type InputGrowth } from "./detect_growing_input.ts";
-import { detectRepeatedCall, type SeenCalls } from "./detect_repeated_call.ts";
-import type { Finding } from "./finding.ts";
-import { growingInputFound, repeatedCallFound } from "./findings.ts";
-import { hashCall } from "./hash_call.ts";
-import { KEPT } from "./limits.ts";
-import { Lru } from "./lru.ts";
-import type { CallNote, ToolsNote } from "./note.ts";
+import { detectGrowingInput, type InputGrowth } from "./detect/detect_growing_input.ts";
+import { detectRepeatedCall, type SeenCalls } from "./detect/detect_repeated_call.ts";
+import type { Finding } from "./detect/finding.ts";
+import { growingInputFound, repeatedCallFound } from "./detect/findings.ts";
+import { hashCall } from "./detect/hash_call.ts";
+import { KEPT } from "./detect/limits.ts";
+import { Lru } from "./detect/lru.ts";
+import type { CallNote, ToolsNote } from "./detect/note.ts";
 
 /** What is remembered of runs: what this process has heard of them, of the latest ones only. */
 export class RunWatch {

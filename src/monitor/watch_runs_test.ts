@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../clock.ts";
-import { CallCheck } from "./check_calls.ts";
-import { KEPT } from "./limits.ts";
-import type { CallNote } from "./note.ts";
+import { fixedClock } from "../kernel/clock.ts";
+import { CallCheck } from "./detect/check_calls.ts";
+import { KEPT } from "./detect/limits.ts";
+import type { CallNote } from "./detect/note.ts";
 import { RunWatch } from "./watch_runs.ts";
 
 const clock = fixedClock("2026-11-21T09:30:00.000Z");

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 
 /** What a queue works with. */
 export interface WorkQueueOptions<Item> {

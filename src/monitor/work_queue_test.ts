@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../clock.ts";
+import { fixedClock } from "../kernel/clock.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work_queue.ts";
 
 function openQueue(options: Partial<WorkQueueOptions<number>> = {}) {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { Rates } from "./rates.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./usage/usage.ts";
 
 const anyPrice = fc.bigInt(0n, 100_000_000n);
 

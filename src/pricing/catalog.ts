@@ -1,7 +1,7 @@
 import type { ModelInfo, ModelPrice, Provider } from "@pydantic/genai-prices";
-import { DAY_MS } from "../clock.ts";
-import type { Log } from "../log.ts";
-import { messageOf } from "../errors.ts";
+import { DAY_MS } from "../kernel/clock.ts";
+import type { Log } from "../kernel/log.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { catalogRates } from "./catalog_rates.ts";
 import type { Rates } from "./rates.ts";
 

@@ -1,5 +1,5 @@
 import type { ModelPrice } from "@pydantic/genai-prices";
-import { parseUsdPerMillion, type PicoUsdPerToken } from "../money.ts";
+import { parseUsdPerMillion, type PicoUsdPerToken } from "../kernel/money.ts";
 import type { Rates, RateTier } from "./rates.ts";
 
 type Price = ModelPrice[string];

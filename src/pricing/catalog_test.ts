@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { calcPrice, findProvider, type ModelInfo, type Provider } from "@pydantic/genai-prices";
-import { silentLog } from "../log.ts";
+import { silentLog } from "../kernel/log.ts";
 import config from "../../deno.json" with { type: "json" };
 import { CATALOG_SOURCE, CATALOG_VERSION, createCatalog, openCatalog } from "./catalog.ts";
 import { priceUsage } from "./price_usage.ts";
 import { tierFor } from "./rates.ts";
-import { usageOf } from "./usage.ts";
+import { usageOf } from "./usage/usage.ts";
 
 const AT = Date.parse("2026-11-01T12:00:00.000Z");
 

@@ -1,4 +1,4 @@
-import { parseUsdPerMillion } from "../money.ts";
+import { parseUsdPerMillion } from "../kernel/money.ts";
 import type { Rates } from "./rates.ts";
 
 /** The made-up prices of the built-in `demo` models: 1 USD per million input tokens, 4 per million output. */

@@ -1,5 +1,5 @@
-import { parseUsdPerMillion } from "../money.ts";
-import type { PriceOverride } from "../price_override.ts";
+import { parseUsdPerMillion } from "../kernel/money.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
 import type { Rates } from "./rates.ts";
 
 /** The prices of one row as integers. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PriceOverride, PriceOverrides } from "../price_override.ts";
+import { PriceOverride, PriceOverrides } from "../contract/price_override.ts";
 import { indexOverrides } from "./price_override.ts";
 
 const row: PriceOverride = {

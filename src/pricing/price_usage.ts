@@ -1,6 +1,6 @@
-import { divideHalfEven, type NanoUsd } from "../money.ts";
+import { divideHalfEven, type NanoUsd } from "../kernel/money.ts";
 import { type Rates, tierFor } from "./rates.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./usage/usage.ts";
 
 /**
  * The cost of a checked usage at the given rates, in nano-USD; null where the rates have no price for its

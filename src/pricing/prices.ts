@@ -1,13 +1,13 @@
-import { PurserError } from "../errors.ts";
-import { type Log, silentLog } from "../log.ts";
-import type { NanoUsd } from "../money.ts";
-import type { PriceOverride } from "../price_override.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { type Log, silentLog } from "../kernel/log.ts";
+import type { NanoUsd } from "../kernel/money.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
 import { DEMO_RATES } from "./demo_rates.ts";
 import { indexOverrides } from "./price_override.ts";
 import { priceUsage } from "./price_usage.ts";
 import type { Rates } from "./rates.ts";
-import { checkUsage, type Usage } from "./usage.ts";
+import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 
 /** Which price is asked for. `provider` and `model` are Purser's names: `openai` and `gpt-4o-mini`. */
@@ -67,7 +67,7 @@ export async function createPriceBook(
 /** The rows as they were checked, which nobody else can change; nothing is loaded where there are none. */
 async function readOverrides(overrides: readonly PriceOverride[]): Promise<readonly PriceOverride[]> {
   if (Array.isArray(overrides) && overrides.length === 0) return [];
-  const { PriceOverrides } = await import("../price_override.ts");
+  const { PriceOverrides } = await import("../contract/price_override.ts");
   const rows = PriceOverrides.safeParse(overrides);
   if (rows.success) return rows.data;
   const { path, message } = rows.error.issues[0]!;

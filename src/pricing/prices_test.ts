@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { silentLog } from "../log.ts";
+import { silentLog } from "../kernel/log.ts";
 import { createPriceBook } from "./prices.ts";
 import { CATALOG_SOURCE } from "./catalog.ts";
-import { usageOf } from "./usage.ts";
+import { usageOf } from "./usage/usage.ts";
 
 const at = Date.parse("2026-11-01T12:00:00.000Z");
 const usage = usageOf({ inputTokens: 1000, outputTokens: 100 });

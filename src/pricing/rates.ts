@@ -1,4 +1,4 @@
-import type { PicoUsdPerToken } from "../money.ts";
+import type { PicoUsdPerToken } from "../kernel/money.ts";
 
 /** The prices of one tier, each in pico-USD per token. */
 export interface RateTier {

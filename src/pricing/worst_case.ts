@@ -1,4 +1,4 @@
-import type { NanoUsd, PicoUsdPerToken } from "../money.ts";
+import type { NanoUsd, PicoUsdPerToken } from "../kernel/money.ts";
 import type { Rates } from "./rates.ts";
 
 /** The dearest price that any token of a call can have, in pico-USD per token. */

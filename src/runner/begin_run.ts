@@ -1,6 +1,6 @@
 import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
-import { toIso } from "../clock.ts";
-import { PurserError } from "../errors.ts";
+import { toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { newMessage, recoverRuns, startRun } from "../sessions/mod.ts";
 import type { RunnerContext } from "./context.ts";
 

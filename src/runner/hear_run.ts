@@ -1,4 +1,4 @@
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../kernel/errors.ts";
 import type { RunnerContext } from "./context.ts";
 import type { RunPart } from "./run_result.ts";
 

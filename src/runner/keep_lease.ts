@@ -1,5 +1,5 @@
 import { type EventPlace, renewLease, RUN_LEASE_MS } from "../sessions/mod.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../kernel/errors.ts";
 import type { RunnerContext } from "./context.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { redactCredentials } from "../credentials/mod.ts";
+import { redactCredentials } from "../redaction/mod.ts";
 
 /**
  * What may be a credential in a provider's or a network's error text. Providers repeat a wrong key, often short,

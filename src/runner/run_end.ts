@@ -1,7 +1,7 @@
-import { BudgetExceededError, messageOf, PurserError } from "../errors.ts";
+import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import type { RunEnd } from "../sessions/mod.ts";
 import type { RunnerContext } from "./context.ts";
-import { explainModelError } from "./explain_model_error.ts";
+import { explainModelError } from "./models/explain_model_error.ts";
 import type { RunLog } from "./run_log.ts";
 
 /** How a run ended, as it is written down. */

@@ -1,8 +1,8 @@
 import { bookCall, publishEvents, type RunBooking } from "../booking/mod.ts";
-import type { Grant } from "../budget/mod.ts";
+import type { Grant } from "../budgets/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
-import { PurserError } from "../errors.ts";
-import { toUsd } from "../money.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { toUsd } from "../kernel/money.ts";
 import {
   endRun,
   type EventPlace,

@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../kernel/log.ts";
 import { recoverRuns, type RecoveryContext } from "../sessions/mod.ts";
 
 /** How long to wait before the next attempt to write the end of a run. */

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 

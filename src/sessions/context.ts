@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import type { Ids } from "../ids.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
 import type { Query, Store } from "../store/mod.ts";
 
 /** What sessions need of the process they run in. */

@@ -1,4 +1,4 @@
-import { toPlainJsonText } from "../json.ts";
+import { toPlainJsonText } from "../kernel/json/json.ts";
 import type { AgentStatus, Statement } from "../store/mod.ts";
 import { appendEvents, appendMessages, type EventPlace } from "./append.ts";
 import type { SessionContext } from "./context.ts";

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
-import { toIso } from "../clock.ts";
+import { toIso } from "../kernel/clock.ts";
 import { toCostEvent, toModelCall } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";

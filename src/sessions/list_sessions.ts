@@ -1,8 +1,8 @@
 import { and, desc, eq, lt, or } from "drizzle-orm";
-import { toIso } from "../clock.ts";
-import { PurserError } from "../errors.ts";
+import { toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
-import { toUsd } from "../money.ts";
+import { toUsd } from "../kernel/money.ts";
 import { type AgentStatus, tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 

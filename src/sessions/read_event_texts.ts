@@ -1,4 +1,4 @@
-import { toCanonicalText } from "../canonical_json.ts";
+import { toCanonicalText } from "../kernel/json/canonical_json.ts";
 import type { Query } from "../store/mod.ts";
 import { listSessionEvents } from "./list_events.ts";
 

@@ -1,6 +1,6 @@
-import { toCanonicalText } from "../canonical_json.ts";
-import { toIso } from "../clock.ts";
-import { PurserError } from "../errors.ts";
+import { toCanonicalText } from "../kernel/json/canonical_json.ts";
+import { toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { type Store, toObjects } from "../store/mod.ts";
 import type { SessionMessage } from "./session_message.ts";
 

@@ -1,8 +1,8 @@
-import { canonicalize } from "../canonical_json.ts";
-import { toIso } from "../clock.ts";
-import type { Ids } from "../ids.ts";
-import { toJsonText, toPlainJsonText } from "../json.ts";
-import { parseSlowly } from "../parse_slowly.ts";
+import { canonicalize } from "../kernel/json/canonical_json.ts";
+import { toIso } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { toJsonText, toPlainJsonText } from "../kernel/json/json.ts";
+import { parseSlowly } from "../kernel/json/parse_slowly.ts";
 
 /** A message of a session: the shape of the AI SDK's model messages, plus `id` and `created_at`. */
 export interface SessionMessage {

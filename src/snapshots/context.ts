@@ -1,8 +1,8 @@
 import type { Bus } from "../bus/mod.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../kernel/log.ts";
 import type { SessionContext } from "../sessions/mod.ts";
-import type { GenerationsInUse } from "./generations_in_use.ts";
-import type { SpoolOptions } from "./spool.ts";
+import type { GenerationsInUse } from "./generations/generations_in_use.ts";
+import type { SpoolOptions } from "./files/spool.ts";
 
 /** What snapshots need of the process they are taken and restored in. */
 export interface SnapshotContext extends SessionContext {

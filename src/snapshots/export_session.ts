@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 import { describeAgent, getAgentDefinition } from "../agents/mod.ts";
-import { canonicalize, toCanonicalText } from "../canonical_json.ts";
-import { toIso } from "../clock.ts";
-import { PurserError } from "../errors.ts";
+import { canonicalize, toCanonicalText } from "../kernel/json/canonical_json.ts";
+import { toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledger/mod.ts";
 import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
-import { writeDocument } from "./document.ts";
-import { readingOf } from "./generations_in_use.ts";
-import type { Extras } from "./extras.ts";
-import { readImportedEventTexts } from "./imported_events.ts";
-import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "./snapshot.ts";
+import { writeDocument } from "./format/document.ts";
+import { readingOf } from "./generations/generations_in_use.ts";
+import type { Extras } from "./format/extras.ts";
+import { readImportedEventTexts } from "./generations/imported_events.ts";
+import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "./format/snapshot.ts";
 
 /** Which session to export, and what goes with it. */
 export interface ExportInput {

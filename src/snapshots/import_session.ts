@@ -1,16 +1,16 @@
 import { AGENT_DEFAULTS, type AgentDefinition } from "../agents/mod.ts";
-import { toIso } from "../clock.ts";
-import { messageOf, PurserError } from "../errors.ts";
-import { parseUsd } from "../money.ts";
+import { toIso } from "../kernel/clock.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { parseUsd } from "../kernel/money.ts";
 import { recoverRuns } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
-import { extrasOf } from "./extras.ts";
-import { type Flip, flipGeneration, type NewState } from "./flip_generation.ts";
-import { readDocument, type ReadSnapshot } from "./read_document.ts";
-import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "./snapshot.ts";
-import { openGeneration, type StagedGeneration, stageGeneration } from "./stage_generation.ts";
-import { removeGeneration, sweepGenerations } from "./sweep_generations.ts";
+import { extrasOf } from "./format/extras.ts";
+import { type Flip, flipGeneration, type NewState } from "./generations/flip_generation.ts";
+import { readDocument, type ReadSnapshot } from "./read/read_document.ts";
+import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "./format/snapshot.ts";
+import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
+import { removeGeneration, sweepGenerations } from "./generations/sweep_generations.ts";
 
 /** What an import has done, or would do; in wire form. */
 export interface ImportResult {

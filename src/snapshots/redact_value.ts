@@ -1,4 +1,4 @@
-import { type CredentialKind, redactCredentials, redactField } from "../credentials/mod.ts";
+import { type CredentialKind, redactCredentials, redactField } from "../redaction/mod.ts";
 
 /** How many credentials of each kind were found. */
 export type Found = Map<CredentialKind, number>;

@@ -1,9 +1,9 @@
-import type { Clock } from "../clock.ts";
-import type { DatabaseAddress, Durability } from "../config.ts";
-import type { Ids } from "../ids.ts";
-import { installLogic, type Logic } from "./logic.ts";
-import { migrate } from "./migrate.ts";
-import type { WriteTokens } from "./remote_store.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { DatabaseAddress, Durability } from "../config/mod.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { installLogic, type Logic } from "./schema/logic.ts";
+import { migrate } from "./schema/migrate.ts";
+import type { WriteTokens } from "./libsql/libsql_store.ts";
 import type { Store } from "./store.ts";
 
 /** What opening a database needs. */
@@ -61,7 +61,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 async function connect(options: OpenStoreOptions): Promise<Store> {
   const { location, durability, clock } = options;
   if (location.kind === "remote") {
-    const { RemoteStore } = await import("./remote_store.ts");
+    const { RemoteStore } = await import("./libsql/libsql_store.ts");
     return new RemoteStore({
       url: location.url,
       authToken: options.authToken,
@@ -72,9 +72,9 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
       tokens: options.shared?.tokens,
     });
   }
-  const { SqliteStore } = await import("./sqlite_store.ts");
+  const { SqliteStore } = await import("./sqlite/sqlite_store.ts");
   if (location.kind === "memory") return await SqliteStore.open({ path: ":memory:", durability, clock });
-  const { prepareDatabaseFile } = await import("./database_file.ts");
+  const { prepareDatabaseFile } = await import("./sqlite/database_file.ts");
   await prepareDatabaseFile(location.path);
   return await SqliteStore.open({ path: location.path, durability, clock });
 }

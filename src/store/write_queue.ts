@@ -1,4 +1,4 @@
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import type { ResultSet, Statement } from "./store.ts";
 
 /** What one caller wants committed as a whole. */

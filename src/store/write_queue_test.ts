@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import type { ResultSet } from "./store.ts";
 import { type SetWriter, WriteQueue, type WriteUnit } from "./write_queue.ts";
 

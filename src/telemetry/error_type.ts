@@ -1,4 +1,4 @@
-import { PurserError } from "../errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 
 /**
  * The kind of a failure as `error.type` tells it: Purser's code, a provider's status, or the name of an error. Never its

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { noTelemetry, type Telemetry } from "./telemetry.ts";
 
 /** Where every OpenTelemetry implementation for JavaScript registers itself; Deno's does with `OTEL_DENO=true`. */

@@ -1,6 +1,6 @@
 import * as api from "@opentelemetry/api";
-import type { Clock } from "../clock.ts";
-import { VERSION } from "../version.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { VERSION } from "../kernel/version.ts";
 import { hideUrls } from "./hide_urls.ts";
 import { type MetricName, METRICS } from "./metrics.ts";
 import { type Attributes, noTelemetry, type Span, type SpanStart, type Telemetry } from "./telemetry.ts";

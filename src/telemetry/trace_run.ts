@@ -1,4 +1,4 @@
-import { type NanoUsd, toUsd } from "../money.ts";
+import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { errorTypeOf } from "./error_type.ts";
 import { agentAttributes, providerName, type TokenCounts, usageAttributes } from "./gen_ai.ts";
 import type { Span, Telemetry } from "./telemetry.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { NOTIFICATION } from "../../src/channels/_notifications.ts";
-import { startHttpReceiver } from "../../src/channels/_receiver.ts";
-import { createChannels } from "../../src/channels/mod.ts";
-import { systemClock } from "../../src/clock.ts";
-import { loadConfig } from "../../src/config.ts";
-import { silentLog } from "../../src/log.ts";
+import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
+import { startHttpReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
+import { createChannels } from "../../src/delivery/channels/mod.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { loadConfig } from "../../src/config/mod.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { inDirectory } from "../harness/in_directory.ts";
 
 /** What the guide for authors tells them to do is done here. */

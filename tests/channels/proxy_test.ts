@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { startFakeServer } from "../../plugins/smtp/_fake_server.ts";
-import { startHttpReceiver, startReceiver } from "../../src/channels/_receiver.ts";
+import { startHttpReceiver, startReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
 
 const WORKER = fileURLToPath(new URL("./proxy_worker.ts", import.meta.url));
 const tls = (name: string) => Deno.readTextFile(new URL(`../fixtures/tls/${name}`, import.meta.url));

@@ -2,12 +2,12 @@
  * Sends through channels in a process whose environment names a proxy, as some of it is read at the start. Its
  * argument is JSON: ports of receivers; it prints the results.
  */
-import { NOTIFICATION } from "../../src/channels/_notifications.ts";
-import { createGuardedPost } from "../../src/channels/guarded_http.ts";
+import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
+import { createGuardedPost } from "../../src/delivery/channels/http/guarded_http.ts";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { createChannels } from "../../src/channels/mod.ts";
-import { systemClock } from "../../src/clock.ts";
-import { silentLog } from "../../src/log.ts";
+import { createChannels } from "../../src/delivery/channels/mod.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 
 const { http, https, smtp, ca }: { http: number; https: number; smtp: number; ca: string } = JSON.parse(
   Deno.args[0]!,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { createChannelKit } from "../../src/channels/channel_kit.ts";
-import { makePlugin } from "../../src/channels/load_plugin.ts";
+import { createChannelKit } from "../../src/delivery/channels/channel_kit.ts";
+import { makePlugin } from "../../src/delivery/channels/load_plugin.ts";
 import { writeSettingsTable } from "./settings_table.ts";
 
 for (const [kind, load] of Object.entries(builtInChannels)) {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ChannelPlugin } from "../../src/channels/mod.ts";
+import type { ChannelPlugin } from "../../src/delivery/channels/mod.ts";
 
 interface Property {
   type?: string;

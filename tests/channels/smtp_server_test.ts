@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { createChannels, type Notification, type SendResult } from "../../src/channels/mod.ts";
-import { systemClock } from "../../src/clock.ts";
-import { silentLog } from "../../src/log.ts";
+import { createChannels, type Notification, type SendResult } from "../../src/delivery/channels/mod.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 import { type MailServer, skipMailServer, startMailServer } from "../harness/mail_server.ts";
 
 const CA = new URL("../fixtures/tls/ca.pem", import.meta.url).pathname;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { splitLine } from "../../src/cli/_split_line.ts";
-import { readEnvironment } from "../../src/config.ts";
+import { splitLine } from "../../src/cli/parse/_split_line.ts";
+import { readEnvironment } from "../../src/config/mod.ts";
 import { startSqld } from "../harness/sqld.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
 import { type Row, ROWS } from "./rows.ts";

@@ -12,8 +12,8 @@ import {
 } from "../../src/alerts/mod.ts";
 import { bookReportedCalls } from "../../src/booking/mod.ts";
 import type { ReportedCall } from "../../src/booking/reported_call.ts";
-import { systemClock } from "../../src/clock.ts";
-import { type Core, openCore } from "../../src/core.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { type Core, openCore } from "../../src/service/core.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/_decision_model.ts";
-import type { RuleRow } from "../../src/alerts/rule.ts";
-import { systemClock } from "../../src/clock.ts";
-import { parseDatabaseUrl } from "../../src/config.ts";
-import { databaseLogic } from "../../src/database_logic.ts";
-import { createIds } from "../../src/ids.ts";
+import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/firing/_decision_model.ts";
+import type { RuleRow } from "../../src/alerts/rules/rule.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { parseDatabaseUrl } from "../../src/config/mod.ts";
+import { databaseLogic } from "../../src/service/database_logic.ts";
+import { createIds } from "../../src/kernel/ids.ts";
 import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, openStore, type Store, tables, toObjects } from "../../src/store/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../src/clock.ts";
-import { parseDatabaseUrl, readEnvironment } from "../../src/config.ts";
-import { databaseLogic } from "../../src/database_logic.ts";
-import { createIds } from "../../src/ids.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { parseDatabaseUrl, readEnvironment } from "../../src/config/mod.ts";
+import { databaseLogic } from "../../src/service/database_logic.ts";
+import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { openCore } from "../../src/core.ts";
-import { PurserError } from "../../src/errors.ts";
+import { openCore } from "../../src/service/core.ts";
+import { PurserError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";
 import { checkDecisions, type DecisionCounts, noteDecisions } from "../harness/decision_log.ts";

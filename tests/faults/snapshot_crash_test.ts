@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
-import { toCanonicalText } from "../../src/canonical_json.ts";
-import { type Core, openCore } from "../../src/core.ts";
+import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
+import { type Core, openCore } from "../../src/service/core.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { listMessages } from "../../src/sessions/mod.ts";
-import { sweepGenerations } from "../../src/snapshots/generations.ts";
+import { sweepGenerations } from "../../src/snapshots/generations/mod.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";

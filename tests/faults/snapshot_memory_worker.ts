@@ -9,7 +9,7 @@ addEventListener("unload", () => {
 });
 
 if (Deno.args[0] === "get") {
-  const { openCore } = await import("../../src/core.ts");
+  const { openCore } = await import("../../src/service/core.ts");
   const { createApp } = await import("../../src/http/api.ts");
   const core = await openCore({
     config: {

@@ -1,4 +1,4 @@
-import type { RuleRow } from "../../src/alerts/rule.ts";
+import type { RuleRow } from "../../src/alerts/rules/rule.ts";
 import type { SqlValue, Store } from "../../src/store/mod.ts";
 
 /** What tests of alerts pass around. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { toCanonicalText } from "../../src/canonical_json.ts";
+import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { snapshotOf } from "./snapshots.ts";
 
 /** A document of any shape. */

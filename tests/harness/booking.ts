@@ -1,10 +1,10 @@
 import { type BookingContext, RollUps } from "../../src/booking/mod.ts";
-import { createBudgetGate } from "../../src/budget/mod.ts";
+import { createBudgetGate } from "../../src/budgets/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
-import type { Clock } from "../../src/clock.ts";
-import { createIds } from "../../src/ids.ts";
-import type { Log, LogFields } from "../../src/log.ts";
-import { PriceOverride } from "../../src/price_override.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
+import { createIds } from "../../src/kernel/ids.ts";
+import type { Log, LogFields } from "../../src/kernel/log.ts";
+import { PriceOverride } from "../../src/contract/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
 import { newMessage, type NewRun, type RecoveryContext, startRun } from "../../src/sessions/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Admission, CallBounds } from "../../src/budget/mod.ts";
+import type { Admission, CallBounds } from "../../src/budgets/mod.ts";
 import { readRunCost } from "./run_cost.ts";
 import type { Store } from "../../src/store/mod.ts";
 import type { TestBooking } from "./booking.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
-import { readEnvironment } from "../../src/config.ts";
+import { readEnvironment } from "../../src/config/mod.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 

@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import type { Clock } from "../../src/clock.ts";
-import { createIds } from "../../src/ids.ts";
-import { prepareDatabaseFile } from "../../src/store/database_file.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { databaseLogic } from "../../src/database_logic.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
+import { createIds } from "../../src/kernel/ids.ts";
+import { prepareDatabaseFile } from "../../src/store/sqlite/database_file.ts";
+import { migrate } from "../../src/store/schema/migrate.ts";
+import { databaseLogic } from "../../src/service/database_logic.ts";
 import { installLogic, type Store } from "../../src/store/mod.ts";
-import { RemoteStore } from "../../src/store/remote_store.ts";
-import { SqliteStore } from "../../src/store/sqlite_store.ts";
+import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { skipSqld, type Sqld, startSqld } from "./sqld.ts";
 

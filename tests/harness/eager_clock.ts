@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers";
-import { type Clock, fixedClock } from "../../src/clock.ts";
+import { type Clock, fixedClock } from "../../src/kernel/clock.ts";
 
 /** A clock that stands still except when somebody sleeps: then it jumps, so that no test waits. */
 export function eagerClock(

@@ -1,6 +1,6 @@
-import { type Channels, createChannels, type NamedChannel } from "../../src/channels/mod.ts";
-import type { Clock } from "../../src/clock.ts";
-import { silentLog } from "../../src/log.ts";
+import { type Channels, createChannels, type NamedChannel } from "../../src/delivery/channels/mod.ts";
+import type { Clock } from "../../src/kernel/clock.ts";
+import { silentLog } from "../../src/kernel/log.ts";
 
 /** What the channels of a test do with what they are sent: take it, or fail for a reason. */
 export type FakeChannels = Record<string, "ok" | { reason: string }>;

@@ -1,6 +1,6 @@
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { fileURLToPath } from "node:url";
-import { readEnvironment } from "../../src/config.ts";
+import { readEnvironment } from "../../src/config/mod.ts";
 import { TextLineStream } from "./text_lines.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));

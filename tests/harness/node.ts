@@ -1,4 +1,4 @@
-import { OLDEST_NODE } from "../../src/store/sqlite_driver.ts";
+import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /** A Node to run the npm package with: the one on the PATH where it is young enough, else this one from npm. */
 const FROM_NPM = "22.23.0";

@@ -1,4 +1,4 @@
-import type { Delivery, NamedChannel, Notification, SendResult } from "../../src/channels/mod.ts";
+import type { Delivery, NamedChannel, Notification, SendResult } from "../../src/delivery/channels/mod.ts";
 
 /** What a channel was asked to send. */
 export interface Sent {

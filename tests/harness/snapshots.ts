@@ -5,7 +5,7 @@ import {
   type Snapshot,
   type SnapshotContext,
 } from "../../src/snapshots/mod.ts";
-import { GenerationsInUse } from "../../src/snapshots/generations.ts";
+import { GenerationsInUse } from "../../src/snapshots/generations/mod.ts";
 import type { TestBooking } from "./booking.ts";
 
 /** A booking context that can take and restore snapshots. */

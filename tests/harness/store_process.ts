@@ -1,13 +1,13 @@
-import { databaseLogic } from "../../src/database_logic.ts";
+import { databaseLogic } from "../../src/service/database_logic.ts";
 /**
  * A process that uses a database file as a command or a service would, for tests of several at once. It is run with one
  * argument of JSON; it prints one line of JSON for each result.
  */
-import { systemClock } from "../../src/clock.ts";
-import { createIds } from "../../src/ids.ts";
-import { createInstanceLocks } from "../../src/store/instance_locks.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { createIds } from "../../src/kernel/ids.ts";
+import { createInstanceLocks } from "../../src/store/sqlite/instance_locks.ts";
 import { openStore } from "../../src/store/open_store.ts";
-import { SqliteStore } from "../../src/store/sqlite_store.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 
 /** What such a process does. */
 export type Task =
@@ -129,7 +129,7 @@ async function run(task: Task): Promise<void> {
       return database.close();
     }
     case "stop_in_commit": {
-      const { loadSqlite } = await import("../../src/store/sqlite_driver.ts");
+      const { loadSqlite } = await import("../../src/store/sqlite/sqlite_driver.ts");
       const real = await loadSqlite();
       let commits = 0;
       const connect: typeof real.connect = (...args) => {

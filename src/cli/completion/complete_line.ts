@@ -1,11 +1,11 @@
 import type { Connection } from "../../client/mod.ts";
-import { systemClock } from "../../clock.ts";
-import { loadConfig } from "../../config.ts";
-import { silentLog } from "../../log.ts";
-import { escapeText } from "../escape_text.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { loadConfig } from "../../config/mod.ts";
+import { silentLog } from "../../kernel/log.ts";
+import { escapeText } from "../terminal/escape_text.ts";
 import { EXIT } from "../exit_code.ts";
 import type { MainOptions } from "../main.ts";
-import { cutText } from "../text_width.ts";
+import { cutText } from "../terminal/text_width.ts";
 import { type Cursor, type Offer, readCursor } from "./read_cursor.ts";
 
 /** How long live values are waited for: somebody is looking at the cursor. */

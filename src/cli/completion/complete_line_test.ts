@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { nearestName } from "../../config.ts";
-import { memoryTerminal } from "../_memory_terminal.ts";
+import { nearestName } from "../../config/mod.ts";
+import { memoryTerminal } from "../terminal/_memory_terminal.ts";
 import { openTestBooks } from "../_test_books.ts";
 import { COMMANDS } from "../command_table.ts";
-import { GROUPINGS } from "../cost_rows.ts";
-import { REPEATS, THRESHOLD_TYPES } from "../describe_rule.ts";
+import { GROUPINGS } from "../render/cost_rows.ts";
+import { REPEATS, THRESHOLD_TYPES } from "../render/describe_rule.ts";
 import { main } from "../main.ts";
-import { SEVERITIES } from "../../severity.ts";
+import { SEVERITIES } from "../../contract/severity.ts";
 import { readCursor } from "./read_cursor.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;

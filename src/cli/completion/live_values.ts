@@ -1,7 +1,7 @@
 import type { Connection } from "../../client/mod.ts";
-import { openProfiles } from "../../config.ts";
+import { openProfiles } from "../../config/mod.ts";
 import type { LiveValue } from "../command_table.ts";
-import { idInPath } from "../command_id.ts";
+import { idInPath } from "../parse/command_id.ts";
 import type { Offer, TypedLine } from "./read_cursor.ts";
 
 /** What asking for live values needs. */

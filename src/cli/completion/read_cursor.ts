@@ -5,7 +5,7 @@ import {
   type OptionSpec,
   type Values,
 } from "../command_table.ts";
-import { ALL_OPTIONS, findCommand } from "../parse_command_line.ts";
+import { ALL_OPTIONS, findCommand } from "../parse/parse_command_line.ts";
 
 /** What may come where the cursor is. */
 export interface Cursor {

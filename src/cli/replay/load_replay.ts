@@ -1,7 +1,7 @@
 import type { Connection } from "../../client/mod.ts";
-import { NAME_PATTERN } from "../../ids.ts";
-import { idInPath } from "../command_id.ts";
-import { type ImportedEvent, MESSAGE, type ReplayEvent } from "./replay_event.ts";
+import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { idInPath } from "../parse/command_id.ts";
+import { type ImportedEvent, MESSAGE, type ReplayEvent } from "./steps/replay_event.ts";
 import { PAGE_SIZE, readPages } from "./read_pages.ts";
 
 /** What is to be stepped through. */

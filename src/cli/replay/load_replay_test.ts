@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Connection } from "../../client/mod.ts";
 import { isFileArgument, type ListImported, loadReplay, type ReplaySnapshot } from "./load_replay.ts";
-import type { ReplayEvent } from "./replay_event.ts";
+import type { ReplayEvent } from "./steps/replay_event.ts";
 import { event } from "./_test_events.ts";
 
 const refuse = () => Promise.reject(new Error("not expected"));

@@ -1,5 +1,5 @@
 /** Stepping through a session's event log. */
-export { type HeldSteps, HOLD_LIMITS, type HoldLimits, holdSteps } from "./hold_steps.ts";
+export { type HeldSteps, HOLD_LIMITS, type HoldLimits, holdSteps } from "./steps/hold_steps.ts";
 export {
   isFileArgument,
   type ListImported,
@@ -8,10 +8,10 @@ export {
   type ReplaySnapshot,
   type ReplaySources,
 } from "./load_replay.ts";
-export { readKeys } from "./read_keys.ts";
-export { renderJsonStep } from "./render_json_step.ts";
-export { renderPlainStep } from "./render_plain_step.ts";
-export type { ImportedEvent, ReplayEvent } from "./replay_event.ts";
-export { replaySteps } from "./replay_steps.ts";
-export { selectSteps, type SeqRange } from "./select_steps.ts";
-export { viewSteps } from "./view_steps.ts";
+export { readKeys } from "./keys/read_keys.ts";
+export { renderJsonStep } from "./screen/render_json_step.ts";
+export { renderPlainStep } from "./screen/render_plain_step.ts";
+export type { ImportedEvent, ReplayEvent } from "./steps/replay_event.ts";
+export { replaySteps } from "./steps/replay_steps.ts";
+export { selectSteps, type SeqRange } from "./steps/select_steps.ts";
+export { viewSteps } from "./screen/view_steps.ts";

@@ -9,7 +9,7 @@ export const agents: readonly CommandSpec[] = [
     options: {},
     examples: [["purser agents list", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/agents_list.ts")).agentsList,
+    load: async () => (await import("../commands/agents/agents_list.ts")).agentsList,
   },
   {
     name: "agents show",
@@ -18,7 +18,7 @@ export const agents: readonly CommandSpec[] = [
     options: {},
     examples: [["purser agents show researcher", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/agents_show.ts")).agentsShow,
+    load: async () => (await import("../commands/agents/agents_show.ts")).agentsShow,
   },
   {
     name: "agents set",
@@ -53,7 +53,7 @@ export const agents: readonly CommandSpec[] = [
         "An agent with tools",
       ],
     ],
-    load: async () => (await import("../commands/agents_set.ts")).agentsSet,
+    load: async () => (await import("../commands/agents/agents_set.ts")).agentsSet,
   },
   {
     name: "agents remove",
@@ -61,6 +61,6 @@ export const agents: readonly CommandSpec[] = [
     summary: "Forget an agent; its sessions and costs stay",
     options: {},
     examples: [["purser agents remove researcher", ""]],
-    load: async () => (await import("../commands/agents_remove.ts")).agentsRemove,
+    load: async () => (await import("../commands/agents/agents_remove.ts")).agentsRemove,
   },
 ];

@@ -12,7 +12,7 @@ export const alerts: readonly CommandSpec[] = [
     options: {},
     examples: [["purser alerts list", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/alerts_list.ts")).alertsList,
+    load: async () => (await import("../commands/alerts/alerts_list.ts")).alertsList,
   },
   {
     name: "alerts add",
@@ -49,7 +49,7 @@ export const alerts: readonly CommandSpec[] = [
         "Each call of a run that has cost 50 cents",
       ],
     ],
-    load: async () => (await import("../commands/alerts_add.ts")).alertsAdd,
+    load: async () => (await import("../commands/alerts/alerts_add.ts")).alertsAdd,
   },
   {
     name: "alerts enable",
@@ -58,7 +58,7 @@ export const alerts: readonly CommandSpec[] = [
     detail: "It fires at the next call that is booked while its line is crossed, and not before.",
     options: {},
     examples: [["purser alerts enable rule_42", ""]],
-    load: async () => (await import("../commands/alerts_enable.ts")).alertsEnable,
+    load: async () => (await import("../commands/alerts/alerts_enable.ts")).alertsEnable,
   },
   {
     name: "alerts disable",
@@ -66,7 +66,7 @@ export const alerts: readonly CommandSpec[] = [
     summary: "Disable an alert rule",
     options: {},
     examples: [["purser alerts disable rule_42", ""]],
-    load: async () => (await import("../commands/alerts_disable.ts")).alertsDisable,
+    load: async () => (await import("../commands/alerts/alerts_disable.ts")).alertsDisable,
   },
   {
     name: "alerts remove",
@@ -74,7 +74,7 @@ export const alerts: readonly CommandSpec[] = [
     summary: "Remove an alert rule; its history stays",
     options: {},
     examples: [["purser alerts remove rule_42", ""]],
-    load: async () => (await import("../commands/alerts_remove.ts")).alertsRemove,
+    load: async () => (await import("../commands/alerts/alerts_remove.ts")).alertsRemove,
   },
   {
     name: "alerts test",
@@ -83,7 +83,7 @@ export const alerts: readonly CommandSpec[] = [
     detail: "Once, whatever the channels want to hear of. Exit code 1 if any of them failed.",
     options: {},
     examples: [["purser alerts test rule_42", ""]],
-    load: async () => (await import("../commands/alerts_test_rule.ts")).alertsTest,
+    load: async () => (await import("../commands/alerts/alerts_try.ts")).alertsTest,
   },
   {
     name: "alerts history",
@@ -92,6 +92,6 @@ export const alerts: readonly CommandSpec[] = [
     options: { limit: text("N", "How many at most, 1 to 500 (default 20)") },
     examples: [["purser alerts history --limit 5", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/alerts_history.ts")).alertsHistory,
+    load: async () => (await import("../commands/alerts/alerts_history.ts")).alertsHistory,
   },
 ];

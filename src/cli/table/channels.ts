@@ -11,7 +11,7 @@ export const channels: readonly CommandSpec[] = [
     options: {},
     examples: [["purser channels list", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/channels_list.ts")).channelsList,
+    load: async () => (await import("../commands/channels/channels_list.ts")).channelsList,
   },
   {
     name: "channels test",
@@ -20,6 +20,6 @@ export const channels: readonly CommandSpec[] = [
     detail: "Exit code 1 if it failed.",
     options: {},
     examples: [["purser channels test slack", ""]],
-    load: async () => (await import("../commands/channels_test_channel.ts")).channelsTest,
+    load: async () => (await import("../commands/channels/channels_try.ts")).channelsTest,
   },
 ];

@@ -23,7 +23,7 @@ export const keys: readonly CommandSpec[] = [
       ],
       ["purser keys create dashboard --scope read > dashboard.key", "Into a file"],
     ],
-    load: async () => (await import("../commands/keys_create.ts")).keysCreate,
+    load: async () => (await import("../commands/keys/keys_create.ts")).keysCreate,
   },
   {
     name: "keys list",
@@ -36,7 +36,7 @@ export const keys: readonly CommandSpec[] = [
     },
     examples: [["purser keys list --status active", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/keys_list.ts")).keysList,
+    load: async () => (await import("../commands/keys/keys_list.ts")).keysList,
   },
   {
     name: "keys revoke",
@@ -45,6 +45,6 @@ export const keys: readonly CommandSpec[] = [
     detail: "Its id is in purser keys list. Servers on the same database notice within 5 seconds.",
     options: {},
     examples: [["purser keys revoke key_42", ""]],
-    load: async () => (await import("../commands/keys_revoke.ts")).keysRevoke,
+    load: async () => (await import("../commands/keys/keys_revoke.ts")).keysRevoke,
   },
 ];

@@ -8,7 +8,7 @@ export const profiles: readonly CommandSpec[] = [
     summary: "List the profiles of the config file",
     options: {},
     examples: [["purser profiles list", ""]],
-    loadBare: async () => (await import("../commands/profiles_list.ts")).profilesList,
+    loadBare: async () => (await import("../commands/profiles/profiles_list.ts")).profilesList,
   },
   {
     name: "profiles add",
@@ -28,7 +28,7 @@ export const profiles: readonly CommandSpec[] = [
         "A database, its token in PURSER_DB_TOKEN",
       ],
     ],
-    loadBare: async () => (await import("../commands/profiles_add.ts")).profilesAdd,
+    loadBare: async () => (await import("../commands/profiles/profiles_add.ts")).profilesAdd,
   },
   {
     name: "profiles remove",
@@ -36,6 +36,6 @@ export const profiles: readonly CommandSpec[] = [
     summary: "Take a profile out of the config file",
     options: {},
     examples: [["purser profiles remove prod", ""]],
-    loadBare: async () => (await import("../commands/profiles_remove.ts")).profilesRemove,
+    loadBare: async () => (await import("../commands/profiles/profiles_remove.ts")).profilesRemove,
   },
 ];

@@ -18,7 +18,7 @@ export const running: readonly CommandSpec[] = [
       ["git diff | purser run reviewer - > review.md", "Input from another program"],
     ],
     handlesInterrupt: true,
-    load: async () => (await import("../commands/run.ts")).run,
+    load: async () => (await import("../commands/running/run.ts")).run,
   },
   {
     name: "demo",
@@ -29,6 +29,6 @@ export const running: readonly CommandSpec[] = [
       "key and no network, and changes nothing else; the folder stays, to look around in.",
     options: {},
     examples: [["purser demo", ""]],
-    loadBare: async () => (await import("../commands/demo.ts")).demo,
+    loadBare: async () => (await import("../commands/running/demo.ts")).demo,
   },
 ];

@@ -14,7 +14,7 @@ export const service: readonly CommandSpec[] = [
       ["purser doctor", ""],
       ["purser doctor --server http://127.0.0.1:8420", "What a server finds about itself"],
     ],
-    load: async () => (await import("../commands/doctor.ts")).doctor,
+    load: async () => (await import("../commands/service/doctor.ts")).doctor,
   },
   {
     name: "completions",
@@ -29,7 +29,7 @@ export const service: readonly CommandSpec[] = [
       ["source <(purser completions zsh)", "In ~/.zshrc, after compinit"],
       ["purser completions fish > ~/.config/fish/completions/purser.fish", ""],
     ],
-    loadBare: async () => (await import("../commands/completions.ts")).completions,
+    loadBare: async () => (await import("../commands/service/completions.ts")).completions,
   },
   {
     name: "serve",
@@ -48,6 +48,6 @@ export const service: readonly CommandSpec[] = [
       ["purser serve --db libsql://books.example.com --port 9000", "Over a shared database"],
     ],
     handlesInterrupt: true,
-    load: async () => (await import("../commands/serve.ts")).serveCommand,
+    load: async () => (await import("../commands/service/serve.ts")).serveCommand,
   },
 ];

@@ -12,7 +12,7 @@ export const sessions: readonly CommandSpec[] = [
     },
     examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
     isReadOnly: true,
-    load: async () => (await import("../commands/sessions_list.ts")).sessionsList,
+    load: async () => (await import("../commands/sessions/sessions_list.ts")).sessionsList,
   },
   {
     name: "sessions show",
@@ -21,6 +21,6 @@ export const sessions: readonly CommandSpec[] = [
     options: {},
     examples: [["purser sessions show ses_42", ""]],
     isReadOnly: true,
-    load: async () => (await import("../commands/sessions_show.ts")).sessionsShow,
+    load: async () => (await import("../commands/sessions/sessions_show.ts")).sessionsShow,
   },
 ];

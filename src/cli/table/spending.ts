@@ -20,6 +20,6 @@ export const spending: readonly CommandSpec[] = [
       ["purser cost --by day --since 2026-11-01 --json", "For another program"],
     ],
     isReadOnly: true,
-    load: async () => (await import("../commands/cost.ts")).cost,
+    load: async () => (await import("../commands/spending/cost.ts")).cost,
   },
 ];

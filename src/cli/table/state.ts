@@ -29,7 +29,7 @@ export const state: readonly CommandSpec[] = [
     ],
     handlesInterrupt: true,
     isReadOnly: true,
-    load: async () => (await import("../commands/state_export.ts")).stateExport,
+    load: async () => (await import("../commands/state/state_export.ts")).stateExport,
   },
   {
     name: "state show",
@@ -42,7 +42,7 @@ export const state: readonly CommandSpec[] = [
       ["purser state show session.json.gz --format json", "The whole document"],
     ],
     isReadOnly: true,
-    load: async () => (await import("../commands/state_show.ts")).stateShow,
+    load: async () => (await import("../commands/state/state_show.ts")).stateShow,
   },
   {
     name: "state import",
@@ -57,7 +57,7 @@ export const state: readonly CommandSpec[] = [
       ["purser state import session.json", ""],
     ],
     handlesInterrupt: true,
-    load: async () => (await import("../commands/state_import.ts")).stateImport,
+    load: async () => (await import("../commands/state/state_import.ts")).stateImport,
   },
   {
     name: "state replay",
@@ -76,6 +76,6 @@ export const state: readonly CommandSpec[] = [
       ["purser state replay ./ses_42.json", "From a snapshot"],
     ],
     isReadOnly: true,
-    load: async () => (await import("../commands/state_replay.ts")).stateReplay,
+    load: async () => (await import("../commands/state/state_replay.ts")).stateReplay,
   },
 ];

@@ -1,13 +1,13 @@
 import { defineAgent, getAgent, listAgents, removeAgent } from "../../agents/mod.ts";
-import type { Core } from "../../core.ts";
-import { NAME_PATTERN } from "../../ids.ts";
+import type { Core } from "../../service/core.ts";
+import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
 import { toAgentDefinition } from "../agent_definition.ts";
-import { onlyAgentOf } from "../principal.ts";
+import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId } from "../schemas/parts.ts";
-import { Agent, AgentBody, AgentWithUsage } from "../schemas/agents.ts";
+import { AgentId } from "../../contract/parts.ts";
+import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
 
 const params = z.object({ agent_id: AgentId });
 /** What is refused here is said by `checkAgentName`. */

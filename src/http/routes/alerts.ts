@@ -9,11 +9,11 @@ import {
   testRule,
   updateRule,
 } from "../../alerts/mod.ts";
-import type { Core } from "../../core.ts";
-import { onlyAgentOf } from "../principal.ts";
+import type { Core } from "../../service/core.ts";
+import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../schemas/alerts.ts";
+import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
 
 const params = z.object({ rule_id: RuleId });
 

@@ -1,11 +1,11 @@
-import type { Core } from "../../core.ts";
+import type { Core } from "../../service/core.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { narrowToAgent } from "../principal.ts";
+import { narrowToAgent } from "../middleware/principal.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, QueryTime } from "../schemas/parts.ts";
-import { Anomaly } from "../schemas/anomalies.ts";
+import { AgentId, QueryTime } from "../../contract/parts.ts";
+import { Anomaly } from "../../contract/anomalies.ts";
 
 const list = createRoute({
   method: "get",

@@ -1,9 +1,9 @@
 import { testChannel } from "../../alerts/mod.ts";
-import type { ConfiguredChannel } from "../../channels/mod.ts";
-import type { Core } from "../../core.ts";
+import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
+import type { Core } from "../../service/core.ts";
 import { BODY_CODES, createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Channel, TestResult } from "../schemas/channels.ts";
+import { Channel, TestResult } from "../../contract/channels.ts";
 
 const list = createRoute({
   method: "get",

@@ -1,10 +1,10 @@
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
-import type { Core } from "../../core.ts";
+import type { Core } from "../../service/core.ts";
 import { checkReports } from "../check_reports.ts";
-import { onlyAgentOf } from "../principal.ts";
+import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, type z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { BookedReport, type CostEventBody, CostEventsBody } from "../schemas/cost_events.ts";
+import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract/cost_events.ts";
 
 const report = createRoute({
   method: "post",

@@ -1,12 +1,12 @@
-import type { Core } from "../../core.ts";
-import { PurserError } from "../../errors.ts";
+import type { Core } from "../../service/core.ts";
+import { PurserError } from "../../kernel/errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { narrowToAgent } from "../principal.ts";
+import { narrowToAgent } from "../middleware/principal.ts";
 import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, QueryTime } from "../schemas/parts.ts";
-import { CostRow, Grouping } from "../schemas/costs.ts";
+import { AgentId, QueryTime } from "../../contract/parts.ts";
+import { CostRow, Grouping } from "../../contract/costs.ts";
 
 const list = createRoute({
   method: "get",

@@ -1,18 +1,18 @@
 import { listAgents } from "../../agents/mod.ts";
-import { type ConfiguredChannel, isAtLeast, type Severity } from "../../channels/mod.ts";
-import { toIso } from "../../clock.ts";
-import { BUILT_IN_PROVIDERS } from "../../config.ts";
-import type { Core } from "../../core.ts";
-import { messageOf, PurserError } from "../../errors.ts";
+import { type ConfiguredChannel, isAtLeast, type Severity } from "../../delivery/channels/mod.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
+import type { Core } from "../../service/core.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../alerts/mod.ts";
 import { checkWritable, readDurability } from "../../store/mod.ts";
-import { WEAK_SERVER } from "../warn_of_weak_server.ts";
+import { WEAK_SERVER } from "../../service/warn_of_weak_server.ts";
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { DoctorCheck } from "../schemas/service.ts";
-import { examineClock } from "./doctor_clock.ts";
-import { examineConfig } from "./doctor_config.ts";
-import { examineKeys } from "./doctor_keys.ts";
+import { DoctorCheck } from "../../contract/service.ts";
+import { examineClock } from "../../service/doctor/check_clock.ts";
+import { examineConfig } from "../../service/doctor/check_config.ts";
+import { examineKeys } from "../../service/doctor/check_keys.ts";
 
 type Check = z.infer<typeof DoctorCheck>;
 type Finding = Omit<Check, "name">;

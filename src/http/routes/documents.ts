@@ -1,5 +1,5 @@
-import { docsPage } from "../docs_page.ts";
-import type { OpenApiDocument } from "../document.ts";
+import { docsPage } from "../openapi/docs_page.ts";
+import type { OpenApiDocument } from "../openapi/document.ts";
 import { createRoute, headers, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 

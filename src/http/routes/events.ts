@@ -1,13 +1,13 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
-import type { Core } from "../../core.ts";
-import { messageOf, PurserError } from "../../errors.ts";
+import type { Core } from "../../service/core.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { areKeysAskedFor, stillHolds } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
-import { type ApiEnv, onlyAgentOf, principalOf } from "../principal.ts";
+import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { LogStreamEvent } from "../schemas/events.ts";
+import { LogStreamEvent } from "../../contract/events.ts";
 
 const PAGE = 100;
 const HEARTBEAT_MS = 15_000;

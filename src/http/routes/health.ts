@@ -1,9 +1,9 @@
-import type { Core } from "../../core.ts";
-import { VERSION } from "../../version.ts";
+import type { Core } from "../../service/core.ts";
+import { VERSION } from "../../kernel/version.ts";
 import { checkWritable } from "../../store/mod.ts";
 import { createRoute, json, problems } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { Health } from "../schemas/service.ts";
+import { Health } from "../../contract/service.ts";
 
 const healthz = createRoute({
   method: "get",

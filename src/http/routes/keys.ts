@@ -1,6 +1,6 @@
-import type { Core } from "../../core.ts";
+import type { Core } from "../../service/core.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
-import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../schemas/keys.ts";
+import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
 import { linkNext, readCursor } from "../page.ts";
 import {
   BODY_CODES,

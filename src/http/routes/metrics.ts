@@ -1,6 +1,6 @@
-import type { Core } from "../../core.ts";
-import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../metrics/mod.ts";
-import { VERSION } from "../../version.ts";
+import type { Core } from "../../service/core.ts";
+import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../service/metrics/mod.ts";
+import { VERSION } from "../../kernel/version.ts";
 import { createRoute, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 

@@ -1,16 +1,16 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
-import type { Core } from "../../core.ts";
+import type { Core } from "../../service/core.ts";
 import { cancelRun, runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
 import { findSessionOwner, getRun } from "../../sessions/mod.ts";
-import { PurserError } from "../../errors.ts";
-import { onlyAgentOf } from "../principal.ts";
-import { instanceOf, toProblem } from "../problem.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { onlyAgentOf } from "../middleware/principal.ts";
+import { instanceOf, toProblem } from "../middleware/problem.ts";
 import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, RunId } from "../schemas/parts.ts";
-import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../schemas/runs.ts";
+import { AgentId, RunId } from "../../contract/parts.ts";
+import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
 
 const run = createRoute({
   method: "post",

@@ -1,14 +1,14 @@
 import type { Context } from "hono";
-import type { Core } from "../../core.ts";
+import type { Core } from "../../service/core.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
-import { onlyAgentOf } from "../principal.ts";
+import { onlyAgentOf } from "../middleware/principal.ts";
 import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, SessionId } from "../schemas/parts.ts";
-import { SessionEvent } from "../schemas/events.ts";
-import { Session as SessionSchema, SessionCosts } from "../schemas/sessions.ts";
+import { AgentId, SessionId } from "../../contract/parts.ts";
+import { SessionEvent } from "../../contract/events.ts";
+import { Session as SessionSchema, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject(pageQuery(100, 1000));

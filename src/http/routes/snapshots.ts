@@ -1,6 +1,6 @@
 import type { Context } from "hono";
-import type { Core } from "../../core.ts";
-import { messageOf, PurserError } from "../../errors.ts";
+import type { Core } from "../../service/core.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { getSession } from "../../sessions/mod.ts";
 import {
   exportSession,
@@ -13,7 +13,7 @@ import {
   SNAPSHOT_SCHEMA_PATH,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
-import { isJsonBody, notJson } from "../request_body.ts";
+import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import {
   afterQuery,
   BODY_CODES,
@@ -25,14 +25,14 @@ import {
   z,
 } from "../route_parts.ts";
 import { createRouter, invalidRequest } from "../router.ts";
-import { SessionId } from "../schemas/parts.ts";
+import { SessionId } from "../../contract/parts.ts";
 import {
   EXAMPLE,
   ImportedEvent,
   ImportResult,
   registerSnapshotSchema,
   SnapshotReference,
-} from "../schemas/snapshots.ts";
+} from "../../contract/snapshots.ts";
 
 const params = z.object({ session_id: SessionId });
 

@@ -1,0 +1,172 @@
+import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
+import type { NanoUsd } from "../../kernel/money.ts";
+import type { ThresholdType } from "../../store/mod.ts";
+import type { RuleRow } from "../rules/rule.ts";
+import { type TimeWindow, windowAt } from "./windows.ts";
+
+/** The rules of DESIGN.md §10 as plain functions over everything that was ever booked: slow, and easy to check. */
+
+/** A window that a call falls into, and rules have to be looked at for. */
+export interface TouchedWindow {
+  type: ThresholdType;
+  /** Whose rules: an agent's, or those for all. */
+  scope: string;
+  /** The run or session; null for a window of time. */
+  id: string | null;
+  /** Calls with `from <= at < to`; 0 for a run or a session. */
+  from: number;
+  to: number;
+  /** What a rule that fires once per window remembers; null for the rolling hour, which has no name. */
+  claim: string | null;
+}
+
+/** What a rule remembers. */
+export interface RuleState {
+  rule: Pick<
+    RuleRow,
+    "ruleId" | "thresholdType" | "thresholdNanoUsd" | "cooldownMs" | "repeat" | "scope" | "enabled"
+  >;
+  firedAt: number | null;
+  /** The windows it was told of. */
+  claims: Set<string>;
+  /** Told of the rolling hour, which has not fallen below since. */
+  isOver: boolean;
+}
+
+/** Why a rule fires, or doesn't. */
+export type Decision =
+  | { fires: true; value: NanoUsd }
+  | { fires: false; reason: "disabled" | "other_window" | "below" | "told" | "cooling_down" };
+
+/** An alert as the model sees it. */
+export interface ModelAlert {
+  ruleId: string;
+  value: NanoUsd;
+  runId: string | null;
+  sessionId: string | null;
+}
+
+/** What a window adds up. */
+export function valueOf(
+  window: Pick<TouchedWindow, "type" | "scope" | "id" | "from" | "to">,
+  booked: readonly ModelCall[],
+): NanoUsd {
+  const isIn = (call: ModelCall): boolean => {
+    if (window.type === "per_run_usd") return call.runId === window.id;
+    if (window.type === "per_session_usd") return call.sessionId === window.id;
+    return (window.scope === "" || call.agentId === window.scope) && call.at >= window.from &&
+      call.at < window.to;
+  };
+  return booked.filter(isIn).reduce((sum, call) => sum + (call.costNanoUsd ?? 0n), 0n);
+}
+
+/** Decides one rule at one window. */
+export function decideRule(
+  state: RuleState,
+  window: TouchedWindow,
+  { value, now }: { value: NanoUsd; now: number },
+): Decision {
+  const { rule, firedAt } = state;
+  if (!rule.enabled) return { fires: false, reason: "disabled" };
+  if (rule.thresholdType !== window.type || rule.scope !== window.scope) {
+    return { fires: false, reason: "other_window" };
+  }
+  if (value < rule.thresholdNanoUsd) return { fires: false, reason: "below" };
+  if (rule.repeat === "once_per_window") {
+    if (window.claim === null ? state.isOver : state.claims.has(window.claim)) {
+      return { fires: false, reason: "told" };
+    }
+  }
+  if (firedAt !== null && now < firedAt + rule.cooldownMs) return { fires: false, reason: "cooling_down" };
+  return { fires: true, value };
+}
+
+const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const satisfies TimeWindow[];
+
+/**
+ * The present windows that hold a call. One that is ahead of the clock is looked at as of its own time; one that came
+ * late touches only a window of time that is still the present one.
+ */
+function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: number): TouchedWindow[] {
+  const windows: Omit<TouchedWindow, "scope">[] = [];
+  if (runId !== null) {
+    windows.push({ type: "per_run_usd", id: runId, from: 0, to: 0, claim: `per_run_usd:${runId}` });
+  }
+  if (sessionId !== null) {
+    windows.push({
+      type: "per_session_usd",
+      id: sessionId,
+      from: 0,
+      to: 0,
+      claim: `per_session_usd:${sessionId}`,
+    });
+  }
+  for (const type of TIME_WINDOWS) {
+    const { from, to } = windowAt(type, Math.max(at, now));
+    if (at < from) continue;
+    windows.push({ type, id: null, from, to, claim: type === "per_hour_usd" ? null : `${type}:${from}` });
+  }
+  return windows.flatMap((window) => [agentId, ALL_AGENTS].map((scope) => ({ ...window, scope })));
+}
+
+/** What fired up to this long in the future was fired by a process that has read its clock later. */
+const SKEW_MS = 30_000;
+
+/** After a clock was set back, a rule that fired in the future counts as fired now. Returns the time to decide at. */
+export function noticeClock(states: readonly RuleState[], now: number): number {
+  let time = now;
+  for (const state of states) {
+    if (!state.rule.enabled || state.firedAt === null) continue;
+    if (state.firedAt > now + SKEW_MS) state.firedAt = now;
+    time = Math.max(time, state.firedAt);
+  }
+  return time;
+}
+
+/** Books calls at one time, one after the other, and returns the alerts that they fire, in no certain order. */
+export function bookInModel(
+  states: readonly RuleState[],
+  booked: ModelCall[],
+  calls: readonly ModelCall[],
+  now: number,
+  /** What a window adds up; another one than `valueOf` may know more than the calls tell it. */
+  sum = valueOf,
+): ModelAlert[] {
+  const time = noticeClock(states, now);
+  return calls.flatMap((call) => bookOneInModel(states, booked, call, time, sum));
+}
+
+function bookOneInModel(
+  states: readonly RuleState[],
+  booked: ModelCall[],
+  call: ModelCall,
+  now: number,
+  sum: typeof valueOf,
+): ModelAlert[] {
+  const windows = touchedWindows(call, now);
+  for (const state of states) {
+    for (const window of windows) {
+      if (
+        !state.rule.enabled || window.type !== "per_hour_usd" || !state.isOver ||
+        window.scope !== state.rule.scope
+      ) continue;
+      if (sum(window, booked) < state.rule.thresholdNanoUsd) state.isOver = false;
+    }
+  }
+  booked.push(call);
+  const alerts: ModelAlert[] = [];
+  for (const window of windows) {
+    for (const state of states) {
+      const decision = decideRule(state, window, { value: sum(window, booked), now });
+      if (!decision.fires) continue;
+      state.firedAt = now;
+      if (state.rule.repeat === "once_per_window") {
+        if (window.claim === null) state.isOver = true;
+        else state.claims.add(window.claim);
+      }
+      const { runId, sessionId } = call;
+      alerts.push({ ruleId: state.rule.ruleId, value: decision.value, runId, sessionId });
+    }
+  }
+  return alerts;
+}

@@ -1,0 +1,206 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
+import {
+  ADD_TO_COUNTER,
+  COST_COLUMNS,
+  countersOf,
+  counterSum,
+  counterValue,
+  isInScope,
+  sumOfCalls,
+} from "../../ledger/mod.ts";
+import type { Logic } from "../../store/mod.ts";
+
+/*
+ * When a rule fires and what that means, as SQL: it is part of the commit that books the calls, over a remote database
+ * too. Calls are looked at one by one, in the order of their positions, each with the counters as they are after it,
+ * exactly as if each had a commit of its own. `_decision_model.ts` says the same as plain functions; a property test
+ * compares the two.
+ *
+ * Rules that can't fire cost next to nothing: only armed ones are in the index that is looked into, from the lowest
+ * threshold up to what was spent. A rule that has fired rests until its cooldown has passed.
+ */
+
+/** What is decided on: a call, as of a time. Nothing is kept of it; the trigger is what an INSERT means. */
+const DECISIONS: Logic = {
+  name: "decisions",
+  sql:
+    `CREATE VIEW decisions AS SELECT position, at, agent_id, session_id, run_id, key_id, cost_nano_usd, adjusts,
+  at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE 0`,
+};
+
+const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
+const BEFORE_OR_AT = "c.position <= NEW.position";
+
+/** A call that is ahead of the clock is looked at as of its own time. */
+const TIME = "max(NEW.at, NEW.now)";
+
+/** The rolling hour (from, to]: its minutes, which are an upper bound, and exactly. */
+const HOUR = {
+  from: `(${TIME} - ${HOUR_MS} + 1)`,
+  to: `(${TIME} + 1)`,
+  atMost: (scope: string) =>
+    counterSum("minute", scope, minuteOf(`${TIME} - ${HOUR_MS} + 1`), `${minuteOf(TIME)} + ${MINUTE_MS}`),
+  exactly(scope: string): string {
+    const second = `${minuteOf(this.from)} + ${MINUTE_MS}`;
+    const end = `${minuteOf(TIME)} + ${MINUTE_MS}`;
+    const calls = (from: string, to: string) =>
+      sumOfCalls(`INDEXED BY calls_by_time
+      WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isInScope(scope)}`);
+    return `(${counterSum("minute", scope, second, end)} - ${calls(this.to, end)} + ${
+      calls(this.from, second)
+    })`;
+  },
+};
+
+const dayOf = (time: string) => `${time} / ${DAY_MS} * ${DAY_MS}`;
+const monthOf = (time: string, modifier = "") =>
+  `unixepoch(${time} / 1000, 'unixepoch', 'start of month'${modifier}) * 1000`;
+
+const ARMED = (scope: string, type: string) =>
+  `alert_rules r INDEXED BY alert_rules_armed WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
+
+/** What a kind of rule looks at, for one call. */
+interface Window {
+  type: string;
+  /** Whether the call touches the present window. */
+  isTouched: string;
+  /** What was spent in it, in nano-USD. */
+  value: (scope: string) => string;
+  /** What a rule that fires once per window remembers. */
+  claim: string;
+  start: string;
+}
+
+const WINDOWS: readonly Window[] = [
+  {
+    type: "per_run_usd",
+    isTouched: "NEW.run_id IS NOT NULL",
+    value: () => counterValue("run", "NEW.run_id"),
+    claim: "'per_run_usd:' || NEW.run_id",
+    start: "(SELECT first_at FROM spend_counters WHERE kind = 'run' AND scope = NEW.run_id AND start = 0)",
+  },
+  {
+    type: "per_session_usd",
+    isTouched: "NEW.session_id IS NOT NULL",
+    value: () => counterValue("session", "NEW.session_id"),
+    claim: "'per_session_usd:' || NEW.session_id",
+    start:
+      "(SELECT first_at FROM spend_counters WHERE kind = 'session' AND scope = NEW.session_id AND start = 0)",
+  },
+  {
+    type: "per_hour_usd",
+    isTouched: `NEW.at >= ${HOUR.from}`,
+    // Exact only where it decides: that reads the calls of a minute.
+    value: (scope) =>
+      `CASE WHEN EXISTS (SELECT 1 FROM ${ARMED(scope, "per_hour_usd")} AND r.threshold_nano_usd <= ${
+        HOUR.atMost(scope)
+      }) THEN ${HOUR.exactly(scope)} ELSE -1 END`,
+    claim: "NULL",
+    start: HOUR.from,
+  },
+  {
+    type: "per_day_usd",
+    isTouched: `NEW.at >= ${dayOf("NEW.now")}`,
+    value: (scope) => counterValue("day", scope, dayOf("NEW.at")),
+    claim: `'per_day_usd:' || (${dayOf("NEW.at")})`,
+    start: dayOf("NEW.at"),
+  },
+  {
+    type: "per_month_usd",
+    isTouched: `NEW.at >= ${monthOf("NEW.now")}`,
+    value: (scope) => counterSum("day", scope, monthOf("NEW.at"), monthOf("NEW.at", ", '+1 month'")),
+    claim: `'per_month_usd:' || (${monthOf("NEW.at")})`,
+    start: monthOf("NEW.at"),
+  },
+];
+
+/** The rules of a kind that fire: the windows of those scopes only in which a rule is armed. */
+function fired({ type, isTouched, value, claim, start }: Window): string {
+  const scopes = ["''", "NEW.agent_id"].map((scope) =>
+    `SELECT ${scope} AS scope WHERE NEW.adjusts IS NULL AND ${isTouched} AND EXISTS (SELECT 1 FROM ${
+      ARMED(scope, type)
+    })`
+  ).join(" UNION ALL ");
+  return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
+  r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
+  NEW.channels
+FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT 2) w
+CROSS JOIN alert_rules r INDEXED BY alert_rules_armed ON r.is_armed = 1 AND r.scope = w.scope
+  AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
+}
+
+const DECIDE: Logic = {
+  name: "decide_call",
+  sql: `CREATE TRIGGER decide_call INSTEAD OF INSERT ON decisions
+BEGIN
+  INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
+  SELECT kind, scope, start, ${COST_COLUMNS}, at FROM (
+${countersOf({ column: (name) => `NEW.${name}`, from: "WHERE" })}
+  ) WHERE true ${ADD_TO_COUNTER};
+  -- Rules that fired for this hour and wait until it has fallen below: without this call, has it?
+  UPDATE alert_rules SET is_over = 0, is_armed = coalesce(rests_until, 0) <= NEW.now
+  WHERE is_over = 1 AND enabled = 1 AND scope IN ('', NEW.agent_id) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
+    AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
+  INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
+    agent_id, session_id, run_id, window, window_start, triggered_at, channels)
+  ${WINDOWS.map(fired).join("\n  UNION ALL ")};
+END`,
+};
+
+const CLAIM: Logic = {
+  name: "alerts_claim",
+  // A rule fires only where its cooldown has passed and it has not fired for this window.
+  sql: `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts
+WHEN NEW.is_test = 0 AND EXISTS (
+  SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
+    r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at
+    OR (r.repeat = 'once_per_window'
+      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c.window = NEW.window))))
+BEGIN
+  SELECT RAISE(IGNORE);
+END`,
+};
+
+const FIRE: Logic = {
+  name: "alerts_fire",
+  // A rule that fires once a day or month need not be looked at before that has ended; 300 s before, since calls may be
+  // ahead. Deliveries are for the channels of the process that booked the call.
+  sql: `CREATE TRIGGER alerts_fire AFTER INSERT ON alerts WHEN NEW.is_test = 0
+BEGIN
+  INSERT OR IGNORE INTO alert_claims (rule_id, window)
+  SELECT rule_id, NEW.window FROM alert_rules
+  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW.window IS NOT NULL;
+  UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
+    is_over = repeat = 'once_per_window' AND threshold_type = 'per_hour_usd',
+    rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
+      CASE threshold_type
+        WHEN 'per_day_usd' THEN NEW.window_start + ${DAY_MS} - 300000
+        WHEN 'per_month_usd' THEN unixepoch(NEW.window_start / 1000, 'unixepoch', '+1 month') * 1000 - 300000
+        ELSE 0
+      END END)
+  WHERE rule_id = NEW.rule_id;
+  UPDATE alert_rules SET is_armed = enabled AND is_over = 0 AND rests_until <= NEW.triggered_at
+  WHERE rule_id = NEW.rule_id;
+  INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
+  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (c.key + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
+    NEW.triggered_at, NEW.triggered_at
+  FROM json_each(NEW.channels) c
+  WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= c.value ->> 2;
+  INSERT INTO tallies (what, name, outcome, count) VALUES ('alert', NEW.severity, '', 1)
+  ON CONFLICT (what, name, outcome) DO UPDATE SET count = count + 1;
+END`,
+};
+
+const TRIM: Logic = {
+  name: "alerts_trim",
+  // The newest 500 are kept, and older ones of which something is still to be delivered: those go when that is settled.
+  // Positions have no gaps among the newest, so the one that is too old is known by its number.
+  sql: `CREATE TRIGGER alerts_trim AFTER INSERT ON alerts
+BEGIN
+  DELETE FROM alerts WHERE position = NEW.position - 500
+    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending');
+END`,
+};
+
+/** The triggers that decide on calls and carry out what firing means. */
+export const firingLogic: readonly Logic[] = [DECISIONS, CLAIM, FIRE, TRIM, DECIDE];

@@ -1,0 +1,67 @@
+import { toHex } from "../../kernel/encode_bytes.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { ChangeContext } from "./change_rules.ts";
+import { DEFAULT_COOLDOWN_SECONDS } from "./rule.ts";
+import type { RuleInput } from "./rule_input.ts";
+import { updateRule } from "./update_rule.ts";
+
+/** A rule that a program brings along. */
+export type RuleInCode = RuleInput & {
+  /** What it is known by from one start to the next; by default its name is. */
+  rule_id?: string;
+};
+
+/** A place for a rule, disabled; the change that follows makes it what it is to be. */
+const INSERT_NEW =
+  `INSERT OR IGNORE INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity,
+  cooldown_ms, repeat, scope, enabled, is_armed, created_at, updated_at)
+VALUES (?1, ?2, ?3, 1, ?4, 0, 'cooldown', '', 0, 0, ?5, ?5)`;
+
+const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * Keeps a program's rules in the database, where they are like any other: new ones are added, others are changed to what
+ * the program says. What a rule was told of and its cooldown stay, so a restart tells nothing twice. Rules that a
+ * program no longer brings along are left as they are.
+ *
+ * @throws {PurserError} `invalid`, naming what is wrong
+ */
+export async function ensureRules(
+  ctx: ChangeContext,
+  rules: readonly RuleInCode[],
+): Promise<void> {
+  if (rules.length > 0) ctx.rules.mayExist = true;
+  const { readRuleInput } = await import("./rule_input.ts");
+  const seen = new Set<string>();
+  for (const { rule_id, ...input } of rules) {
+    const rule = readRuleInput(input);
+    const ruleId = rule_id ?? await idOf(rule.name);
+    if (!RULE_ID.test(ruleId)) {
+      throw new PurserError(
+        "invalid",
+        `Cannot use rule id ${JSON.stringify(ruleId)}: it has to look like rule_daily`,
+      );
+    }
+    if (seen.has(ruleId)) {
+      throw new PurserError("invalid", `Cannot use two rules named ${rule.name}: give them a rule_id each`);
+    }
+    seen.add(ruleId);
+    await ctx.store.write([{
+      sql: INSERT_NEW,
+      args: [ruleId, rule.name, rule.threshold_type, rule.severity, ctx.clock.now()],
+    }]);
+    const {
+      cooldown_seconds = DEFAULT_COOLDOWN_SECONDS,
+      repeat = "cooldown",
+      agent_id = null,
+      enabled = true,
+    } = rule;
+    await updateRule(ctx, ruleId, { ...rule, cooldown_seconds, repeat, agent_id, enabled });
+  }
+}
+
+/** An id that a name has in every process. */
+async function idOf(name: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
+  return `rule_${toHex(new Uint8Array(digest)).slice(0, 26)}`;
+}

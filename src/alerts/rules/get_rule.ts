@@ -1,0 +1,44 @@
+import { eq } from "drizzle-orm";
+import { PurserError } from "../../kernel/errors.ts";
+import { toUsd } from "../../kernel/money.ts";
+import { type Query, tables } from "../../store/mod.ts";
+import type { AlertContext } from "../context.ts";
+import { readRuleValues } from "./read_rule_values.ts";
+import { type AlertRule, type RuleRow, toRule } from "./rule.ts";
+
+/** A rule, and how near it is to its threshold. */
+export interface RuleWithValue extends AlertRule {
+  /** What its present window holds; of rules per run or session the newest one. Null: nothing yet. */
+  value_usd: number | null;
+}
+
+/** One rule. Throws `not_found`. */
+export async function getRule(
+  ctx: Pick<AlertContext, "store" | "query" | "clock">,
+  ruleId: string,
+): Promise<RuleWithValue> {
+  return (await withValues(ctx, [await readRule(ctx.query, ruleId)]))[0]!;
+}
+
+/** One rule as the database has it. Throws `not_found`. */
+export async function readRule(query: Query, ruleId: string): Promise<RuleRow> {
+  const [row] = await query.select().from(tables.alertRules).where(eq(tables.alertRules.ruleId, ruleId));
+  if (!row) throw ruleNotFound(ruleId);
+  return row;
+}
+
+export function ruleNotFound(ruleId: string): PurserError {
+  return new PurserError("not_found", `Cannot find alert rule ${ruleId}`);
+}
+
+/** Rules in wire form, each with what it measures at this moment. */
+export async function withValues(
+  ctx: Pick<AlertContext, "store" | "clock">,
+  rows: readonly RuleRow[],
+): Promise<RuleWithValue[]> {
+  const values = await readRuleValues(ctx, rows);
+  return rows.map((row, index) => {
+    const value = values[index] ?? null;
+    return { ...toRule(row), value_usd: value === null ? null : toUsd(value) };
+  });
+}

@@ -1,0 +1,77 @@
+import type { NanoUsd } from "../../kernel/money.ts";
+import type { AlertContext } from "../context.ts";
+import type { RuleRow } from "./rule.ts";
+import { counterSum, counterValue, isInScope, sumOfCalls, sumOfTail, textAt } from "../../ledger/mod.ts";
+import { MINUTE_MS } from "../../kernel/clock.ts";
+import { windowAt } from "../firing/windows.ts";
+
+/** Of spend that no run or session of this database knows, only so much of the newest is looked through. */
+const NEWEST = 1_000;
+
+/** What the newest run or session of a scope that has spent anything has spent. */
+function newest(kind: "run" | "session", table: string, time: string): string {
+  const key = `${kind}_id`;
+  const agent = textAt("min", "first_at", "agent_id");
+  const tail =
+    `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
+  // LIMIT, so that the id is looked for once, however often it is used.
+  return `(SELECT ${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)} FROM (SELECT coalesce(
+    (SELECT k.${key} FROM ${table} k WHERE k.agent_id = t.scope
+      AND (EXISTS (SELECT 1 FROM usage_${kind}s x WHERE x.${key} = k.${key}) OR k.${key} IN (SELECT c.${key} FROM ${tail}))
+      ORDER BY k.${time} DESC LIMIT 1),
+    (SELECT ${key} FROM (
+      SELECT * FROM (SELECT ${key}, agent_id, first_at, 0 AS position FROM usage_${kind}s
+        ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
+      UNION ALL SELECT ${key}, agent_id, first_at, 0 FROM usage_${kind}s WHERE ${key} IN (SELECT c.${key} FROM ${tail})
+      UNION ALL SELECT c.${key}, c.agent_id, c.at, c.position FROM ${tail}
+    ) GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)
+  ) AS id LIMIT 1) i WHERE i.id IS NOT NULL)`;
+}
+
+const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;
+const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
+
+/** The hour from t.starts up to t.ends: its whole minutes, with its two ends cut from the ledger's rows. */
+function hour(): string {
+  const second = `${minuteOf("t.starts")} + ${MINUTE_MS}`;
+  const end = `${minuteOf("t.ends - 1")} + ${MINUTE_MS}`;
+  const calls = (from: string, to: string) =>
+    sumOfCalls(`INDEXED BY calls_by_time WHERE ${within(from, to)}`);
+  return `${counterSum("minute", "t.scope", second, end)} + ${sumOfTail(within(second, end))}
+    - ${calls("t.ends", end)} + ${calls("t.starts", second)}`;
+}
+
+const READ = `WITH t AS (
+  SELECT key AS n, value ->> 0 AS type, value ->> 1 AS scope, value ->> 2 AS starts, value ->> 3 AS ends FROM json_each(?)
+)
+SELECT CAST(min(9223372036854775807, CASE t.type
+  WHEN 'per_run_usd' THEN ${newest("run", "runs", "started_at")}
+  WHEN 'per_session_usd' THEN ${newest("session", "sessions", "updated_at")}
+  WHEN 'per_hour_usd' THEN ${hour()}
+  ELSE ${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}
+END) AS INTEGER) FROM t ORDER BY t.n`;
+
+/**
+ * What each rule measures at this moment, in nano-USD: its hour, day or month so far; of rules per run or session,
+ * the newest one that its agent (or any agent) has spent in. Null where there has been none.
+ */
+export async function readRuleValues(
+  ctx: Pick<AlertContext, "store" | "clock">,
+  rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
+): Promise<(NanoUsd | null)[]> {
+  const now = ctx.clock.now();
+  const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
+  const windows = new Map(rules.map((rule) => [keyOf(rule), windowOf(rule, now)]));
+  const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify([...windows.values()])] });
+  const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0] as NanoUsd | null]));
+  return rules.map((rule) => values.get(keyOf(rule)) ?? null);
+}
+
+/** A window as the query reads it; many rules may look at one. */
+function windowOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
+  if (thresholdType === "per_run_usd" || thresholdType === "per_session_usd") {
+    return [thresholdType, scope, 0, 0];
+  }
+  const { from, to } = windowAt(thresholdType, now);
+  return [thresholdType, scope, from, to];
+}

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { PurserError } from "../../kernel/errors.ts";
+import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { LABEL_PATTERN, LABEL_SCHEMA } from "../../contract/label.ts";
+import { parseUsd } from "../../kernel/money.ts";
+import { toIssues } from "../../contract/schema_issues.ts";
+import { SEVERITIES } from "../../contract/severity.ts";
+import { DEFAULT_COOLDOWN_SECONDS, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
+
+/** A year. */
+const MAX_COOLDOWN_SECONDS = 31_536_000;
+const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`;
+
+const RuleName = z.string().refine(
+  (name) => LABEL_PATTERN.test(name) && name.trim() !== "",
+  "must be 1 to 200 characters, none of them a control character, and not blank",
+).meta({ ...LABEL_SCHEMA, description: "What notifications call it; not blank", examples: ["Daily limit"] });
+
+/** USD, more than 0, exact. */
+const Threshold = z.number().superRefine((value, ctx) => {
+  try {
+    if (parseUsd(value) <= 0n) ctx.addIssue({ code: "custom", message: "must be more than 0" });
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+  }
+}).meta({
+  format: "decimal",
+  // The smallest amount over 0: what the 3.0 form of the API's document can say too.
+  minimum: 1e-9,
+  maximum: 1e9,
+  description: "USD, at most nine decimals",
+  examples: [10],
+});
+
+const AgentId = z.string().regex(
+  NAME_PATTERN,
+  "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first",
+);
+
+/** A rule as people give it. */
+export const RuleInput = z.strictObject({
+  name: RuleName,
+  threshold_type: z.enum(THRESHOLD_TYPES),
+  threshold_usd: Threshold,
+  severity: z.enum(SEVERITIES),
+  cooldown_seconds: z.number().int(COOLDOWN_RULE).min(0, COOLDOWN_RULE).max(
+    MAX_COOLDOWN_SECONDS,
+    COOLDOWN_RULE,
+  )
+    .optional().meta({
+      description: `At most one alert in this time; of a new rule ${DEFAULT_COOLDOWN_SECONDS} if not given`,
+    }),
+  repeat: z.enum(REPEATS).optional().meta({
+    description:
+      "Over a line that stays crossed: again after each cooldown, or once for each run, session, day or month, and " +
+      "for the hour once until it has fallen below; of a new rule `cooldown` if not given",
+  }),
+  agent_id: AgentId.nullish().meta({ description: "Only this agent's calls; null for those of all agents" }),
+  enabled: z.boolean().optional().meta({ description: "Of a new rule true if not given" }),
+});
+export type RuleInput = z.infer<typeof RuleInput>;
+
+/** What may be changed of a rule: all but its id. At least one of it has to be given. */
+export const RuleChanges = RuleInput.partial().refine(
+  (changes) => Object.values(changes).some((value) => value !== undefined),
+  {
+    error: `must have at least one of ${Object.keys(RuleInput.shape).join(", ")}`,
+    when: ({ issues }) => issues.length === 0,
+  },
+).meta({ minProperties: 1 });
+export type RuleChanges = z.infer<typeof RuleChanges>;
+
+/** Checks a rule that did not come through a route. Throws `invalid` with every problem and its path. */
+export function readRuleInput(value: unknown): RuleInput {
+  const result = RuleInput.safeParse(value);
+  if (result.success) return result.data;
+  const issues = toIssues(result.error.issues);
+  const told = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
+  throw new PurserError("invalid", `Cannot read the alert rule: ${told.join("; ")}`, { details: { issues } });
+}

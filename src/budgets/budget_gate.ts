@@ -1,0 +1,244 @@
+import { runCost } from "../ledger/mod.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { NanoUsd } from "../kernel/money.ts";
+import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
+import {
+  type Budget,
+  type CallBounds,
+  type CallDecision,
+  decideCall,
+  type RefusalReason,
+} from "./decide_call.ts";
+import { reservedOf } from "./reservation_logic.ts";
+
+/** A call that wants to be made. */
+export interface CallRequest {
+  runId: string;
+  budget: Budget;
+  call: CallBounds;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
+  /**
+   * Whether the same caller will probably ask again once the call is booked, and ends the run in the end: then the
+   * commit that books this call may reserve for the next.
+   */
+  hasNext?: boolean;
+}
+
+/** Permission to make one call. Its reservation is held until the call is booked or released. */
+export interface Grant {
+  reservationId: string;
+  runId: string;
+  reservedNanoUsd: NanoUsd;
+  /** Set in `strict` mode: the call may not ask for more output tokens. */
+  outputLimit?: number;
+  /** Set where the commit that books the call may reserve for the next one. */
+  next?: { reservationId: string; limitNanoUsd: NanoUsd };
+  /**
+   * Set before a strict call is booked whose count never arrived: how much more it may have cost than is
+   * booked. The run's budget does without it from then on.
+   */
+  lostNanoUsd?: NanoUsd;
+}
+
+/** What the gate answers to a request. */
+export type Admission =
+  | { go: true; grant: Grant }
+  | { go: false; reason: RefusalReason; settledNanoUsd: NanoUsd };
+
+/** Shares a run's budget among its concurrent calls by reservations in the database, over any number of processes. */
+export interface BudgetGate {
+  /** Waits for room and reserves it, or refuses. Rejects with the signal's reason when that aborts. */
+  admit(request: CallRequest): Promise<Admission>;
+  /** Takes note that the call of a grant was committed, and whether the commit has reserved for the next one. */
+  booked(grant: Grant, isNextReserved: boolean): void;
+  /** Frees the reservation of a call that was not booked, for it never cost anything that is known. */
+  release(grant: Grant): Promise<void>;
+  /** What to add to the unit that ends a run, so that nothing stays reserved for a call that never comes. */
+  endRun(runId: string): Statement[];
+}
+
+const FIRST_POLL_MS = 50;
+const LONGEST_POLL_MS = 500;
+
+const REQUEST_COLUMNS = ["reservation_id", "run_id", "amount_nano_usd", "ceiling_nano_usd"];
+const REQUEST = `INSERT INTO reservation_requests (${REQUEST_COLUMNS.join(", ")})
+SELECT ${REQUEST_COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
+const READ = `SELECT ${runCost("?1")}, ${reservedOf("?1", " AND NOT is_lost")}, ${
+  reservedOf("?1", " AND is_lost")
+},
+  EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?2)`;
+const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
+const LOSE = `UPDATE reservations SET amount_nano_usd = v.amount_nano_usd, is_lost = 1
+FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
+const FREE_LOST = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0 AND is_lost";
+
+/** The statements that settle the reservations of calls booked in the same unit, and reserve for those that follow. */
+export function settleReservations(grants: readonly Grant[]): Statement[] {
+  const rows = (sql: string, columns: string[], values: SqlValue[][]): Statement[] =>
+    values.length === 0 ? [] : [{ sql, each: { columns, rows: values } }];
+  const lost = grants.filter(({ lostNanoUsd }) => lostNanoUsd);
+  const settled = grants.filter(({ lostNanoUsd }) => !lostNanoUsd);
+  return [
+    ...rows(
+      LOSE,
+      ["reservation_id", "amount_nano_usd"],
+      lost.map((each) => [each.reservationId, each.lostNanoUsd!]),
+    ),
+    ...rows(FREE, ["reservation_id"], settled.map(({ reservationId }) => [reservationId])),
+    ...rows(REQUEST, REQUEST_COLUMNS, settled.flatMap((grant) => grant.next ? [nextRequest(grant)] : [])),
+  ];
+}
+
+function nextRequest(grant: Grant): SqlValue[] {
+  const { reservationId, limitNanoUsd } = grant.next!;
+  return [
+    reservationId,
+    grant.runId,
+    grant.reservedNanoUsd,
+    ceilingOf({ mode: "stop", limitNanoUsd }, grant),
+  ];
+}
+
+/** The decision once more, as a condition of the write: others may have reserved since. */
+function ceilingOf(budget: Budget, { reservedNanoUsd }: Pick<Grant, "reservedNanoUsd">): NanoUsd {
+  return budget.limitNanoUsd - (budget.mode === "strict" ? reservedNanoUsd : 1n);
+}
+
+/**
+ * Opens the gate of a process. What a call may reserve follows from its own bounds, so it is written at once, on the
+ * condition that it fits; only where it does not is the decision made on what the write saw. In the loop of a run, the
+ * commit that books a call reserves for the next.
+ */
+export function createBudgetGate(options: {
+  store: Store;
+  clock: Clock;
+  newReservationId: () => string;
+}): BudgetGate {
+  const { store, clock, newReservationId } = options;
+  /** Reserved by the booking of the call before, by run. */
+  const ahead = new Map<string, Grant[]>();
+  /** What the loops of runs hold: with a run, its reservations end, also those that could not be released. */
+  const held = new Map<string, Set<string>>();
+  /** Ends the pauses of those that wait in this process for room in a run's budget. */
+  const waiting = new Map<string, Set<AbortController>>();
+
+  async function reserve(request: CallRequest, decision: CallDecision & { go: true }) {
+    const { runId, budget } = request;
+    const grant: Grant = {
+      reservationId: newReservationId(),
+      runId,
+      reservedNanoUsd: decision.reserveNanoUsd,
+      outputLimit: decision.outputLimit,
+      ...(request.hasNext && budget.mode === "stop" && {
+        next: { reservationId: newReservationId(), limitNanoUsd: budget.limitNanoUsd },
+      }),
+    };
+    const row = [grant.reservationId, runId, grant.reservedNanoUsd, ceilingOf(budget, grant)];
+    const [, seen] = await store.write([
+      { sql: REQUEST, each: { columns: REQUEST_COLUMNS, rows: [row] } },
+      { sql: READ, args: [runId, grant.reservationId] },
+    ]);
+    return { grant, ...readState(seen!) };
+  }
+
+  function hold(request: CallRequest, grant: Grant): Admission {
+    if (request.hasNext) held.set(grant.runId, (held.get(grant.runId) ?? new Set()).add(grant.reservationId));
+    return { go: true, grant };
+  }
+
+  function freeAhead(runId: string): Statement[] {
+    const grants = ahead.get(runId) ?? [];
+    ahead.delete(runId);
+    return grants.map(({ reservationId }) => freeStatement(reservationId));
+  }
+
+  async function pause(runId: string, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const woken = new AbortController();
+    const pauses = waiting.get(runId) ?? new Set();
+    waiting.set(runId, pauses.add(woken));
+    try {
+      await clock.sleep(delayMs, signal ? AbortSignal.any([signal, woken.signal]) : woken.signal);
+    } finally {
+      pauses.delete(woken);
+      if (pauses.size === 0) waiting.delete(runId);
+    }
+  }
+
+  function wake(runId: string): void {
+    for (const pause of waiting.get(runId) ?? []) pause.abort();
+  }
+
+  return {
+    async admit(request: CallRequest): Promise<Admission> {
+      const { runId, budget, call, signal } = request;
+      signal?.throwIfAborted();
+      if (request.hasNext) {
+        const early = ahead.get(runId)?.pop();
+        if (early) return hold(request, early);
+      } else if (ahead.get(runId)?.length) {
+        // The loop may be in a tool that waits for this very call, and would keep its room from it.
+        await store.write(freeAhead(runId));
+      }
+      let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
+      let delayMs = FIRST_POLL_MS;
+      for (;;) {
+        signal?.throwIfAborted();
+        const decision = decideCall({ budget, ...state, call });
+        if (decision.go) {
+          const { grant, isReserved, ...seen } = await reserve(request, decision);
+          if (isReserved) return hold(request, grant);
+          state = seen;
+          continue;
+        }
+        if (!decision.wait) {
+          const { settledNanoUsd } = readState(await store.read({ sql: READ, args: [runId, null] }));
+          return { go: false, reason: decision.reason, settledNanoUsd };
+        }
+        await pause(runId, delayMs, signal);
+        delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
+        signal?.throwIfAborted();
+        const { isReserved: _, ...seen } = readState(await store.read({ sql: READ, args: [runId, null] }));
+        state = seen;
+      }
+    },
+    booked(grant, isNextReserved) {
+      const { next } = grant;
+      held.get(grant.runId)?.delete(grant.reservationId);
+      wake(grant.runId);
+      if (!next || !isNextReserved) return;
+      const reserved = {
+        ...grant,
+        reservationId: next.reservationId,
+        next: { ...next, reservationId: newReservationId() },
+      };
+      const others = ahead.get(grant.runId);
+      if (others) others.push(reserved);
+      else ahead.set(grant.runId, [reserved]);
+    },
+    async release(grant) {
+      await store.write([freeStatement(grant.reservationId)]);
+      held.get(grant.runId)?.delete(grant.reservationId);
+      wake(grant.runId);
+    },
+    endRun(runId) {
+      const statements = [...freeAhead(runId), ...[...held.get(runId) ?? []].map(freeStatement)];
+      held.delete(runId);
+      return [...statements, { sql: FREE_LOST, args: [runId] }];
+    },
+  };
+}
+
+function freeStatement(reservationId: string): Statement {
+  return { sql: FREE, each: { columns: ["reservation_id"], rows: [[reservationId]] } };
+}
+
+function readState(result: ResultSet) {
+  const [settledNanoUsd, reservedNanoUsd, lostNanoUsd, isReserved] = result.rows[0] as [
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+  ];
+  return { settledNanoUsd, reservedNanoUsd, lostNanoUsd, isReserved: isReserved === 1n };
+}

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
+import { fixedClock } from "../kernel/clock.ts";
+import { databaseLogic } from "../service/database_logic.ts";
+import { recordCalls } from "../ledger/mod.ts";
+import { openStore, type Statement, type Store } from "../store/mod.ts";
+import { countingIds } from "../kernel/ids.ts";
+import { modelCall } from "../../tests/harness/model_calls.ts";
+import { createBudgetGate, type Grant, settleReservations } from "./budget_gate.ts";
+import { sweepReservations } from "./sweep_reservations.ts";
+
+import type { CallBounds } from "./decide_call.ts";
+
+const RUN = "run_1";
+const BUDGET = { limitNanoUsd: 100n, mode: "stop" as const };
+
+function call(estimateNanoUsd: bigint): CallBounds {
+  return { inputTokens: { unboundedBecause: "" }, outputTokens: 0, rates: null, estimateNanoUsd };
+}
+
+/** A gate over a database in memory that counts its commits. */
+async function open() {
+  const ids = countingIds();
+  const clock = fixedClock("2026-11-21T09:30:00.000Z");
+  const store = await openStore({
+    location: { kind: "memory" },
+    durability: "normal",
+    logic: databaseLogic,
+    remoteTimeoutMs: 1_000,
+    clock,
+    ids,
+  });
+  let writes = 0;
+  const counted: Store = {
+    ...store,
+    kind: store.kind,
+    read: (statement) => store.read(statement),
+    readAll: (statements) => store.readAll(statements),
+    write(statements) {
+      writes++;
+      return store.write(statements);
+    },
+    writeInSet: (writer, item) => store.writeInSet(writer, item),
+    close: () => store.close(),
+  };
+  const gate = createBudgetGate({ store: counted, clock, newReservationId: () => ids.next("req") });
+  return {
+    gate,
+    clock,
+    store,
+    writes: () => writes,
+    /** Books a call as `bookCall` does. */
+    async book(grant: Grant, costNanoUsd: bigint) {
+      const record = recordCalls([modelCall({ callId: ids.next("call"), runId: RUN, costNanoUsd })]);
+      const isReserved = {
+        sql: "SELECT count(*) FROM reservations WHERE reservation_id = ?",
+        args: [grant.next?.reservationId ?? null],
+      };
+      const results = await store.write([...record, ...settleReservations([grant]), isReserved]);
+      gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n);
+    },
+    async admit(more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal } = {}) {
+      const { estimate = 10n, ...rest } = more;
+      return await gate.admit({ runId: RUN, budget: BUDGET, call: call(estimate), ...rest });
+    },
+    async reserved() {
+      const { rows } = await store.read({
+        sql: "SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations",
+      });
+      return rows[0]![0];
+    },
+    run: (sql: string) => store.write([{ sql }]),
+    write: (statements: Statement[]) => store.write(statements),
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+function granted(admission: Awaited<ReturnType<Awaited<ReturnType<typeof open>>["admit"]>>): Grant {
+  assert.ok(admission.go);
+  return admission.grant;
+}
+
+Deno.test("createBudgetGate() reserves for a loop's next call in the commit that books the one before", async () => {
+  await using t = await open();
+  let grant = granted(await t.admit({ hasNext: true }));
+  assert.equal(t.writes(), 1);
+  for (let i = 0; i < 5; i++) {
+    await t.book(grant, 10n);
+    assert.equal(await t.reserved(), 10n);
+    grant = granted(await t.admit({ hasNext: true }));
+  }
+  assert.equal(t.writes(), 1, "no further commit of its own");
+  await t.gate.release(grant);
+  assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() does not reserve for a next call once the budget is reached", async () => {
+  await using t = await open();
+  const grant = granted(await t.admit({ hasNext: true }));
+  await t.book(grant, 100n);
+  assert.equal(await t.reserved(), 0n);
+  assert.deepEqual(await t.admit({ hasNext: true }), { go: false, reason: "spent", settledNanoUsd: 100n });
+});
+
+Deno.test("createBudgetGate() leaves nothing reserved behind a loop that ends", async () => {
+  await using t = await open();
+  await t.book(granted(await t.admit({ hasNext: true })), 10n);
+  assert.equal(await t.reserved(), 10n);
+  await t.write(t.gate.endRun(RUN));
+  assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() lets a call inside a loop's tool have what the loop has reserved for its next", async () => {
+  await using t = await open();
+  await t.book(granted(await t.admit({ hasNext: true, estimate: 60n })), 60n);
+  assert.equal(await t.reserved(), 60n); // 60 settled and 60 reserved of 100
+  const giveUp = new AbortController();
+  const nested = t.admit({ estimate: 60n, signal: giveUp.signal });
+  for (let i = 0; i < 20; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+  giveUp.abort();
+  const grant = granted(await nested);
+  await t.book(grant, 20n);
+  assert.equal(await t.reserved(), 0n);
+  const next = granted(await t.admit({ hasNext: true, estimate: 60n }));
+  await t.gate.release(next);
+  assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() does not count a reservation that has expired", async () => {
+  await using t = await open();
+  granted(await t.admit({ estimate: 100n }));
+  await t.run("UPDATE reservations SET expires_at = 1");
+  granted(await t.admit({ estimate: 100n }));
+});
+
+Deno.test("sweepReservations() removes what has expired, and nothing else", async () => {
+  await using t = await open();
+  granted(await t.admit({ estimate: 40n }));
+  await t.run("UPDATE reservations SET expires_at = 1");
+  const kept = granted(await t.admit({ estimate: 50n }));
+  for (let i = 0; i < 2; i++) await sweepReservations(t);
+  const { rows } = await t.store.read({ sql: "SELECT reservation_id FROM reservations" });
+  assert.deepEqual(rows, [[kept.reservationId]]);
+});
+
+Deno.test("createBudgetGate() wakes up from waiting when room is made", async () => {
+  await using t = await open();
+  const first = granted(await t.admit({ estimate: 100n }));
+  let isIn = false;
+  const second = t.admit().then((admission) => {
+    isIn = true;
+    return admission;
+  });
+  const wait = async () => {
+    for (let i = 0; i < 10; i++) {
+      t.clock.advance(1_000);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+  };
+  await wait();
+  assert.equal(isIn, false);
+  await t.gate.release(first);
+  await wait();
+  granted(await second);
+});

@@ -1,0 +1,76 @@
+import type { NanoUsd } from "../kernel/money.ts";
+import { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "../pricing/mod.ts";
+
+/** A limit on what the calls of one run may cost together. */
+export interface Budget {
+  limitNanoUsd: NanoUsd;
+  mode: "stop" | "strict";
+}
+
+/** What the next call may use at most. */
+export interface CallBounds {
+  /** An upper bound of the input tokens, or the reason why there is none. */
+  inputTokens: { max: number } | { unboundedBecause: string };
+  /** The output limit that the call asks for. */
+  outputTokens: number;
+  /** Null where the model has no known price. */
+  rates: WorstCaseRates | null;
+  /** What the call will probably cost; reserved in `stop` mode. */
+  estimateNanoUsd: NanoUsd;
+}
+
+/** Why a call is refused. */
+export type RefusalReason = "spent" | "would_overshoot" | "unbounded" | "unpriced";
+
+/** Whether the next call may be made. */
+export type CallDecision =
+  | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number }
+  | { go: false; wait: true }
+  | { go: false; wait: false; reason: RefusalReason };
+
+/**
+ * Decides on the next call of a run. Pure.
+ *
+ * `stop`: refused once what is settled has reached the limit; waits while settled and reserved together have.
+ * `strict`: made only if its worst case fits beside what is settled and reserved; the output limit is
+ * lowered to what fits, once no other call is in flight whose reservation may still shrink.
+ */
+export function decideCall(state: {
+  budget: Budget;
+  settledNanoUsd: NanoUsd;
+  reservedNanoUsd: NanoUsd;
+  /** What calls may have cost beyond what is booked: their count never arrived. */
+  lostNanoUsd?: NanoUsd;
+  call: CallBounds;
+}): CallDecision {
+  const { budget, settledNanoUsd: settled, reservedNanoUsd: reserved, lostNanoUsd: lost = 0n, call } = state;
+  const limit = budget.limitNanoUsd;
+  if (settled >= limit) return refuse("spent");
+  if (budget.mode === "stop") {
+    if (settled + reserved >= limit) return { go: false, wait: true };
+    return { go: true, reserveNanoUsd: call.estimateNanoUsd };
+  }
+  // First: where there is no bound, there is no tier, and so no price either.
+  if (!("max" in call.inputTokens)) return refuse("unbounded");
+  if (call.rates === null || call.rates.output === null) return refuse("unpriced");
+  const inputTokens = call.inputTokens.max;
+  const wanted = worstCaseCost(call.rates, { inputTokens, outputTokens: call.outputTokens })!;
+  if (settled + reserved + lost + wanted <= limit) {
+    return { go: true, reserveNanoUsd: wanted, outputLimit: call.outputTokens };
+  }
+  if (reserved > 0n) return { go: false, wait: true };
+  const outputTokens = outputTokensThatFit(call.rates, {
+    inputTokens,
+    budgetNanoUsd: limit - settled - lost,
+  });
+  if (outputTokens < 1) return refuse("would_overshoot");
+  return {
+    go: true,
+    reserveNanoUsd: worstCaseCost(call.rates, { inputTokens, outputTokens })!,
+    outputLimit: outputTokens,
+  };
+}
+
+function refuse(reason: RefusalReason): CallDecision {
+  return { go: false, wait: false, reason };
+}

@@ -1,0 +1,91 @@
+import type { Connection } from "../../../client/mod.ts";
+import { PurserError } from "../../../kernel/errors.ts";
+import { parseUsd, toUsd } from "../../../kernel/money.ts";
+import type { CommandContext } from "../../command.ts";
+import { idInPath, readId } from "../../parse/command_id.ts";
+import { describeBudget } from "../../render/describe_agent.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import type { Options } from "../../parse/options.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+
+/** `purser agents set NAME …`: what is given is changed, all else stays as it is. */
+export async function agentsSet(ctx: CommandContext): Promise<void> {
+  const name = readId(ctx);
+  const changes = readChanges(ctx.options);
+  const { api } = await ctx.connect();
+  const before = await findAgent(api, name);
+  const model = changes.model ?? before?.model;
+  if (model === undefined) {
+    throw new UsageError(
+      `Cannot create agent ${name} without --model, such as demo:echo`,
+      ctx.options.command,
+    );
+  }
+  const answer = await api.agents[":agent_id"].$put({
+    param: { agent_id: idInPath(name) },
+    json: { ...(before && definitionOf(before)), ...changes, model },
+  });
+  await printAnswer(ctx, answer, (agent) => {
+    const tools = agent.tools.length > 0 ? `, tools ${agent.tools.join(", ")}` : "";
+    return escapeText(
+      `${before ? "Changed" : "Created"} agent ${agent.name}: ${agent.model}, ${
+        describeBudget(agent)
+      }${tools}`,
+    );
+  });
+}
+
+type Api = Connection["api"];
+
+async function findAgent(api: Api, name: string) {
+  try {
+    const answer = await api.agents[":agent_id"].$get({ param: { agent_id: idInPath(name) } });
+    return await answer.json();
+  } catch (error) {
+    if (error instanceof PurserError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}
+
+/** What a PUT takes of what a GET gives. */
+function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>) {
+  const { agent_id: _id, token_usage: _usage, created_at: _created, updated_at: _updated, ...definition } =
+    agent;
+  return definition;
+}
+
+function readChanges(options: Options) {
+  for (const [one, other] of [["tool", "no-tools"], ["allow-unpriced", "no-allow-unpriced"]] as const) {
+    if (options.has(one) && options.has(other)) {
+      throw new UsageError(`Cannot use --${one} together with --${other}: give one of them`, options.command);
+    }
+  }
+  return withoutUndefined({
+    model: options.text("model"),
+    system_prompt: options.text("system"),
+    cost_budget_usd: options.read("budget", readBudget),
+    budget_mode: options.oneOf("budget-mode", ["stop", "strict"]),
+    max_steps: options.wholeNumber("max-steps", { min: 1, max: 1_000 }),
+    max_output_tokens: options.text("max-output-tokens") === "none"
+      ? null
+      : options.wholeNumber("max-output-tokens", { min: 1, max: 10_000_000 }),
+    tools: options.has("no-tools") ? [] : options.has("tool") ? [...options.texts("tool")] : undefined,
+    allow_unpriced: options.has("allow-unpriced")
+      ? true
+      : options.has("no-allow-unpriced")
+      ? false
+      : undefined,
+  });
+}
+
+function readBudget(text: string): number | null {
+  if (text === "none") return null;
+  const budget = parseUsd(text.replace(/^\$/, ""));
+  if (budget < 0n) throw new Error(`${text} is less than nothing`);
+  return toUsd(budget);
+}
+
+function withoutUndefined<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,33 @@
+import type { CommandContext } from "../../command.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { renderTable } from "../../render/render_table.ts";
+
+/** `purser channels list` */
+export async function channelsList(ctx: CommandContext): Promise<void> {
+  const { api } = await ctx.connect();
+  let problems: string[] = [];
+  await printAnswer(ctx, await api.channels.$get(), (channels) => {
+    problems = channels.filter(({ problem }) => problem !== null)
+      .map(({ name, problem }) => `Channel ${name} can't be used: ${problem}`);
+    return renderTable(channels, [
+      { title: "NAME", cell: (channel) => channel.name, paint: (_, style) => style.bold },
+      { title: "KIND", cell: (channel) => channel.kind },
+      {
+        title: "STATUS",
+        cell: (channel) => channel.status,
+        paint: (channel, style) => channel.status === "ok" ? style.green : style.red,
+      },
+      { title: "FROM", cell: (channel) => channel.min_severity },
+      { title: "TIMEOUT", align: "right", cell: (channel) => `${channel.timeout_ms / 1000} s`, drop: 2 },
+      { title: "SETTINGS", cell: ({ settings }) => describeSettings(settings), cutTo: 20, drop: 1 },
+    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+  });
+  for (const problem of problems) ctx.warn(problem);
+}
+
+/** `url=***, headers={"x-team":"ops"}` */
+function describeSettings(settings: Record<string, unknown>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+}

@@ -1,0 +1,29 @@
+import { type ListedProfile, openProfiles } from "../../../config/mod.ts";
+import type { BareContext } from "../../command.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { renderTable } from "../../render/render_table.ts";
+
+/** `purser profiles list` */
+export async function profilesList(ctx: BareContext): Promise<void> {
+  const { path, list } = await openProfiles({ env: ctx.env, configPath: ctx.options.text("config") });
+  const profiles = await list();
+  if (ctx.isJson) return ctx.print(JSON.stringify(profiles));
+  if (profiles.length === 0) {
+    return ctx.print(
+      `No profiles in ${
+        escapeText(path)
+      }. Add one: purser profiles add prod --server https://purser.example.com`,
+    );
+  }
+  const { stdout: { columns }, hasUnicode } = ctx.terminal;
+  ctx.print(renderTable(profiles, [
+    { title: "NAME", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: 8 },
+    { title: "KIND", cell: ({ server }) => server === null ? "db" : "server", drop: 2 },
+    { title: "PLACE", cell: ({ server, db }) => server ?? db ?? "", cutTo: 16 },
+    { title: "SECRET", cell: describeSecret, cutTo: 10, drop: 1 },
+  ], { columns, style: ctx.style, hasUnicode }));
+}
+
+function describeSecret({ api_key_file, has_secret }: ListedProfile): string {
+  return api_key_file ?? (has_secret ? "in the config file" : "none");
+}

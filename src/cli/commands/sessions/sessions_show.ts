@@ -1,0 +1,96 @@
+import type { CommandContext } from "../../command.ts";
+import { idInPath, readId } from "../../parse/command_id.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { countOf, formatCost, formatCount, formatTime } from "../../render/format_values.ts";
+import { paintStatus } from "../../render/paint_status.ts";
+import { hasMore } from "../../render/print_answer.ts";
+import { renderFields } from "../../render/render_fields.ts";
+import { renderTable } from "../../render/render_table.ts";
+import { usageFields } from "../../render/render_usage.ts";
+
+/** The runs whose status is looked up; earlier ones of a long session are shown without. */
+const MAX_RUNS = 20;
+
+/** `purser sessions show ID` */
+export async function sessionsShow(ctx: CommandContext): Promise<void> {
+  const param = { session_id: idInPath(readId(ctx)) };
+  const { api } = await ctx.connect();
+  const answer = await api.sessions[":session_id"].$get({ param });
+  if (ctx.isJson) return ctx.print(await answer.text());
+  const session = await answer.json();
+  const costsAnswer = await api.sessions[":session_id"].costs.$get({ param, query: {} });
+  const { steps } = await costsAnswer.json();
+
+  const runIds = [...new Set(steps.map(({ run_id }) => run_id))];
+  if (session.active_run_id !== null && !runIds.includes(session.active_run_id)) {
+    runIds.push(session.active_run_id);
+  }
+  const runs = await Promise.all(
+    runIds.slice(-MAX_RUNS).map(async (run_id) => {
+      return run_id === null
+        ? undefined
+        : await (await api.runs[":run_id"].$get({ param: { run_id } })).json();
+    }),
+  );
+
+  const tags = Object.entries(session.tags).map(([key, value]) => `${key}=${value}`).join(", ");
+  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+  const parts = [renderFields({
+    "Session": session.session_id,
+    "Agent": session.agent_id,
+    "Status": session.status,
+    "Messages": `${formatCount(session.message_count)}, with ${countOf(session.event_log_count, "event")}`,
+    "Tags": tags || undefined,
+    ...usageFields(session.token_usage),
+    "Restored": session.restored_from && describeOrigin(session.restored_from),
+    "Created": `${formatTime(session.created_at)} UTC`,
+    "Updated": `${formatTime(session.updated_at)} UTC`,
+  }, { style, columns })];
+  for (const runId of runIds) {
+    const run = runs.find((each) => each?.run_id === runId);
+    const title = runId === null ? "Calls outside a run" : `Run ${runId}`;
+    const isNarrow = columns !== undefined && title.length + 2 + (run?.status.length ?? 0) > columns;
+    const status = run
+      ? `${isNarrow ? "\n" : ""}  ${paintStatus(run, style)?.(run.status) ?? run.status}`
+      : "";
+    const message = typeof run?.error?.message === "string" ? run.error.message : undefined;
+    const rows = steps.filter(({ run_id }) => run_id === runId);
+    parts.push([
+      style.bold(title) + status,
+      ...(message === undefined ? [] : [style.dim(escapeText(message))]),
+      ...(rows.length === 0 ? [] : [renderTable(rows, [
+        { title: "STEP", align: "right", cell: ({ step }) => (step === null ? "-" : String(step)) },
+        { title: "TOOLS", cell: ({ tools }) => tools.join(", ") || "-", cutTo: 5 },
+        { title: "INPUT", align: "right", cell: ({ input_tokens }) => formatCount(input_tokens) },
+        { title: "OUTPUT", align: "right", cell: ({ output_tokens }) => formatCount(output_tokens) },
+        { title: "COST", align: "right", cell: ({ cost_usd }) => formatCost(cost_usd) },
+      ], { columns, style, hasUnicode })]),
+    ].join("\n"));
+  }
+  ctx.print(parts.join("\n\n"));
+  if (hasMore(costsAnswer)) ctx.say("There are more calls than the first 1000 shown here");
+}
+
+/** What a snapshot has brought: where it is from, and what the session had cost there, which is no cost here. */
+function describeOrigin(origin: Record<string, unknown>): string {
+  const { source_environment, exported_at, restored_at, events_imported, token_usage } = origin as {
+    source_environment: string;
+    exported_at: string;
+    restored_at: string;
+    events_imported: number;
+    token_usage?: { cost_usd: number | null; total_tokens: number };
+  };
+  const lines = [
+    `${formatTime(restored_at)} UTC, from environment ${source_environment}, exported ${
+      formatTime(exported_at)
+    } UTC`,
+  ];
+  if (token_usage) {
+    const cost = formatCost(token_usage.cost_usd);
+    lines.push(`had cost ${cost} there, for ${countOf(token_usage.total_tokens, "token")}: not counted here`);
+  }
+  if (events_imported > 0) {
+    lines.push(`with ${countOf(events_imported, "event")} of history, for purser state replay`);
+  }
+  return lines.join("\n");
+}

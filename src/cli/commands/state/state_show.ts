@@ -1,0 +1,74 @@
+import { openSource, readDocument, type ReadSnapshot } from "../../../snapshots/mod.ts";
+import type { CommandContext } from "../../command.ts";
+import { escapeJson } from "../../terminal/escape_text.ts";
+import { formatCount } from "../../render/format_values.ts";
+import { renderTable } from "../../render/render_table.ts";
+import { paintStatus } from "../../render/paint_status.ts";
+
+/** `purser state show FILE [--format table|json]`: needs no database. */
+export async function stateShow(ctx: CommandContext): Promise<void> {
+  const format = ctx.options.oneOf("format", ["table", "json"]) ?? (ctx.isJson ? "json" : "table");
+  const [path] = ctx.args as [string];
+  const bytes = await openSource(path === "-" ? ctx.terminal.stdin() : path);
+  await using snapshot = await readDocument(bytes, { maxBytes: ctx.config.maxSnapshotBytes });
+  if (format === "table") return ctx.print(renderSnapshot(ctx, snapshot));
+  for await (const text of writeIndented(snapshot)) ctx.terminal.stdout.write(escapeJson(text));
+}
+
+/** The rows that the table has, in their order. */
+function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapshot): string {
+  const rows: [field: string, value: string][] = [
+    ["schema_version", String(head.schema_version)],
+    ["agent_id", head.agent_id],
+    ["session_id", head.session_id],
+    ["status", head.state.status],
+    ["messages", formatCount(messageCount)],
+    ["event_log_count", formatCount(head.event_log_count)],
+    ["source_environment", head.source_environment],
+    ["exported_at", head.exported_at],
+    ["tags", Object.entries(head.tags).map(([key, value]) => `${key}=${value}`).join(", ")],
+  ];
+  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+  return renderTable(rows, [
+    { title: "Field", cell: ([field]) => field },
+    {
+      title: "Value",
+      cell: ([, value]) => value,
+      cutTo: 10,
+      paint: ([field, status], style) => field === "status" ? paintStatus({ status }, style) : undefined,
+    },
+  ], { columns, style, hasUnicode });
+}
+
+/** The document for people to read, its elements one by one. */
+async function* writeIndented({ head, messages, events }: ReadSnapshot): AsyncGenerator<string> {
+  // Nobody can have written these into the document.
+  const [MESSAGES, EVENTS] = [crypto.randomUUID(), crypto.randomUUID()];
+  const frame = JSON.stringify(
+    { ...head, state: { ...head.state, messages: MESSAGES }, ...(head.events && { events: EVENTS }) },
+    null,
+    2,
+  );
+  const lists = {
+    [JSON.stringify(MESSAGES)]: [messages, "    "],
+    [JSON.stringify(EVENTS)]: [events, "  "],
+  } as const;
+  for (const piece of frame.split(new RegExp(`("${MESSAGES}"|"${EVENTS}")`))) {
+    const list = lists[piece];
+    if (!list) {
+      yield piece;
+      continue;
+    }
+    const [pages, indent] = list;
+    let separator = "[";
+    for await (const page of pages()) {
+      for (const text of page) {
+        const lines = JSON.stringify(JSON.parse(text), null, 2).replaceAll("\n", `\n${indent}  `);
+        yield `${separator}\n${indent}  ${lines}`;
+        separator = ",";
+      }
+    }
+    yield separator === "[" ? "[]" : `\n${indent}]`;
+  }
+  yield "\n";
+}

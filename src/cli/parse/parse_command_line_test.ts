@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
+import { parseCommandLine } from "./parse_command_line.ts";
+import { splitLine } from "./_split_line.ts";
+import { UsageError } from "./usage_error.ts";
+
+const parse = (line: string) => parseCommandLine(line.split(" ").filter(Boolean));
+
+Deno.test("parseCommandLine() finds the command, its arguments and its options wherever they stand", () => {
+  for (
+    const line of [
+      "agents set bot --model demo:echo --tool a --tool=b --json",
+      "--json --model=demo:echo agents --tool a set bot --tool b",
+      "agents set --tool a --json --tool b --model other --model demo:echo -- bot",
+    ]
+  ) {
+    const parsed = parse(line);
+    assert.ok(parsed.kind === "command");
+    assert.equal(parsed.command.name, "agents set");
+    assert.deepEqual(parsed.args, ["bot"]);
+    assert.equal(parsed.options.text("model"), "demo:echo");
+    assert.deepEqual(parsed.options.texts("tool"), ["a", "b"]);
+    assert.equal(parsed.options.has("json"), true);
+    assert.equal(parsed.options.has("db"), false);
+  }
+});
+
+Deno.test("parseCommandLine() takes - and what follows -- as arguments", () => {
+  const stdin = parse("run bot -");
+  assert.deepEqual(stdin.kind === "command" && stdin.args, ["bot", "-"]);
+  const dashed = parse("run bot --json -- --help");
+  assert.deepEqual(dashed.kind === "command" && dashed.args, ["bot", "--help"]);
+});
+
+Deno.test("parseCommandLine() finds what help is asked for", () => {
+  const cases: [string, string][] = [
+    ["--help", ""],
+    ["-h", ""],
+    ["help", ""],
+    ["agents --help", "agents"],
+    ["help agents", "agents"],
+    ["agents set bot --model x --help", "agents set"],
+    ["help agents set", "agents set"],
+    ["cost -h", "cost"],
+  ];
+  for (const [line, topic] of cases) assert.deepEqual(parse(line), { kind: "help", topic }, line);
+  for (const line of ["--version", "version"]) assert.deepEqual(parse(line), { kind: "version" });
+  assert.deepEqual(parse(""), { kind: "incomplete", topic: "" });
+  assert.deepEqual(parse("agents"), { kind: "incomplete", topic: "agents" });
+});
+
+Deno.test("parseCommandLine() explains what it can't understand", () => {
+  const cases: [string, string][] = [
+    ["agnets", "Cannot find the command agnets; did you mean agents?"],
+    ["qqqqqqq", "Cannot find the command qqqqqqq"],
+    ["agents lst", "Cannot find the command agents lst; did you mean agents list?"],
+    ["help agnets", "Cannot find the command agnets; did you mean agents?"],
+    ["rn bot hi", "Cannot find the command rn; did you mean run?"],
+    ["cost --sinse 7d", "Cannot use --sinse: there is no such option of cost; did you mean --since?"],
+    ["cost --model x", "Cannot use --model: there is no such option of cost"],
+    ["--jsno", "Cannot use --jsno: there is no such option; did you mean --json?"],
+    [
+      "run bot -3+5",
+      "Cannot use -3: there is no such option; write -- before an argument that begins with -",
+    ],
+    ["cost --json=yes", "Cannot use --json with a value: it takes none"],
+    ["cost --since", "Cannot use --since without WHEN"],
+    ["cost --since --json", "Cannot use --since without WHEN: if --json is it, write --since=--json"],
+    ["run bot", "Cannot use run without INPUT"],
+    ["agents show", "Cannot use agents show without NAME"],
+    ["cost now", 'Cannot use cost with "now": it takes no arguments'],
+    [
+      "run bot hi there",
+      'Cannot use run with "there": it takes AGENT INPUT only; put quotes around what belongs together',
+    ],
+    ["cost --db a --server http://b", "Cannot use --server together with --db: give one of them"],
+    ["cost --constructor", "Cannot use --constructor: there is no such option of cost"],
+  ];
+  for (const [line, message] of cases) {
+    assert.throws(() => parse(line), (error) => {
+      assert.ok(error instanceof UsageError);
+      assert.equal(error.message.startsWith(message), true, `${line}: ${error.message}`);
+      return true;
+    });
+  }
+  assert.throws(() => parseCommandLine(["run", "bot", ""]), /with an empty INPUT/);
+});
+
+Deno.test("COMMANDS gives every option one type, summaries without a period, and bodies that load", async () => {
+  const types = new Map<string, string>();
+  for (const { name, summary, options, examples, load, loadBare } of COMMANDS) {
+    assert.doesNotMatch(summary, /\.$/, name);
+    assert.ok(examples.length > 0, name);
+    for (const [option, { type, value }] of Object.entries({ ...options, ...COMMON_OPTIONS })) {
+      assert.equal(types.get(option) ?? type, type, option);
+      types.set(option, type);
+      assert.equal(value !== undefined, type === "string", option);
+    }
+    for (const [line] of examples) {
+      const [, command = ""] = /purser ([^|>]*)/.exec(line)!;
+      const parsed = parseCommandLine(splitLine(command));
+      assert.equal(parsed.kind === "command" && parsed.command.name, name);
+    }
+    assert.equal(typeof await (load ?? loadBare!)(), "function");
+  }
+});

@@ -1,0 +1,12 @@
+import { PurserError } from "../../kernel/errors.ts";
+
+/** A command line that can't be understood. `command` is the one whose help explains it. */
+export class UsageError extends PurserError {
+  readonly command: string | undefined;
+
+  constructor(message: string, command?: string, cause?: unknown) {
+    super("invalid", message, { cause });
+    this.name = "UsageError";
+    this.command = command;
+  }
+}

@@ -1,0 +1,67 @@
+import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+
+/** `1,234,567`. */
+export function formatCount(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** `1 call`, `2 calls`. */
+export function countOf(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** `512 bytes`, `1.4 MB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return countOf(bytes, "byte");
+  const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
+  const amount = bytes / 1_000 ** power;
+  return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${["", "kB", "MB", "GB"][power]}`;
+}
+
+/** An exact amount, as `$0.0001506`; null is a cost that no price is known for. */
+export function formatCost(usd: number | null): string {
+  return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;
+}
+
+/**
+ * Amounts of one column with the same number of decimals, so that they can be compared at a glance: the
+ * larger the largest, the fewer. What is there but rounds to nothing is written `<$0.01`.
+ */
+export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
+  const largest = amounts.reduce((max, amount) => (amount > max ? amount : max), 0n);
+  const most = largest >= 1_000n * USD ? 2 : largest >= USD ? 4 : largest >= USD / 100n ? 6 : 9;
+  const rounded = amounts.map((amount) => round(amount, most));
+  const used = Math.max(2, ...rounded.map((amount) => formatUsd(amount).split(".")[1]?.length ?? 0));
+  return rounded.map((amount, index) =>
+    amounts[index] === 0n
+      ? "$0"
+      : amount === 0n
+      ? `<$${"0.".padEnd(most + 1, "0")}1`
+      : `$${fix(amount, used)}`
+  );
+}
+
+const USD = 1_000_000_000n;
+
+function round(amount: NanoUsd, decimals: number): NanoUsd {
+  const unit = 10n ** BigInt(9 - decimals);
+  return divideHalfEven(amount, unit) * unit;
+}
+
+function fix(amount: NanoUsd, decimals: number): string {
+  const [whole = "0", fraction = ""] = formatUsd(amount).split(".");
+  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${fraction.padEnd(decimals, "0")}`;
+}
+
+/** `82%`; nothing for no part. */
+export function formatShare(part: NanoUsd, whole: NanoUsd): string {
+  if (part === 0n || whole === 0n) return "";
+  const percent = Number(part * 1000n / whole) / 10;
+  if (percent < 1) return "<1%";
+  return `${Math.round(percent)}%`;
+}
+
+/** `2026-11-21 09:30:00`, in UTC as the API has it; `-` for none. */
+export function formatTime(iso: string | null): string {
+  return iso === null ? "-" : iso.slice(0, 19).replace("T", " ");
+}

@@ -1,0 +1,135 @@
+import { costOf, type CostRow, type Grouping, type Spend, sumRows } from "./cost_rows.ts";
+import { countOf, formatAmounts, formatCount, formatShare } from "./format_values.ts";
+import { escapeText } from "../terminal/escape_text.ts";
+import { putIdsBelow } from "./put_ids_below.ts";
+import { renderBar } from "./render_bar.ts";
+import { type Column, renderTable } from "./render_table.ts";
+import type { Style } from "../terminal/style.ts";
+
+/** How tables of spend are drawn. */
+export interface CostLayout {
+  columns: number | undefined;
+  style: Style;
+  hasUnicode: boolean;
+  /** How wide the names are at least. */
+  nameWidth?: number;
+}
+
+/** What the cost takes beside an id, which is never cut. */
+const ROOM_BESIDE_ID = 14;
+
+const BAR = { min: 8, max: 24 };
+
+/** Spend by one grouping: a bar and a share for each row, of the largest row and of all of them. */
+export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout: CostLayout): string {
+  const amounts = new Map(zip(rows, formatAmounts(rows.map(costOf))));
+  const largest = rows.reduce((max, row) => (costOf(row) > max ? costOf(row) : max), 0n);
+  const { costNanoUsd: total } = sumRows(rows);
+  const hasIds = groupBy === "session" || groupBy === "run";
+  const widest = Math.max(...rows.map((row) => nameOf(row, groupBy).length));
+  const isBelow = hasIds && layout.columns !== undefined && widest + ROOM_BESIDE_ID > layout.columns;
+  const columns: Column<CostRow>[] = [
+    ...isBelow ? [] : [{
+      title: groupBy.toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : ""),
+      cell: (row: CostRow) => nameOf(row, groupBy),
+      cutTo: groupBy === "agent" || groupBy === "model" ? 12 : undefined,
+      atLeast: layout.nameWidth,
+    }],
+    ...hasIds
+      ? [{
+        title: "AGENT",
+        cell: (row: CostRow) => row.agent_id ?? "",
+        cutTo: 6,
+        ...!isBelow && { drop: 3 },
+      }]
+      : [],
+    {
+      title: "",
+      cell: () => "",
+      drop: 1,
+      paint: (_, style) => style.cyan,
+      stretch: {
+        ...BAR,
+        draw: (row, width) =>
+          renderBar(Number(costOf(row)) / Number(largest || 1n), width, layout.hasUnicode),
+      },
+    },
+    {
+      title: "COST",
+      align: "right",
+      cell: (row) => (row.cost_usd === null ? "no price" : amounts.get(row)!),
+    },
+    { title: "SHARE", align: "right", cell: (row) => formatShare(costOf(row), total), drop: 2 },
+    { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
+    { title: "TOKENS", align: "right", cell: (row) => formatCount(row.total_tokens), drop: 5 },
+    ...unpricedColumn(rows, (row) => row.unpriced_calls),
+  ];
+  const table = renderTable(rows, columns, layout);
+  if (!isBelow) return table;
+  return putIdsBelow(table, rows.map((row) => layout.style.dim(escapeText(nameOf(row, groupBy)))));
+}
+
+/** Spend of named periods, below each other. */
+export function renderPeriods(
+  periods: readonly { name: string; spend: Spend }[],
+  layout: CostLayout,
+): string {
+  const amounts = new Map(zip(periods, formatAmounts(periods.map(({ spend }) => spend.costNanoUsd))));
+  return renderTable(periods, [
+    { title: "SPENDING (UTC)", cell: ({ name }) => name, atLeast: layout.nameWidth },
+    {
+      title: "COST",
+      align: "right",
+      cell: (period) => (isUnpriced(period.spend) ? "no price" : amounts.get(period)!),
+      paint: (_, style) => style.bold,
+    },
+    { title: "CALLS", align: "right", cell: ({ spend }) => formatCount(spend.modelCalls), drop: 1 },
+    { title: "TOKENS", align: "right", cell: ({ spend }) => formatCount(spend.totalTokens), drop: 2 },
+    ...unpricedColumn(periods, ({ spend }) => spend.unpricedCalls),
+  ], layout);
+}
+
+/** Whether there are calls and none of them has a known price: then the cost is unknown, never 0. */
+function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
+  return modelCalls > 0 && unpricedCalls === modelCalls;
+}
+
+/** What has to be said where calls count as nothing because their price isn't known. */
+export function unpricedWarning(unpricedCalls: number): string {
+  return `${countOf(unpricedCalls, "call")} without a known price ${
+    unpricedCalls === 1 ? "counts" : "count"
+  } as $0 here: add the model to "prices" in the config`;
+}
+
+/** A column that is there only where it has something to tell. */
+function unpricedColumn<Row>(rows: readonly Row[], count: (row: Row) => number): Column<Row>[] {
+  if (rows.every((row) => count(row) === 0)) return [];
+  return [{
+    title: "UNPRICED",
+    align: "right",
+    cell: (row) => (count(row) === 0 ? "" : formatCount(count(row))),
+    paint: (_, style) => style.yellow,
+  }];
+}
+
+/** What a row is called. */
+export function nameOf(row: CostRow, groupBy: Grouping): string {
+  switch (groupBy) {
+    case "agent":
+      return row.agent_id ?? "";
+    case "session":
+      return row.session_id ?? "";
+    case "run":
+      return row.run_id ?? "";
+    case "model":
+      return `${row.provider}:${row.model}`;
+    case "hour":
+      return (row.hour ?? "").slice(0, 16).replace("T", " ");
+    case "day":
+      return row.day ?? "";
+  }
+}
+
+function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
+  return left.map((value, index) => [value, right[index]!]);
+}

@@ -1,0 +1,29 @@
+import { escapeLines } from "../terminal/escape_text.ts";
+import type { Style } from "../terminal/style.ts";
+import { textWidth } from "../terminal/text_width.ts";
+import { wrapText } from "../terminal/wrap_text.ts";
+
+/** Narrower than this, a value is not broken into lines. */
+const MIN_WIDTH = 16;
+
+/**
+ * Names and values below each other. A value of several lines, or one that is wider than the terminal, is indented;
+ * undefined leaves a row out.
+ */
+export function renderFields(
+  fields: Record<string, string | undefined>,
+  { style, columns = Infinity }: { style: Style; columns: number | undefined },
+): string {
+  const rows = Object.entries(fields).filter((row): row is [string, string] => row[1] !== undefined);
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  const room = Math.max(MIN_WIDTH, columns - width);
+  return rows.map(([name, value]) => {
+    const lines = wrapText(escapeLines(value), room);
+    // What can't be broken, such as an id, goes below its name.
+    const isBelow = lines.some((line) => textWidth(line) > room);
+    const indent = " ".repeat(isBelow ? 2 : width);
+    const gap = isBelow ? "\n" + indent : " ".repeat(width - name.length);
+    return style.dim(name) + gap +
+      (isBelow ? wrapText(escapeLines(value), columns - 2) : lines).join("\n" + indent);
+  }).join("\n");
+}

@@ -1,0 +1,105 @@
+import { escapeText } from "../terminal/escape_text.ts";
+import type { Paint, Style } from "../terminal/style.ts";
+import { cutText, textWidth } from "../terminal/text_width.ts";
+
+/** A column of a table. */
+export interface Column<Row> {
+  title: string;
+  /** The cell's text. What a terminal would obey in it is escaped. */
+  cell: (row: Row) => string;
+  align?: "right";
+  /** How wide the column is at least where there is room, so that tables below each other line up. */
+  atLeast?: number;
+  paint?: (row: Row, style: Style) => Paint | undefined;
+  /**
+   * A column that may go where there is no room; the highest goes first, those with 0 only where cutting
+   * texts is not enough.
+   */
+  drop?: number;
+  /** How narrow the column may get by cutting its texts. */
+  cutTo?: number;
+  /** A column that takes the room that is left, within limits; its cell is drawn to that width. */
+  stretch?: { min: number; max: number; draw: (row: Row, width: number) => string };
+}
+
+const GAP = "  ";
+
+/** Rows under a header, aligned. `columns` undefined: as wide as it gets, nothing is cut or left out. */
+export function renderTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { columns: width, style, hasUnicode = true }: {
+    columns: number | undefined;
+    style: Style;
+    hasUnicode?: boolean;
+  },
+): string {
+  const laid = layOut(rows, columns, width ?? Infinity);
+  const ellipsis = hasUnicode ? "…" : "~";
+  const line = (texts: string[], paints: (Paint | undefined)[]) =>
+    laid.map(({ column, width }, index) => {
+      const text = cutText(texts[index]!, width, ellipsis);
+      const space = " ".repeat(width - textWidth(text));
+      const painted = paints[index]?.(text) ?? text;
+      if (column.align === "right") return space + painted;
+      return index === laid.length - 1 ? painted : painted + space;
+    }).join(GAP).trimEnd();
+  return [
+    line(laid.map(({ column }) => column.title), laid.map(() => style.dim)),
+    ...rows.map((row, index) =>
+      line(
+        laid.map(({ column, width, cells }) =>
+          column.stretch ? column.stretch.draw(row, width) : cells[index]!
+        ),
+        laid.map(({ column }) => column.paint?.(row, style)),
+      )
+    ),
+  ].join("\n");
+}
+
+interface LaidColumn<Row> {
+  column: Column<Row>;
+  cells: string[];
+  /** The width of its texts. */
+  natural: number;
+  width: number;
+}
+
+function layOut<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  total: number,
+): LaidColumn<Row>[] {
+  let laid: LaidColumn<Row>[] = columns.map((column) => {
+    const cells = column.stretch ? [] : rows.map((row) => escapeText(column.cell(row)));
+    const natural = Math.max(textWidth(column.title), column.stretch?.min ?? 0, ...cells.map(textWidth));
+    return { column, cells, natural, width: Math.max(natural, column.atLeast ?? 0) };
+  });
+  const gaps = () => GAP.length * (laid.length - 1);
+  const excess = () => laid.reduce((sum, { width }) => sum + width, gaps()) - total;
+  const excessWhenCut = () =>
+    laid.reduce((sum, { column, width }) => sum + Math.min(width, column.cutTo ?? width), gaps()) - total;
+  const dropWhile = (hasNoRoom: () => boolean, least: number) => {
+    while (hasNoRoom()) {
+      const going = laid.filter(({ column }) => (column.drop ?? -1) >= least)
+        .sort((a, b) => b.column.drop! - a.column.drop!)[0];
+      if (!going) return;
+      laid = laid.filter((each) => each !== going);
+    }
+  };
+  dropWhile(() => excess() > 0, 1);
+  for (const each of laid) each.width = Math.max(each.natural, Math.min(each.width, each.width - excess()));
+  dropWhile(() => excessWhenCut() > 0, 0);
+  while (excess() > 0) {
+    // The widest gives first, so that several columns end up about equally narrow.
+    const widest = laid.filter(({ column, width }) => column.cutTo !== undefined && width > column.cutTo)
+      .sort((a, b) => b.width - a.width)[0];
+    if (!widest) break;
+    widest.width--;
+  }
+  for (const each of laid) {
+    const { stretch } = each.column;
+    if (stretch) each.width = Math.max(each.width, Math.min(stretch.max, each.width - excess()));
+  }
+  return laid;
+}

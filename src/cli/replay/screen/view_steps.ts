@@ -1,0 +1,86 @@
+import type { Style } from "../../terminal/style.ts";
+import type { Output } from "../../terminal/terminal.ts";
+import { moveView, type ViewPosition } from "./move_view.ts";
+import { renderBody } from "./render_body.ts";
+import { renderScreen, type Screen } from "./render_screen.ts";
+import type { ReplayStep } from "../steps/replay_steps.ts";
+
+/** What a viewer is given. */
+export interface ViewInput {
+  steps: readonly ReplayStep[];
+  sessionId: string;
+  notes: readonly string[];
+}
+
+/** Where a viewer draws, and what it is steered by. */
+export interface ViewDoors {
+  stdout: Output;
+  /** The keys that are typed; their end ends the viewer. */
+  keys: AsyncIterable<string>;
+  hasUnicode: boolean;
+  style: Style;
+  interrupted: AbortSignal;
+}
+
+/** The alternate screen, without a cursor; a line that is too wide after all is cut, and does not wrap. */
+const ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+/** Shows steps one at a time until a key, or a signal, ends it. The terminal is left as it was. */
+export async function viewSteps(
+  { steps, sessionId, notes }: ViewInput,
+  { stdout, keys, hasUnicode, style, interrupted }: ViewDoors,
+): Promise<"quit" | "interrupted"> {
+  let body: { lines: string[]; of: ReplayStep; columns: number } | undefined;
+  const draw = (position: ViewPosition): Screen => {
+    const { columns = 80, rows = 24 } = stdout;
+    const step = steps[position.index]!;
+    if (body?.of !== step || body.columns !== columns) {
+      body = { lines: renderBody(step, { columns, style, hasUnicode }), of: step, columns };
+    }
+    const count = steps.length;
+    const screen = renderScreen({
+      step,
+      body: body.lines,
+      position,
+      count,
+      sessionId,
+      notes,
+      rows,
+      columns,
+      style,
+      hasUnicode,
+    });
+    // In raw mode a line feed does not go back to the first column. Lines are cleared before, not after: behind
+    // a line as wide as the screen, the cursor is still on its last character.
+    stdout.write(`\x1b[H${screen.lines.map((line) => `\x1b[K${line}`).join("\r\n")}`);
+    return screen;
+  };
+
+  let isOpen = true;
+  const leave = () => {
+    if (isOpen) stdout.write(LEAVE);
+    isOpen = false;
+  };
+  // At once: the process may end before this function goes on.
+  interrupted.addEventListener("abort", leave, { once: true });
+  try {
+    stdout.write(ENTER);
+    let position: ViewPosition = { index: 0, scroll: 0 };
+    let screen = draw(position);
+    for await (const key of keys) {
+      if (interrupted.aborted) break;
+      // The screen may have become larger since.
+      position = { ...position, scroll: Math.min(position.scroll, screen.maxScroll) };
+      const moved = moveView(position, key, { count: steps.length, ...screen });
+      if (moved === "quit") return "quit";
+      if (moved === "interrupt") return "interrupted";
+      position = moved;
+      screen = draw(position);
+    }
+    return interrupted.aborted ? "interrupted" : "quit";
+  } finally {
+    interrupted.removeEventListener("abort", leave);
+    leave();
+  }
+}

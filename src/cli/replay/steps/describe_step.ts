@@ -1,0 +1,153 @@
+import { formatUsd } from "../../../kernel/money.ts";
+import { countOf, formatCount } from "../../render/format_values.ts";
+import { formatTokens } from "./call_totals.ts";
+import { describeMessage } from "./describe_message.ts";
+import { formatDuration } from "./format_duration.ts";
+import { isRecord, payloadOf, readCost, readCount, readText } from "./payload_fields.ts";
+import { MESSAGE, type ReplayEvent } from "./replay_event.ts";
+import type { ReplayStep } from "./replay_steps.ts";
+import { keepFacts, type Section, sectionOf, type StepView } from "../screen/step_view.ts";
+
+type Payload = Record<string, unknown>;
+type Describe = (payload: Payload, step: ReplayStep) => StepView;
+
+/** What a step tells. A type that isn't known here, of a newer version, shows its payload. */
+export function describeStep(step: ReplayStep): StepView {
+  const { event } = step;
+  const describe = DESCRIBE.get(event.type) ?? describeUnknown;
+  const { facts, sections } = describe(payloadOf(event), step);
+  const origin = readText(event.imported_from);
+  return { facts: keepFacts(...facts, origin && `imported from ${origin}`), sections };
+}
+
+const describeUnknown: Describe = (payload) => ({ facts: [], sections: sectionOf("Payload", payload) });
+
+const describeWithPlace: Describe = (payload, { event }) => ({
+  facts: keepFacts(event.session_id ?? undefined, agentFact(event)),
+  sections: sectionOf("Payload", payload),
+});
+
+const describeReason: Describe = ({ reason }) => ({ facts: [], sections: sectionOf("Reason", reason) });
+
+const describeProblem: Describe = ({ code, message, details }) => ({
+  facts: keepFacts(readText(code)),
+  sections: [
+    ...sectionOf("Error", message, { tone: "error" }),
+    ...sectionOf("Details", details, { isDetail: true }),
+  ],
+});
+
+const DESCRIBE = new Map<string, Describe>([
+  ["session.created", describeWithPlace],
+  ["session.restored", describeWithPlace],
+  ["run.started", (payload, { event }) => ({
+    facts: keepFacts(event.run_id ?? undefined, agentFact(event), readText(payload.model)),
+    sections: [
+      ...sectionOf("Input", payload.input),
+      ...sectionOf("Definition", payload.definition, { isDetail: true }),
+    ],
+  })],
+  ["model.called", (payload, { sent, costRecorded }) => ({
+    facts: callFacts(payload, costRecorded && payloadOf(costRecorded)),
+    sections: [
+      ...sent.flatMap(sentSection),
+      ...sectionOf("Reasoning", payload.reasoning, { tone: "dim" }),
+      ...sectionOf("Answer", payload.text),
+      ...toolCallsOf(payload).flatMap(toolCallSection),
+    ],
+  })],
+  ["cost.recorded", (payload) => ({ facts: callFacts(payload, payload), sections: [] })],
+  ["tool.called", ({ tool_name, input }) => ({
+    facts: keepFacts(readText(tool_name)),
+    sections: [{ title: "Input", value: input ?? null }],
+  })],
+  ["tool.returned", ({ tool_name, duration_ms, ...result }) => ({
+    facts: keepFacts(readText(tool_name), durationFact(duration_ms)),
+    sections: [resultSection(result)],
+  })],
+  ["model.failed", ({ step, error }, { sent }) => ({
+    facts: keepFacts(stepFact(step)),
+    sections: [...sent.flatMap(sentSection), ...sectionOf("Error", error, { tone: "error" })],
+  })],
+  ["budget.exceeded", ({ message, cost_usd_so_far, budget_usd }) => ({
+    facts: keepFacts(amountFact("cost", cost_usd_so_far), amountFact("budget", budget_usd)),
+    sections: sectionOf("Error", message, { tone: "error" }),
+  })],
+  ["budget.overshot", ({ call_id, bound_usd, cost_usd }) => ({
+    facts: keepFacts(readText(call_id), amountFact("bound", bound_usd), amountFact("cost", cost_usd)),
+    sections: [],
+  })],
+  ["run.completed", ({ output, finish_reason, steps }) => ({
+    facts: keepFacts(
+      readText(finish_reason),
+      steps !== undefined && countOf(readCount(steps), "step"),
+    ),
+    sections: sectionOf("Output", output),
+  })],
+  ["run.failed", describeProblem],
+  ["run.cancelled", describeReason],
+  ["run.interrupted", describeReason],
+  [MESSAGE, describeMessage],
+]);
+
+function callFacts(payload: Payload, recorded: Payload | undefined): string[] {
+  const { provider, model } = payload;
+  const name = keepFacts(readText(provider), readText(model)).join(":");
+  // The ledger's figures are those that are summed up.
+  const { input_tokens, output_tokens, cost_usd, duration_ms, estimated } = recorded ?? payload;
+  const cost = readCost(cost_usd);
+  return keepFacts(
+    stepFact(payload.step),
+    name,
+    formatTokens(readCount(input_tokens), readCount(output_tokens)),
+    tokensFact(recorded?.cache_read_tokens, "read from cache"),
+    tokensFact(recorded?.cache_write_tokens, "written to cache"),
+    tokensFact(recorded?.reasoning_tokens, "for reasoning"),
+    cost === null ? "no price" : `$${formatUsd(cost)}`,
+    durationFact(duration_ms),
+    readText(payload.finish_reason),
+    estimated === true && "tokens estimated",
+  );
+}
+
+function tokensFact(tokens: unknown, what: string): string | false {
+  return readCount(tokens) > 0 && `${formatCount(readCount(tokens))} ${what}`;
+}
+
+function stepFact(step: unknown): string | false {
+  return typeof step === "number" && `step ${step}`;
+}
+
+function durationFact(durationMs: unknown): string | false {
+  return typeof durationMs === "number" && `took ${formatDuration(durationMs)}`;
+}
+
+function amountFact(name: string, usd: unknown): string | false {
+  const amount = readCost(usd);
+  return amount !== null && `${name} $${formatUsd(amount)}`;
+}
+
+function agentFact({ agent_id }: ReplayEvent): string | false {
+  return agent_id !== null && `agent ${agent_id}`;
+}
+
+function sentSection(event: ReplayEvent): Section[] {
+  const { input, tool_name, ...result } = payloadOf(event);
+  if (event.type === "run.started") return sectionOf("Sent", input, { isDetail: true });
+  const { value, tone } = resultSection(result);
+  return [{ title: `Sent: result of ${readText(tool_name) ?? "a tool"}`, value, tone, isDetail: true }];
+}
+
+function resultSection({ output, error }: Payload): Section {
+  return error === undefined
+    ? { title: "Output", value: output ?? null }
+    : { title: "Error", value: error, tone: "error" };
+}
+
+function toolCallsOf({ tool_calls }: Payload): Payload[] {
+  return Array.isArray(tool_calls) ? tool_calls.filter(isRecord) : [];
+}
+
+function toolCallSection({ tool_name, input }: Payload): Section[] {
+  return [{ title: `Call of ${readText(tool_name) ?? "a tool"}`, value: input ?? null }];
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { formatTotalCost, totalUsd } from "./call_totals.ts";
+import { replaySteps } from "./replay_steps.ts";
+import { called, event, stepsOf, STORY } from "../_test_events.ts";
+
+Deno.test("replaySteps() makes one step of each event, and of a call together with its cost", async () => {
+  const steps = await stepsOf(STORY);
+  assert.deepEqual(steps.map(({ event, costRecorded }) => [event.seq, event.type, costRecorded?.seq]), [
+    [1, "session.created", undefined],
+    [2, "run.started", undefined],
+    [3, "model.called", 4],
+    [5, "tool.called", undefined],
+    [6, "tool.returned", undefined],
+    [7, "model.called", 8],
+    [9, "run.completed", undefined],
+  ]);
+});
+
+Deno.test("replaySteps() tells the time since the step before, and since the first", async () => {
+  const steps = await stepsOf(STORY);
+  assert.deepEqual(steps.map(({ sincePreviousMs }) => sincePreviousMs), [null, 0, 120, 1_280, 3, 7, 63_590]);
+  assert.deepEqual(steps.map(({ elapsedMs }) => elapsedMs), [0, 0, 120, 1_400, 1_403, 1_410, 65_000]);
+});
+
+Deno.test("replaySteps() passes over times that are none, and keeps a clock that went back", async () => {
+  const steps = await stepsOf([
+    event(1, "a", {}, { at: null }),
+    event(2, "b", {}, { ms: 100 }),
+    event(3, "c", {}, { at: "yesterday" }),
+    event(4, "d", {}, { ms: 40 }),
+  ]);
+  assert.deepEqual(steps.map(({ sincePreviousMs }) => sincePreviousMs), [null, null, null, -60]);
+  assert.deepEqual(steps.map(({ elapsedMs }) => elapsedMs), [null, 0, null, -60]);
+});
+
+Deno.test("replaySteps() sums exactly, where floats would not", async () => {
+  const [, , first, , , second, last] = await stepsOf(STORY);
+  assert.equal(first!.soFar.costNanoUsd, 100_000_000n);
+  assert.equal(second!.soFar.costNanoUsd, 300_000_000n);
+  assert.deepEqual(last!.soFar, {
+    costNanoUsd: 300_000_000n,
+    inputTokens: 20,
+    outputTokens: 4,
+    calls: 2,
+    unpricedCalls: 0,
+  });
+  const many = await stepsOf(
+    Array.from({ length: 1_000 }, (_, index) => called(index * 2 + 1, `c${index}`, 1e-9)).flat(),
+  );
+  assert.equal(totalUsd(many.at(-1)!.soFar), 0.000001);
+});
+
+Deno.test("replaySteps() tells calls without a price apart, and counts what can't be read as one", async () => {
+  const steps = await stepsOf([...called(1, "a", null), ...called(3, "b", 0.5), ...called(5, "c", "cheap")]);
+  assert.deepEqual(steps.map(({ soFar }) => totalUsd(soFar)), [null, 0.5, 0.5]);
+  assert.deepEqual(steps.map(({ soFar }) => formatTotalCost(soFar)), [
+    "no price",
+    "$0.5 + 1 call without a known price",
+    "$0.5 + 2 calls without a known price",
+  ]);
+});
+
+Deno.test("replaySteps() makes a loose cost.recorded a step of its own, and counts it", async () => {
+  const [call, cost] = called(1, "a", 0.25);
+  const [, other] = called(3, "b", 0.5);
+  const steps = await stepsOf([call, other, event(4, "tool.called"), cost]);
+  assert.deepEqual(steps.map(({ event, costRecorded }) => [event.type, costRecorded]), [
+    ["model.called", undefined],
+    ["cost.recorded", undefined],
+    ["tool.called", undefined],
+    ["cost.recorded", undefined],
+  ]);
+  assert.deepEqual(
+    steps.map(({ soFar }) => soFar.calls),
+    [1, 2, 2, 2],
+    "the late one is of a call counted before",
+  );
+  assert.deepEqual(steps.map(({ soFar }) => totalUsd(soFar)), [0.25, 0.75, 0.75, 0.75]);
+});
+
+Deno.test("replaySteps() counts a call that was never booked by what its answer told", async () => {
+  const steps = await stepsOf([called(1, "a", 0.25)[0], event(2, "run.failed")]);
+  assert.deepEqual(steps.map(({ soFar }) => totalUsd(soFar)), [0.25, 0.25]);
+});
+
+Deno.test("replaySteps() counts a call once that is both in the imported history and in the session's log", async () => {
+  const history = called(3, "a", 0.25).map((event) => ({ ...event, imported_from: "production" }));
+  const steps = await stepsOf([...history, ...called(3, "a", 0.25), ...called(5, "b", 0.5)]);
+  assert.deepEqual(steps.map(({ soFar }) => [soFar.calls, totalUsd(soFar)]), [[1, 0.25], [1, 0.25], [
+    2,
+    0.75,
+  ]]);
+});
+
+Deno.test("replaySteps() tells what a call was sent: its run's input at first, then what tools returned", async () => {
+  const failed = event(2, "model.failed", { error: "busy" });
+  const steps = await stepsOf([
+    ...STORY.slice(0, 2),
+    failed,
+    ...STORY.slice(2),
+    STORY[1]!,
+    ...called(11, "c3", 0),
+  ]);
+  const sent = steps.flatMap(({ event, sent }) =>
+    sent.length > 0 ? [[event.type, ...sent.map(({ type }) => type)]] : []
+  );
+  assert.deepEqual(sent, [
+    ["model.failed", "run.started"],
+    ["model.called", "run.started"],
+    ["model.called", "tool.returned"],
+    ["model.called", "run.started"],
+  ]);
+});
+
+Deno.test("replaySteps() reads no further than it must", async () => {
+  let read = 0;
+  const events = (function* () {
+    for (const event of STORY) {
+      read++;
+      yield event;
+    }
+  })();
+  const steps = replaySteps(events);
+  await steps.next();
+  assert.equal(read, 1);
+  await steps.next();
+  await steps.next();
+  assert.equal(read, 4, "a call is complete with the event after it");
+});

@@ -1,0 +1,70 @@
+import type { CommandContext } from "../command.ts";
+import { formatBytes, formatCount } from "../render/format_values.ts";
+import { renderBar } from "../render/render_bar.ts";
+
+/** A line on a terminal that tells how far something has come. */
+export interface Progress {
+  /** Tells how far it has come by now. */
+  reach(done: number): void;
+  /** Tells what is being done after the countable part. */
+  label(text: string): void;
+  /** Takes the line away. */
+  end(): void;
+}
+
+/** What takes less time than this needs no bar. */
+const QUIET_MS = 1_000;
+const REDRAW_MS = 100;
+const BAR_WIDTH = 24;
+
+/** Shows nothing where standard error is no terminal, and for what is soon done. */
+export function createProgress(
+  { terminal: { stderr, hasUnicode }, clock, isJson }: Pick<CommandContext, "terminal" | "clock" | "isJson">,
+  { label, total, unit }: { label: string; total: number | undefined; unit: "messages" | "bytes" },
+): Progress {
+  const startedAt = clock.monotonic();
+  let drawnAt = startedAt + QUIET_MS - REDRAW_MS;
+  let isShown = false;
+  let done = 0;
+  const draw = () => {
+    if (!stderr.isTerminal || isJson) return;
+    const now = clock.monotonic();
+    if (now - drawnAt < REDRAW_MS) return;
+    drawnAt = now;
+    isShown = true;
+    const columns = stderr.columns ?? 80;
+    stderr.write(`\r\x1b[K${renderProgress({ label, done, total, unit, hasUnicode }).slice(0, columns - 1)}`);
+  };
+  return {
+    reach(value) {
+      done = value;
+      draw();
+    },
+    label(text) {
+      label = text;
+      draw();
+    },
+    end() {
+      if (isShown) stderr.write("\r\x1b[K");
+    },
+  };
+}
+
+/** The line: `Exporting ████▌      45 %  4,500 of 10,000 messages`. */
+export function renderProgress(
+  { label, done, total, unit, hasUnicode }: {
+    label: string;
+    done: number;
+    total: number | undefined;
+    unit: "messages" | "bytes";
+    hasUnicode: boolean;
+  },
+): string {
+  const amount = (value: number) => unit === "bytes" ? formatBytes(value) : `${formatCount(value)} ${unit}`;
+  if (!total) return `${label} ${amount(done)}`;
+  const part = Math.min(1, done / total);
+  const bar = renderBar(part, BAR_WIDTH, hasUnicode).padEnd(BAR_WIDTH, hasUnicode ? "░" : ".");
+  return `${label} ${bar} ${String(Math.floor(part * 100)).padStart(3)} %  ${amount(done)} of ${
+    amount(total)
+  }`;
+}

@@ -1,0 +1,34 @@
+import type { ZodError } from "zod";
+import { formatPath } from "../../kernel/format_path.ts";
+import { nearestName } from "./nearest_name.ts";
+
+type Path = readonly PropertyKey[];
+
+/**
+ * What is wrong with a setting, for people, as `port: expected number, received string`; one text for each
+ * fault. `keysKnownAt` gives the keys that an object at a path may have. No text repeats a value.
+ */
+export function describeIssue(
+  issue: ZodError["issues"][number],
+  keysKnownAt: (path: Path) => string[],
+): string[] {
+  const at = formatPath(issue.path) || "the whole file";
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => {
+        const near = nearestName(key, keysKnownAt(issue.path));
+        return `${formatPath([...issue.path, key])} is not a setting` +
+          (near ? `; did you mean ${near}?` : "");
+      });
+    case "invalid_key":
+      return issue.issues.map((inner) => `${at}: the name ${inner.message}`);
+    case "invalid_type":
+      return [`${at}: ${/received undefined$/.test(issue.message) ? "is missing" : plain(issue.message)}`];
+    default:
+      return [`${at}: ${plain(issue.message)}`];
+  }
+}
+
+function plain(message: string): string {
+  return message.replace(/^Invalid (?:input|option): /, "");
+}

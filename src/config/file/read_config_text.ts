@@ -1,0 +1,22 @@
+import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
+import { systemReason } from "../../kernel/system_reason.ts";
+
+/**
+ * The text of the config file; undefined where there is none and nobody named one. Throws `invalid` where it can't be
+ * read.
+ */
+export async function readConfigText(
+  path: string | undefined,
+  isNamed: boolean,
+  readTextFile: (path: string) => Promise<string>,
+): Promise<{ path: string; content: string } | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return { path, content: await readTextFile(path) };
+  } catch (error) {
+    if (systemCodeOf(error) === "ENOENT" && !isNamed) return undefined;
+    throw new PurserError("invalid", `Cannot read the config file ${path}: ${systemReason(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,380 @@
+import assert from "node:assert/strict";
+import { type Config, type ConfigOptions, loadConfig } from "./mod.ts";
+import { PurserError } from "../kernel/errors.ts";
+
+const HOME = { HOME: "/home/ada" };
+const DEFAULT_PATH = "/home/ada/.config/purser/purser.json";
+
+/** Loads with these files on the disk and nothing else. */
+function load(
+  input: {
+    env?: Record<string, string>;
+    options?: ConfigOptions;
+    files?: Record<string, string>;
+    defaults?: { logLevel: "info" };
+    platform?: "linux" | "darwin" | "windows";
+  } = {},
+): Promise<Config> {
+  return loadConfig({
+    env: input.env ?? HOME,
+    options: input.options,
+    defaults: input.defaults,
+    platform: input.platform ?? "linux",
+    readTextFile: (path) => {
+      const text = input.files?.[path];
+      if (text !== undefined) return Promise.resolve(text);
+      return Promise.reject(Object.assign(new Error("No such file"), { code: "ENOENT" }));
+    },
+  });
+}
+
+/** The message of the `invalid` error that a config file causes. */
+async function refusal(file: string, env: Record<string, string> = {}): Promise<string> {
+  let message = "";
+  await assert.rejects(load({ env: { ...HOME, ...env }, files: { [DEFAULT_PATH]: file } }), (error) => {
+    assert.ok(error instanceof PurserError);
+    assert.equal(error.code, "invalid");
+    message = error.message;
+    return true;
+  });
+  const prefix = `Cannot use the config file ${DEFAULT_PATH}: `;
+  assert.ok(message.startsWith(prefix), message);
+  return message.slice(prefix.length);
+}
+
+Deno.test("loadConfig() has a default for everything", async () => {
+  assert.deepEqual(await load(), {
+    environment: "local",
+    dbUrl: "/home/ada/.local/share/purser/purser.db",
+    durability: "full",
+    host: "127.0.0.1",
+    port: 8420,
+    logLevel: "warn",
+    remoteTimeoutMs: 10_000,
+    maxBodyBytes: 8_388_608,
+    maxSnapshotBytes: 268_435_456,
+    providers: {},
+    prices: [],
+    tools: [],
+    channels: [],
+    plugins: [],
+    allowPrivateNetworks: [],
+  });
+});
+
+Deno.test("loadConfig() takes every variable of the environment", async () => {
+  const config = await load({
+    env: {
+      ...HOME,
+      PURSER_ENVIRONMENT: "staging",
+      PURSER_DB: "libsql://db.example.com",
+      PURSER_DB_TOKEN: "t0ken",
+      PURSER_DURABILITY: "normal",
+      PURSER_API_KEY: "key",
+      PURSER_HOST: "0.0.0.0",
+      PURSER_PORT: "9000",
+      PURSER_LOG_LEVEL: "debug",
+    },
+  });
+  assert.equal(config.environment, "staging");
+  assert.equal(config.dbUrl, "libsql://db.example.com");
+  assert.equal(config.dbToken, "t0ken");
+  assert.equal(config.durability, "normal");
+  assert.equal(config.apiKey, "key");
+  assert.equal(config.host, "0.0.0.0");
+  assert.equal(config.port, 9000);
+  assert.equal(config.logLevel, "debug");
+  assert.equal(config.server, undefined);
+});
+
+Deno.test("loadConfig() prefers option to environment to file to default", async () => {
+  const files = {
+    [DEFAULT_PATH]: `{"port": 1, "host": "file", "environment": "file", "log_level": "error"}`,
+  };
+  const config = await load({
+    files,
+    defaults: { logLevel: "info" },
+    env: { ...HOME, PURSER_PORT: "2", PURSER_HOST: "env" },
+    options: { port: 3 },
+  });
+  assert.deepEqual([config.port, config.host, config.environment], [3, "env", "file"]);
+  assert.equal(config.logLevel, "error");
+  assert.equal((await load({ defaults: { logLevel: "info" } })).logLevel, "info");
+});
+
+Deno.test("loadConfig() treats an empty variable as one that is not set", async () => {
+  const config = await load({ env: { ...HOME, PURSER_PORT: "", PURSER_DB: "", PURSER_CONFIG: "" } });
+  assert.equal(config.port, 8420);
+  assert.equal(config.dbUrl, "/home/ada/.local/share/purser/purser.db");
+});
+
+Deno.test("loadConfig() lets the setting of the higher level decide between a server and a database", async () => {
+  const server = "https://purser.example.com/";
+  const cases: [Parameters<typeof load>[0], string | undefined][] = [
+    [{ env: { ...HOME, PURSER_DB: "a.db" }, options: { server } }, "https://purser.example.com"],
+    [{ env: { ...HOME, PURSER_DB: "a.db", PURSER_SERVER: server } }, "https://purser.example.com"],
+    [{ env: { ...HOME, PURSER_SERVER: server }, options: { dbUrl: "a.db" } }, undefined],
+    [
+      { env: { ...HOME, PURSER_DB: "a.db" }, files: { [DEFAULT_PATH]: `{"server": "${server}"}` } },
+      undefined,
+    ],
+    [{ files: { [DEFAULT_PATH]: `{"server": "${server}"}` } }, "https://purser.example.com"],
+  ];
+  for (const [input, expected] of cases) assert.equal((await load(input)).server, expected);
+});
+
+Deno.test("loadConfig() refuses --server together with --db", async () => {
+  await assert.rejects(load({ options: { server: "http://localhost:1", dbUrl: "a.db" } }), {
+    code: "invalid",
+    message: "Cannot use --server together with --db: give one of them",
+  });
+});
+
+Deno.test("loadConfig() names the option or variable whose value is wrong", async () => {
+  const cases: [Record<string, string>, ConfigOptions, string][] = [
+    [
+      { PURSER_PORT: "80a" },
+      {},
+      "Cannot use PURSER_PORT: it must be a whole number from 0 to 65535",
+    ],
+    [{}, { port: 70_000 }, "Cannot use --port: it must be a whole number from 0 to 65535"],
+    [{ PURSER_DURABILITY: "fast" }, {}, "Cannot use PURSER_DURABILITY: it must be one of full, normal"],
+    [
+      { PURSER_LOG_LEVEL: "loud" },
+      {},
+      "Cannot use PURSER_LOG_LEVEL: it must be one of debug, info, warn, error, silent",
+    ],
+    [
+      { PURSER_SERVER: "example.com" },
+      {},
+      "Cannot use PURSER_SERVER: it must be an http:// or https:// URL without user, query or fragment, such as http://example.com",
+    ],
+  ];
+  for (const [env, options, message] of cases) {
+    await assert.rejects(load({ env: { ...HOME, ...env }, options }), { code: "invalid", message });
+  }
+});
+
+Deno.test("loadConfig() needs a database setting where no home directory is known", async () => {
+  await assert.rejects(load({ env: {} }), { code: "invalid", message: /set PURSER_DB/ });
+  assert.equal((await load({ env: { PURSER_DB: ":memory:" } })).dbUrl, ":memory:");
+  assert.equal((await load({ env: {}, options: { server: "http://127.0.0.1:1" } })).dbUrl, "");
+});
+
+Deno.test("loadConfig() refuses a named config file that is missing", async () => {
+  await assert.rejects(load({ options: { configPath: "/no/purser.json" } }), {
+    code: "invalid",
+    message: "Cannot read the config file /no/purser.json: there is no such file",
+  });
+  await assert.rejects(load({ env: { ...HOME, PURSER_CONFIG: "/no.json" } }), { code: "invalid" });
+});
+
+Deno.test("loadConfig() reads comments, trailing commas and variables", async () => {
+  const config = await load({
+    env: { ...HOME, LOCAL_KEY: "s3cret", REGION: "eu" },
+    options: { configPath: "/etc/purser/purser.json" },
+    files: {
+      "/etc/purser/purser.json": `\uFEFF{
+        // where models run
+        "providers": {
+          "local": {"base_url": "http://127.0.0.1:11434/v1", "api_key": "\${LOCAL_KEY}"},
+          "other": {"base_url": "https://\${REGION}.example.com/v1", "headers": {"x-team": "a$\${b}"}},
+        },
+        /* what they cost */
+        "prices": [{"provider": "local", "model": "my-model", "input_usd_per_million": 1,
+          "output_usd_per_million": 2, "cache_read_usd_per_million": 0.1,
+          "cache_write_usd_per_million": 1.25, "from": "2026-01-01"}],
+        "tools": ["./tools.ts", "/opt/more.ts"],
+        "db": "data/purser.db",
+      }`,
+    },
+  });
+  assert.deepEqual(config.providers, {
+    local: { baseUrl: "http://127.0.0.1:11434/v1", apiKey: "s3cret" },
+    other: { baseUrl: "https://eu.example.com/v1", headers: { "x-team": "a${b}" } },
+  });
+  assert.equal(config.prices[0]?.cache_write_usd_per_million, 1.25);
+  assert.deepEqual(config.tools, ["/etc/purser/tools.ts", "/opt/more.ts"]);
+  assert.equal(config.dbUrl, "/etc/purser/data/purser.db");
+  assert.equal(config.configPath, "/etc/purser/purser.json");
+});
+
+Deno.test("loadConfig() reads channels, gives each a name, and leaves what its plugin judges as it is", async () => {
+  const config = await load({
+    env: { ...HOME, OPS_SECRET: "s3cret" },
+    options: { configPath: "/etc/purser/purser.json" },
+    files: {
+      "/etc/purser/purser.json": `{
+        "channels": [
+          {"kind": "slack", "url": "https://a"},
+          {"kind": "webhook", "name": "slack-2", "url": "https://b", "secrets": ["\${OPS_SECRET}", {"file": "old"}]},
+          {"kind": "slack", "min_severity": "critical", "timeout_ms": 3000, "url": {"file": "/run/url"}},
+        ],
+        "plugins": ["./ntfy.ts", "/opt/sms.ts"],
+        "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
+        "anomalies": {"notify_from": "warning"},
+      }`,
+    },
+  });
+  const usual = { minSeverity: "info", timeoutMs: 10_000 };
+  assert.deepEqual(config.channels, [
+    { kind: "slack", name: "slack", ...usual, settings: { url: "https://a" } },
+    {
+      kind: "webhook",
+      name: "slack-2",
+      ...usual,
+      settings: { url: "https://b", secrets: ["s3cret", { file: "/etc/purser/old" }] },
+    },
+    {
+      kind: "slack",
+      name: "slack-3",
+      minSeverity: "critical",
+      timeoutMs: 3000,
+      settings: { url: { file: "/run/url" } },
+    },
+  ]);
+  assert.deepEqual(config.plugins, ["/etc/purser/ntfy.ts", "/opt/sms.ts"]);
+  assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
+  assert.equal(config.notifyAnomaliesFrom, "warning");
+});
+
+Deno.test("loadConfig() refuses channels that it could not tell apart, and networks that are none", async () => {
+  const cases: [string, string][] = [
+    [`{"channels": [{"url": "a"}]}`, "channels[0].kind: is missing"],
+    [
+      `{"channels": [{"kind": "a", "name": "x"}, {"kind": "b"}, {"kind": "c", "name": "x"}]}`,
+      "channels[2].name: repeats the name of channels[0]",
+    ],
+    [
+      `{"channels": [{"kind": "slack", "name": "log"}]}`,
+      "channels[0].name: log is the name of the log channel; choose another one",
+    ],
+    [
+      `{"channels": [{"kind": "slack", "name": "a b"}]}`,
+      "channels[0].name: takes letters, digits, ., _ and -, at most 64",
+    ],
+    [
+      `{"channels": [{"kind": "slack", "min_severity": "high", "timeout_ms": 5}]}`,
+      'channels[0].min_severity: expected one of "info"|"warning"|"critical"; ' +
+      "channels[0].timeout_ms: Too small: expected number to be >=100",
+    ],
+    [
+      `{"allow_private_networks": ["10.0.0.0/8", "10.0.0.1", "::1/129"]}`,
+      "allow_private_networks[1]: must be a network such as 10.0.0.0/8; " +
+      "allow_private_networks[2]: must be a network such as 10.0.0.0/8",
+    ],
+    [
+      `{"anomalies": {"notify_form": "info"}}`,
+      "anomalies.notify_form is not a setting; did you mean notify_from?",
+    ],
+  ];
+  for (const [file, reason] of cases) assert.equal(await refusal(file), reason);
+});
+
+Deno.test("loadConfig() says which variable is not set, and where the file needs it", async () => {
+  assert.equal(
+    await refusal(`{"providers": {"local": {"base_url": "http://a/v1", "api_key": "\${LOCAL_KEY}"}}}`),
+    "providers.local.api_key needs the environment variable LOCAL_KEY, which is not set; " +
+      "set it or take the setting out of the file",
+  );
+  assert.match(await refusal(`{"tools": ["a.ts", "\${A:-b}"]}`), /^tools\[1\] holds a \$\{ that is not/);
+});
+
+Deno.test("loadConfig() says line and column of a syntax error", async () => {
+  assert.equal(await refusal(`{\n  "port": 1\n  "host": "a"\n}`), "line 3, column 3: comma expected");
+  assert.equal(await refusal(""), "line 1, column 1: value expected");
+});
+
+Deno.test("loadConfig() says path and reason of every wrong setting", async () => {
+  const price = `{"provider": "a", "model": "b", "input_usd_per_million": 1, "output_usd_per_million": 1}`;
+  const cases: [string, string][] = [
+    [`[]`, "the whole file: expected object, received array"],
+    [`{"port": "8420"}`, "port: expected number, received string"],
+    [`{"prot": 1}`, "prot is not a setting; did you mean port?"],
+    [`{"zzzzzz": 1}`, "zzzzzz is not a setting"],
+    [
+      `{"providers": {"local": {"base_url": "http://a", "apikey": "x"}}}`,
+      "providers.local.apikey is not a setting; did you mean api_key?",
+    ],
+    [`{"providers": {"local": {}}}`, "providers.local.base_url: is missing"],
+    [
+      `{"providers": {"local": {"base_url": "ftp://a"}}}`,
+      "providers.local.base_url: must be an http:// or https:// URL",
+    ],
+    [
+      `{"providers": {"openai": {"base_url": "http://a"}}}`,
+      "providers.openai: the name is the name of a built-in provider; choose another one",
+    ],
+    [
+      `{"prices": [{"provider": "a", "model": "b", "input_usd_per_million": 0.0000001, ` +
+      `"output_usd_per_million": -1}]}`,
+      "prices[0].input_usd_per_million: must have at most six decimals; " +
+      "prices[0].output_usd_per_million: must not be negative",
+    ],
+    [
+      `{"prices": [{"provider": "a", "model": "b", "input_usd_per_million": 1, ` +
+      `"output_usd_per_million": 1, "from": "soon"}]}`,
+      "prices[0].from: must be a date such as 2026-01-01",
+    ],
+    [
+      `{"prices": [${price}, ${price}]}`,
+      "prices[1]: repeats the provider, model, from and service_tier of an earlier price",
+    ],
+  ];
+  for (const [file, reason] of cases) assert.equal(await refusal(file), reason);
+});
+
+Deno.test("loadConfig() never repeats a value of the file in an error", async () => {
+  const message = await refusal(`{"api_key": "hunter2", "port": "\${SECRET}", "durability": "hunter2"}`, {
+    SECRET: "hunter2",
+  });
+  assert.ok(!message.includes("hunter2"), message);
+});
+
+Deno.test("config.ts imports neither zod nor the JSON parser before there is a config file", async () => {
+  const entry = new URL("./mod.ts", import.meta.url).href;
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", entry] }).output();
+  type Module = {
+    specifier: string;
+    dependencies?: { isDynamic?: boolean; code?: { specifier: string } }[];
+  };
+  const { modules }: { modules: Module[] } = JSON.parse(new TextDecoder().decode(stdout));
+  const found = new Set([entry]);
+  for (const specifier of found) {
+    const dependencies = modules.find((module) => module.specifier === specifier)?.dependencies ?? [];
+    for (const { isDynamic, code } of dependencies) if (code && !isDynamic) found.add(code.specifier);
+  }
+  assert.ok(found.size > 3);
+  assert.deepEqual([...found].filter((specifier) => !specifier.startsWith("file:")), []);
+});
+
+Deno.test("loadConfig() takes the document itself from PURSER_CONFIG_JSON, with variables, and no file then", async () => {
+  const document =
+    '{ "db": "libsql://x", "prices": [], "channels": [{ "kind": "slack", "webhook_url": "${HOOK}" }] }';
+  const env = { ...HOME, PURSER_CONFIG_JSON: document, HOOK: "https://hooks.example.com/x" };
+  const config = await load({ env, files: { [DEFAULT_PATH]: '{ "db": "libsql://file" }' } });
+  assert.equal(config.dbUrl, "libsql://x");
+  assert.deepEqual(config.channels[0]!.settings, { webhook_url: "https://hooks.example.com/x" });
+  assert.equal(config.configPath, undefined);
+  // An option wins over the environment.
+  const options = { configPath: "/other.json" };
+  const other = await load({ env, options, files: { "/other.json": '{ "db": "libsql://other" }' } });
+  assert.equal(other.dbUrl, "libsql://other");
+});
+
+Deno.test("loadConfig() says what is wrong with PURSER_CONFIG_JSON, and takes no relative path from it", async () => {
+  const refusals: [Record<string, string>, RegExp][] = [
+    [{ PURSER_CONFIG_JSON: "{", PURSER_CONFIG: "/a.json" }, /together with PURSER_CONFIG: give one of them$/],
+    [{ PURSER_CONFIG_JSON: '{ "db": 1 }' }, /^Cannot use PURSER_CONFIG_JSON: db: /],
+    [{ PURSER_CONFIG_JSON: '{\n "db" }' }, /^Cannot use PURSER_CONFIG_JSON: line 2, column 7: /],
+    [{ PURSER_CONFIG_JSON: '{ "tools": ["./tools.ts"] }' }, /a path in it is relative/],
+    [{ PURSER_CONFIG_JSON: '{ "db": "purser.db" }' }, /a path in it is relative/],
+    [
+      { PURSER_CONFIG_JSON: '{ "channels": [{ "kind": "slack", "webhook_url": { "file": "hook" } }] }' },
+      /a path in it is relative/,
+    ],
+  ];
+  for (const [env, message] of refusals) {
+    await assert.rejects(load({ env: { ...HOME, ...env } }), { code: "invalid", message });
+  }
+});

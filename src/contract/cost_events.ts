@@ -1,0 +1,53 @@
+import { z } from "@hono/zod-openapi";
+import { MAX_CALL_USD } from "../booking/mod.ts";
+import { Count, Label, name } from "./parts.ts";
+
+/** The wire's schemas of calls made elsewhere. */
+
+const UsdCost = z.number().nonnegative().max(MAX_CALL_USD);
+const Tokens = z.number().int().nonnegative().max(1e9).openapi({ format: "int64" });
+
+export const CostEventBody = z.strictObject({
+  call_id: Label.openapi({ description: "A call of the same id is booked once", example: "my-call-1" }),
+  at: z.iso.datetime({ offset: true }).openapi({
+    format: "date-time",
+    description: "When the call was made; not more than five minutes ahead",
+    example: "2026-11-21T09:30:00.000Z",
+  }),
+  agent_id: name("researcher").openapi({ description: "Need not be defined here" }),
+  session_id: name("ses_demo").nullish(),
+  run_id: name("run_demo").nullish(),
+  step: z.number().int().min(0).max(1e9).nullish().openapi({ format: "int64" }),
+  tools: z.array(Label).max(128).optional(),
+  provider: Label.openapi({ example: "openai" }),
+  model: Label.openapi({ example: "gpt-5-mini" }),
+  input_tokens: Tokens.openapi({ description: "All of the input, that from a cache and that into one too" }),
+  output_tokens: Tokens.openapi({ description: "All of the output, reasoning too" }),
+  cache_read_tokens: Tokens.optional(),
+  cache_write_tokens: Tokens.optional(),
+  cache_write_1h_tokens: Tokens.optional().openapi({
+    description: "Of `cache_write_tokens`, those that are kept for an hour",
+  }),
+  reasoning_tokens: Tokens.optional(),
+  total_tokens: Tokens.optional().openapi({ description: "If given, the sum of input and output" }),
+  cost_usd: UsdCost.nullish().openapi({
+    format: "decimal",
+    description: "USD, rounded half to even to nine decimals; without it the call is priced here",
+  }),
+  price_source: z.string().max(200).optional().openapi({
+    description: "Not kept: it is `reported` with `cost_usd`, else it names the price that Purser found",
+  }),
+  duration_ms: z.number().nonnegative().max(1e12).nullish(),
+  estimated: z.boolean().optional(),
+}).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {
+  if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;
+  ctx.addIssue({ code: "custom", path: ["total_tokens"], message: "is not input_tokens + output_tokens" });
+}).openapi("CostEventBody");
+
+export const CostEventsBody = z.array(CostEventBody).max(1000).openapi("CostEventsBody");
+
+export const BookedReport = z.object({
+  booked: Count.openapi({ description: "How many are new" }),
+  duplicates: Count.openapi({ description: "How many had been booked before" }),
+  unpriced: Count.openapi({ description: "How many of the new ones have no known price" }),
+}).openapi("BookedReport");

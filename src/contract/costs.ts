@@ -1,0 +1,28 @@
+import { z } from "@hono/zod-openapi";
+import { GROUPINGS } from "../ledger/mod.ts";
+import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
+
+/** The wire's schemas of the ledger's sums. */
+
+export const CostRow = z.object({
+  agent_id: AgentId.optional(),
+  session_id: SessionId.optional(),
+  run_id: RunId.optional(),
+  provider: z.string().optional(),
+  model: z.string().optional(),
+  hour: Time.optional(),
+  day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
+  model_calls: Count,
+  unpriced_calls: Count,
+  input_tokens: Count,
+  output_tokens: Count,
+  cache_read_tokens: Count,
+  cache_write_tokens: Count,
+  reasoning_tokens: Count,
+  total_tokens: Count,
+  cost_usd: CostUsd,
+}).openapi("CostRow", {
+  description: "What a group has cost; of the fields that name groups it has its own",
+});
+
+export const Grouping = z.enum(GROUPINGS);

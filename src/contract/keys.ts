@@ -1,0 +1,51 @@
+import { z } from "@hono/zod-openapi";
+import { KEY_STATUSES, type Scope, SCOPES } from "../keys/mod.ts";
+import { AgentId, id, Label, name, Time } from "./parts.ts";
+
+/** The wire's schemas of API keys. */
+
+export const KeyId = id("key_01k9qv3v8c7e9g1j3m5p7r9t1w");
+export const KeyStatus = z.enum(KEY_STATUSES);
+
+/** Not an enumeration: generators for Go make a constant `Run` of one, which is the name of a type. */
+const ScopeName = z.string().regex(
+  new RegExp(`^(${SCOPES.join("|")})$`),
+  `must be ${SCOPES.slice(0, -1).join(", ")} or ${SCOPES.at(-1)}`,
+) as unknown as z.ZodType<Scope, Scope>;
+
+const Scopes = z.array(ScopeName).openapi({ example: ["run"] });
+
+const shape = {
+  key_id: KeyId,
+  name: z.string().openapi({ example: "ci" }),
+  scopes: Scopes,
+  agent_id: AgentId.nullable().openapi({ description: "The only agent that it reaches; null: all" }),
+  status: KeyStatus,
+  created_at: Time,
+  expires_at: Time.nullable().openapi({ description: "Null: never" }),
+  last_used_at: Time.nullable().openapi({ description: "To the minute; null: never" }),
+  revoked_at: Time.nullable(),
+};
+
+export const ApiKey = z.object(shape).openapi("ApiKey");
+
+export const NewApiKey = z.object({
+  ...shape,
+  key: z.string().openapi({
+    description: "The key itself; shown this once, and kept nowhere",
+    example: "psr_…",
+  }),
+}).openapi("NewApiKey");
+
+export const ApiKeyBody = z.strictObject({
+  name: Label,
+  scopes: Scopes.min(1).max(SCOPES.length),
+  agent_id: name("researcher").nullish().openapi({
+    description: "Keeps the key to this agent; not with the scope `admin`",
+  }),
+  expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
+    format: "date-time",
+    description: "When it ends; without, never",
+    example: "2027-02-19T09:30:00.000Z",
+  }),
+}).openapi("ApiKeyBody");

@@ -1,0 +1,76 @@
+import { z } from "@hono/zod-openapi";
+import { AGENT_STATUSES } from "./agent_status.ts";
+import { NAME_PATTERN } from "../kernel/ids.ts";
+import { LABEL_PATTERN, LABEL_SCHEMA } from "./label.ts";
+import { parseUsd } from "../kernel/money.ts";
+import { SEVERITIES } from "./severity.ts";
+
+/**
+ * What the wire's schemas are made of: money, times, counts and names, each described once.
+ *
+ * What comes in has no field that is not known; what goes out may have more of them one day. A body's defaults are told
+ * in words: many generators of clients take a field with a `default` for one that has to be sent. Each resource has a
+ * file, so that a command loads those that it needs.
+ */
+
+const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
+
+/** An agent's, a session's or a run's id that the caller chooses. */
+export const name = (example: string) => z.string().regex(NAME_PATTERN, NAME_RULE).openapi({ example });
+
+/** A name that is kept as it is given. */
+export const Label = z.string().regex(
+  LABEL_PATTERN,
+  "must be 1 to 200 characters, none of them a control character",
+).openapi(LABEL_SCHEMA);
+
+/** An id that the service has given. */
+export const id = (example: string) => z.string().openapi({ example });
+
+export const RunId = id("run_01k9qv3v5e8r6t2y4w7x9z1a3b");
+export const SessionId = id("ses_01k9qv3v5d4f6h8j2m4p6r8t0v");
+export const CallId = id("call_01k9qv3v6a5c7e9g1j3m5p7r9t");
+export const AgentId = id("researcher");
+
+export const Status = z.enum(AGENT_STATUSES);
+export const Severity = z.enum(SEVERITIES);
+
+/** ISO 8601 in UTC with milliseconds. */
+export const Time = z.string().openapi({ format: "date-time", example: "2026-11-21T09:30:00.000Z" });
+
+/** A time of a query, in milliseconds. */
+export const QueryTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) =>
+  Date.parse(text)
+).openapi({ type: "string", example: "2026-11-21" });
+
+/** How many, or a position: larger than 32 bits hold. */
+export const Count = z.number().int().nonnegative().openapi({ format: "int64" });
+export const Position = z.number().int().openapi({ format: "int64" });
+
+export const Usd = z.number().openapi({
+  format: "decimal",
+  description: "USD, at most nine decimals",
+  example: 0.0042,
+});
+export const CostUsd = Usd.nullable().openapi({ description: "USD; null where no price is known" });
+
+/** USD with at most nine decimals, 0 or more: a limit must not be rounded. */
+export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
+  try {
+    parseUsd(value);
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+  }
+}).openapi({
+  type: "number",
+  format: "decimal",
+  minimum: 0,
+  maximum: 1e9,
+  example: 0.25,
+  description: "USD, at most nine decimals",
+});
+
+/** An object that may hold anything; the document says what it holds today. */
+export const facts = <Shape extends z.core.$ZodLooseShape>(
+  shape: Shape,
+): z.ZodType<Record<string, unknown>> => z.looseObject(shape);

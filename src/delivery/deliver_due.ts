@@ -1,0 +1,75 @@
+import type { ConfiguredChannel } from "./channels/mod.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { type Settlement, stepDeliveries } from "./claim_delivery.ts";
+import { deliverClaimed, type DispatchContext, FINISH_MS } from "./deliver_claimed.ts";
+import { giveUpEnded } from "./free_leases.ts";
+import { readWaiting } from "./read_waiting.ts";
+
+/** How far one go through the outbox goes. */
+export interface DeliveryBounds {
+  /** No attempt begins after this; what is under way then has 3 s to end. */
+  timeoutMs: number;
+  /** How many attempts are made in each channel. */
+  attemptsPerChannel: number;
+}
+
+/**
+ * Goes through the outbox once, for those who can't keep a dispatcher: delivers what is due, each channel by itself, and
+ * ends. Never rejects. What it doesn't get to is the next one's, and what it was at when its process was ended is free
+ * again when the lease has run out.
+ */
+export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): Promise<void> {
+  const late = new AbortController();
+  const cut = new AbortController();
+  const done = new AbortController();
+  const timing = (async () => {
+    await ctx.clock.sleep(bounds.timeoutMs, done.signal);
+    late.abort();
+    if (!done.signal.aborted) await ctx.clock.sleep(FINISH_MS, done.signal);
+    if (!done.signal.aborted) cut.abort();
+  })();
+  try {
+    const waiting = await readWaiting(ctx);
+    if (waiting.some(({ hasEnded }) => hasEnded)) await giveUpEnded(ctx);
+    await Promise.all(waiting.map(async ({ channel: name, waitMs }) => {
+      const channel = ctx.channels.get(name);
+      if (channel === undefined || waitMs === undefined || waitMs > 0) return;
+      await deliverThrough(ctx, channel, { late: late.signal, cut: cut.signal }, bounds.attemptsPerChannel);
+    }));
+  } catch (error) {
+    ctx.log.warn("The outbox could not be read", { reason: messageOf(error) });
+  } finally {
+    done.abort();
+    await timing;
+  }
+}
+
+async function deliverThrough(
+  ctx: DispatchContext,
+  channel: ConfiguredChannel,
+  { late, cut }: { late: AbortSignal; cut: AbortSignal },
+  attempts: number,
+): Promise<void> {
+  try {
+    // Nothing is claimed for a channel that can't send here: what could not even be begun is no attempt.
+    const problem = await channel.check(cut);
+    if (problem !== undefined) {
+      return ctx.log.warn("Notifications wait for a channel that can't send here", {
+        channel: channel.name,
+        reason: problem,
+      });
+    }
+    let settle: Settlement | undefined;
+    for (let left = attempts;; left--) {
+      const claim = left > 0 && !late.aborted ? "any" : "none";
+      const claimed = await stepDeliveries(ctx, { channel: channel.name, settle, claim });
+      if (claimed === undefined) return;
+      settle = await deliverClaimed(ctx, channel, claimed, cut);
+    }
+  } catch (error) {
+    ctx.log.warn("Notifications could not be taken from the outbox", {
+      channel: channel.name,
+      reason: messageOf(error),
+    });
+  }
+}

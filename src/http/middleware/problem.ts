@@ -1,0 +1,106 @@
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { type ErrorCode, messageOf, PurserError, STATUS } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
+
+/** An RFC 9457 problem document; extension members such as `run_id` may stand beside these. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: ErrorCode;
+  details?: Record<string, unknown>;
+  [extension: string]: unknown;
+}
+
+const TITLES = {
+  invalid: "Invalid request",
+  unauthorized: "Unauthorized",
+  budget_exceeded: "BudgetExceededError",
+  forbidden: "Forbidden",
+  not_found: "Not found",
+  method_not_allowed: "Method not allowed",
+  conflict: "Conflict",
+  precondition_failed: "Precondition failed",
+  too_large: "Too large",
+  unsupported_media_type: "Unsupported media type",
+  idempotency_mismatch: "Idempotency mismatch",
+  rate_limited: "Rate limited",
+  internal: "Internal error",
+  unsupported: "Unsupported",
+  provider_error: "Provider error",
+  unavailable: "Unavailable",
+} satisfies Record<ErrorCode, string>;
+
+/**
+ * The problem document for anything that was thrown. What is not Purser's own error is a 500 that carries
+ * a request id, and no inner message; that goes to the log under the same id.
+ */
+export function toProblem(error: unknown, instance: string, log: Log, requestId: string): Problem {
+  const known = asPurserError(error);
+  if (known && known.code !== "internal") {
+    const { code, message, details, extensions } = known;
+    return {
+      type: "about:blank",
+      title: TITLES[code],
+      status: STATUS[code],
+      detail: message,
+      instance,
+      code,
+      ...(details && { details }),
+      ...extensions,
+    };
+  }
+  log.error("A request failed", {
+    request_id: requestId,
+    reason: messageOf(error),
+    stack: (error as Error)?.stack,
+  });
+  return {
+    type: "about:blank",
+    title: TITLES.internal,
+    status: 500,
+    detail: `Cannot answer the request: an internal error; the log has it under ${requestId}`,
+    instance,
+    code: "internal",
+    details: { request_id: requestId },
+    ...known?.extensions,
+  };
+}
+
+function asPurserError(error: unknown): PurserError | undefined {
+  if (error instanceof PurserError) return error;
+  // The query builder wraps what the store throws, such as that the database can't be reached.
+  if (error instanceof Error && error.cause instanceof PurserError) return error.cause;
+  if (!(error instanceof HTTPException)) return undefined;
+  // Hono's words for a body that JSON.parse refuses.
+  if (error.status === 400 && /malformed json/i.test(error.message)) {
+    return new PurserError("invalid", "Cannot read the body: it is not JSON");
+  }
+  const code = (Object.keys(STATUS) as ErrorCode[]).find((key) => STATUS[key] === error.status);
+  return code && code !== "internal" ? new PurserError(code, error.message || TITLES[code]) : undefined;
+}
+
+/** Answers with a problem document. */
+export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: {
+      "content-type": "application/problem+json",
+      ...(problem.status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
+      ...headers,
+    },
+  });
+}
+
+/** The path that a problem's `instance` names, as it was sent: without the query, which may hold what is private. */
+export function instanceOf(c: Context): string {
+  return pathOf(c.req.url);
+}
+
+/** The path of a request's address; a Host header that is none may have spoilt it. */
+export function pathOf(url: string): string {
+  return URL.parse(url)?.pathname ?? "/";
+}

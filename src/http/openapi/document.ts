@@ -1,0 +1,118 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { VERSION } from "../../kernel/version.ts";
+import { describeSecurity } from "./describe_security.ts";
+import type { ApiEnv } from "../middleware/principal.ts";
+import { RESPONSE_HEADERS } from "../../contract/headers.ts";
+import { TAGS } from "./tags.ts";
+
+/** The document, as far as it is read here. */
+export interface OpenApiDocument {
+  openapi: string;
+  info: { title: string; version: string; description?: string };
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, object>;
+    responses: Record<string, Answer>;
+    headers: Record<string, Header>;
+    securitySchemes: Record<string, object>;
+  };
+}
+
+/** One method of one path. */
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: [string];
+  parameters?: Parameter[];
+  requestBody?: { required?: boolean; content: Content };
+  responses: Record<string, Answer | Reference>;
+  security?: Record<string, string[]>[];
+}
+
+export interface Parameter {
+  name: string;
+  in: "path" | "query" | "header";
+  required?: boolean;
+  description?: string;
+  schema?: { type?: string; enum?: string[]; default?: unknown };
+}
+
+/** What an operation answers with one status. */
+export interface Answer {
+  description: string;
+  headers?: Record<string, Header | Reference>;
+  content?: Content;
+}
+
+export interface Header {
+  description: string;
+  required?: boolean;
+  schema: object;
+}
+
+export type Content = Record<
+  string,
+  { schema: { $ref?: string; items?: { $ref?: string } }; example?: unknown }
+>;
+
+export interface Reference {
+  $ref: string;
+}
+
+const DESCRIPTION = `
+Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.
+
+**Money** is a JSON number of USD with at most nine decimals. Inside it is an integer of nano-USD; read it as a
+decimal where your language has one, and never add up doubles. \`null\` is a cost that is not known, which is not 0.
+
+**Times** are ISO 8601 in UTC with milliseconds, such as \`2026-11-21T09:30:00.000Z\`. **Ids** are opaque texts; those
+that the service gives sort by time.
+
+**Lists** that come in pages name the next one in the \`Link\` header. **Errors** are problem documents (RFC 9457) with
+a \`code\` of a closed list. Every \`GET\` also answers \`HEAD\`; another method is answered with 405, and \`Allow\` names
+those that there are. A request with a body that is not \`application/json\` is answered with 415.
+
+**Keys** are shown as \`Authorization: Bearer psr_…\`, as soon as there is one, or ever was; each operation names the
+scopes that it needs. Before, only the server's own machine is answered. A key of one agent gets that agent's part of
+a list, and a 403 or a 404 for what is another's.
+
+Paths have no version: fields, values, headers and operations are added, and what is there stays as it is. A client
+passes over what it does not know.`.trim();
+
+/** The OpenAPI document of an app's routes. What is the same in many places of it stands there once. */
+export function makeDocument(app: OpenAPIHono<ApiEnv>): OpenApiDocument {
+  const { components, ...document } = app.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: {
+      title: "Purser",
+      version: VERSION,
+      description: DESCRIPTION,
+      license: { name: "MIT", url: "https://opensource.org/license/mit" },
+    },
+    servers: [{ url: "/", description: "The server that this document comes from" }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+  }) as unknown as OpenApiDocument;
+  const securitySchemes = describeSecurity(document.paths);
+  const responses: Record<string, Answer> = {};
+  for (const operations of Object.values(document.paths)) {
+    for (const operation of Object.values(operations)) {
+      for (const [status, answer] of Object.entries(operation.responses)) {
+        if ("$ref" in answer) continue;
+        const name = problemOf(answer);
+        if (name === undefined) continue;
+        responses[name] = answer;
+        operation.responses[status] = { $ref: `#/components/responses/${name}` };
+      }
+    }
+  }
+  const headers = structuredClone(RESPONSE_HEADERS);
+  return { ...document, components: { ...components, responses, headers, securitySchemes } };
+}
+
+/** `NotFound`, where an answer is a problem of that name. */
+function problemOf(answer: Answer): string | undefined {
+  const schema = answer.content?.["application/problem+json"]?.schema.$ref;
+  return schema && /\/(\w+)Problem$/.exec(schema)?.[1];
+}

@@ -1,0 +1,74 @@
+import type { Core } from "../../service/core.ts";
+import { messageOf, PurserError, systemCodeOf } from "../../kernel/errors.ts";
+
+/** A server that listens. */
+export interface Listening {
+  /** Where it listens, e.g. `http://127.0.0.1:8420`. */
+  url: string;
+  /**
+   * Serves what is in flight, refuses the rest, and resolves when all is answered; what takes longer than
+   * `graceMs`, such as a body that never comes or an answer that nobody reads, is left behind.
+   */
+  shutdown(options?: { graceMs?: number }): Promise<void>;
+}
+
+const SHUTDOWN_MS = 5_000;
+
+/** Answers one request; `from` is the address that it came from, where that is known. */
+export type Handler = (request: Request, from?: string) => Response | Promise<Response>;
+
+/** What a platform's server has to offer. */
+export interface Server {
+  port: number;
+  /** Takes no further connections; resolves when all that is in flight is answered. */
+  drain(): Promise<void>;
+  /** Leaves behind what is in flight: it keeps the process from ending no longer. */
+  leave(): void;
+}
+
+/** Starts a platform's server; resolves when it listens, rejects with the system's error when it can't. */
+export type StartServer = (handle: Handler, at: { host: string; port: number }) => Promise<Server>;
+
+/**
+ * Listens, on Deno's own server or Node's. Port 0 takes a free one.
+ *
+ * @throws {PurserError} `unavailable` when the port is taken
+ */
+export async function listen(
+  core: Pick<Core, "clock">,
+  handle: Handler,
+  { host, port, startServer }: { host: string; port: number; startServer?: StartServer },
+): Promise<Listening> {
+  try {
+    const server = await (startServer ?? await findServer())(handle, { host, port });
+    const shownHost = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+    return {
+      url: `http://${shownHost}:${server.port}`,
+      async shutdown({ graceMs = SHUTDOWN_MS } = {}) {
+        const over = new AbortController();
+        const isDone = await Promise.race([
+          server.drain().then(() => true),
+          core.clock.sleep(graceMs, over.signal).then(() => false),
+        ]);
+        over.abort();
+        // What is left reads a closed database next, and breaks; it must not keep the process from ending.
+        if (!isDone) server.leave();
+      },
+    };
+  } catch (error) {
+    const isTaken = systemCodeOf(error) === "EADDRINUSE";
+    throw new PurserError(
+      "unavailable",
+      `Cannot listen on ${host}:${port}: ${
+        isTaken ? "the port is taken; choose another with --port" : messageOf(error)
+      }`,
+      { cause: error },
+    );
+  }
+}
+
+/** Each is loaded where it is used: the other's platform does not have it. */
+async function findServer(): Promise<StartServer> {
+  if (globalThis.Deno !== undefined) return (await import("./deno_server.ts")).startDenoServer;
+  return (await import("./node_server.ts")).startNodeServer;
+}

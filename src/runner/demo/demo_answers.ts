@@ -1,0 +1,118 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
+import { evaluateExpression } from "../tools/calculator.ts";
+import { readTurn, type Turn } from "./demo_prompt.ts";
+import { type InputSchema, sampleInput } from "./demo_sample_input.ts";
+
+/** What a demo model says and which tools it calls. */
+export interface DemoAnswer {
+  text: string;
+  toolCalls: { toolName: string; input: unknown }[];
+}
+
+/** `demo:echo`: asks the tools that the user's text calls for, then repeats the text with their results. */
+export function chooseEchoAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
+  const turn = readTurn(call.prompt);
+  if (turn.toolCalls === 0) {
+    const toolCalls = chooseEchoTools(turn.userText, usableTools(call).map((tool) => tool.name));
+    if (toolCalls.length > 0) return { text: "", toolCalls };
+  }
+  const said = turn.userText === "" ? "You said nothing." : `You said: ${turn.userText}`;
+  return { text: [said, ...turn.results.map(describeResult)].join("\n"), toolCalls: [] };
+}
+
+function chooseEchoTools(text: string, names: string[]): DemoAnswer["toolCalls"] {
+  const toolCalls: DemoAnswer["toolCalls"] = [];
+  const expression = findExpression(text);
+  if (expression !== undefined && names.includes("calculator")) {
+    toolCalls.push({ toolName: "calculator", input: { expression } });
+  }
+  if (asksForTime(text) && names.includes("current_time")) {
+    const timezone = /\b[A-Z][A-Za-z]+\/[A-Z][A-Za-z_]+\b/.exec(text)?.[0];
+    toolCalls.push({ toolName: "current_time", input: timezone === undefined ? {} : { timezone } });
+  }
+  return toolCalls;
+}
+
+function asksForTime(text: string): boolean {
+  return /\b(what time|the time|current time|time is it|what day|the date|today's date)\b/i.test(text);
+}
+
+/** The longest arithmetic expression in a text that really is one; a date or a phone number is none. */
+export function findExpression(text: string): string | undefined {
+  const found: string[] = [];
+  // Only the start of the text: the search is quadratic at worst.
+  for (
+    const [run] of text.slice(0, 2_000).matchAll(/(?:sqrt\(|[-(\d.])(?:sqrt\(|[\d\s.+\-*/%^()×÷])*[\d)]/g)
+  ) {
+    const candidate = balanceParentheses(run.trim());
+    if (/\d{4}-\d{1,2}-\d{1,2}|^\+?\d+(-\d+){2,}$/.test(candidate)) continue;
+    if (!/\d[\s)]*[-+*/%^×÷][\s(-]*(sqrt|[\d.])|sqrt/.test(candidate)) continue;
+    if (isExpression(candidate)) found.push(candidate);
+  }
+  return found.sort((a, b) => b.length - a.length)[0];
+}
+
+/** Takes away a parenthesis of the sentence around: `(see 2+3)` leaves `2+3)`. */
+function balanceParentheses(text: string): string {
+  const surplus = text.split("(").length - text.split(")").length;
+  if (surplus > 0 && text.startsWith("(")) return balanceParentheses(text.slice(1).trim());
+  if (surplus < 0 && text.endsWith(")")) return balanceParentheses(text.slice(0, -1).trim());
+  return text;
+}
+
+function isExpression(text: string): boolean {
+  try {
+    evaluateExpression(text);
+    return true;
+  } catch {
+    // 1 / 0 is asked of the tool all the same: its error is worth seeing.
+    return /\/\s*0/.test(text);
+  }
+}
+
+function describeResult({ toolName, value, isError }: Turn["results"][number]): string {
+  const plain = isPlainResult(value) ? Object.values(value)[0] : value;
+  const text = typeof plain === "string" ? plain : JSON.stringify(plain);
+  // The AI SDK puts the error's class before its message.
+  if (isError) return `${toolName} failed: ${text.replace(/^\w*Error: /, "")}`;
+  if (toolName === "calculator") return `The calculator says ${text}.`;
+  if (toolName === "current_time") return `The time is ${text}.`;
+  return `${toolName} says ${text}.`;
+}
+
+/** Results of the built-in tools: their first field is the answer. */
+function isPlainResult(value: unknown): value is { result: unknown } | { time: unknown } {
+  return typeof value === "object" && value !== null && ("result" in value || "time" in value);
+}
+
+/** `demo:loop`: the next tool call, always another input; an answer only after as many as the user asked for. */
+export function chooseLoopAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
+  const { userText, toolCalls } = readTurn(call.prompt);
+  const times = readTimes(userText);
+  const tools = usableTools(call);
+  const tool = tools.find(({ name }) => name === "calculator") ?? tools[0];
+  if (tool === undefined) {
+    return { text: "demo:loop has no tool to call. Give the agent one.", toolCalls: [] };
+  }
+  if (times !== undefined && toolCalls >= times) {
+    return { text: `Called ${tool.name} ${times} ${times === 1 ? "time" : "times"}.`, toolCalls: [] };
+  }
+  const step = toolCalls + 1;
+  const input = tool.name === "calculator"
+    ? { expression: `${step} * ${step}` }
+    : sampleInput(tool.inputSchema as InputSchema, step);
+  return { text: "", toolCalls: [{ toolName: tool.name, input }] };
+}
+
+/** The N of "times: N" or "N times". */
+function readTimes(text: string): number | undefined {
+  const match = /\btimes:\s*(\d{1,9})\b|\b(\d{1,9}) times\b/i.exec(text);
+  return match ? Number(match[1] ?? match[2]) : undefined;
+}
+
+function usableTools({ tools = [], toolChoice }: LanguageModelV4CallOptions): LanguageModelV4FunctionTool[] {
+  if (toolChoice?.type === "none") return [];
+  return tools.filter((tool): tool is LanguageModelV4FunctionTool =>
+    tool.type === "function" && (toolChoice?.type !== "tool" || toolChoice.toolName === tool.name)
+  );
+}

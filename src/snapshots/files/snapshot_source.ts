@@ -1,0 +1,104 @@
+import type { FileHandle } from "node:fs/promises";
+import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
+import { systemReason } from "../../kernel/system_reason.ts";
+import { streamOf } from "./stream_of.ts";
+
+/** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
+export type SnapshotSource = string | AsyncIterable<Uint8Array>;
+
+const CHUNK_BYTES = 64 * 1024;
+const GZIP_MAGIC = [0x1f, 0x8b];
+
+/**
+ * The bytes of a file as they are.
+ *
+ * @throws {PurserError} `invalid` when there is no such file, or it is a directory
+ */
+export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  await using file = await openFile(path);
+  for (;;) {
+    const chunk = new Uint8Array(CHUNK_BYTES);
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, null).catch((error) => {
+      throw unreadable(path, error);
+    });
+    if (bytesRead === 0) return;
+    yield chunk.subarray(0, bytesRead);
+  }
+}
+
+/** The size of a file in bytes, if that is known beforehand. Throws as `readFile` does. */
+export async function sizeOfFile(path: string): Promise<number | undefined> {
+  await using file = await openFile(path);
+  const stat = await file.stat();
+  return stat.isFile() ? stat.size : undefined;
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  const { open } = await import("node:fs/promises"); // late: an edge runtime has no files
+  try {
+    const file = await open(path);
+    if (!(await file.stat()).isDirectory()) return file;
+    await file.close();
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  throw new PurserError("invalid", `Cannot read the snapshot ${path}: it is a directory`);
+}
+
+function unreadable(path: string, error: unknown): PurserError {
+  if (error instanceof PurserError) return error;
+  const code = systemCodeOf(error);
+  const reason = code === "EACCES" || code === "EPERM" ? "it may not be read" : systemReason(error);
+  return new PurserError("invalid", `Cannot read the snapshot ${path}: ${reason}`, { cause: error });
+}
+
+/** A stream, and whether it begins as gzip does. */
+export async function peekGzip<Bytes extends Uint8Array>(
+  stream: AsyncIterable<Bytes>,
+): Promise<{ isGzip: boolean; stream: AsyncGenerator<Bytes> }> {
+  const chunks = stream[Symbol.asyncIterator]();
+  const first: Bytes[] = [];
+  let size = 0;
+  while (size < GZIP_MAGIC.length) {
+    const { done, value } = await chunks.next();
+    if (done) break;
+    first.push(value);
+    size += value.length;
+  }
+  const head = first.flatMap((chunk) => [...chunk.subarray(0, GZIP_MAGIC.length)]);
+  return {
+    isGzip: GZIP_MAGIC.every((byte, index) => head[index] === byte),
+    stream: (async function* () {
+      try {
+        yield* first;
+        for (;;) {
+          const { done, value } = await chunks.next();
+          if (done) return;
+          yield value;
+        }
+      } finally {
+        await chunks.return?.();
+      }
+    })(),
+  };
+}
+
+/** The content of a gzip stream. Throws `invalid` where it is damaged or ends in the middle. */
+export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const source = streamOf(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
+  try {
+    yield* source.pipeThrough(new DecompressionStream("gzip"));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new PurserError("invalid", "Cannot read the snapshot: it is not whole gzip", {
+      details: { issues: [{ path: "", message: "is not whole gzip" }] },
+      cause: error,
+    });
+  }
+}
+
+/** The content of a source, unpacked where it is gzip. */
+export async function openSource(source: SnapshotSource): Promise<AsyncIterable<Uint8Array>> {
+  const { isGzip, stream } = await peekGzip(typeof source === "string" ? readFile(source) : source);
+  return isGzip ? gunzip(stream) : stream;
+}

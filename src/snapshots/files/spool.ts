@@ -1,0 +1,109 @@
+import { isDiskFull, messageOf, PurserError } from "../../kernel/errors.ts";
+import { hasFiles, openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
+
+/**
+ * Lines of text that are written once and then read, perhaps several times. They are JSON, in which no line
+ * break stands bare. A few stay in memory; more go to a temporary file that nobody else can open.
+ */
+export interface Spool extends AsyncDisposable {
+  readonly count: number;
+  /** Takes a line; awaiting it is needed only where it returns a promise. */
+  add(line: string): Promise<void> | void;
+  /** All lines in order, in pages. No line may be added after the first read. */
+  pages(): AsyncGenerator<string[]>;
+}
+
+/** So many characters stay in memory. */
+const MEMORY_CHARACTERS = 1 * 1024 * 1024;
+const WRITE_CHARACTERS = 64 * 1024;
+const READ_BYTES = 64 * 1024;
+
+/** What a spool is made with; each has a default. */
+export interface SpoolOptions {
+  memoryCharacters?: number;
+  /** Makes the file; undefined where there are none: then all of it stays in memory. */
+  openFile?: (() => Promise<TemporaryFile>) | undefined;
+  /** Where there may be no file: what to throw once more has come than may stay in memory. */
+  refuse?: () => PurserError;
+}
+
+/** An empty spool. */
+export function createSpool(options: SpoolOptions = {}): Spool {
+  const { memoryCharacters = MEMORY_CHARACTERS, refuse } = options;
+  const openFile = "openFile" in options ? options.openFile : hasFiles() ? openTemporaryFile : undefined;
+  let lines: string[] = [];
+  let characters = 0;
+  let count = 0;
+  let file: TemporaryFile | undefined;
+  let finished: Promise<void> | undefined;
+  const flush = async (open: () => Promise<TemporaryFile>) => {
+    file ??= await attempt(() => open());
+    const bytes = new TextEncoder().encode(lines.join("\n") + "\n");
+    lines = [];
+    characters = 0;
+    await attempt(() => file!.append(bytes));
+  };
+  return {
+    get count() {
+      return count;
+    },
+    add(line) {
+      lines.push(line);
+      count++;
+      characters += line.length;
+      if (characters <= (file ? WRITE_CHARACTERS : memoryCharacters)) return;
+      if (refuse) throw refuse();
+      if (openFile) return flush(openFile);
+    },
+    async *pages() {
+      if (!file) {
+        if (lines.length > 0) yield lines;
+        return;
+      }
+      await (finished ??= lines.length > 0 ? flush(openFile!) : Promise.resolve());
+      yield* readPages(file);
+    },
+    async [Symbol.asyncDispose]() {
+      const open = file;
+      file = undefined;
+      lines = [];
+      await open?.close();
+    },
+  };
+}
+
+/** Reads from the start; every reader has a place of its own in the file. */
+async function* readPages(file: TemporaryFile): AsyncGenerator<string[]> {
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(READ_BYTES);
+  let position = 0;
+  let unfinished: string[] = [];
+  for (;;) {
+    const read = file.readAt(position, buffer);
+    if (read === 0) return;
+    position += read;
+    const text = decoder.decode(buffer.subarray(0, read), { stream: true });
+    const end = text.lastIndexOf("\n");
+    if (end === -1) {
+      unfinished.push(text);
+      continue;
+    }
+    unfinished.push(text.slice(0, end));
+    yield unfinished.join("").split("\n");
+    unfinished = [text.slice(end + 1)];
+  }
+}
+
+async function attempt<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    throw new PurserError(
+      "unavailable",
+      `Cannot read the snapshot: the directory for temporary files ${
+        isDiskFull(error) ? "is on a disk that is full" : `can't be used: ${messageOf(error)}`
+      }`,
+      { cause: error },
+    );
+  }
+}

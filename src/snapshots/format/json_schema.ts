@@ -1,0 +1,26 @@
+import { z } from "zod";
+import committed from "../snapshot_v1.schema.json" with { type: "json" };
+import { Snapshot } from "./snapshot.ts";
+
+/** Where the schema of version 1 is served. */
+export const SNAPSHOT_SCHEMA_PATH = "/schemas/snapshot/v1.json";
+
+/** The schema as it is published. */
+export const SNAPSHOT_JSON_SCHEMA: Readonly<Record<string, unknown>> = committed;
+
+/**
+ * The published JSON Schema (draft 2020-12) of a snapshot, made from the schema that checks it. What JSON Schema
+ * can't say is checked beside it: that results have their calls, and the integrity.
+ */
+export function makeJsonSchema(): Record<string, unknown> {
+  const { $schema, ...schema } = z.toJSONSchema(Snapshot, { target: "draft-2020-12", io: "input" });
+  return {
+    $schema,
+    $id: "urn:purser:snapshot:v1",
+    title: "Purser session snapshot, version 1",
+    description:
+      "A whole agent session as one portable document. Fields that are not named here are kept. integrity is " +
+      "sha256: and the SHA-256, in hex, of the document's canonical JSON (RFC 8785) without that field.",
+    ...schema,
+  };
+}

@@ -1,0 +1,53 @@
+import type { Store } from "../../store/mod.ts";
+import type { SnapshotEvent } from "../format/snapshot.ts";
+
+/** A page has at most so many bytes, but for a single event that is larger: a libSQL server answers with 10 MB. */
+const PAGE_BYTES = 1024 * 1024;
+const PAGE_ROWS = 500;
+
+// Sizes come from the rows' heads; only what fits is read whole.
+const READ_PAGE = `WITH sizes AS (
+  SELECT rowid AS id, position,
+    sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
+  FROM (SELECT rowid, position, content FROM imported_events
+    WHERE session_id = ?1 AND generation = ?2 AND position > ?3 ORDER BY position LIMIT ?4))
+SELECT e.position, e.content FROM sizes s JOIN imported_events e ON e.rowid = s.id
+WHERE s.before < ${PAGE_BYTES} ORDER BY e.position`;
+const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
+
+/** An event of another environment's log, with its place in the history that came with a snapshot. */
+export type ImportedEvent = SnapshotEvent & { position: number; imported_from: string };
+
+/** The history that came with a session's snapshot, as canonical JSON. */
+export async function* readImportedEventTexts(
+  ctx: { store: Pick<Store, "read"> },
+  { sessionId, generation }: { sessionId: string; generation: number },
+): AsyncGenerator<string[]> {
+  for (let after = 0;;) {
+    const { rows } = await ctx.store.read({
+      sql: READ_PAGE,
+      args: [sessionId, generation, after, PAGE_ROWS],
+    });
+    if (rows.length === 0) return;
+    yield rows.map((row) => row[1] as string);
+    after = Number(rows.at(-1)![0]);
+  }
+}
+
+/**
+ * A part of the history that came with a session's snapshot; empty where none did, or at its end. Large events make
+ * it shorter than `limit`.
+ */
+export async function listImportedEvents(
+  ctx: { store: Pick<Store, "read"> },
+  input: { sessionId: string; after: number; limit: number },
+): Promise<ImportedEvent[]> {
+  const { sessionId, after, limit } = input;
+  const generation = (await ctx.store.read({ sql: READ_GENERATION, args: [sessionId] })).rows[0]?.[0];
+  if (generation === undefined) return [];
+  const { rows } = await ctx.store.read({ sql: READ_PAGE, args: [sessionId, generation, after, limit] });
+  return rows.map(([position, content]) => ({
+    position: Number(position),
+    ...JSON.parse(content as string),
+  }));
+}

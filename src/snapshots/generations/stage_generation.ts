@@ -1,0 +1,169 @@
+import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { leaseNow, leaseTime, type SqlValue, type Statement } from "../../store/mod.ts";
+import type { SnapshotContext } from "../context.ts";
+import type { ElementPages } from "../format/document.ts";
+import type { ReadSnapshot } from "../read/read_document.ts";
+
+/** A generation that is being staged, and by which import. */
+export interface StagedGeneration {
+  sessionId: string;
+  generation: number;
+  importId: string;
+}
+
+/** A commit of staging holds the database only for a moment. */
+const COMMIT_ROWS = 1_000;
+/** What an import leaves free for all else. */
+const RESERVE_BYTES = 4 * 1024 * 1024;
+const COMMIT_CHARACTERS = 256 * 1024;
+
+// Past every number that was ever in use for the session, so that no other's rows are among them.
+const OPEN = `INSERT INTO loose_generations (session_id, generation, staged_by, since)
+SELECT ?1, 1 + max(
+  coalesce((SELECT generation FROM sessions WHERE session_id = ?1), 1),
+  coalesce((SELECT max(generation) FROM loose_generations WHERE session_id = ?1), 1)), ?2, ${
+  leaseTime("?3")
+}`;
+const READ_OPENED = "SELECT generation FROM loose_generations WHERE session_id = ? AND staged_by = ?";
+
+/** True while the import may still be finished: nobody has taken it for dead. */
+export const IS_STAGED =
+  "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3)";
+
+const KEEP_ALIVE = `UPDATE loose_generations SET since = ${leaseTime("?4")}
+WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3`;
+/** So many rows go into one statement; what is left over goes row by row. */
+const ROWS_PER_STATEMENT = 32;
+
+/** Adds rows while the generation is still being staged. */
+interface AddRows {
+  one: string;
+  many: string;
+}
+
+const ADD_MESSAGES = addRows(
+  4,
+  (values) =>
+    `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
+SELECT ?1, ?2, column1, column2, column3, column4, 1 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
+);
+const ADD_EVENTS = addRows(
+  2,
+  (values) =>
+    `INSERT INTO imported_events (session_id, generation, position, content)
+SELECT ?1, ?2, 1 + column1, column2 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
+);
+
+function addRows(columns: number, write: (values: string) => string): AddRows {
+  return { one: write(places(1, columns)), many: write(places(ROWS_PER_STATEMENT, columns)) };
+}
+
+/** Places for rows of values, which come after the three of the key. */
+function places(rows: number, columns: number): string {
+  return Array.from({ length: rows }, (_, row) => {
+    const numbers = Array.from({ length: columns }, (_, column) => `?${4 + row * columns + column}`);
+    return `(${numbers.join(", ")})`;
+  }).join(", ");
+}
+
+/** Takes a number for the generation that an import is about to stage. */
+export async function openGeneration(
+  ctx: SnapshotContext,
+  sessionId: string,
+  importId: string,
+): Promise<StagedGeneration> {
+  await ctx.store.instances.hold(ctx.instanceId);
+  const results = await ctx.store.write([
+    { sql: OPEN, args: [sessionId, importId, leaseNow(ctx)] },
+    { sql: READ_OPENED, args: [sessionId, importId] },
+  ]);
+  return { sessionId, generation: Number(results[1]!.rows[0]![0]), importId };
+}
+
+/** Writes a snapshot's messages and events under a generation that nobody sees yet, in short commits. */
+export async function stageGeneration(
+  ctx: SnapshotContext,
+  staged: StagedGeneration,
+  snapshot: ReadSnapshot,
+): Promise<void> {
+  const { exported_at: exportedAt, source_environment: source } = snapshot.head;
+  await stage(ctx, staged, snapshot.messages(), ADD_MESSAGES, (text) => toMessageRow(ctx, text, exportedAt));
+  await stage(ctx, staged, snapshot.events(), ADD_EVENTS, (text) => [markImported(text, source)]);
+}
+
+/** Elements in commits of bounded size. */
+async function stage(
+  ctx: SnapshotContext,
+  { sessionId, generation, importId }: StagedGeneration,
+  pages: ElementPages,
+  add: AddRows,
+  toRow: (text: string) => SqlValue[],
+): Promise<void> {
+  const key = [sessionId, generation, importId];
+  const { isShared } = ctx.store;
+  let position = 0;
+  let rows: SqlValue[][] = [];
+  let characters = 0;
+  let staged = 0;
+  const commit = async () => {
+    await checkRoom(ctx, staged += characters, characters);
+    const statements = addAll(add, key, rows);
+    if (isShared) statements.push({ sql: KEEP_ALIVE, args: [...key, leaseNow(ctx)] });
+    rows = [];
+    characters = 0;
+    await ctx.store.write(statements);
+  };
+  for await (const page of pages) {
+    for (const text of page) {
+      rows.push([position++, ...toRow(text)]);
+      characters += text.length;
+      if (rows.length >= COMMIT_ROWS || characters >= COMMIT_CHARACTERS) await commit();
+    }
+  }
+  if (rows.length > 0) await commit();
+}
+
+/**
+ * Refuses to fill the disk to its brim. What was staged could then not even be taken back: a deletion is written
+ * down too, and needs room for about an eighth of what it deletes.
+ */
+async function checkRoom(ctx: SnapshotContext, staged: number, next: number): Promise<void> {
+  const free = await ctx.store.freeBytes();
+  if (free === undefined || free > RESERVE_BYTES + staged / 8 + 4 * next) return;
+  throw new PurserError(
+    "unavailable",
+    `Cannot restore the session: the disk of the database has only ${
+      Math.floor(free / 1e6)
+    } MB left; make room, and try again`,
+  );
+}
+
+function addAll(add: AddRows, key: readonly SqlValue[], rows: readonly SqlValue[][]): Statement[] {
+  const statements: Statement[] = [];
+  for (let start = 0; start < rows.length;) {
+    const isMany = rows.length - start >= ROWS_PER_STATEMENT;
+    const count = isMany ? ROWS_PER_STATEMENT : 1;
+    statements.push({
+      sql: isMany ? add.many : add.one,
+      args: [...key, ...rows.slice(start, start + count).flat()],
+    });
+    start += count;
+  }
+  return statements;
+}
+
+/** A message without an id or a time gets one: the time of the export, which is the last it can be of. */
+function toMessageRow(ctx: SnapshotContext, text: string, exportedAt: string): [string, number, string] {
+  const message = JSON.parse(text) as { id?: string; created_at?: string };
+  const { id = ctx.ids.next("msg"), created_at = toIso(Date.parse(exportedAt)) } = message;
+  const isWhole = message.id !== undefined && message.created_at !== undefined;
+  return [id, Date.parse(created_at), isWhole ? text : toCanonicalText({ ...message, id, created_at })];
+}
+
+/** What is the history of a third environment stays marked as that one's. */
+function markImported(text: string, source: string): string {
+  const event = JSON.parse(text) as { imported_from?: string };
+  return event.imported_from === undefined ? toCanonicalText({ ...event, imported_from: source }) : text;
+}

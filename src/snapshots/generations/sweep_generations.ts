@@ -1,0 +1,73 @@
+import { leaseNow, leaseTime } from "../../store/mod.ts";
+import type { SnapshotContext } from "../context.ts";
+import { readingOf } from "./generations_in_use.ts";
+
+/** On a shared database another instance may be reading a replaced generation, for an export, for so long. */
+const READ_FOR_MS = 3_600_000;
+/** An import that has staged nothing for so long is taken for dead. */
+const STAGED_FOR_MS = 600_000;
+const ROWS_PER_COMMIT = 2_000;
+
+const LIST = `SELECT session_id, generation, staged_by,
+  since <= ${leaseTime("?1")} - CASE WHEN staged_by IS NULL THEN ?2 ELSE ?3 END AS is_over
+FROM loose_generations`;
+// From here on an import that was only slow can't be finished.
+const CLAIM = `UPDATE loose_generations SET staged_by = NULL WHERE session_id = ? AND generation = ?`;
+// What was found loose may have become a session's present state since.
+const IS_LOOSE = "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2)";
+const REMOVE = (table: string) =>
+  `DELETE FROM ${table} WHERE ${IS_LOOSE} AND rowid IN (
+  SELECT rowid FROM ${table} WHERE session_id = ?1 AND generation = ?2 LIMIT ${ROWS_PER_COMMIT})`;
+const COUNT_LEFT = `SELECT ${IS_LOOSE} AND (
+  EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND generation = ?2)
+  OR EXISTS (SELECT 1 FROM imported_events WHERE session_id = ?1 AND generation = ?2))`;
+const FORGET = "DELETE FROM loose_generations WHERE session_id = ? AND generation = ?";
+
+/**
+ * Removes the rows of generations that were replaced, or staged by an import that died, in short commits. A process that
+ * is alone knows which are read; on a shared database they are kept for a time.
+ */
+export async function sweepGenerations(
+  ctx: Pick<SnapshotContext, "store" | "clock" | "generationsInUse">,
+): Promise<void> {
+  const { isShared } = ctx.store;
+  const [readFor, stagedFor] = isShared ? [READ_FOR_MS, STAGED_FOR_MS] : [0, 0];
+  // A clock may have been set back since: in memory, whatever is loose and not in use here is over.
+  const now = isShared ? leaseNow(ctx) : Number.MAX_SAFE_INTEGER;
+  const { rows } = await ctx.store.read({ sql: LIST, args: [now, readFor, stagedFor] });
+  for (const [sessionId, generation, stagedBy, isOver] of rows as [string, bigint, string | null, bigint][]) {
+    const { generationsInUse } = ctx;
+    if (stagedBy !== null && generationsInUse.has(stagedBy)) continue;
+    if (Number(isOver) === 0 && !await isAbandoned(ctx, stagedBy)) continue;
+    if (generationsInUse.has(readingOf(sessionId, Number(generation)))) continue;
+    await removeGeneration(ctx, sessionId, Number(generation));
+  }
+}
+
+/** Whether an import was made by an instance that is known to be gone. */
+async function isAbandoned(
+  { store }: Pick<SnapshotContext, "store">,
+  stagedBy: string | null,
+): Promise<boolean> {
+  const instance = stagedBy?.split("/")[0];
+  return instance !== undefined && await store.instances.isGone(instance);
+}
+
+/** Removes one generation that is no session's present state. */
+export async function removeGeneration(
+  { store }: Pick<SnapshotContext, "store">,
+  sessionId: string,
+  generation: number,
+): Promise<void> {
+  const args = [sessionId, generation];
+  await store.write([{ sql: CLAIM, args }]);
+  for (;;) {
+    const results = await store.write([
+      { sql: REMOVE("messages"), args },
+      { sql: REMOVE("imported_events"), args },
+      { sql: COUNT_LEFT, args },
+    ]);
+    if (Number(results.at(-1)!.rows[0]![0]) === 0) break;
+  }
+  await store.write([{ sql: FORGET, args }]);
+}

@@ -1,0 +1,44 @@
+import { type Issues, shorten } from "../format/issues.ts";
+import { SnapshotMessage } from "../format/message.ts";
+import { SnapshotEvent } from "../format/snapshot.ts";
+
+/** Checks messages, in order, against the schema and each other. */
+export class MessageCheck {
+  /** The tool calls so far. */
+  #calls = new Set<string>();
+  /** Set once a message could not be read: it may have had any call. */
+  #isBlind = false;
+
+  constructor(private readonly issues: Issues) {}
+
+  check(index: number, value: unknown): void {
+    const place = ["state", "messages", index];
+    const message = SnapshotMessage.safeParse(value);
+    if (!message.success) this.issues.addSchemaIssues(place, message.error.issues);
+    // Also of a message that is wrong elsewhere: its calls are not to be missed by their results.
+    const content = (value as { content?: unknown } | null)?.content;
+    if (!Array.isArray(content)) return;
+    content.forEach((part, at) => {
+      if (typeof part?.toolCallId !== "string") return;
+      if (part.type === "tool-call") this.#calls.add(part.toolCallId);
+      else if (part.type === "tool-result" && !this.#calls.has(part.toolCallId) && !this.#isBlind) {
+        const id = JSON.stringify(shorten(part.toolCallId, 80));
+        this.issues.add(
+          [...place, "content", at, "toolCallId"],
+          `there is no tool call ${id} before this result`,
+        );
+      }
+    });
+  }
+
+  /** Passes over a message that is no good JSON. */
+  skip(): void {
+    this.#isBlind = true;
+  }
+}
+
+/** Checks one event of the log against the schema. */
+export function checkEvent(issues: Issues, index: number, value: unknown): void {
+  const event = SnapshotEvent.safeParse(value);
+  if (!event.success) issues.addSchemaIssues(["events", index], event.error.issues);
+}

@@ -1,0 +1,261 @@
+import {
+  canonicalize,
+  MAX_JSON_DEPTH,
+  type OnJsonFault,
+  toCanonicalText,
+} from "../../kernel/json/canonical_json.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
+import { checkEvent, MessageCheck } from "./check_elements.ts";
+import { checkHead } from "./check_head.ts";
+import { decodeDocument } from "./decode_document.ts";
+import { computeIntegrity, type ElementPages } from "../format/document.ts";
+import { isExtra, MAX_EXTRA_CHARACTERS } from "../format/extras.ts";
+import { Issues } from "../format/issues.ts";
+import type { SnapshotHead } from "../format/snapshot.ts";
+import { DocumentFault, type DocumentPart, splitDocument } from "./split_document.ts";
+import { createSpool, type Spool, type SpoolOptions } from "../files/spool.ts";
+import { FORMAT, type Format, upgrade } from "../format/upgrades.ts";
+
+/** A snapshot that was read and found good. Its messages and events wait in spools. */
+export interface ReadSnapshot extends AsyncDisposable {
+  /** The document, upgraded, with its two lists empty; `events` is there if the file has them. */
+  head: SnapshotHead;
+  messageCount: number;
+  eventCount: number;
+  /** Each as canonical JSON, upgraded. */
+  messages(): ElementPages;
+  events(): ElementPages;
+}
+
+/** What reading a document needs. */
+export interface ReadOptions {
+  /** The largest document, uncompressed. */
+  maxBytes: number;
+  spool?: SpoolOptions;
+  format?: Format;
+}
+
+type Json = Record<string, unknown>;
+
+const ARRAYS = [["state", "messages"], ["events"]];
+/** A message or an event of a session may be as deep as the session lets it; a file adds its own levels. */
+const MAX_DEPTH = MAX_JSON_DEPTH + 10;
+/** Stands in the spool for an element that is no good JSON, and has been told of. */
+const UNREADABLE = "";
+const MAX_MEMBERS = 10_000;
+const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
+
+/**
+ * Reads a snapshot from a stream and checks all of it: that it is JSON without anything ambiguous, its version,
+ * every field, that each tool result has its call, and its integrity. Memory stays flat.
+ *
+ * @throws {PurserError} `invalid` with every problem and its path in `details.issues`; `too_large`
+ */
+export async function readDocument(
+  bytes: AsyncIterable<Uint8Array>,
+  { maxBytes, spool, format = FORMAT }: ReadOptions,
+): Promise<ReadSnapshot> {
+  const reader = new DocumentReader(format, spool);
+  try {
+    await reader.read(decodeDocument(bytes, maxBytes));
+    return await reader.finish();
+  } catch (error) {
+    await reader.dispose();
+    throw error;
+  }
+}
+
+class DocumentReader {
+  #issues = new Issues();
+  #head: Json = {};
+  #messages: Spool;
+  #events: Spool;
+  /** Members whose value is no good JSON: the schema's word on them would be noise. */
+  #faulty = new Set<string>();
+  #messageCheck = new MessageCheck(this.#issues);
+  /** Elements that came before the version was known, or are of an older one, are checked in the end. */
+  #deferred = { messages: false, events: false };
+
+  #members = 0;
+  #characters = 0;
+  #extraCharacters = 0;
+
+  constructor(private readonly format: Format, spool: SpoolOptions | undefined) {
+    this.#messages = createSpool(spool);
+    this.#events = createSpool(spool);
+  }
+
+  async read(text: AsyncIterable<string>): Promise<void> {
+    try {
+      for await (const part of splitDocument(text, { arrays: ARRAYS, maxDepth: MAX_DEPTH })) {
+        const kept = this.#take(part);
+        if (kept) await kept;
+      }
+    } catch (error) {
+      if (!(error instanceof DocumentFault)) throw error;
+      this.#checkVersion();
+      this.#issues.add(error.path, error.message);
+      this.#issues.throwIfAny();
+    }
+  }
+
+  async finish(): Promise<ReadSnapshot> {
+    const issues = this.#issues;
+    const version = this.#checkVersion();
+    const from = version ?? this.format.version;
+    const head = upgrade(this.format, from, "head", this.#head) as Json;
+    checkHead(head, { schema: this.format.head, faulty: this.#faulty, issues });
+    const messages = () => this.#upgradePages("message", this.#messages, from);
+    const events = () => this.#upgradePages("event", this.#events, from);
+    if (this.#deferred.messages) await this.#checkMessages(messages());
+    if (this.#deferred.events) await this.#checkEvents(events());
+    if (issues.count === 0) await this.#checkIntegrity();
+    issues.throwIfAny();
+    return {
+      head: head as SnapshotHead,
+      messageCount: this.#messages.count,
+      eventCount: this.#events.count,
+      messages,
+      events,
+      [Symbol.asyncDispose]: () => this.dispose(),
+    };
+  }
+
+  async dispose(): Promise<void> {
+    await this.#messages[Symbol.asyncDispose]();
+    await this.#events[Symbol.asyncDispose]();
+  }
+
+  #take(part: DocumentPart): Promise<void> | void {
+    const name = part.path.at(-1)!;
+    if (part.kind !== "element" && !name.isWellFormed()) {
+      this.#issues.add(part.path, "has a lone surrogate in its name");
+    }
+    if (part.kind === "open") return this.#put(part.path, part.type === "array" ? [] : {});
+    const place = part.kind === "element" ? [...part.path, part.index] : part.path;
+    const read = this.#parse(part.text, part.keyCount, place);
+    if (part.kind === "member") {
+      this.#weigh(part);
+      if (read) this.#put(part.path, read.value);
+      else this.#faulty.add(part.path.join("."));
+      return;
+    }
+    const isMessage = part.path.length === 2;
+    const isKnown = this.#head.schema_version === this.format.version;
+    if (!isKnown) this.#deferred[isMessage ? "messages" : "events"] = true;
+    else if (isMessage) this.#checkMessage(part.index, read?.canonical, read?.value);
+    else if (read) checkEvent(this.#issues, part.index, read.value);
+    return (isMessage ? this.#messages : this.#events).add(read?.canonical ?? UNREADABLE);
+  }
+
+  #checkMessage(index: number, text: string | undefined, value: unknown): void {
+    if (text === undefined || text === UNREADABLE) this.#messageCheck.skip();
+    else this.#messageCheck.check(index, value);
+  }
+
+  /** The fields beside the lists are held in memory, and kept with the session. */
+  #weigh({ path, text }: { path: readonly string[]; text: string }): void {
+    this.#members++;
+    this.#characters += text.length;
+    if (isExtra(path)) this.#extraCharacters += text.length;
+    if (this.#extraCharacters > MAX_EXTRA_CHARACTERS) {
+      const message =
+        `the fields that are not of this format are longer than ${MAX_EXTRA_CHARACTERS} characters`;
+      throw new DocumentFault(message, path.join("."), 0);
+    }
+    if (this.#members <= MAX_MEMBERS && this.#characters <= MAX_HEAD_CHARACTERS) return;
+    throw new DocumentFault(
+      `the fields beside messages and events are more than ${MAX_MEMBERS}, or longer than ${MAX_HEAD_CHARACTERS} characters`,
+      path.join("."),
+      0,
+    );
+  }
+
+  /** A value of the document, if it is JSON that every reader reads alike. */
+  #parse(
+    text: string,
+    keyCount: number,
+    place: readonly (string | number)[],
+  ): { value: unknown; canonical: string } | undefined {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (error) {
+      this.#issues.add(place, `is not JSON: ${messageOf(error)}`);
+      return undefined;
+    }
+    const before = this.#issues.count;
+    const onFault: OnJsonFault = (path, message) => this.#issues.add([...place, ...path], message);
+    let canonical = canonicalize(value, onFault);
+    if (canonical.hasBackslashKey && this.#issues.count === before) {
+      value = parseSlowly(text);
+      canonical = canonicalize(value, onFault);
+    }
+    if (canonical.keyCount !== keyCount) this.#issues.add(place, "has an object in which a key stands twice");
+    return this.#issues.count === before ? { value, canonical: canonical.text } : undefined;
+  }
+
+  #put(path: readonly string[], value: unknown): void {
+    if (path.length === 0) return;
+    const holder = path.length === 1 ? this.#head : this.#head[path[0]!] as Json;
+    holder[path.at(-1)!] = value;
+  }
+
+  /** The document's version, if this program reads it. */
+  #checkVersion(): number | undefined {
+    const { version } = this.format;
+    const given = this.#head.schema_version;
+    if (typeof given !== "number" || !Number.isInteger(given) || given < 1) return undefined;
+    if (given <= version) return given;
+    // Of a format that is not known, nothing else can be said.
+    const only = new Issues();
+    only.add(
+      "schema_version",
+      `it is of version ${given} of the format, and this program knows up to ${version}; upgrade Purser`,
+    );
+    only.throwIfAny();
+  }
+
+  async #checkMessages(pages: ElementPages): Promise<void> {
+    let index = 0;
+    for await (const page of pages) {
+      for (const text of page) {
+        this.#checkMessage(index++, text, text === UNREADABLE ? undefined : JSON.parse(text));
+      }
+    }
+  }
+
+  async #checkEvents(pages: ElementPages): Promise<void> {
+    let index = 0;
+    for await (const page of pages) {
+      for (const text of page) {
+        if (text !== UNREADABLE) checkEvent(this.#issues, index, JSON.parse(text));
+        index++;
+      }
+    }
+  }
+
+  async #checkIntegrity(): Promise<void> {
+    const { integrity } = this.#head;
+    if (integrity === undefined) return;
+    const events = this.#head.events === undefined ? undefined : this.#events.pages();
+    const parts = { head: this.#head, messages: this.#messages.pages(), events };
+    if (await computeIntegrity(parts) === integrity) return;
+    this.#issues.add("integrity", "is not that of this document: it was changed or damaged after its export");
+  }
+
+  async *#upgradePages(
+    part: "message" | "event",
+    spool: Spool,
+    from: number,
+  ): AsyncGenerator<readonly string[]> {
+    for await (const page of spool.pages()) {
+      yield from === this.format.version
+        ? page
+        : page.map((text) =>
+          text === UNREADABLE ? text : toCanonicalText(upgrade(this.format, from, part, JSON.parse(text)))
+        );
+    }
+  }
+}

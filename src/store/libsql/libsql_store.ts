@@ -1,0 +1,237 @@
+import { type Client, LibsqlError } from "@libsql/client/web";
+import type { Clock } from "../../kernel/clock.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import {
+  createRemoteClient,
+  hostOf,
+  readBatch,
+  type RemotePlace,
+  toInStatements,
+  within,
+} from "./libsql_client.ts";
+import { DATABASE_NOW } from "../lease_clock.ts";
+import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
+import { type SetWriter, type WriteDeadline, WriteQueue, type WriteUnit } from "../write_queue.ts";
+
+/** What a remote store needs: where it is, and everything it must not take from the machine itself. */
+export interface RemoteOptions extends RemotePlace {
+  /** The longest that one read or one commit may take in all, waiting and retries included. */
+  timeoutMs: number;
+  clock: Clock;
+  newToken: () => string;
+  /** What is known of the tokens there, where several stores share it; one that lives long keeps its own. */
+  tokens?: WriteTokens;
+}
+
+/** What is known of the table of tokens: whether it is there, and how often there was a commit. */
+export interface WriteTokens {
+  isThere: boolean;
+  commits: number;
+}
+
+const FIRST_RETRY_MS = 25;
+const LONGEST_RETRY_MS = 1_000;
+const KEEP_TOKENS_MS = 3_600_000;
+const COMMITS_BETWEEN_SWEEPS = 1_000;
+
+const CREATE_TOKENS = `CREATE TABLE IF NOT EXISTS write_tokens (
+  token TEXT PRIMARY KEY NOT NULL,
+  at INTEGER NOT NULL
+) WITHOUT ROWID`;
+// The server's clock, so that instances whose clocks differ don't sweep each other's tokens.
+const NOW = DATABASE_NOW;
+const KEEP_TOKEN = `INSERT INTO write_tokens (token, at) VALUES (?, ${NOW})`;
+const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS_MS}`;
+
+/** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
+export class RemoteStore implements Store {
+  readonly kind = "remote";
+  readonly isShared = true;
+  readonly instances = noInstanceLocks;
+  #client: Client;
+  #queue: WriteQueue;
+  #options: RemoteOptions;
+  #tokens: WriteTokens;
+  #isClosed = false;
+
+  constructor(options: RemoteOptions) {
+    this.#options = options;
+    this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
+    this.#client = createRemoteClient(options);
+    this.#queue = new WriteQueue(
+      (units, until) => this.#commit(units, until),
+      (task) => queueMicrotask(task),
+    );
+  }
+
+  async read(statement: Statement): Promise<ResultSet> {
+    return (await this.readAll([statement]))[0]!;
+  }
+
+  async readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
+    if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
+    const { clock, timeoutMs } = this.#options;
+    const until = clock.monotonic() + timeoutMs;
+    return await this.#untilDeadline("read", until, () => readBatch(this.#client, statements));
+  }
+
+  write(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#inTime((deadline) => this.#queue.push(statements, deadline));
+  }
+
+  writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result> {
+    return this.#inTime((deadline) => this.#queue.pushInSet(writer, item, deadline));
+  }
+
+  async #inTime<T>(push: (deadline: WriteDeadline) => Promise<T>): Promise<T> {
+    const { timeoutMs, clock } = this.#options;
+    const over = new AbortController();
+    try {
+      return await within(timeoutMs, push({ until: clock.monotonic() + timeoutMs, signal: over.signal }));
+    } catch (error) {
+      if ((error as Error)?.name !== "TimeoutError") throw error;
+      // It may still wait behind a commit without an answer; then it is not going to be sent.
+      over.abort(error);
+      throw this.#unavailable("write", error);
+    }
+  }
+
+  get waitingWrites(): number {
+    return this.#queue.waiting;
+  }
+
+  freeBytes(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    this.#client.close();
+  }
+
+  /**
+   * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
+   * token with a unique key: a repetition of one that happened fails on it, and counts as done. It may be the first try
+   * here: Deno's `fetch` sends a request again by itself when a reused connection ends unanswered. A connection for each
+   * commit (see `createSingleSendFetch()`) would cost a TLS handshake each.
+   */
+  #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
+    const token = this.#options.newToken();
+    const prefix: Statement[] = [{ sql: KEEP_TOKEN, args: [token] }];
+    // Not a migration: the commit that applies the first one needs it already.
+    if (!this.#tokens.isThere) prefix.unshift({ sql: CREATE_TOKENS });
+    if (this.#tokens.commits++ % COMMITS_BETWEEN_SWEEPS === 0) prefix.push({ sql: SWEEP_TOKENS });
+    const { sent, toResults } = toInStatements([...prefix, ...units.flat()]);
+    return this.#untilDeadline("write", until, async () => {
+      try {
+        const results = toResults(await this.#client.batch(sent, "write"));
+        this.#tokens.isThere = true;
+        return split(results.slice(prefix.length), units);
+      } catch (error) {
+        if (!isTokenTaken(error)) throw error;
+        return await this.#readBack(units);
+      }
+    });
+  }
+
+  /** The results of a commit whose answer was lost: its SELECTs, run once more. */
+  async #readBack(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
+    const results: ResultSet[] = [];
+    for (const statement of units.flat()) {
+      const isQuery = /^\s*SELECT\b/i.test(statement.sql);
+      results.push(
+        ...isQuery ? await readBatch(this.#client, [statement]) : [{ columns: [], rows: [] }],
+      );
+    }
+    return split(results, units);
+  }
+
+  async #untilDeadline<T>(
+    action: "read" | "write",
+    deadline: number,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#options;
+    for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await within(deadline - clock.monotonic(), attempt());
+      } catch (error) {
+        if (isConstraint(error)) throw new ConstraintError(messageOf(error), { cause: error });
+        if (isTooBig(error)) {
+          const where = hostOf(this.#options.url);
+          throw new PurserError(
+            "too_large",
+            `Cannot ${action} the database at ${where}: a value is larger than the 5 MB that the server takes; most often it is a message or a tool's output`,
+            { cause: error },
+          );
+        }
+        const isPassing = canPass(error);
+        if (!isPassing && !isRefusedAtTheDoor(error)) throw error;
+        if (!isPassing || clock.monotonic() + delayMs >= deadline) {
+          throw this.#unavailable(action, error);
+        }
+        await clock.sleep(delayMs);
+      }
+    }
+  }
+
+  #unavailable(action: "read" | "write", error: unknown): PurserError {
+    const where = hostOf(this.#options.url);
+    return new PurserError("unavailable", `Cannot ${action} the database at ${where}: ${explain(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function sqliteCode(error: unknown): string {
+  return error instanceof LibsqlError ? error.code : "";
+}
+
+function isConstraint(error: unknown): boolean {
+  return sqliteCode(error).startsWith("SQLITE_CONSTRAINT") ||
+    /constraint failed|append-only/i.test(messageOf(error));
+}
+
+/** The server's own limit on one value. */
+function isTooBig(error: unknown): boolean {
+  return /string or blob too big/i.test(messageOf(error));
+}
+
+function isTokenTaken(error: unknown): boolean {
+  return isConstraint(error) && messageOf(error).includes("write_tokens.token");
+}
+
+/** Codes with which the server says that the statement or its values are wrong. */
+const WRONG_STATEMENT = /^(SQL|ARGS?_|RESPONSE_TOO_LARGE)/;
+
+/** Whether another try can help: what SQLite or the server itself has refused, it will refuse again. */
+function canPass(error: unknown): boolean {
+  const code = sqliteCode(error);
+  if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) return true;
+  const status = httpStatus(error);
+  if (status !== undefined) return status >= 500 || status === 408 || status === 429;
+  return !WRONG_STATEMENT.test(code) && !(error instanceof RangeError);
+}
+
+/** Whether the server did not even look at the statement: a wrong token, or no database there. */
+function isRefusedAtTheDoor(error: unknown): boolean {
+  const status = httpStatus(error);
+  return status !== undefined && status >= 400 && status < 500;
+}
+
+function explain(error: unknown): string {
+  const status = httpStatus(error);
+  if (status === 401 || status === 403) return "it refused the token; check PURSER_DB_TOKEN";
+  return messageOf(error);
+}
+
+function httpStatus(error: unknown): number | undefined {
+  const { cause } = error as { cause?: { status?: unknown } };
+  return typeof cause?.status === "number" ? cause.status : undefined;
+}
+
+function split(results: ResultSet[], units: readonly WriteUnit[]): ResultSet[][] {
+  let start = 0;
+  return units.map((unit) => results.slice(start, start += unit.length));
+}

@@ -1,0 +1,380 @@
+import type { AgentStatus } from "../../contract/agent_status.ts";
+import type { Severity } from "../../contract/severity.ts";
+import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+/** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
+const int = customType<{ data: number; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: Number,
+  toDriver: BigInt,
+});
+
+/** An INTEGER amount in nano-USD. */
+const nanoUsd = customType<{ data: bigint; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: BigInt,
+});
+
+const flag = customType<{ data: boolean; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: (value) => Number(value) !== 0,
+  toDriver: (value) => (value ? 1n : 0n),
+});
+
+/** The columns that every rollup counts with. */
+const counters = () => ({
+  modelCalls: int("model_calls").notNull(),
+  unpricedCalls: int("unpriced_calls").notNull(),
+  partlyPricedCalls: int("partly_priced_calls").notNull(),
+  estimatedCalls: int("estimated_calls").notNull(),
+  inputTokens: int("input_tokens").notNull(),
+  outputTokens: int("output_tokens").notNull(),
+  cacheReadTokens: int("cache_read_tokens").notNull(),
+  cacheWriteTokens: int("cache_write_tokens").notNull(),
+  reasoningTokens: int("reasoning_tokens").notNull(),
+  totalTokens: int("total_tokens").notNull(),
+  wholeUsd: nanoUsd("whole_usd").notNull(),
+  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
+});
+
+export const agents = sqliteTable("agents", {
+  agentId: text("agent_id").primaryKey(),
+  model: text("model").notNull(),
+  systemPrompt: text("system_prompt").notNull(),
+  costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
+  budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
+  allowUnpriced: flag("allow_unpriced").notNull(),
+  maxSteps: int("max_steps").notNull(),
+  maxOutputTokens: int("max_output_tokens"),
+  tools: text("tools", { mode: "json" }).$type<string[]>().notNull(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+});
+
+export const sessions = sqliteTable("sessions", {
+  sessionId: text("session_id").primaryKey(),
+  agentId: text("agent_id").notNull(),
+  status: text("status").$type<AgentStatus>().notNull(),
+  generation: int("generation").notNull(),
+  messageCount: int("message_count").notNull(),
+  eventCount: int("event_count").notNull(),
+  activeRunId: text("active_run_id"),
+  tags: text("tags", { mode: "json" }).$type<Record<string, string>>().notNull(),
+  restoredFrom: text("restored_from", { mode: "json" }).$type<Record<string, unknown>>(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+  extras: text("extras", { mode: "json" }).$type<Record<string, unknown>>(),
+});
+
+export const runs = sqliteTable("runs", {
+  runId: text("run_id").primaryKey(),
+  sessionId: text("session_id").notNull(),
+  agentId: text("agent_id").notNull(),
+  model: text("model").notNull(),
+  status: text("status").$type<AgentStatus>().notNull(),
+  costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
+  budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
+  steps: int("steps").notNull(),
+  output: text("output", { mode: "json" }).$type<string>(),
+  error: text("error", { mode: "json" }).$type<Record<string, unknown>>(),
+  cancelRequested: flag("cancel_requested").notNull(),
+  instanceId: text("instance_id").notNull(),
+  leaseUntil: int("lease_until").notNull(),
+  startedAt: int("started_at").notNull(),
+  endedAt: int("ended_at"),
+  parentRunId: text("parent_run_id"),
+  rootRunId: text("root_run_id"),
+});
+
+export const messages = sqliteTable("messages", {
+  sessionId: text("session_id").notNull(),
+  generation: int("generation").notNull(),
+  position: int("position").notNull(),
+  messageId: text("message_id").notNull(),
+  runId: text("run_id"),
+  createdAt: int("created_at").notNull(),
+  content: text("content", { mode: "json" }).$type<Record<string, unknown>>().notNull(),
+  isWhole: flag("is_whole").notNull(),
+});
+
+export const looseGenerations = sqliteTable("loose_generations", {
+  sessionId: text("session_id").notNull(),
+  generation: int("generation").notNull(),
+  stagedBy: text("staged_by"),
+  since: int("since").notNull(),
+});
+
+export const importedEvents = sqliteTable("imported_events", {
+  sessionId: text("session_id").notNull(),
+  generation: int("generation").notNull(),
+  position: int("position").notNull(),
+  content: text("content").notNull(),
+});
+
+/** Where a call was booked from. */
+export type CallSource = "run" | "meter" | "report";
+
+export const calls = sqliteTable("calls", {
+  position: int("position").primaryKey(),
+  callId: text("call_id").notNull(),
+  /** The call whose cost this entry corrects; null for a call. */
+  adjusts: text("adjusts"),
+  at: int("at").notNull(),
+  agentId: text("agent_id").notNull(),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  step: int("step"),
+  keyId: text("key_id"),
+  source: text("source").$type<CallSource>(),
+  tools: text("tools", { mode: "json" }).$type<string[]>().notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  serviceTier: text("service_tier"),
+  responseId: text("response_id"),
+  inputTokens: int("input_tokens").notNull(),
+  outputTokens: int("output_tokens").notNull(),
+  cacheReadTokens: int("cache_read_tokens").notNull(),
+  cacheWriteTokens: int("cache_write_tokens").notNull(),
+  cacheWrite1hTokens: int("cache_write_1h_tokens").notNull(),
+  reasoningTokens: int("reasoning_tokens").notNull(),
+  totalTokens: int("total_tokens").notNull(),
+  costNanoUsd: nanoUsd("cost_nano_usd"),
+  unpriced: int("unpriced").notNull(),
+  partlyPriced: int("partly_priced").notNull(),
+  unpricedParts: text("unpriced_parts", { mode: "json" }).$type<string[]>(),
+  priceSource: text("price_source").notNull(),
+  priceId: int("price_id"),
+  durationMs: int("duration_ms"),
+  estimated: flag("is_estimated").notNull(),
+});
+
+/** The rates that calls were priced by. */
+export const prices = sqliteTable("prices", {
+  priceId: int("price_id").primaryKey(),
+  hash: text("hash").notNull(),
+  rates: text("rates").notNull(),
+});
+
+/** How far the ledger is rolled up. */
+export const rollupPositions = sqliteTable("rollup_positions", {
+  name: text("name").$type<"totals" | "decisions">().primaryKey(),
+  position: int("position").notNull(),
+});
+
+const dimensions = () => ({
+  agentId: text("agent_id").notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  /** '' where the calls were made with no key. */
+  keyId: text("key_id").notNull(),
+});
+
+export const usageRuns = sqliteTable("usage_runs", {
+  runId: text("run_id").primaryKey(),
+  sessionId: text("session_id"),
+  agentId: text("agent_id").notNull(),
+  model: text("model").notNull(),
+  firstAt: int("first_at").notNull(),
+  lastAt: int("last_at").notNull(),
+  ...counters(),
+});
+
+export const usageSessions = sqliteTable("usage_sessions", {
+  sessionId: text("session_id").primaryKey(),
+  agentId: text("agent_id").notNull(),
+  model: text("model").notNull(),
+  firstAt: int("first_at").notNull(),
+  lastAt: int("last_at").notNull(),
+  ...counters(),
+});
+
+export const usageTotals = sqliteTable("usage_totals", { ...dimensions(), ...counters() });
+
+export const usageDays = sqliteTable("usage_days", {
+  day: int("day").notNull(),
+  ...dimensions(),
+  ...counters(),
+});
+
+export const usageHours = sqliteTable("usage_hours", {
+  hour: int("hour").notNull(),
+  ...dimensions(),
+  ...counters(),
+});
+
+export const events = sqliteTable("events", {
+  eventId: int("event_id").primaryKey(),
+  sessionId: text("session_id"),
+  seq: int("seq"),
+  runId: text("run_id"),
+  agentId: text("agent_id").notNull(),
+  type: text("type").notNull(),
+  at: int("at").notNull(),
+  callId: text("call_id"),
+  payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
+});
+
+export const reservations = sqliteTable("reservations", {
+  kind: text("kind").$type<CounterKind>().notNull(),
+  scope: text("scope").notNull(),
+  start: int("start").notNull(),
+  reservationId: text("reservation_id").notNull(),
+  amountNanoUsd: nanoUsd("amount_nano_usd").notNull(),
+  isLost: flag("is_lost").notNull(),
+  expiresAt: int("expires_at").notNull(),
+});
+
+/** What spend is counted by for decisions. */
+export type CounterKind = "run" | "session" | "minute" | "day" | "lifetime";
+
+export const spendCounters = sqliteTable("spend_counters", {
+  kind: text("kind").$type<CounterKind>().notNull(),
+  /** A run, a session, an agent, 'key ' and a key's id, or '' for all. */
+  scope: text("scope").notNull(),
+  start: int("start").notNull(),
+  wholeUsd: nanoUsd("whole_usd").notNull(),
+  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
+  firstAt: int("first_at").notNull(),
+});
+
+export const installedLogic = sqliteTable("installed_logic", {
+  name: text("name").primaryKey(),
+  hash: text("hash").notNull(),
+});
+
+/** What a rule measures. */
+export type ThresholdType =
+  | "per_run_usd"
+  | "per_session_usd"
+  | "per_hour_usd"
+  | "per_day_usd"
+  | "per_month_usd";
+
+export const alertRules = sqliteTable("alert_rules", {
+  ruleId: text("rule_id").primaryKey(),
+  name: text("name").notNull(),
+  thresholdType: text("threshold_type").$type<ThresholdType>().notNull(),
+  thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
+  severity: text("severity").$type<Severity>().notNull(),
+  cooldownMs: int("cooldown_ms").notNull(),
+  repeat: text("repeat").$type<"cooldown" | "once_per_window">().notNull(),
+  /** An agent, or '' for all. */
+  scope: text("scope").notNull(),
+  enabled: flag("enabled").notNull(),
+  lastFiredAt: int("last_fired_at"),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+  isArmed: flag("is_armed").notNull(),
+  cooldownFrom: int("cooldown_from"),
+  restsUntil: int("rests_until"),
+  isOver: flag("is_over").notNull(),
+});
+
+export const alertClaims = sqliteTable("alert_claims", {
+  ruleId: text("rule_id").notNull(),
+  window: text("window").notNull(),
+});
+
+export const alerts = sqliteTable("alerts", {
+  position: int("position").primaryKey(),
+  alertId: text("alert_id").notNull(),
+  ruleId: text("rule_id").notNull(),
+  ruleName: text("rule_name").notNull(),
+  thresholdType: text("threshold_type").$type<ThresholdType>().notNull(),
+  thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
+  severity: text("severity").$type<Severity>().notNull(),
+  valueNanoUsd: nanoUsd("value_nano_usd").notNull(),
+  agentId: text("agent_id"),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  /** The key of the claim for this window. */
+  window: text("window"),
+  windowStart: int("window_start"),
+  triggeredAt: int("triggered_at").notNull(),
+  isTest: flag("is_test").notNull(),
+  channels: text("channels"),
+});
+
+export const anomalies = sqliteTable("anomalies", {
+  anomalyId: text("anomaly_id").primaryKey(),
+  anomalyKey: text("anomaly_key").notNull(),
+  kind: text("kind").notNull(),
+  severity: text("severity").$type<Severity>().notNull(),
+  agentId: text("agent_id").notNull(),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  callId: text("call_id"),
+  message: text("message").notNull(),
+  details: text("details", { mode: "json" }).$type<Record<string, unknown>>().notNull(),
+  detectedAt: int("detected_at").notNull(),
+});
+
+export const deliveries = sqliteTable("deliveries", {
+  deliveryId: text("delivery_id").primaryKey(),
+  subjectId: text("subject_id").notNull(),
+  channel: text("channel").notNull(),
+  kind: text("kind").notNull(),
+  status: text("status").$type<"pending" | "delivered" | "failed">().notNull(),
+  attempts: int("attempts").notNull(),
+  dueAt: int("due_at").notNull(),
+  attemptedAt: int("attempted_at"),
+  leaseUntil: int("lease_until"),
+  leasedBy: text("leased_by"),
+  lastError: text("last_error"),
+  createdAt: int("created_at").notNull(),
+  settledAt: int("settled_at"),
+});
+
+/** Counts that only grow: see the migration. */
+export const tallies = sqliteTable("tallies", {
+  what: text("what").$type<"run" | "alert" | "delivery" | "probe">().notNull(),
+  name: text("name").notNull(),
+  outcome: text("outcome").notNull(),
+  count: int("count").notNull(),
+});
+
+/** What a key may do: `admin` all of it; `read` and `run` are apart. */
+export type Scope = "read" | "run" | "admin";
+
+export const apiKeys = sqliteTable("api_keys", {
+  keyId: text("key_id").primaryKey(),
+  name: text("name").notNull(),
+  /** SHA-256 of the secret part, in hex. */
+  hash: text("hash").notNull(),
+  scopes: text("scopes", { mode: "json" }).$type<Scope[]>().notNull(),
+  /** The only agent that it reaches; null for all. */
+  agentId: text("agent_id"),
+  createdAt: int("created_at").notNull(),
+  expiresAt: int("expires_at"),
+  lastUsedAt: int("last_used_at"),
+  revokedAt: int("revoked_at"),
+});
+
+/** Every table, for the test that compares them with the migrated database. */
+export const tables = {
+  agents,
+  sessions,
+  runs,
+  messages,
+  looseGenerations,
+  importedEvents,
+  calls,
+  prices,
+  rollupPositions,
+  usageRuns,
+  usageSessions,
+  usageTotals,
+  usageDays,
+  usageHours,
+  events,
+  reservations,
+  spendCounters,
+  installedLogic,
+  alertRules,
+  alertClaims,
+  alerts,
+  anomalies,
+  deliveries,
+  tallies,
+  apiKeys,
+};

@@ -1,0 +1,289 @@
+import { dirname } from "node:path";
+import { setImmediate } from "node:timers";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import type { Durability } from "../../config/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { files, type IdentifyFile } from "../../kernel/files.ts";
+import { explainBusy } from "./explain_busy.ts";
+import { type FileSystemOf, loadFileSystemOf, whyExclusive } from "./file_sharing.ts";
+import { FileWatch } from "./file_watch.ts";
+import { createInstanceLocks } from "./instance_locks.ts";
+import { PreparedStatements } from "./prepared_statements.ts";
+import { retryWhileBusy } from "./retry_while_busy.ts";
+import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
+import { explainSqliteError, StoreBusyError } from "./sqlite_errors.ts";
+import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
+import { type SetWriter, WriteQueue, type WriteUnit } from "../write_queue.ts";
+import { WriterPause } from "./writer_pause.ts";
+
+/** How a database in a file or in memory is opened. What has a default is passed in by tests only. */
+export interface SqliteOptions {
+  /** The file, or `:memory:`. */
+  path: string;
+  durability: Durability;
+  clock?: Pick<Clock, "monotonic" | "sleep">;
+  /** A number from 0 up to 1. */
+  random?: () => number;
+  /** How long a read or a commit waits for other processes before it fails. */
+  busyTimeoutMs?: number;
+  driver?: SqliteDriver;
+  identify?: IdentifyFile;
+  fileSystemOf?: FileSystemOf;
+  /** Called after each commit. */
+  onCommit?: () => void;
+}
+
+type Action = "open" | "read" | "write to";
+
+const BUSY_TIMEOUT_MS = 10_000;
+
+/** A write whose deadline is as near as this is not tried again by itself, so that many don't come one by one. */
+const NEARLY_OVER_MS = 50;
+
+/** One connection to the file, and its statements. */
+interface Connected {
+  connection: SqliteConnection;
+  statements: PreparedStatements;
+}
+
+/**
+ * A database in a local file, shared with any number of other processes, or in memory. One connection, in WAL from the
+ * first write on, with statements prepared once. No transaction stays open across an await, so within the process a unit
+ * never sees another's half; other processes are waited for without blocking the event loop.
+ */
+export class SqliteStore implements Store {
+  readonly kind: "file" | "memory";
+  readonly instances: InstanceLocks;
+  #options: SqliteOptions;
+  #driver: SqliteDriver;
+  #clock: Pick<Clock, "monotonic" | "sleep">;
+  /** Undefined after a failed rollback, until the next use. */
+  #connected: Connected | undefined;
+  #identify: IdentifyFile | undefined;
+  #fileSystemOf: FileSystemOf | undefined;
+  #watch: FileWatch | undefined;
+  /** Why the file is not shared, if it isn't. */
+  #whyExclusive: string | undefined;
+  #isWal = false;
+  #queue: WriteQueue;
+  #pause: WriterPause;
+  #isClosed = false;
+
+  private constructor(options: SqliteOptions, driver: SqliteDriver) {
+    this.#options = options;
+    this.#driver = driver;
+    this.#clock = options.clock ?? systemClock;
+    this.kind = options.path === ":memory:" ? "memory" : "file";
+    this.instances = this.kind === "file" ? createInstanceLocks(options.path) : noInstanceLocks;
+    this.#pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
+    this.#queue = new WriteQueue(
+      (units, _until, since) => this.#commit(units, since),
+      (task) => setImmediate(task),
+      () => this.isShared ? this.#pause.between() : undefined,
+      {
+        clock: this.#clock,
+        mayRetry: (error, since) => this.isShared && isBusy(error) && this.#leftOf(since) > NEARLY_OVER_MS,
+      },
+    );
+  }
+
+  /**
+   * @throws {StoreBusyError} another process has kept the file locked until the deadline
+   * @throws {PurserError} `unavailable` or `internal` when the file can't be opened or is not a database
+   */
+  static async open(options: SqliteOptions): Promise<SqliteStore> {
+    const store = new SqliteStore(options, options.driver ?? await loadSqlite());
+    await store.#open();
+    return store;
+  }
+
+  get isShared(): boolean {
+    return this.kind === "file" && this.#whyExclusive === undefined;
+  }
+
+  read(statement: Statement): Promise<ResultSet> {
+    return this.#readWhenFree((statements) => statements.query(statement));
+  }
+
+  readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#readWhenFree((prepared) => {
+      const query = () => statements.map((statement) => prepared.query(statement));
+      return statements.length < 2 || this.kind === "memory" ? query() : this.#inTransaction("BEGIN", query);
+    });
+  }
+
+  write(statements: readonly Statement[]): Promise<ResultSet[]> {
+    return this.#queue.push(statements);
+  }
+
+  writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result> {
+    return this.#queue.pushInSet(writer, item);
+  }
+
+  get waitingWrites(): number {
+    return this.#queue.waiting;
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    if (this.kind === "memory") return undefined;
+    try {
+      const { realpath, stat, statfs } = await import("node:fs/promises");
+      const path = await realpath(this.#options.path);
+      const { bavail, bsize } = await statfs(dirname(path));
+      const log = await stat(`${path}-wal`).then(({ size }) => size, () => 0);
+      return Math.max(0, bavail * bsize - log); // the next checkpoint may make the file larger by the log
+    } catch {
+      return undefined; // not every system tells
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    this.#disconnect();
+    await this.instances.close();
+  }
+
+  async #open(): Promise<void> {
+    if (this.kind === "file") {
+      this.#identify = this.#options.identify ?? await files.loadIdentify();
+      this.#fileSystemOf = this.#options.fileSystemOf ?? await loadFileSystemOf();
+    }
+    await this.#whenFree("open", () => {});
+  }
+
+  /** The PRAGMAs are one call, and the last of them read the file: one that another process owns is found out here. */
+  #connect(): Connected {
+    const { path } = this.#options;
+    const connection = this.#driver.connect(path);
+    try {
+      if (this.kind === "file" && !this.#watch) {
+        this.#watch = new FileWatch(path, this.#identify!, this.#clock);
+        const { device } = this.#watch;
+        const fileSystem = device === undefined ? undefined : this.#fileSystemOf!({ path, device });
+        this.#whyExclusive = whyExclusive({ version: this.#driver.version, fileSystem });
+      }
+      const isExclusive = this.#whyExclusive !== undefined;
+      connection.exec([
+        ...(isExclusive ? ["PRAGMA locking_mode = EXCLUSIVE"] : []),
+        "PRAGMA foreign_keys = ON",
+        "PRAGMA recursive_triggers = ON", // so that INSERT OR REPLACE runs the triggers that refuse DELETE
+        "PRAGMA temp_store = MEMORY",
+        `PRAGMA journal_size_limit = ${16 * 1024 * 1024}`,
+        "PRAGMA wal_autocheckpoint = 4000", // pages: each checkpoint flushes the file
+        "PRAGMA cache_size = -32768",
+        `PRAGMA synchronous = ${this.#options.durability === "full" ? "FULL" : "NORMAL"}`,
+        ...(isExclusive ? ["BEGIN EXCLUSIVE", "COMMIT"] : []),
+      ].join(";"));
+      return { connection, statements: new PreparedStatements(connection) };
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  #disconnect(): void {
+    this.#connected?.connection.close();
+    this.#connected = undefined;
+  }
+
+  async #readWhenFree<T>(task: (statements: PreparedStatements) => T): Promise<T> {
+    return await this.#whenFree("read", () => task(this.#connected!.statements));
+  }
+
+  /** Changes with each commit of another connection; undefined where it can't be read now. */
+  #dataVersion(): unknown {
+    try {
+      return this.#connected?.statements.execute({ sql: "PRAGMA data_version" }).rows[0]?.[0];
+    } catch {
+      return undefined; // the next commit finds out why
+    }
+  }
+
+  #commit(units: readonly WriteUnit[], since: number): ResultSet[][] | Promise<ResultSet[][]> {
+    return this.#whenFree("write to", () => {
+      this.#enableWal();
+      const { statements } = this.#connected!;
+      const results = this.#inTransaction(
+        "BEGIN IMMEDIATE",
+        () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
+      );
+      this.#watch?.checkNow();
+      this.#options.onCommit?.();
+      this.#pause.commitEnded();
+      return results;
+    }, since);
+  }
+
+  /** How long one that has waited since then for other processes still waits. */
+  #leftOf(since: number): number {
+    return since + (this.#options.busyTimeoutMs ?? BUSY_TIMEOUT_MS) - this.#clock.monotonic();
+  }
+
+  /** Switches with the first write: a command that only reads leaves the file as it is. */
+  #enableWal(): void {
+    if (this.#isWal || this.kind === "memory") return;
+    this.#connected!.statements.execute({ sql: "PRAGMA journal_mode = WAL" });
+    this.#isWal = true;
+  }
+
+  #inTransaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", task: () => T): T {
+    const { connection, statements } = this.#connected!;
+    try {
+      statements.execute({ sql: begin });
+      const result = task();
+      statements.execute({ sql: "COMMIT" });
+      return result;
+    } catch (error) {
+      try {
+        // Some errors, such as a full disk, have rolled back already.
+        if (connection.isTransaction) connection.exec("ROLLBACK");
+      } catch {
+        // What can't be rolled back is by closing. In memory that would be the end of all data.
+        if (this.kind === "file") this.#disconnect();
+      }
+      throw error;
+    }
+  }
+
+  /** Runs a task in this turn, or after pauses if another process holds a lock that it needs; it is waited for since then. */
+  #whenFree<T>(action: Action, task: () => T, since = this.#clock.monotonic()): T | Promise<T> {
+    try {
+      return this.#attempt(action, task);
+    } catch (error) {
+      if (!isBusy(error) || this.kind === "memory") throw error;
+      return this.#retry(action, task, since);
+    }
+  }
+
+  async #retry<T>(action: Action, task: () => T, since: number): Promise<T> {
+    const { path, random = Math.random, busyTimeoutMs = BUSY_TIMEOUT_MS } = this.#options;
+    const clock = this.#clock;
+    const attempt = () => this.#attempt(action, task);
+    try {
+      return await retryWhileBusy(attempt, isBusy, { clock, random, timeoutMs: this.#leftOf(since) });
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      const whyExclusive = this.#whyExclusive;
+      throw await explainBusy({ action, path, whyExclusive, timeoutMs: busyTimeoutMs, cause: error });
+    }
+  }
+
+  #attempt<T>(action: Action, task: () => T): T {
+    try {
+      if (this.#isClosed && action === "read") {
+        throw new PurserError("unavailable", "Cannot read: the database is closed");
+      }
+      this.#watch?.check();
+      this.#connected ??= this.#connect();
+      return task();
+    } catch (error) {
+      throw explainSqliteError(error, action, this.#options.path);
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StoreBusyError;
+}
