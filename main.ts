@@ -1,4 +1,5 @@
-import { type Config, loadConfig, parseDatabaseUrl, readEnvironment } from "./src/config/mod.ts";
+import { type Config, loadConfig, readEnvironment } from "./src/config/mod.ts";
+import { parseDatabaseUrl } from "./src/kernel/database_url.ts";
 import { createEdgeHandler, type EdgeBindings, type EdgeContext, type EdgeHandler } from "./src/edge/mod.ts";
 import { messageOf } from "./src/kernel/errors.ts";
 

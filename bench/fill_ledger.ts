@@ -1,4 +1,4 @@
-import type { Core } from "../src/service/core.ts";
+import type { Core } from "../src/service/mod.ts";
 import { DAY_MS } from "../src/kernel/clock.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";

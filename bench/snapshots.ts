@@ -3,7 +3,7 @@
  * for the same document: `JSON.stringify` of it, and `JSON.parse` with one row inserted per message.
  */
 import { join } from "node:path";
-import { openCore } from "../src/service/core.ts";
+import { openCore } from "../src/service/mod.ts";
 import { exportSession, importSession } from "../src/snapshots/mod.ts";
 import { ms, ratio, report, timeInTurn } from "./measure.ts";
 import { openBare } from "./subjects/bare_database.ts";

@@ -35,8 +35,8 @@ export {
   type NamedChannel,
   type Notification,
   type SendResult,
-  type Severity,
 } from "./delivery/channels/mod.ts";
-export type { Agent, BudgetMode } from "./agents/mod.ts";
+export type { Agent } from "./agents/mod.ts";
+export type { BudgetMode, Severity } from "./contract/values.ts";
 export type { PriceOverride, ProviderSettings } from "./config/mod.ts";
 export type { Log } from "./kernel/log.ts";

@@ -1,17 +1,17 @@
+import type { BudgetMode, Durability, Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import { type Agent, type BudgetMode, defineAgent } from "./agents/mod.ts";
+import { type Agent, defineAgent } from "./agents/mod.ts";
 import type { AlertEvaluator } from "./alerts/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
-import { type Durability, type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
-import { createApp, readAgentDefinition } from "./http/api.ts";
+import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
+import { createApp, readAgentDefinition } from "./http/routes/mod.ts";
 import type { App } from "./http/mod.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
-import type { Severity } from "./contract/severity.ts";
 import {
   bytesOf,
   exportSession,

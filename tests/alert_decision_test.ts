@@ -1,3 +1,4 @@
+import { THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
@@ -7,7 +8,7 @@ import {
   type RuleState,
   valueOf,
 } from "../src/alerts/firing/_decision_model.ts";
-import { advanceCounters, THRESHOLD_TYPES } from "../src/alerts/mod.ts";
+import { advanceCounters } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
 import { type TimeWindow, windowAt } from "../src/alerts/firing/windows.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";

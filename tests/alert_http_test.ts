@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Core } from "../src/service/core.ts";
+import type { Core } from "../src/service/mod.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";

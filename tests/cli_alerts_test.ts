@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/api.ts";
+import { createApp } from "../src/http/routes/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { createAlertEvaluator, createDispatcher, deliverDue } from "../src/alerts/mod.ts";
+import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
+import { deliverDue } from "../src/delivery/mod.ts";
 import { NOTIFICATION } from "../src/delivery/channels/testing/_notifications.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { assembleCore, type Core } from "../src/service/core.ts";
+import { assembleCore, type Core } from "../src/service/mod.ts";
 import { countingIds } from "../src/kernel/ids.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";

@@ -1,22 +1,19 @@
+import { DEFAULT_COOLDOWN_SECONDS } from "../src/contract/limits.ts";
+import { SCOPES, THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { builtInChannels } from "../plugins/mod.ts";
 import { DELIVERY_LEASE_MS } from "../src/delivery/claim_delivery.ts";
-import {
-  createDispatcher,
-  DEFAULT_COOLDOWN_SECONDS,
-  MAX_HISTORY,
-  THRESHOLD_TYPES,
-} from "../src/alerts/mod.ts";
+import { createDispatcher, MAX_HISTORY } from "../src/alerts/mod.ts";
 import { RETRY_WAITS_MS } from "../src/delivery/retry_policy.ts";
 import { createChannelKit } from "../src/delivery/channels/channel_kit.ts";
 import { createChannels, type Notification } from "../src/delivery/channels/mod.ts";
 import { HOUR_MS, MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { loadConfig } from "../src/config/mod.ts";
-import { REMEMBERED_MS, SCOPES } from "../src/keys/mod.ts";
+import { REMEMBERED_MS } from "../src/keys/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
-import { loadToolModules } from "../src/runner/models_and_tools.ts";
+import { loadToolModules } from "../src/runner/tools/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/check_connection.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/api.ts";
+import { createApp } from "../src/http/routes/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 

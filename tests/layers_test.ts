@@ -2,40 +2,31 @@ import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
 import { VERSION } from "../src/kernel/version.ts";
 
-/** DESIGN.md §6 as a test: who may import whom, and who may touch the world outside. */
+/** Who may import whom, and who may touch the world outside: the map in docs/architecture.md, as a test. */
 
 const ROOT = normalize(new URL("..", import.meta.url).pathname);
 
-/** The layers, lowest first; a folder may import those of lower layers only. */
+/** The folders of `src`, lowest first: a folder imports those of the rows above it only. */
 const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
-  ["store", "channels", "bus", "credentials", "telemetry"],
-  ["pricing", "ledger", "sessions", "agents", "keys"],
-  ["budget", "snapshots", "alerts", "monitor", "metrics"],
-  ["booking"],
+  ["contract"],
+  ["config", "store", "pricing", "bus", "telemetry", "redaction"],
+  ["ledger", "agents", "keys"],
+  ["sessions", "budgets", "delivery"],
+  ["alerts", "monitor"],
+  ["booking", "snapshots"],
   ["runner"],
+  ["service"],
   ["http"],
-  ["client", "edge"],
-  ["cli"],
+  ["client"],
+  ["cli", "edge"],
 ];
 
-/** Within one layer: who may import whom. */
-const BESIDE: Record<string, readonly string[]> = {
-  ledger: ["pricing"],
-  sessions: ["ledger"],
-  monitor: ["alerts"],
-};
+/** What is entered by any file; every other folder by its `mod.ts` or by that of one of its own folders. */
+const WITHOUT_DOOR: readonly string[] = ["kernel", "contract"];
 
-/** What puts everything together: for a process, for a request, and what a database holds of it. */
-const CORES = ["src/service/core.ts", "src/service/request_core.ts", "src/service/database_logic.ts"];
-
-const ENTRIES = new Set([
-  "cli.ts",
-  "main.ts",
-  "src/mod.ts",
-  "src/open_purser.ts",
-  ...CORES,
-]);
+/** The entries, which import anything and which no other file imports. */
+const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts"]);
 
 interface Import {
   from: string;
@@ -116,49 +107,34 @@ function scan(sources: readonly Source[]): { imports: Import[]; accesses: Access
   return { imports, accesses };
 }
 
-/** `kernel`, a folder of `src`, `plugins`, or `entry`. */
+/** A folder of `src`, `plugins`, or `entry`. */
 function layerOf(path: string): string {
   if (ENTRIES.has(path)) return "entry";
-  if (path.startsWith("plugins/")) return "plugins";
-  const [, folder, ...rest] = path.split("/");
-  return rest.length === 0 || folder === "config" ? "kernel" : folder!;
+  return path.startsWith("plugins/") ? "plugins" : path.split("/")[1]!;
 }
-
-/** Beside `mod.ts`: what few need, and what would keep all others from starting fast. */
-const SIDE_DOORS = new Set([
-  "src/http/api.ts", // all routes and schemas
-  "src/alerts/rules/rule_input.ts", // a rule's schemas
-  "src/runner/models_and_tools.ts", // what is there for runs before there is one
-  "src/snapshots/generations/mod.ts", // the part of snapshots that every process needs
-]);
 
 const rankOf = (layer: string) => LAYERS.findIndex((layers) => layers.includes(layer));
 
 /** Why an import is against the rules, or undefined. */
 function faultOf({ from, to }: Import): string | undefined {
   const [mine, theirs] = [layerOf(from), layerOf(to)];
-  if (mine === theirs && mine !== "entry") return undefined;
-  if (mine === "kernel" && theirs === "kernel") return undefined;
-  const isDoor = /^(src\/[^/]+|plugins(\/[^/]+)?)\/mod\.ts$/.test(to) || theirs === "kernel" ||
-    theirs === "entry" || SIDE_DOORS.has(to);
-  if (!isDoor) return "it comes in by another way than a door";
-  if (to.startsWith("src/config/") && mine !== "kernel") return "src/config/ is private to src/config/mod.ts";
-  if (mine === "entry") {
-    if (theirs !== "entry" || CORES.includes(to)) return undefined;
-    return from === "src/mod.ts" && to === "src/open_purser.ts" ? undefined : "entries import only the core";
-  }
   if (theirs === "entry") {
-    const mayUseCore = CORES.includes(to) && ["http", "client", "edge", "cli"].includes(mine);
-    return mayUseCore
+    return from === "src/mod.ts" && to === "src/open_purser.ts"
       ? undefined
-      : "only http and what is above it import the core, and nobody another entry";
+      : "an entry is imported by no file";
   }
-  if (mine === "plugins") return theirs === "channels" ? undefined : "plugins import channels only";
-  if (theirs === "plugins") return "only entries import plugins";
-  if (rankOf(mine) === -1) return `${mine} has no place among the layers`;
-  if (rankOf(theirs) < rankOf(mine) || BESIDE[mine]?.includes(theirs)) return undefined;
-  return `${mine} may not import ${theirs}`;
+  if (mine === theirs) return undefined;
+  if (!WITHOUT_DOOR.includes(theirs) && !to.endsWith("/mod.ts")) return "a folder is entered by a mod.ts";
+  if (mine === "entry") return undefined;
+  if (mine === "plugins") return to === CHANNELS ? undefined : "plugins import the contract of channels only";
+  if (theirs === "plugins") {
+    return mine === "service" ? undefined : "only service/ and the entries import plugins";
+  }
+  if (rankOf(mine) === -1) return `${mine} is in no row of LAYERS`;
+  return rankOf(theirs) < rankOf(mine) ? undefined : `${mine} may not import ${theirs}`;
 }
+
+const CHANNELS = "src/delivery/channels/mod.ts";
 
 const sources = await readSources("cli.ts", "main.ts", "src", "plugins");
 const { imports, accesses } = scan(sources);
@@ -175,59 +151,66 @@ Deno.test("imports point one way, from entry to kernel, and come in by mod.ts", 
 Deno.test("the rules refuse what they are there to refuse", () => {
   const wrong: [string, string][] = [
     ["src/store/x.ts", "src/ledger/mod.ts"],
+    ["src/store/x.ts", "src/config/mod.ts"],
     ["src/ledger/x.ts", "src/sessions/mod.ts"],
     ["src/runner/x.ts", "src/http/mod.ts"],
     ["src/runner/x.ts", "src/store/schema/tables.ts"],
-    ["src/runner/x.ts", "src/service/core.ts"],
+    ["src/runner/x.ts", "src/service/mod.ts"],
+    ["src/service/x.ts", "src/http/mod.ts"],
     ["src/http/x.ts", "src/open_purser.ts"],
     ["src/http/x.ts", "src/edge/mod.ts"],
-    ["src/edge/x.ts", "src/client/mod.ts"],
-    ["src/kernel/money.ts", "src/store/mod.ts"],
+    ["src/edge/x.ts", "src/cli/mod.ts"],
+    ["src/kernel/money.ts", "src/contract/values.ts"],
+    ["src/contract/x.ts", "src/store/mod.ts"],
     ["src/cli/x.ts", "src/config/file/schema.ts"],
     ["plugins/slack/mod.ts", "src/kernel/money.ts"],
+    ["plugins/slack/mod.ts", "src/delivery/mod.ts"],
     ["src/alerts/x.ts", "plugins/mod.ts"],
-    ["src/service/core.ts", "plugins/slack/payload.ts"],
+    ["src/service/x.ts", "plugins/slack/payload.ts"],
     ["src/new_folder/x.ts", "src/kernel/money.ts"],
     ["main.ts", "cli.ts"],
   ];
   for (const [from, to] of wrong) assert.ok(faultOf({ from, to }), `${from} -> ${to}`);
   const right: [string, string][] = [
-    ["src/pricing/x.ts", "src/config/mod.ts"],
+    ["src/pricing/x.ts", "src/contract/price_override.ts"],
     ["src/sessions/x.ts", "src/ledger/mod.ts"],
-    ["src/http/routes/x.ts", "src/service/core.ts"],
+    ["src/http/routes/x.ts", "src/service/mod.ts"],
     ["src/http/routes/x.ts", "src/http/router.ts"],
-    ["plugins/slack/mod.ts", "src/delivery/channels/mod.ts"],
-    ["src/service/core.ts", "plugins/mod.ts"],
+    ["src/edge/x.ts", "src/client/mod.ts"],
+    ["src/cli/commands/x.ts", "src/http/routes/mod.ts"],
+    ["plugins/slack/mod.ts", CHANNELS],
+    ["src/service/x.ts", "plugins/mod.ts"],
+    ["src/mod.ts", "src/open_purser.ts"],
     ["cli.ts", "src/cli/mod.ts"],
-    ["src/edge/x.ts", "src/service/request_core.ts"],
   ];
   for (const [from, to] of right) assert.equal(faultOf({ from, to }), undefined, `${from} -> ${to}`);
 });
 
 /** What may be touched in these files only. */
 const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
-  { what: /^(Deno|process)\.env$/, by: /^src\/config\.ts$/, rule: "the environment is read in config.ts" },
+  { what: /^(Deno|process)\.env$/, by: /^src\/config\/mod\.ts$/, rule: "the environment is read in config/" },
   {
     // Node runs the library and the command line too. Each of these has a way for Node beside it, but for `main.ts`.
     what: /^Deno\.\w+$/,
-    by: /^(main\.ts|src\/(config|files|this_process|http\/deno_server|cli\/standard_streams)\.ts)$/,
+    by:
+      /^(main\.ts|src\/(config\/mod|kernel\/(files|this_process)|http\/server\/deno_server|cli\/terminal\/standard_streams)\.ts)$/,
     rule: "Deno is touched in a few places",
   },
   {
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
     // A deadline on the network is the machine's own time, also where a test's clock stands still.
-    by: /^src\/(clock|store\/remote_client|client\/connect)\.ts$/,
+    by: /^src\/(kernel\/clock|store\/libsql\/libsql_client|client\/connect)\.ts$/,
     rule: "the clock is read in clock.ts",
   },
   {
     what: /^(Deno|process|deno)\.exit$/,
-    by: /^(main|src\/this_process)\.ts$/,
+    by: /^(main|src\/kernel\/this_process)\.ts$/,
     rule: "entries set the exit code",
   },
   {
     what: /^thisProcess\(\)$/,
-    by: /^(cli|src\/(cli\/process_terminal|survive_faults))\.ts$/,
+    by: /^(cli|src\/(cli\/terminal\/process_terminal|kernel\/survive_faults))\.ts$/,
     rule: "entries ask for the process",
   },
   {
@@ -246,7 +229,8 @@ for (const { what, by, rule } of RESERVED) {
 
 /** What only some platforms have is loaded where it is used: at the edge, a module that imports it does not load at all. */
 const LATE = /^node:(sqlite|fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
-const MAY_BE_EARLY = /^(src\/cli\/.*|src\/http\/node_server\.ts|src\/channels\/guarded_http\.ts)$/;
+const MAY_BE_EARLY =
+  /^(src\/cli\/.*|src\/http\/server\/node_server\.ts|src\/delivery\/channels\/http\/guarded_http\.ts)$/;
 
 Deno.test("modules of files and servers are imported late, but by those who are loaded late themselves", () => {
   const early = sources.flatMap(({ path, text }) =>

@@ -1,3 +1,4 @@
+import { type Grouping, GROUPINGS } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { HOUR_MS, toIso } from "../src/kernel/clock.ts";
@@ -6,8 +7,6 @@ import {
   type CostRow,
   costUsd,
   COUNT_WITHOUT_RULES,
-  type Grouping,
-  GROUPINGS,
   listCalls,
   listCosts,
   type ModelCall,

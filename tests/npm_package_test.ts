@@ -44,7 +44,13 @@ test("it holds code, types and documents, no test, and is small", () => {
   );
   assert.deepEqual(strange, []);
   for (
-    const file of ["src/mod.js", "src/mod.d.ts", "src/delivery/channels/testing/conformance.js", "cli/purser.js", "LICENSE"]
+    const file of [
+      "src/mod.js",
+      "src/mod.d.ts",
+      "src/delivery/channels/testing/conformance.js",
+      "cli/purser.js",
+      "LICENSE",
+    ]
   ) {
     assert.ok(built.files.includes(file), file);
   }

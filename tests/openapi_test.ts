@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RE2JS } from "re2js";
 import { STATUS } from "../src/kernel/errors.ts";
-import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../src/snapshots/mod.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../src/contract/snapshot/json_schema.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { type Answer, type OpenApiDocument, type Operation, resolve } from "./harness/openapi_document.ts";

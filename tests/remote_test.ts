@@ -1,6 +1,7 @@
+import { AGENT_DEFAULTS } from "../src/contract/limits.ts";
 import assert from "node:assert/strict";
-import { AGENT_DEFAULTS, type AgentDefinition } from "../src/agents/mod.ts";
-import { type Core, openCore } from "../src/service/core.ts";
+import { type AgentDefinition } from "../src/agents/mod.ts";
+import { type Core, openCore } from "../src/service/mod.ts";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { requestCancel } from "../src/sessions/mod.ts";
 import { runAgent } from "../src/runner/mod.ts";

@@ -1,11 +1,11 @@
+import { GROUPINGS, THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { advanceCounters, createRule, removeRule, THRESHOLD_TYPES, updateRule } from "../src/alerts/mod.ts";
+import { advanceCounters, createRule, removeRule, updateRule } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
 import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
 import { type Clock, fixedClock } from "../src/kernel/clock.ts";
 import {
-  GROUPINGS,
   listCosts,
   type ModelCall,
   readAgentUsage,

@@ -1,8 +1,9 @@
+import { AGENT_DEFAULTS } from "../src/contract/limits.ts";
 import assert from "node:assert/strict";
 import type { LanguageModelV4, LanguageModelV4Content } from "@ai-sdk/provider";
 import fc from "fast-check";
 import { z } from "zod";
-import { AGENT_DEFAULTS, type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
+import { type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
 import { bookCall } from "../src/booking/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import { type NewMessage, newMessage } from "../src/sessions/mod.ts";

@@ -1,7 +1,7 @@
+import { AGENT_DEFAULTS } from "../src/contract/limits.ts";
 import { generateText, streamText, tool } from "ai";
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { AGENT_DEFAULTS } from "../src/agents/mod.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createOpenTelemetry } from "../src/telemetry/open_telemetry.ts";
 import { hideUrlsIn } from "../src/telemetry/hide_urls.ts";
@@ -187,7 +187,7 @@ Deno.test("without an implementation a core tells nobody", async () => {
 Deno.test("without an implementation OpenTelemetry's package is not even loaded", async () => {
   const program = `
     const { openCore } = await import(${
-    JSON.stringify(new URL("../src/service/core.ts", import.meta.url).href)
+    JSON.stringify(new URL("../src/service/mod.ts", import.meta.url).href)
   });
     const core = await openCore({ config: { dbUrl: ":memory:", durability: "normal", environment: "test",
       remoteTimeoutMs: 1000, maxBodyBytes: 1000 } });

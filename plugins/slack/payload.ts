@@ -1,4 +1,5 @@
-import type { Fact, Notification, Severity } from "../../src/delivery/channels/mod.ts";
+import type { Severity } from "../../src/delivery/channels/mod.ts";
+import type { Fact, Notification } from "../../src/delivery/channels/mod.ts";
 import { escapeText } from "./escape.ts";
 
 const COLOURS = {

@@ -1,3 +1,4 @@
+import { SEVERITIES } from "../../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
@@ -7,7 +8,6 @@ import {
   withText,
 } from "../../src/delivery/channels/testing/_notifications.ts";
 import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
-import { SEVERITIES } from "../../src/contract/severity.ts";
 import slack from "./mod.ts";
 import { createPayload } from "./payload.ts";
 

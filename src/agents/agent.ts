@@ -1,8 +1,6 @@
+import type { BudgetMode } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
-
-/** How a budget is held: `stop` after it is reached, `strict` never over it. */
-export type BudgetMode = "stop" | "strict";
 
 /** An agent as the runner needs it. */
 export interface AgentDefinition {
@@ -19,17 +17,6 @@ export interface AgentDefinition {
   maxOutputTokens: number | null;
   tools: readonly string[];
 }
-
-/** What an agent has where its definition says nothing. */
-export const AGENT_DEFAULTS = {
-  systemPrompt: "",
-  costBudgetNanoUsd: null,
-  budgetMode: "stop",
-  allowUnpriced: false,
-  maxSteps: 20,
-  maxOutputTokens: null,
-  tools: [],
-} as const satisfies Partial<AgentDefinition>;
 
 /** An agent in wire form. */
 export interface Agent {

@@ -1,7 +1,7 @@
+import type { Severity, ThresholdType } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
-import type { Severity } from "../contract/severity.ts";
-import type { tables, ThresholdType } from "../store/mod.ts";
+import type { tables } from "../store/mod.ts";
 
 /** An alert in wire form: what a notification tells of it. */
 export interface AlertRecord {

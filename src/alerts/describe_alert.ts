@@ -1,6 +1,6 @@
+import type { ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { formatUsd, parseTotalUsd } from "../kernel/money.ts";
-import type { ThresholdType } from "../store/mod.ts";
 import type { AlertRecord } from "./alert_record.ts";
 
 const SPENT: Record<ThresholdType, string> = {

@@ -1,11 +1,11 @@
 import { leaseNow, leaseTime, type SqlValue, type Statement } from "../store/mod.ts";
 import { toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";
-import { testHolder } from "../delivery/lease_holder.ts";
+import { testHolder } from "../delivery/mod.ts";
 import { describeAlert } from "./describe_alert.ts";
 import { readRule } from "./rules/get_rule.ts";
 import type { RuleRow } from "./rules/rule.ts";
-import { attemptTest, type TestContext, type TestResult } from "../delivery/send_test_message.ts";
+import { attemptTest, type TestContext, type TestResult } from "../delivery/mod.ts";
 
 /** How the test of a rule went. */
 export interface RuleTest {

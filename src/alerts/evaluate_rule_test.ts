@@ -11,7 +11,7 @@ import { rejection } from "../../tests/harness/test_purser.ts";
 import { createRule } from "./rules/create_rule.ts";
 import { getRule } from "./rules/get_rule.ts";
 import { listAlerts } from "./list_alerts.ts";
-import { testChannel, type TestContext } from "../delivery/send_test_message.ts";
+import { testChannel, type TestContext } from "../delivery/mod.ts";
 import { testRule } from "./evaluate_rule.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "info" } as const;

@@ -1,6 +1,6 @@
+import type { Severity } from "../contract/values.ts";
 import { type ChannelConfig, nameChannels } from "../config/mod.ts";
 import type { NamedChannel } from "../delivery/channels/mod.ts";
-import type { Severity } from "../contract/severity.ts";
 import type { RuleInCode } from "./rules/ensure_rules.ts";
 
 /** A channel as the config file has it: its kind, and the settings of that kind. */

@@ -3,4 +3,4 @@ export type { BookingContext } from "./context.ts";
 export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
-export { MAX_CALL_USD, type ReportedCall } from "./reported_call.ts";
+export { type ReportedCall } from "./reported_call.ts";

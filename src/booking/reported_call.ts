@@ -1,12 +1,10 @@
+import { MAX_CALL_USD } from "../contract/limits.ts";
 import { checkAgentName } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { MAX_AHEAD_MS, type ModelCall } from "../ledger/mod.ts";
 import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { checkUsage, type Usage } from "../pricing/mod.ts";
 import type { BookingContext } from "./context.ts";
-
-/** The most that a reported call may cost, in USD. */
-export const MAX_CALL_USD = 1_000_000;
 
 const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * 1_000_000_000n;
 

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { fixedClock } from "../kernel/clock.ts";
-import { openCore } from "../service/core.ts";
-import { createApp } from "../http/api.ts";
+import { openCore } from "../service/mod.ts";
+import { createApp } from "../http/routes/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./main.ts";

@@ -1,4 +1,4 @@
-import type { TestResult } from "../alerts/mod.ts";
+import type { TestResult } from "../delivery/mod.ts";
 import { type Connection, errorOf } from "../client/mod.ts";
 import type { CommandContext } from "./command.ts";
 import { EXIT } from "./exit_code.ts";

@@ -1,4 +1,5 @@
-import { type Config, type DatabaseAddress, type Environment, parseDatabaseUrl } from "../config/mod.ts";
+import { type Config, type Environment } from "../config/mod.ts";
+import { type DatabaseAddress, parseDatabaseUrl } from "../kernel/database_url.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { files } from "../kernel/files.ts";
 import type { Log } from "../kernel/log.ts";

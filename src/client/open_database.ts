@@ -1,5 +1,5 @@
 import type { Environment } from "../config/mod.ts";
-import { type Core, type CoreOptions, openCore } from "../service/core.ts";
+import { type Core, type CoreOptions, openCore } from "../service/mod.ts";
 import { type Answering, createLateApp } from "../http/mod.ts";
 import type { Log } from "../kernel/log.ts";
 

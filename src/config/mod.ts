@@ -1,17 +1,16 @@
+import type { Durability, Severity } from "../contract/values.ts";
 import type { ConfigFile } from "./file/schema.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { findConfigFile, findDataFile, type Platform } from "./directories.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
 import { readTextFile } from "../kernel/files.ts";
-import type { Severity } from "../contract/severity.ts";
 import { choosePlace } from "./choose_place.ts";
 import { type ChannelConfig, nameChannels } from "./file/name_channels.ts";
 import { oneOf, pickSetting, wholeNumber } from "./pick_setting.ts";
 import { readConfigText } from "./file/read_config_text.ts";
 import type { ListedProfile, ProfilesFile } from "./profiles/profiles_file.ts";
 
-export { type DatabaseAddress, parseDatabaseUrl } from "./database_url.ts";
 export { BUILT_IN_PROVIDERS } from "./built_in_providers.ts";
 export { readKeyFile } from "./read_key_file.ts";
 export { nearestName } from "./file/nearest_name.ts";
@@ -28,9 +27,6 @@ export interface ProviderSettings {
   apiKey?: string;
   headers?: Record<string, string>;
 }
-
-/** Whether a commit waits for the disk (`full`) or may be lost at a power cut (`normal`). */
-export type Durability = "full" | "normal";
 
 /** Every setting of a Purser process, after precedence. Secrets are in clear: never log it whole. */
 export interface Config {
@@ -73,9 +69,6 @@ export interface Config {
   /** The absolute path of the config file that was read. */
   configPath?: string;
 }
-
-/** How long the name of an environment may be; it goes into every snapshot. */
-export const MAX_ENVIRONMENT_NAME = 200;
 
 /** The largest snapshot that is read where the config says nothing: 256 MiB. */
 export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;

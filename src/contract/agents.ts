@@ -1,5 +1,5 @@
+import { AGENT_DEFAULTS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
-import { AGENT_DEFAULTS } from "../agents/mod.ts";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
 import { TokenUsage } from "./usage.ts";
 

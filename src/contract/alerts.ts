@@ -1,6 +1,6 @@
+import { REPEATS, THRESHOLD_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { REPEATS, THRESHOLD_TYPES } from "../alerts/mod.ts";
-import { RuleChanges, RuleInput } from "../alerts/rules/rule_input.ts";
+import { RuleChanges, RuleInput } from "./rule_input.ts";
 import { DeliveryId, TestResult } from "./channels.ts";
 import { AgentId, Count, id, RunId, SessionId, Severity, Time, Usd } from "./parts.ts";
 

@@ -1,5 +1,5 @@
+import { ANOMALY_KINDS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { ANOMALY_KINDS } from "../monitor/mod.ts";
 import { AgentId, CallId, id, RunId, SessionId, Severity, Time } from "./parts.ts";
 
 /** The wire's schema of anomalies. */

@@ -1,5 +1,5 @@
+import { MAX_CALL_USD } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
-import { MAX_CALL_USD } from "../booking/mod.ts";
 import { Count, Label, name } from "./parts.ts";
 
 /** The wire's schemas of calls made elsewhere. */

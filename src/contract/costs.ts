@@ -1,5 +1,5 @@
+import { GROUPINGS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { GROUPINGS } from "../ledger/mod.ts";
 import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
 
 /** The wire's schemas of the ledger's sums. */

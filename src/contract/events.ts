@@ -1,5 +1,5 @@
+import { SESSION_EVENT_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { SESSION_EVENT_TYPES } from "../sessions/mod.ts";
 import { AgentId, CallId, Position, RunId, SessionId, Time } from "./parts.ts";
 
 /** The wire's schemas of events. */

@@ -1,5 +1,5 @@
+import { KEY_STATUSES, type Scope, SCOPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { KEY_STATUSES, type Scope, SCOPES } from "../keys/mod.ts";
 import { AgentId, id, Label, name, Time } from "./parts.ts";
 
 /** The wire's schemas of API keys. */

@@ -1,9 +1,8 @@
+import { AGENT_STATUSES, SEVERITIES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { AGENT_STATUSES } from "./agent_status.ts";
 import { NAME_PATTERN } from "../kernel/ids.ts";
 import { LABEL_PATTERN, LABEL_SCHEMA } from "./label.ts";
 import { parseUsd } from "../kernel/money.ts";
-import { SEVERITIES } from "./severity.ts";
 
 /**
  * What the wire's schemas are made of: money, times, counts and names, each described once.

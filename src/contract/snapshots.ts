@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
-import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../snapshots/mod.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./snapshot/json_schema.ts";
 import { AgentId, Count, Position, SessionId, Time } from "./parts.ts";
 
 /** The wire's schemas of snapshots, and of what restoring one has done. */

@@ -1,5 +1,5 @@
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
-import type { AlertContext } from "../alerts/context.ts";
+import type { DeliveryContext } from "./context.ts";
 import { IS_HELD_BY_TEST, newHolder } from "./lease_holder.ts";
 import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
@@ -74,7 +74,7 @@ export interface DeliveryStep {
  * Settles one delivery and claims the next of the same channel, in one commit.
  */
 export async function stepDeliveries(
-  ctx: Pick<AlertContext, "store" | "clock" | "ids" | "instanceId">,
+  ctx: Pick<DeliveryContext, "store" | "clock" | "ids" | "instanceId">,
   { channel, settle, claim }: DeliveryStep,
 ): Promise<ClaimedDelivery | undefined> {
   const now = ctx.clock.now();

@@ -3,14 +3,14 @@ import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { type Telemetry, traceDelivery } from "../telemetry/mod.ts";
 import type { ClaimedDelivery, Settlement } from "./claim_delivery.ts";
-import type { AlertContext } from "../alerts/context.ts";
+import type { DeliveryContext } from "./context.ts";
 import { decideRetry } from "./retry_policy.ts";
 
 /** After the grace nothing is begun, but what is under way may still be taken: cut short, it might be sent twice. */
 export const FINISH_MS = 3_000;
 
 /** What delivering needs of the process it runs in. */
-export interface DispatchContext extends AlertContext {
+export interface DispatchContext extends DeliveryContext {
   channels: Channels;
   log: Log;
   telemetry: Telemetry;

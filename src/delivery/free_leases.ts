@@ -1,5 +1,5 @@
 import { leaseNow } from "../store/mod.ts";
-import type { AlertContext } from "../alerts/context.ts";
+import type { DeliveryContext } from "./context.ts";
 import { instanceOf, IS_HELD_BY_TEST } from "./lease_holder.ts";
 import { hasEnded } from "./read_waiting.ts";
 import { RETRY_WAITS_MS } from "./retry_policy.ts";
@@ -10,7 +10,7 @@ const END = `UPDATE deliveries SET status = 'failed', settled_at = ?1, lease_unt
 WHERE status = 'pending' AND ${hasEnded("?2")}`;
 
 /** Gives up what no process will attempt any more. */
-export async function giveUpEnded(ctx: Pick<AlertContext, "store" | "clock">): Promise<void> {
+export async function giveUpEnded(ctx: Pick<DeliveryContext, "store" | "clock">): Promise<void> {
   await ctx.store.write([{ sql: END, args: [ctx.clock.now(), leaseNow(ctx)] }]);
 }
 
@@ -34,7 +34,7 @@ FROM (
 
 /** Frees at once what instances held that are known to be gone: where a process is alone, all others are. Returns whether there was any. */
 export async function freeGoneLeases(
-  ctx: Pick<AlertContext, "store" | "clock" | "instanceId">,
+  ctx: Pick<DeliveryContext, "store" | "clock" | "instanceId">,
 ): Promise<boolean> {
   const { store } = ctx;
   const { rows } = await store.read({ sql: HOLDERS });

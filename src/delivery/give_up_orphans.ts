@@ -1,7 +1,7 @@
 import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement, toObjects } from "../store/mod.ts";
-import type { AlertContext } from "../alerts/context.ts";
+import type { DeliveryContext } from "./context.ts";
 
 /** How long a delivery waits for a channel that is not there, beyond all attempts that one would have had. */
 export const ORPHAN_MS = 7 * DAY_MS;
@@ -29,7 +29,7 @@ const TRIM = `DELETE FROM alerts WHERE position <= (SELECT max(position) FROM al
  * would have been delivered, or given up, within a day.
  */
 export async function giveUpOrphans(
-  ctx: Pick<AlertContext, "store" | "clock" | "outboxChannels"> & { log: Log },
+  ctx: Pick<DeliveryContext, "store" | "clock" | "outboxChannels"> & { log: Log },
 ): Promise<void> {
   const { store, clock } = ctx;
   const now = clock.now();

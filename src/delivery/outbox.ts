@@ -1,6 +1,6 @@
-import { isAtLeast, SEVERITIES, type Severity } from "../contract/severity.ts";
+import { isAtLeast, SEVERITIES, type Severity } from "../contract/values.ts";
 import type { Statement } from "../store/mod.ts";
-import type { AlertContext, OutboxChannel } from "../alerts/context.ts";
+import type { DeliveryContext, OutboxChannel } from "./context.ts";
 
 const INSERT = `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
 SELECT 'dlv_' || substr(?1, instr(?1, '_') + 1) || '_' || (j.key + 1), ?1, j.value ->> 0, j.value ->> 1, ?2, ?2
@@ -8,7 +8,7 @@ FROM json_each(?3) j`;
 
 /** The statement that puts a notification into the outbox, once for each channel that wants to hear of it. */
 export function insertDeliveries(
-  ctx: Pick<AlertContext, "outboxChannels">,
+  ctx: Pick<DeliveryContext, "outboxChannels">,
   notification: { subjectId: string; severity: Severity; now: number },
 ): Statement {
   const wanted = ctx.outboxChannels.filter(({ minSeverity }) =>

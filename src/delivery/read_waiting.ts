@@ -1,7 +1,7 @@
 import { isDue } from "./claim_delivery.ts";
 import { IS_HELD_BY_TEST } from "./lease_holder.ts";
 import { leaseNow, leaseTime, type SqlValue, toObjects } from "../store/mod.ts";
-import type { AlertContext } from "../alerts/context.ts";
+import type { DeliveryContext } from "./context.ts";
 import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
 /**
@@ -38,7 +38,7 @@ export interface Waiting {
 
 /** Reads what waits to be delivered, by channel. */
 export async function readWaiting(
-  ctx: Pick<AlertContext, "store" | "clock">,
+  ctx: Pick<DeliveryContext, "store" | "clock">,
 ): Promise<Waiting[]> {
   const result = await ctx.store.read({ sql: READ, args: [ctx.clock.now(), leaseNow(ctx)] });
   return toObjects<

@@ -2,7 +2,7 @@ import type { Delivery, Notification, SendResult } from "./channels/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type Telemetry, traceDelivery } from "../telemetry/mod.ts";
-import type { AlertContext } from "../alerts/context.ts";
+import type { DeliveryContext } from "./context.ts";
 
 /** A channel as a test needs it: an attempt is bounded by the channel's own timeout, and never throws. */
 export interface TestableChannel {
@@ -13,7 +13,7 @@ export interface TestableChannel {
 }
 
 /** What a test needs of its process. */
-export interface TestContext extends Pick<AlertContext, "clock" | "ids"> {
+export interface TestContext extends Pick<DeliveryContext, "clock" | "ids"> {
   telemetry: Telemetry;
   environment: string;
   channels: { list: readonly TestableChannel[] };

@@ -4,7 +4,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { createDoor, createLateApp, pathOf, problemResponse, toProblem } from "../http/mod.ts";
 import { createIds } from "../kernel/ids.ts";
 import { createJsonLog, neverThrowing } from "../kernel/log.ts";
-import { openRequestCore, type RequestCore } from "../service/request_core.ts";
+import { openRequestCore, type RequestCore } from "../service/mod.ts";
 import { createIsolate, type Isolate } from "./isolate.ts";
 import { checkEdgeConfig, type EdgeBindings, environmentOf, loadEdgeConfig } from "./settings.ts";
 

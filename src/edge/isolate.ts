@@ -1,6 +1,6 @@
 import type { Config, Environment } from "../config/mod.ts";
 import { newSharedKeys } from "../keys/mod.ts";
-import type { RequestCoreOptions } from "../service/request_core.ts";
+import type { RequestCoreOptions } from "../service/mod.ts";
 import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
 import { createLatePriceBook } from "../pricing/mod.ts";
 import { newSharedStore } from "../store/mod.ts";

@@ -1,4 +1,5 @@
-import { type Config, type Environment, loadConfig, parseDatabaseUrl } from "../config/mod.ts";
+import { type Config, type Environment, loadConfig } from "../config/mod.ts";
+import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { unsupportedAtEdge } from "./limits.ts";
 
 /** What a runtime hands to its handlers: variables and secrets, and bindings of other kinds. */

@@ -1,5 +1,5 @@
 import type { ReportedCall } from "../booking/mod.ts";
-import type { Core } from "../service/core.ts";
+import type { Core } from "../service/mod.ts";
 import { findForeignPlace } from "../sessions/mod.ts";
 import { outOfReach } from "./middleware/principal.ts";
 

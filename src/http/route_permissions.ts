@@ -1,4 +1,4 @@
-import type { Scope } from "../keys/mod.ts";
+import type { Scope } from "../contract/values.ts";
 
 /**
  * How a key of one agent is kept to it: by comparing the path's agent, by looking up whose the path's session or run

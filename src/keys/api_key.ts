@@ -1,10 +1,7 @@
+import type { KeyStatus, Scope } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import type { Scope, tables } from "../store/mod.ts";
+import type { tables } from "../store/mod.ts";
 import { orderScopes } from "./scopes.ts";
-
-/** Whether a key is taken: `active`, or why not. */
-export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
-export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 /** A key in wire form; its text is not known to anybody but who has it. */
 export interface ApiKey {

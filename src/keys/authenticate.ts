@@ -1,7 +1,7 @@
+import type { Scope } from "../contract/values.ts";
 import { createHash } from "node:crypto";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import type { Scope } from "../store/mod.ts";
 import { type KeyRow, statusOf } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";
 import { hasHash } from "./hash_secret.ts";

@@ -1,5 +1,5 @@
+import type { Scope } from "../contract/values.ts";
 import { PurserError } from "../kernel/errors.ts";
-import type { Scope } from "../store/mod.ts";
 import { type ApiKey, toApiKey } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret } from "./hash_secret.ts";

@@ -1,5 +1,5 @@
 /** Keys to the API: made, listed, revoked, and recognised. */
-export { type ApiKey, KEY_STATUSES, type KeyStatus } from "./api_key.ts";
+export { type ApiKey } from "./api_key.ts";
 export { authenticate, type Principal, stillHolds } from "./authenticate.ts";
 export { checkKeys, type DueKey, type KeyReport } from "./check_keys.ts";
 export type { KeyContext } from "./context.ts";
@@ -14,4 +14,4 @@ export {
 export { areKeysAskedFor, hasUsableKey } from "./asked_for.ts";
 export { getKey, listKeys } from "./list_keys.ts";
 export { revokeKey } from "./revoke_key.ts";
-export { allows, type Scope, SCOPES } from "./scopes.ts";
+export { allows } from "./scopes.ts";

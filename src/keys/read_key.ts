@@ -1,4 +1,5 @@
-import type { Scope, SqlValue, Store } from "../store/mod.ts";
+import type { Scope } from "../contract/values.ts";
+import type { SqlValue, Store } from "../store/mod.ts";
 import type { KeyRow } from "./api_key.ts";
 
 const READ = `SELECT key_id, name, hash, scopes, agent_id, created_at, expires_at, last_used_at, revoked_at

@@ -1,9 +1,4 @@
-import type { Scope } from "../store/mod.ts";
-
-export type { Scope };
-
-/** What a key may do, the least first. `admin` implies the others; `read` and `run` are separate. */
-export const SCOPES = ["read", "run", "admin"] as const satisfies readonly Scope[];
+import { type Scope, SCOPES } from "../contract/values.ts";
 
 /** Whether scopes suffice where any of some is needed. */
 export function allows(scopes: readonly Scope[], needed: readonly Scope[]): boolean {

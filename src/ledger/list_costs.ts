@@ -1,11 +1,8 @@
+import type { Grouping } from "../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import { costUsd } from "./counters.ts";
 import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
-
-/** What spend can be grouped by. */
-export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
 
 /** Which spend to sum. Times in milliseconds: `from` inclusive, `to` exclusive. */
 export interface CostFilter {

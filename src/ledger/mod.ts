@@ -23,5 +23,5 @@ export {
 } from "./read_usage.ts";
 export { sweepWindows } from "./sweep_windows.ts";
 export { listCalls } from "./list_calls.ts";
-export { type CostFilter, type CostRow, type Grouping, GROUPINGS, listCosts } from "./list_costs.ts";
+export { type CostFilter, type CostRow, listCosts } from "./list_costs.ts";
 export { type StepCost, sumSteps } from "./sum_steps.ts";

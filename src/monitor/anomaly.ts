@@ -1,10 +1,6 @@
-import type { Severity } from "../contract/severity.ts";
+import type { AnomalyKind, Severity } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { tables } from "../store/mod.ts";
-
-/** What the monitor notices. */
-export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_call", "fast_calls"] as const;
-export type AnomalyKind = (typeof ANOMALY_KINDS)[number];
 
 export type AnomalyRow = typeof tables.anomalies.$inferSelect;
 

@@ -1,5 +1,5 @@
-import { insertDeliveries } from "../alerts/mod.ts";
-import { isAtLeast } from "../contract/severity.ts";
+import { isAtLeast } from "../contract/values.ts";
+import { insertDeliveries } from "../delivery/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/json.ts";
 import type { Statement } from "../store/mod.ts";

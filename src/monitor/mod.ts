@@ -1,5 +1,5 @@
 /** The behaviour monitor: it notices what agents do out of the ordinary. */
-export { type Anomaly, ANOMALY_KINDS, type AnomalyKind, type AnomalyRow, toAnomaly } from "./anomaly.ts";
+export { type Anomaly, type AnomalyRow, toAnomaly } from "./anomaly.ts";
 export type { MonitorContext } from "./context.ts";
 export { describeAnomaly } from "./describe_anomaly.ts";
 export { type AnomalyFilter, listAnomalies } from "./list_anomalies.ts";

@@ -1,5 +1,5 @@
+import type { AgentStatus } from "../contract/values.ts";
 import type { TokenUsage } from "../ledger/mod.ts";
-import type { AgentStatus } from "../store/mod.ts";
 
 /** What a run gave, in wire form. */
 export interface RunResult {

@@ -1,16 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { builtInChannels } from "../../plugins/mod.ts";
-import {
-  type AlertEvaluator,
-  type DispatchContext,
-  ensureRules,
-  giveUpOrphans,
-  instanceOf,
-  knowRules,
-  readAlertNotification,
-  startDispatcher,
-} from "../alerts/mod.ts";
+import { type AlertEvaluator, ensureRules, knowRules, readAlertNotification } from "../alerts/mod.ts";
+import { type DispatchContext, giveUpOrphans, instanceOf, startDispatcher } from "../delivery/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, sweepReservations } from "../budgets/mod.ts";
 import { databaseLogic } from "./database_logic.ts";
@@ -22,13 +14,9 @@ import {
   createChannels,
 } from "../delivery/channels/mod.ts";
 import { type Clock, HOUR_MS, systemClock } from "../kernel/clock.ts";
-import {
-  type Config,
-  DEFAULT_MAX_SNAPSHOT_BYTES,
-  type Environment,
-  MAX_ENVIRONMENT_NAME,
-  parseDatabaseUrl,
-} from "../config/mod.ts";
+import { type Config, DEFAULT_MAX_SNAPSHOT_BYTES, type Environment } from "../config/mod.ts";
+import { parseDatabaseUrl } from "../kernel/database_url.ts";
+import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { createIds, type Ids } from "../kernel/ids.ts";
 import { createKeyMemory, type KeyContext, type SharedKeys } from "../keys/mod.ts";
@@ -36,12 +24,9 @@ import { sweepWindows } from "../ledger/mod.ts";
 import { type Log, neverThrowing, silentLog } from "../kernel/log.ts";
 import { createLatePriceBook, type LatePriceBook } from "../pricing/mod.ts";
 import { type Monitor, readAnomalyNotification, startMonitor } from "../monitor/mod.ts";
-import {
-  createModelResolver,
-  createToolbox,
-  createUnfinishedRuns,
-  loadToolModules,
-} from "../runner/models_and_tools.ts";
+import { createUnfinishedRuns } from "../sessions/mod.ts";
+import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
+import { createModelResolver } from "../runner/models/mod.ts";
 import type { RunnerContext } from "../runner/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "../sessions/mod.ts";
 import { GenerationsInUse, sweepGenerations } from "../snapshots/generations/mod.ts";

@@ -1,4 +1,4 @@
-import { deliverDue, type DeliveryBounds } from "../alerts/mod.ts";
+import { deliverDue, type DeliveryBounds } from "../delivery/mod.ts";
 import { assembleCore, type Core, type CoreOptions, recover, type Runtime, tidy } from "./core.ts";
 import { startMonitor } from "../monitor/mod.ts";
 

@@ -1,5 +1,6 @@
+import type { AgentStatus } from "../contract/values.ts";
 import { toPlainJsonText } from "../kernel/json/json.ts";
-import type { AgentStatus, Statement } from "../store/mod.ts";
+import type { Statement } from "../store/mod.ts";
 import { appendEvents, appendMessages, type EventPlace } from "./append.ts";
 import type { SessionContext } from "./context.ts";
 import type { Progress } from "./run_progress.ts";

@@ -1,9 +1,10 @@
+import type { SessionEventType } from "../contract/values.ts";
 import { and, asc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { toCostEvent, toModelCall } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
-import type { SessionEvent, SessionEventType } from "./session_event.ts";
+import type { SessionEvent } from "./session_event.ts";
 
 const { calls, events } = tables;
 

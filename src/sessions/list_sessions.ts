@@ -1,9 +1,10 @@
+import type { AgentStatus } from "../contract/values.ts";
 import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
-import { type AgentStatus, tables } from "../store/mod.ts";
+import { tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 
 const { runs, sessions } = tables;

@@ -1,12 +1,7 @@
 /** Sessions, their runs and messages, and the append-only event log. */
 export { appendEvents, appendMessages, countInSessions, type EventPlace } from "./append.ts";
 export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
-export {
-  type NewEvent,
-  SESSION_EVENT_TYPES,
-  type SessionEvent,
-  type SessionEventType,
-} from "./session_event.ts";
+export { type NewEvent, type SessionEvent } from "./session_event.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { type NewRun, startRun } from "./start_run.ts";
 export { type Progress, renewLease, type RunState } from "./run_progress.ts";
@@ -18,3 +13,4 @@ export { getRun, getSession, listSessions, type Run, type Session } from "./list
 export { readEventTexts } from "./read_event_texts.ts";
 export { listMessages, readMessageTexts } from "./read_messages.ts";
 export { findForeignPlace, findRunOwner, findSessionOwner } from "./owners.ts";
+export { createUnfinishedRuns, type UnfinishedRuns } from "./unfinished_runs.ts";

@@ -1,24 +1,5 @@
-/** The types of events in a session's log. */
-export const SESSION_EVENT_TYPES = [
-  "session.created",
-  "session.restored",
-  "run.started",
-  "model.called",
-  "model.failed",
-  "tool.called",
-  "tool.returned",
-  "cost.recorded",
-  "budget.exceeded",
-  "budget.overshot",
-  "anomaly.detected",
-  "run.completed",
-  "run.failed",
-  "run.cancelled",
-  "run.interrupted",
-] as const;
-export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number];
-
 /** An event that is about to be appended. `payload` is in wire form. */
+import type { SessionEventType } from "../contract/values.ts";
 export interface NewEvent {
   type: SessionEventType;
   /** When it happened, in milliseconds since the epoch. */

@@ -7,11 +7,11 @@ import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledge
 import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
-import { writeDocument } from "./format/document.ts";
+import { writeDocument } from "./document/document.ts";
 import { readingOf } from "./generations/generations_in_use.ts";
-import type { Extras } from "./format/extras.ts";
+import type { Extras } from "./document/extras.ts";
 import { readImportedEventTexts } from "./generations/imported_events.ts";
-import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "./format/snapshot.ts";
+import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "../contract/snapshot/snapshot.ts";
 
 /** Which session to export, and what goes with it. */
 export interface ExportInput {

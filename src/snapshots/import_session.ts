@@ -1,14 +1,15 @@
-import { AGENT_DEFAULTS, type AgentDefinition } from "../agents/mod.ts";
+import { AGENT_DEFAULTS } from "../contract/limits.ts";
+import { type AgentDefinition } from "../agents/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { parseUsd } from "../kernel/money.ts";
 import { recoverRuns } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
-import { extrasOf } from "./format/extras.ts";
+import { extrasOf } from "./document/extras.ts";
 import { type Flip, flipGeneration, type NewState } from "./generations/flip_generation.ts";
-import { readDocument, type ReadSnapshot } from "./read/read_document.ts";
-import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "./format/snapshot.ts";
+import { readDocument, type ReadSnapshot } from "./document/read_document.ts";
+import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "../contract/snapshot/snapshot.ts";
 import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
 import { removeGeneration, sweepGenerations } from "./generations/sweep_generations.ts";
 

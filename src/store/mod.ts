@@ -7,9 +7,8 @@ export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } fr
 export { type CommitDurability, readDurability } from "./libsql/read_durability.ts";
 export { createQuery, type Query } from "./query.ts";
 export * as tables from "./schema/tables.ts";
-export type { AgentStatus } from "../contract/agent_status.ts";
 export { appendOnlyLogic } from "./schema/append_only_logic.ts";
 export { installLogic, type Logic } from "./schema/logic.ts";
 export type { EachRow } from "./each_row.ts";
 export type { SetWriter } from "./write_queue.ts";
-export type { CallSource, Scope, ThresholdType } from "./schema/tables.ts";
+export type { CallSource } from "./schema/tables.ts";

@@ -1,5 +1,6 @@
+import type { Durability } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { DatabaseAddress, Durability } from "../config/mod.ts";
+import type { DatabaseAddress } from "../kernel/database_url.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { installLogic, type Logic } from "./schema/logic.ts";
 import { migrate } from "./schema/migrate.ts";

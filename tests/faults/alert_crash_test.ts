@@ -1,7 +1,8 @@
+import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
-import { AGENT_DEFAULTS, defineAgent } from "../../src/agents/mod.ts";
+import { defineAgent } from "../../src/agents/mod.ts";
 import { createRule, type RuleInCode } from "../../src/alerts/mod.ts";
-import { openCore } from "../../src/service/core.ts";
+import { openCore } from "../../src/service/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { newPlace as newCliPlace, type Place, purser, start } from "../harness/cli_process.ts";
 import { seededRandom } from "../harness/random.ts";

@@ -3,17 +3,13 @@
  * standard input. It prints a line when an order is done, and one for each call and alert that it tells on its bus,
  * which is what makes them acknowledged outside this process.
  */
-import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
-import {
-  createAlertEvaluator,
-  createDispatcher,
-  readWaiting,
-  type RuleInCode,
-} from "../../src/alerts/mod.ts";
+import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
+import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";
+import { readWaiting } from "../../src/delivery/mod.ts";
 import { bookReportedCalls } from "../../src/booking/mod.ts";
 import type { ReportedCall } from "../../src/booking/reported_call.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { type Core, openCore } from "../../src/service/core.ts";
+import { type Core, openCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/firing/_decision_model.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { parseDatabaseUrl } from "../../src/config/mod.ts";
+import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
 import { databaseLogic } from "../../src/service/database_logic.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";

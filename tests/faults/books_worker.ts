@@ -3,14 +3,14 @@
  * and changes of rules, by chance. It is given orders, one in JSON on each line of standard input, and prints a line for
  * what it was promised: that is what must be found in the books whatever becomes of it.
  */
+import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
-import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
 import { createRule, listRules, removeRule, updateRule } from "../../src/alerts/mod.ts";
 import { bookReportedCalls, rollUp } from "../../src/booking/mod.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { type Core, openCore, tidy } from "../../src/service/core.ts";
+import { type Core, openCore, tidy } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { sweepWindows } from "../../src/ledger/mod.ts";
 import { meter, runAgent } from "../../src/runner/mod.ts";

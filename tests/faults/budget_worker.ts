@@ -2,10 +2,10 @@
  * A process that makes calls of one run at once, through a metered model, when its standard input closes: the others are
  * ready then too. It prints how many were made, and how many the budget refused.
  */
+import type { BudgetMode } from "../../src/contract/values.ts";
 import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { BudgetExceededError, openPurser } from "../../src/mod.ts";
-import type { BudgetMode } from "../../src/agents/mod.ts";
 
 export const CALL = { inputTokens: 100, outputTokens: 50 };
 /** At 1 and 4 USD per million tokens. */

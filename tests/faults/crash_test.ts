@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { TextLineStream } from "../harness/text_lines.ts";
-import { openCore } from "../../src/service/core.ts";
+import { openCore } from "../../src/service/mod.ts";
 import { toObjects } from "../../src/store/mod.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { answerTo } from "../harness/answers.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { parseDatabaseUrl, readEnvironment } from "../../src/config/mod.ts";
+import { readEnvironment } from "../../src/config/mod.ts";
+import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
 import { databaseLogic } from "../../src/service/database_logic.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";

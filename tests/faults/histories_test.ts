@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openCore } from "../../src/service/core.ts";
+import { openCore } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";

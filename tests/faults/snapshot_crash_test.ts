@@ -1,8 +1,8 @@
+import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
-import { type Core, openCore } from "../../src/service/core.ts";
+import { type Core, openCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { listMessages } from "../../src/sessions/mod.ts";
 import { sweepGenerations } from "../../src/snapshots/generations/mod.ts";

@@ -6,9 +6,9 @@
  *
  * Arguments: the database, and `fence` for a run in progress in the session at each import.
  */
-import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
+import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
-import { type Core, openCore } from "../../src/service/core.ts";
+import { type Core, openCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { importSession, writeDocument } from "../../src/snapshots/mod.ts";
 import type { Store } from "../../src/store/mod.ts";

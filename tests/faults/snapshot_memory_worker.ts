@@ -9,8 +9,8 @@ addEventListener("unload", () => {
 });
 
 if (Deno.args[0] === "get") {
-  const { openCore } = await import("../../src/service/core.ts");
-  const { createApp } = await import("../../src/http/api.ts");
+  const { openCore } = await import("../../src/service/mod.ts");
+  const { createApp } = await import("../../src/http/routes/mod.ts");
   const core = await openCore({
     config: {
       dbUrl: Deno.args[1]!,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createRule, type RuleInput } from "../../src/alerts/mod.ts";
-import { openCore } from "../../src/service/core.ts";
+import { openCore } from "../../src/service/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
 import { checkDecisions, noteDecisions } from "../harness/decision_log.ts";

@@ -1,4 +1,4 @@
-import type { Core } from "../../src/service/core.ts";
+import type { Core } from "../../src/service/mod.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";

@@ -1,4 +1,4 @@
-import { openCore } from "../../src/service/core.ts";
+import { openCore } from "../../src/service/mod.ts";
 import { createKey } from "../../src/keys/mod.ts";
 
 /** Makes an admin's key on a database, as the person beside it does before anybody is served; gives its text. */

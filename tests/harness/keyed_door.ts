@@ -1,5 +1,5 @@
+import type { Scope } from "../../src/contract/values.ts";
 import { createDoor } from "../../src/http/mod.ts";
-import type { Scope } from "../../src/keys/mod.ts";
 import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../src/snapshots/mod.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../src/contract/snapshot/json_schema.ts";
 import { type OpenApiDocument, resolve, type Schema } from "./openapi_document.ts";
 
 /** Fails where a value does not fit a schema of the document; `where` begins the message. */

@@ -1,10 +1,10 @@
+import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
 import type { AgentDefinition } from "../../src/agents/mod.ts";
-import { AGENT_DEFAULTS } from "../../src/agents/mod.ts";
 import type { BusEvent } from "../../src/bus/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
-import { type Core, type CoreOptions, openCore } from "../../src/service/core.ts";
-import { createApp } from "../../src/http/api.ts";
+import { type Core, type CoreOptions, openCore } from "../../src/service/mod.ts";
+import { createApp } from "../../src/http/routes/mod.ts";
 import type { App } from "../../src/http/mod.ts";
 import { countingIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";

@@ -1,6 +1,6 @@
+import type { ThresholdType } from "../../contract/values.ts";
 import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
-import type { ThresholdType } from "../../store/mod.ts";
 import type { RuleRow } from "../rules/rule.ts";
 import { type TimeWindow, windowAt } from "./windows.ts";
 

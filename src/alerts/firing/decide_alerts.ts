@@ -6,7 +6,7 @@ import {
 } from "../../ledger/mod.ts";
 import type { ResultSet, Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
-import { encodeChannels } from "../../delivery/outbox.ts";
+import { encodeChannels } from "../../delivery/mod.ts";
 
 /**
  * A process reads its clock before its commit has its turn, which can take until the deadline of a write; another one may

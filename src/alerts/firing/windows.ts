@@ -1,5 +1,5 @@
+import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, startOf } from "../../kernel/clock.ts";
-import type { ThresholdType } from "../../store/mod.ts";
 
 /** The time windows: those that are not a run's or a session's. */
 export type TimeWindow = Exclude<ThresholdType, "per_run_usd" | "per_session_usd">;

@@ -1,9 +1,10 @@
+import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { ALL_AGENTS } from "../../ledger/mod.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import { type ChangeContext, changeRules } from "./change_rules.ts";
 import { type RuleWithValue, withValues } from "./get_rule.ts";
-import { DEFAULT_COOLDOWN_SECONDS, type RuleRow } from "./rule.ts";
-import type { RuleInput } from "./rule_input.ts";
+import { type RuleRow } from "./rule.ts";
+import type { RuleInput } from "../../contract/rule_input.ts";
 
 const INSERT =
   `INSERT INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity, cooldown_ms,

@@ -1,8 +1,8 @@
+import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { toHex } from "../../kernel/encode_bytes.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { ChangeContext } from "./change_rules.ts";
-import { DEFAULT_COOLDOWN_SECONDS } from "./rule.ts";
-import type { RuleInput } from "./rule_input.ts";
+import type { RuleInput } from "../../contract/rule_input.ts";
 import { updateRule } from "./update_rule.ts";
 
 /** A rule that a program brings along. */
@@ -31,7 +31,7 @@ export async function ensureRules(
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;
-  const { readRuleInput } = await import("./rule_input.ts");
+  const { readRuleInput } = await import("../../contract/rule_input.ts");
   const seen = new Set<string>();
   for (const { rule_id, ...input } of rules) {
     const rule = readRuleInput(input);

@@ -1,23 +1,7 @@
+import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
-import type { Severity } from "../../contract/severity.ts";
-import type { tables, ThresholdType } from "../../store/mod.ts";
-
-/** What a rule may measure. */
-export const THRESHOLD_TYPES = [
-  "per_run_usd",
-  "per_session_usd",
-  "per_hour_usd",
-  "per_day_usd",
-  "per_month_usd",
-] as const satisfies readonly ThresholdType[];
-
-/** How a rule goes on after it has fired: again after each cooldown, or once for each run, session, day, … */
-export const REPEATS = ["cooldown", "once_per_window"] as const;
-export type Repeat = (typeof REPEATS)[number];
-
-/** The default of `cooldown_seconds`. */
-export const DEFAULT_COOLDOWN_SECONDS = 3_600;
+import type { tables } from "../../store/mod.ts";
 
 /** An alert rule in wire form. */
 export interface AlertRule {

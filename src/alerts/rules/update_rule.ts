@@ -3,7 +3,7 @@ import { parseUsd } from "../../kernel/money.ts";
 import type { SqlValue } from "../../store/mod.ts";
 import { type ChangeContext, changeRules } from "./change_rules.ts";
 import { getRule, type RuleWithValue } from "./get_rule.ts";
-import type { RuleChanges } from "./rule_input.ts";
+import type { RuleChanges } from "../../contract/rule_input.ts";
 
 // A value that is not given is NULL, and no column is: what is compared with it neither differs nor changes.
 const LINE_MOVES = "(threshold_type <> ?2 OR threshold_nano_usd <> ?3 OR repeat <> ?4 OR scope <> ?5)";

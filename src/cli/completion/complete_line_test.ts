@@ -1,12 +1,10 @@
+import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../contract/values.ts";
 import assert from "node:assert/strict";
 import { nearestName } from "../../config/mod.ts";
 import { memoryTerminal } from "../terminal/_memory_terminal.ts";
 import { openTestBooks } from "../_test_books.ts";
 import { COMMANDS } from "../command_table.ts";
-import { GROUPINGS } from "../render/cost_rows.ts";
-import { REPEATS, THRESHOLD_TYPES } from "../render/describe_rule.ts";
 import { main } from "../main.ts";
-import { SEVERITIES } from "../../contract/severity.ts";
 import { readCursor } from "./read_cursor.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;

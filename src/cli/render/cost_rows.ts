@@ -1,17 +1,7 @@
+import type { Grouping } from "../../contract/values.ts";
 import type { Connection } from "../../client/mod.ts";
-import type { CostRow as LedgerRow, Grouping } from "../../ledger/mod.ts";
+import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
 import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
-
-/** What spend can be grouped by; written out here because the ledger's own list loads the database with it. */
-export const GROUPINGS = [
-  "agent",
-  "session",
-  "run",
-  "model",
-  "hour",
-  "day",
-] as const satisfies readonly Grouping[];
-export type { Grouping };
 
 /** The fields of a row of `GET /costs` that commands look at. */
 export type CostRow =

@@ -2,12 +2,6 @@ import type { ApiKey } from "../../keys/mod.ts";
 import { formatTime } from "./format_values.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
-/** What a key may do; written out here because the keys' own list loads the database with it. */
-export const SCOPES = ["read", "run", "admin"] as const satisfies readonly ApiKey["scopes"][number][];
-
-/** Whether a key is taken. */
-export const KEY_STATUSES = ["active", "expired", "revoked"] as const satisfies readonly ApiKey["status"][];
-
 /** `run, agent researcher only, until 2027-01-31 00:00:00 UTC`. */
 export function describeKey(
   { scopes, agent_id, expires_at }: Pick<ApiKey, "scopes" | "agent_id" | "expires_at">,

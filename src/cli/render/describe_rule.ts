@@ -2,18 +2,6 @@ import type { AlertRule } from "../../alerts/mod.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
-/** What a rule may measure; written out here because the alerts' own list loads the database with it. */
-export const THRESHOLD_TYPES = [
-  "per_run_usd",
-  "per_session_usd",
-  "per_hour_usd",
-  "per_day_usd",
-  "per_month_usd",
-] as const satisfies readonly AlertRule["threshold_type"][];
-
-/** How a rule goes on after it has fired. */
-export const REPEATS = ["cooldown", "once_per_window"] as const satisfies readonly AlertRule["repeat"][];
-
 /** The fields of a rule that say what it looks at. */
 type Watching = Pick<AlertRule, "threshold_type" | "agent_id">;
 

@@ -1,4 +1,5 @@
-import { costOf, type CostRow, type Grouping, type Spend, sumRows } from "./cost_rows.ts";
+import type { Grouping } from "../../contract/values.ts";
+import { costOf, type CostRow, type Spend, sumRows } from "./cost_rows.ts";
 import { countOf, formatAmounts, formatCount, formatShare } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { putIdsBelow } from "./put_ids_below.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../../client/mod.ts";
-import { createApp } from "../../http/api.ts";
+import { createApp } from "../../http/routes/mod.ts";
 import { exitCodeOf } from "../exit_code.ts";
 import { createStateReplay } from "../commands/state/state_replay.ts";
 import { memoryTerminal } from "../terminal/_memory_terminal.ts";

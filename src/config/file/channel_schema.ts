@@ -1,5 +1,5 @@
+import { SEVERITIES } from "../../contract/values.ts";
 import { z } from "zod";
-import { SEVERITIES } from "../../contract/severity.ts";
 import { CHANNEL_NAME } from "./name_channels.ts";
 
 /** What every channel of the config has; the other keys are its plugin's to judge, when it is opened. */

@@ -1,4 +1,4 @@
-import type { Severity } from "../../contract/severity.ts";
+import type { Severity } from "../../contract/values.ts";
 
 /** A channel as the config has it. */
 export interface ChannelConfig {

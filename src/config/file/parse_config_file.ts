@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
-import { parseDatabaseUrl } from "../database_url.ts";
+import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { expandVariables } from "./expand_variables.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { parseJsonc } from "./parse_jsonc.ts";

@@ -1,6 +1,6 @@
+import { SEVERITIES } from "../../contract/values.ts";
 import { z } from "zod";
 import { LOG_LEVELS } from "../../kernel/log.ts";
-import { SEVERITIES } from "../../contract/severity.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BUILT_IN_PROVIDERS } from "../built_in_providers.ts";
 import { Channels } from "./channel_schema.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
 import { readTextFile } from "../../kernel/files.ts";
-import { parseDatabaseUrl } from "../database_url.ts";
+import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { describeIssue } from "../file/describe_issue.ts";
 import { editConfigFile } from "../file/edit_config_file.ts";
 import { nearestName } from "../file/nearest_name.ts";

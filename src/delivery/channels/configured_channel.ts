@@ -1,8 +1,8 @@
+import type { Severity } from "../../contract/values.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { ChannelConfig } from "../../config/mod.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
-import type { Severity } from "../../contract/severity.ts";
 import type { ChannelContext, Delivery, SendResult } from "./channel.ts";
 import type { PostJson } from "./http/post_json.ts";
 import type { LoadPlugin } from "./load_plugin.ts";

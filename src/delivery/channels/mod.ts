@@ -11,7 +11,7 @@ export {
   type Delivery,
   type SendResult,
 } from "./channel.ts";
-export { isAtLeast, SEVERITIES, type Severity } from "../../contract/severity.ts";
+export { isAtLeast, SEVERITIES, type Severity } from "../../contract/values.ts";
 export type { Fact, Notification } from "./notification.ts";
 export type { PostAnswer, PostJson, PostRequest } from "./http/post_json.ts";
 export type { ResolveHost } from "./http/resolve_host.ts";

@@ -1,4 +1,4 @@
-import type { Severity } from "../../contract/severity.ts";
+import type { Severity } from "../../contract/values.ts";
 
 /** One line of what a notification tells: `Agent`, `researcher`. */
 export interface Fact {

@@ -1,9 +1,9 @@
+import type { Severity } from "../../contract/values.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "../../config/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { readTextFile } from "../../kernel/files.ts";
-import type { Severity } from "../../contract/severity.ts";
 import type { Channel, ChannelPlugin } from "./channel.ts";
 import {
   type ChannelDeps,

@@ -1,7 +1,7 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { areKeysAskedFor, authenticate, type Principal } from "../../keys/mod.ts";
-import type { Answering } from "../late_app.ts";
+import type { Answering } from "../lazy_app.ts";
 import { isLoopback, loopbackGuard } from "./guard.ts";
 import type { Handler } from "../server/listen.ts";
 import { NOBODY } from "./principal.ts";

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { allows, type Principal } from "../../keys/mod.ts";
 import { findRunOwner, findSessionOwner } from "../../sessions/mod.ts";

@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { authorizeRoutes } from "./authorize.ts";
 import { nameRequests } from "./name_requests.ts";
 import type { ApiEnv } from "./principal.ts";

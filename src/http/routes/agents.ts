@@ -1,8 +1,8 @@
 import { defineAgent, getAgent, listAgents, removeAgent } from "../../agents/mod.ts";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
-import { toAgentDefinition } from "../agent_definition.ts";
+import { toAgentDefinition } from "./agent_definition.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";

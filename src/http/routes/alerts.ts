@@ -9,7 +9,7 @@ import {
   testRule,
   updateRule,
 } from "../../alerts/mod.ts";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";

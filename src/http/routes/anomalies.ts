@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../middleware/principal.ts";

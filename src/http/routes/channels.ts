@@ -1,6 +1,6 @@
-import { testChannel } from "../../alerts/mod.ts";
+import { testChannel } from "../../delivery/mod.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { BODY_CODES, createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Channel, TestResult } from "../../contract/channels.ts";

@@ -1,5 +1,5 @@
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { checkReports } from "../check_reports.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, type z } from "../route_parts.ts";

@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";

@@ -1,18 +1,19 @@
+import { isAtLeast, type Severity } from "../../contract/values.ts";
 import { listAgents } from "../../agents/mod.ts";
-import { type ConfiguredChannel, isAtLeast, type Severity } from "../../delivery/channels/mod.ts";
+import { type ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { checkDeliveries, type GivenUp, type WaitingFor } from "../../alerts/mod.ts";
+import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { checkWritable, readDurability } from "../../store/mod.ts";
-import { WEAK_SERVER } from "../../service/warn_of_weak_server.ts";
+import { WEAK_SERVER } from "../../service/mod.ts";
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../../contract/service.ts";
-import { examineClock } from "../../service/doctor/check_clock.ts";
-import { examineConfig } from "../../service/doctor/check_config.ts";
-import { examineKeys } from "../../service/doctor/check_keys.ts";
+import { examineClock } from "../../service/doctor/mod.ts";
+import { examineConfig } from "../../service/doctor/mod.ts";
+import { examineKeys } from "../../service/doctor/mod.ts";
 
 type Check = z.infer<typeof DoctorCheck>;
 type Finding = Omit<Check, "name">;

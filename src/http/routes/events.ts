@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { areKeysAskedFor, stillHolds } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";

@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { checkWritable } from "../../store/mod.ts";
 import { createRoute, json, problems } from "../route_parts.ts";

@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
 import { linkNext, readCursor } from "../page.ts";

@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../service/metrics/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { createRoute, problems, z } from "../route_parts.ts";

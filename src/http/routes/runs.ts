@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { cancelRun, runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
 import { findSessionOwner, getRun } from "../../sessions/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";

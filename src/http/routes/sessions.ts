@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";

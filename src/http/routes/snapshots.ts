@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { getSession } from "../../sessions/mod.ts";
 import {
@@ -9,10 +9,9 @@ import {
   listImportedEvents,
   parseTags,
   type SessionExport,
-  SNAPSHOT_JSON_SCHEMA,
-  SNAPSHOT_SCHEMA_PATH,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../contract/snapshot/json_schema.ts";
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import {
   afterQuery,

@@ -1,4 +1,4 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError, systemCodeOf } from "../../kernel/errors.ts";
 
 /** A server that listens. */

@@ -1,7 +1,7 @@
-import type { Core } from "../../service/core.ts";
+import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
-import type { Answering } from "../late_app.ts";
+import type { Answering } from "../lazy_app.ts";
 import { createDoor } from "../middleware/authenticate.ts";
 import { isLoopback } from "../middleware/guard.ts";
 import { listen, type Listening } from "./listen.ts";

@@ -1,5 +1,4 @@
-import type { Severity } from "../../contract/severity.ts";
-import type { AnomalyKind } from "../anomaly.ts";
+import type { AnomalyKind, Severity } from "../../contract/values.ts";
 
 /** Something out of the ordinary, before it is known whether it was told already. */
 export interface Finding {

@@ -1,4 +1,4 @@
-import type { Severity } from "../../contract/severity.ts";
+import type { Severity } from "../../contract/values.ts";
 
 /** What a detector says: something was found, with its figures, or why not. */
 export type Verdict<Figures, Reason extends string> =

@@ -1,6 +1,6 @@
+import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";
-import type { BudgetMode } from "../../agents/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";

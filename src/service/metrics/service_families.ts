@@ -1,5 +1,5 @@
+import { SEVERITIES } from "../../contract/values.ts";
 import { formatUsd } from "../../kernel/money.ts";
-import { SEVERITIES } from "../../contract/severity.ts";
 import type { ModelTotals, ServiceTotals } from "./read_totals.ts";
 import type { Family, Sample } from "./render_families.ts";
 

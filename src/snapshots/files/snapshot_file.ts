@@ -1,10 +1,10 @@
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { MessageCheck } from "../read/check_elements.ts";
-import { writeDocument } from "../format/document.ts";
-import { Issues } from "../format/issues.ts";
-import { readDocument } from "../read/read_document.ts";
-import { Snapshot } from "../format/snapshot.ts";
+import { MessageCheck } from "../document/check_elements.ts";
+import { writeDocument } from "../document/document.ts";
+import { Issues } from "../document/issues.ts";
+import { readDocument } from "../document/read_document.ts";
+import { Snapshot } from "../../contract/snapshot/snapshot.ts";
 import { openSource, type SnapshotSource } from "./snapshot_source.ts";
 import { writeFile } from "./write_file.ts";
 

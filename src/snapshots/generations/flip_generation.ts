@@ -2,7 +2,7 @@ import { type AgentDefinition, insertAgentIfNew } from "../../agents/mod.ts";
 import type { Statement } from "../../store/mod.ts";
 import { leaseNow, leaseTime } from "../../store/mod.ts";
 import type { SnapshotContext } from "../context.ts";
-import type { Extras } from "../format/extras.ts";
+import type { Extras } from "../document/extras.ts";
 import { IS_STAGED, type StagedGeneration } from "./stage_generation.ts";
 
 /** What a session becomes. */

@@ -1,5 +1,5 @@
 import type { Store } from "../../store/mod.ts";
-import type { SnapshotEvent } from "../format/snapshot.ts";
+import type { SnapshotEvent } from "../../contract/snapshot/snapshot.ts";
 
 /** A page has at most so many bytes, but for a single event that is larger: a libSQL server answers with 10 MB. */
 const PAGE_BYTES = 1024 * 1024;

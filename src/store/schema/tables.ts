@@ -1,5 +1,4 @@
-import type { AgentStatus } from "../../contract/agent_status.ts";
-import type { Severity } from "../../contract/severity.ts";
+import type { AgentStatus, Scope, Severity, ThresholdType } from "../../contract/values.ts";
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -242,14 +241,6 @@ export const installedLogic = sqliteTable("installed_logic", {
   hash: text("hash").notNull(),
 });
 
-/** What a rule measures. */
-export type ThresholdType =
-  | "per_run_usd"
-  | "per_session_usd"
-  | "per_hour_usd"
-  | "per_day_usd"
-  | "per_month_usd";
-
 export const alertRules = sqliteTable("alert_rules", {
   ruleId: text("rule_id").primaryKey(),
   name: text("name").notNull(),
@@ -332,9 +323,6 @@ export const tallies = sqliteTable("tallies", {
   outcome: text("outcome").notNull(),
   count: int("count").notNull(),
 });
-
-/** What a key may do: `admin` all of it; `read` and `run` are apart. */
-export type Scope = "read" | "run" | "admin";
 
 export const apiKeys = sqliteTable("api_keys", {
   keyId: text("key_id").primaryKey(),

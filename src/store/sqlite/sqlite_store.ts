@@ -1,7 +1,7 @@
+import type { Durability } from "../../contract/values.ts";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
-import type { Durability } from "../../config/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files, type IdentifyFile } from "../../kernel/files.ts";
 import { explainBusy } from "./explain_busy.ts";

@@ -1,8 +1,8 @@
+import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
-import { SEVERITIES } from "../../../contract/severity.ts";
 import type { CommandContext } from "../../command.ts";
 import { checkId } from "../../parse/command_id.ts";
-import { describeRule, REPEATS, THRESHOLD_TYPES } from "../../render/describe_rule.ts";
+import { describeRule } from "../../render/describe_rule.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Options } from "../../parse/options.ts";
 import { printAnswer } from "../../render/print_answer.ts";

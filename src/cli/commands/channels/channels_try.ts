@@ -1,4 +1,4 @@
-import type { TestResult } from "../../../alerts/mod.ts";
+import type { TestResult } from "../../../delivery/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { tryChannels } from "../../try_channels.ts";

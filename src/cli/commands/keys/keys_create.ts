@@ -1,6 +1,7 @@
+import { SCOPES } from "../../../contract/values.ts";
 import type { CommandContext } from "../../command.ts";
 import { checkId } from "../../parse/command_id.ts";
-import { describeKey, SCOPES } from "../../render/describe_key.ts";
+import { describeKey } from "../../render/describe_key.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { Options } from "../../parse/options.ts";
 import { parseExpiry } from "../../parse/parse_expiry.ts";

@@ -1,5 +1,6 @@
+import { KEY_STATUSES } from "../../../contract/values.ts";
 import type { CommandContext } from "../../command.ts";
-import { KEY_STATUSES, paintKeyStatus } from "../../render/describe_key.ts";
+import { paintKeyStatus } from "../../render/describe_key.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { putIdsBelow } from "../../render/put_ids_below.ts";

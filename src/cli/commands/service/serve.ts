@@ -29,7 +29,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   try {
     await checkChannels(database.core.channels, config.configPath);
     await warnOfWeakServer(database.core);
-    const { createApp } = await import("../../../http/api.ts");
+    const { createApp } = await import("../../../http/routes/mod.ts");
     const server = await serve(database.core, createApp(database.core), {
       host: config.host,
       port: config.port,

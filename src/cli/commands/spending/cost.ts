@@ -1,14 +1,8 @@
+import { type Grouping, GROUPINGS } from "../../../contract/values.ts";
 import type { Connection } from "../../../client/mod.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import type { CommandContext } from "../../command.ts";
-import {
-  type CostRow,
-  type Grouping,
-  GROUPINGS,
-  readAllCosts,
-  type Spend,
-  sumRows,
-} from "../../render/cost_rows.ts";
+import { type CostRow, readAllCosts, type Spend, sumRows } from "../../render/cost_rows.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { parseSince } from "../../parse/parse_since.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";

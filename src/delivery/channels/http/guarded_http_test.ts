@@ -201,7 +201,8 @@ Deno.test("createGuardedPost() names the network that is none", () => {
   assert.throws(() => createGuardedPost({ allowPrivateNetworks: ["lan"] }), /"lan".*10\.0\.0\.0\/8/);
 });
 
-const tls = (name: string) => Deno.readTextFile(new URL(`../../../../tests/fixtures/tls/${name}`, import.meta.url));
+const tls = (name: string) =>
+  Deno.readTextFile(new URL(`../../../../tests/fixtures/tls/${name}`, import.meta.url));
 
 Deno.test("createGuardedPost() keeps the name for TLS though it connects to an address", async () => {
   const [cert, key, ca] = await Promise.all(["server.pem", "server.key", "ca.pem"].map(tls));

@@ -1,6 +1,6 @@
-import { type Issues, shorten } from "../format/issues.ts";
-import { SnapshotMessage } from "../format/message.ts";
-import { SnapshotEvent } from "../format/snapshot.ts";
+import { type Issues, shorten } from "./issues.ts";
+import { SnapshotMessage } from "../../contract/snapshot/message.ts";
+import { SnapshotEvent } from "../../contract/snapshot/snapshot.ts";
 
 /** Checks messages, in order, against the schema and each other. */
 export class MessageCheck {

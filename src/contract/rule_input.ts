@@ -1,11 +1,11 @@
+import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
+import { DEFAULT_COOLDOWN_SECONDS } from "./limits.ts";
 import { z } from "zod";
-import { PurserError } from "../../kernel/errors.ts";
-import { NAME_PATTERN } from "../../kernel/ids.ts";
-import { LABEL_PATTERN, LABEL_SCHEMA } from "../../contract/label.ts";
-import { parseUsd } from "../../kernel/money.ts";
-import { toIssues } from "../../contract/schema_issues.ts";
-import { SEVERITIES } from "../../contract/severity.ts";
-import { DEFAULT_COOLDOWN_SECONDS, REPEATS, THRESHOLD_TYPES } from "./rule.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { NAME_PATTERN } from "../kernel/ids.ts";
+import { LABEL_PATTERN, LABEL_SCHEMA } from "./label.ts";
+import { parseUsd } from "../kernel/money.ts";
+import { toIssues } from "./schema_issues.ts";
 
 /** A year. */
 const MAX_COOLDOWN_SECONDS = 31_536_000;

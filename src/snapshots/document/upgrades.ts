@@ -1,5 +1,5 @@
 import type { ZodType } from "zod";
-import { SCHEMA_VERSION, Snapshot } from "./snapshot.ts";
+import { SCHEMA_VERSION, Snapshot } from "../../contract/snapshot/snapshot.ts";
 
 /** Brings a document of one version to the next. What it does not name stays as it is. */
 export interface Upgrade {

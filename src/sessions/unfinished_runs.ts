@@ -1,5 +1,5 @@
 import type { Log } from "../kernel/log.ts";
-import { recoverRuns, type RecoveryContext } from "../sessions/mod.ts";
+import { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
 
 /** How long to wait before the next attempt to write the end of a run. */
 const RETRY_MS = 1_000;

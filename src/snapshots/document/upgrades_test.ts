@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SCHEMA_VERSION, Snapshot } from "./snapshot.ts";
+import { SCHEMA_VERSION, Snapshot } from "../../contract/snapshot/snapshot.ts";
 import { FORMAT, type Format, upgrade } from "./upgrades.ts";
 
 /** Three versions, of which the first step changes everything and the second only messages. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openTestPurser } from "../../tests/harness/test_purser.ts";
-import { createApp } from "./app.ts";
-import { createLateApp, PARTS } from "./late_app.ts";
+import { createApp } from "./routes/mod.ts";
+import { createLateApp, PARTS } from "./lazy_app.ts";
 import { ROUTE_PERMISSIONS } from "./route_permissions.ts";
 
 interface Documented {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import committed from "../snapshot_v1.schema.json" with { type: "json" };
+import committed from "./snapshot_v1.schema.json" with { type: "json" };
 import { Snapshot } from "./snapshot.ts";
 
 /** Where the schema of version 1 is served. */

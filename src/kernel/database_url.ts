@@ -1,4 +1,4 @@
-import { PurserError } from "../kernel/errors.ts";
+import { PurserError } from "./errors.ts";
 
 /** Where a database is: a file, in memory, or on a libSQL server. */
 export type DatabaseAddress =

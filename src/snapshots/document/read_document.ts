@@ -9,13 +9,13 @@ import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
 import { checkEvent, MessageCheck } from "./check_elements.ts";
 import { checkHead } from "./check_head.ts";
 import { decodeDocument } from "./decode_document.ts";
-import { computeIntegrity, type ElementPages } from "../format/document.ts";
-import { isExtra, MAX_EXTRA_CHARACTERS } from "../format/extras.ts";
-import { Issues } from "../format/issues.ts";
-import type { SnapshotHead } from "../format/snapshot.ts";
+import { computeIntegrity, type ElementPages } from "./document.ts";
+import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
+import { Issues } from "./issues.ts";
+import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";
 import { DocumentFault, type DocumentPart, splitDocument } from "./split_document.ts";
 import { createSpool, type Spool, type SpoolOptions } from "../files/spool.ts";
-import { FORMAT, type Format, upgrade } from "../format/upgrades.ts";
+import { FORMAT, type Format, upgrade } from "./upgrades.ts";
 
 /** A snapshot that was read and found good. Its messages and events wait in spools. */
 export interface ReadSnapshot extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
-import type { Issues } from "../format/issues.ts";
+import type { Issues } from "./issues.ts";
 
 /** What checking a document's fields needs. */
 export interface HeadCheck {

@@ -1,8 +1,8 @@
+import { AGENT_STATUSES } from "../values.ts";
 import { z } from "zod";
-import { AGENT_STATUSES } from "../../contract/agent_status.ts";
-import { MAX_ENVIRONMENT_NAME } from "../../config/mod.ts";
+import { MAX_ENVIRONMENT_NAME } from "../limits.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
-import { PRINTABLE } from "../../contract/label.ts";
+import { PRINTABLE } from "../label.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
 /** The version of the snapshot format that this program writes. */

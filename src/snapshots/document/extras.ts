@@ -1,4 +1,4 @@
-import type { SnapshotHead } from "./snapshot.ts";
+import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";
 
 /** Fields of a snapshot that nobody here knows: they are kept with the session, and go with its next export. */
 export interface Extras {

@@ -6,10 +6,10 @@ import { fullSnapshot, type LooseDocument, sealedText } from "../../../tests/har
 import { snapshotOf } from "../../../tests/harness/snapshots.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { Issue } from "../format/issues.ts";
+import type { Issue } from "./issues.ts";
 import { readDocument } from "./read_document.ts";
-import { Snapshot } from "../format/snapshot.ts";
-import type { Format } from "../format/upgrades.ts";
+import { Snapshot } from "../../contract/snapshot/snapshot.ts";
+import type { Format } from "./upgrades.ts";
 
 const MAX_BYTES = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-import type { Core } from "../service/core.ts";
+import type { Core } from "../service/mod.ts";
 import { createFrame, type Routes } from "./middleware/frame.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { problemResponse, toProblem } from "./middleware/problem.ts";
@@ -91,7 +91,7 @@ export function createLateApp(core: Core): Answering {
   const apps = new Map<Part | undefined, Promise<Answering>>();
 
   async function load(part: Part | undefined): Promise<Answering> {
-    if (part === undefined) return (await import("./app.ts")).createApp(core);
+    if (part === undefined) return (await import("./routes/mod.ts")).createApp(core);
     const { routes, unbounded } = await part.load();
     const app = createFrame(core, { paths: part.paths, unbounded });
     for (const make of routes) app.route("/", make(core));

@@ -12,7 +12,7 @@ import { openTestPurser } from "../../../tests/harness/test_purser.ts";
 import { makeJsonSchema, SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./json_schema.ts";
 import { Snapshot } from "./snapshot.ts";
 
-const COMMITTED = new URL("../snapshot_v1.schema.json", import.meta.url);
+const COMMITTED = new URL("./snapshot_v1.schema.json", import.meta.url);
 
 const ajv = new Ajv2020({
   strict: true,

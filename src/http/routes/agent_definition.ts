@@ -1,11 +1,12 @@
+import { AGENT_DEFAULTS } from "../../contract/limits.ts";
 import type { z } from "@hono/zod-openapi";
-import { AGENT_DEFAULTS, type AgentDefinition, checkAgentName } from "../agents/mod.ts";
-import type { Core } from "../service/core.ts";
-import { PurserError } from "../kernel/errors.ts";
-import { parseUsd } from "../kernel/money.ts";
-import { checkModelName } from "../runner/models_and_tools.ts";
-import { invalidRequest } from "./router.ts";
-import { AgentBody } from "../contract/agents.ts";
+import { type AgentDefinition, checkAgentName } from "../../agents/mod.ts";
+import type { Core } from "../../service/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { parseUsd } from "../../kernel/money.ts";
+import { checkModelName } from "../../runner/models/mod.ts";
+import { invalidRequest } from "../router.ts";
+import { AgentBody } from "../../contract/agents.ts";
 
 type KnownNames = Pick<Core, "providers" | "customModels" | "toolbox">;
 

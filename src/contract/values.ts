@@ -1,0 +1,84 @@
+/** Every enumeration of the wire, once. Schemas, tables, commands and the documents take them from here. */
+
+/** The statuses of an agent's session and of a run. */
+export const AGENT_STATUSES = [
+  "idle",
+  "running",
+  "completed",
+  "failed",
+  "budget_exceeded",
+  "cancelled",
+  "interrupted",
+] as const;
+export type AgentStatus = typeof AGENT_STATUSES[number];
+
+/** `stop` makes no call once the limit is reached; `strict` makes none that could pass it. */
+export const BUDGET_MODES = ["stop", "strict"] as const;
+export type BudgetMode = typeof BUDGET_MODES[number];
+
+/** The severities of alerts and anomalies, mildest first. */
+export const SEVERITIES = ["info", "warning", "critical"] as const;
+export type Severity = typeof SEVERITIES[number];
+
+/** Returns whether `severity` is at least `minimum`. */
+export function isAtLeast(severity: Severity, minimum: Severity): boolean {
+  return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(minimum);
+}
+
+/** What an alert rule measures. */
+export const THRESHOLD_TYPES = [
+  "per_run_usd",
+  "per_session_usd",
+  "per_hour_usd",
+  "per_day_usd",
+  "per_month_usd",
+] as const;
+export type ThresholdType = typeof THRESHOLD_TYPES[number];
+
+/** When an alert rule fires again: after each cooldown, or once for each run, session, day or month. */
+export const REPEATS = ["cooldown", "once_per_window"] as const;
+export type Repeat = typeof REPEATS[number];
+
+/** What the monitor detects. */
+export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_call", "fast_calls"] as const;
+export type AnomalyKind = typeof ANOMALY_KINDS[number];
+
+/** What costs are summed by. */
+export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
+export type Grouping = typeof GROUPINGS[number];
+
+/** The types of events in a session's log. */
+export const SESSION_EVENT_TYPES = [
+  "session.created",
+  "session.restored",
+  "run.started",
+  "model.called",
+  "model.failed",
+  "tool.called",
+  "tool.returned",
+  "cost.recorded",
+  "budget.exceeded",
+  "budget.overshot",
+  "anomaly.detected",
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+  "run.interrupted",
+] as const;
+export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
+
+/** What an API key may do. `admin` includes the others. */
+export const SCOPES = ["read", "run", "admin"] as const;
+export type Scope = typeof SCOPES[number];
+
+/** Whether an API key is valid now. */
+export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
+export type KeyStatus = typeof KEY_STATUSES[number];
+
+/** How far a delivery has come. */
+export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
+export type DeliveryStatus = typeof DELIVERY_STATUSES[number];
+
+/** What a commit survives: `full` a power cut, `normal` a crash of the process. */
+export const DURABILITIES = ["full", "normal"] as const;
+export type Durability = typeof DURABILITIES[number];
