@@ -1,12 +1,55 @@
 import { leaseNow, leaseTime, type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { IS_HELD_BY_TEST, isDue } from "./claim_delivery.ts";
+import type { DeliveryContext } from "./context.ts";
+import { hasEnded } from "./recover_deliveries.ts";
 
-/** After so long a wait past its time, a delivery is stuck: a lane that is at work gets to it earlier. */
+// Each time is compared with the clock that wrote it, or instances with skewed clocks would poll without end. A
+// dispatcher never attempts a test's delivery, even after its lease.
+const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
+  max(${hasEnded("?2")}) AS has_ended,
+  min(CASE WHEN coalesce(${IS_HELD_BY_TEST}, 0) OR ${hasEnded("?2")} THEN NULL ELSE
+    max(0, CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at - ?1 END, coalesce(lease_until - ${
+  leaseTime("?2")
+}, 0))
+  END) AS wait_ms
+FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
+
+/** The pending deliveries of one channel, for the dispatcher. */
+export interface Waiting {
+  channel: string;
+  count: number;
+  /** True if a process holds, or has held, one of them. */
+  isLeased: boolean;
+  /** True if there are some that no process will attempt any more: see `giveUpEnded`. */
+  hasEnded: boolean;
+  /** The time until the first is due and free; undefined where a dispatcher attempts none. */
+  waitMs?: number;
+}
+
+/** Reads the pending deliveries by channel. */
+export async function readWaiting(
+  ctx: Pick<DeliveryContext, "store" | "clock">,
+): Promise<Waiting[]> {
+  const result = await ctx.store.read({ sql: READ, args: [ctx.clock.now(), leaseNow(ctx)] });
+  return toObjects<
+    { channel: string; waiting: SqlValue; is_leased: SqlValue; has_ended: SqlValue; wait_ms: SqlValue }
+  >(result)
+    .map((row) => ({
+      channel: row.channel,
+      count: Number(row.waiting),
+      isLeased: Number(row.is_leased) !== 0,
+      hasEnded: Number(row.has_ended) !== 0,
+      waitMs: row.wait_ms === null ? undefined : Number(row.wait_ms),
+    }));
+}
+
+/** A delivery is stuck when it is overdue by this time: a running dispatcher claims it earlier. */
 const STUCK_MS = 10 * 60_000;
 
-/** What was given up longer ago is told, but no longer a warning. */
+/** A delivery given up before this time is reported, but no longer a warning. */
 const RECENT_MS = 7 * 86_400_000;
 
-// Tests are left out: whoever made one has seen what came of it. Of a group, the last columns are the newest row's.
+// Without tests, whose outcome was reported to their caller. In a group with max(), bare columns are the newest row's.
 const GIVEN_UP = `SELECT d.channel, count(*) AS count, max(d.settled_at) AS newest, d.last_error AS error
 FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
 WHERE d.status = 'failed' AND coalesce(a.is_test, 0) = 0 GROUP BY d.channel ORDER BY newest DESC`;
@@ -17,31 +60,31 @@ const WAITING = `SELECT d.channel, count(*) AS count, min(d.due_at) AS oldest,
 FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
 WHERE d.status = 'pending' AND coalesce(a.is_test, 0) = 0 GROUP BY d.channel ORDER BY d.channel`;
 
-/** Notifications of one channel that nobody will attempt any more. */
+/** The failed deliveries of one channel, for the doctor. */
 export interface GivenUp {
   channel: string;
   count: number;
-  /** When the newest was given up, in epoch milliseconds. */
+  /** The time at which the newest was given up, in epoch milliseconds. */
   newestAt: number;
-  /** Why, for people. */
+  /** The reason, for people. */
   newestError: string;
-  /** Whether that was in the last seven days. */
+  /** True if that was in the last seven days. */
   isRecent: boolean;
 }
 
-/** Notifications that wait for one channel. */
+/** The pending deliveries of one channel, for the doctor. */
 export interface WaitingFor {
   channel: string;
   count: number;
-  /** How many of them nobody holds though they were due ten minutes ago or earlier. */
+  /** The number of those that were due ten minutes ago or earlier and that no process holds. */
   stuck: number;
-  /** When the first of them was, or will be, due. */
+  /** The earliest due time. */
   oldestDueAt: number;
-  /** Whether some process is at one of them right now. */
+  /** True if a process is delivering one of them right now. */
   isBeingDelivered: boolean;
 }
 
-/** How it stands with the outbox, of alerts and anomalies. */
+/** Reads the state of the outbox, of alerts and anomalies. */
 export async function checkDeliveries(
   ctx: { store: Store; clock: { now(): number } },
 ): Promise<{ givenUp: GivenUp[]; waiting: WaitingFor[] }> {

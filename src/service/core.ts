@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { type AlertEvaluator, ensureRules, knowRules, readAlertNotification } from "../alerts/mod.ts";
+import { type AlertEvaluator, ensureRules, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { type DispatchContext, giveUpOrphans, instanceOf, startDispatcher } from "../delivery/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, sweepReservations } from "../budgets/mod.ts";
@@ -222,7 +222,7 @@ export async function assembleCore(options: CoreOptions): Promise<AssembledCore>
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       environment: config.environment,
-      rules: await knowRules(store),
+      rules: { mayExist: await hasRules(store) },
       keyMemory: createKeyMemory(clock, { isShared: store.isShared, known: runtime?.keys }),
       outboxChannels: channels.list,
       wakeDispatcher: () => delivering.wake(),
