@@ -5,10 +5,10 @@ import { createPayload } from "./payload.ts";
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) =>
   defineChannel({
     kind: "slack",
-    summary: "Posts to a channel of Slack, coloured by severity",
+    summary: "Posts to a channel of Slack, colored by severity",
     settings: z.object({
       url: z.string().refine(isHttpUrl, "must be an http:// or https:// URL without user and password")
-        .meta({ secret: "url" }).describe("The incoming webhook's address, which is its password too"),
+        .meta({ secret: "url" }).describe("The incoming webhook's URL, which is its password too"),
     }),
     open: ({ url }, { postJson, now }) => ({
       async send(notification, { signal }) {

@@ -24,13 +24,13 @@ export interface TestContext extends Pick<DeliveryContext, "clock" | "ids"> {
   stopping: AbortSignal;
 }
 
-/** How a test went in one channel. */
+/** The result of a test in one channel. */
 export interface TestResult {
   channel: string;
   kind: string;
   delivery_id: string;
   status: "delivered" | "failed";
-  /** Why it failed, for people, without a secret. */
+  /** The reason of a failure, for people, without a secret. */
   error: string | null;
   duration_ms: number;
 }

@@ -202,7 +202,7 @@ END`,
 const TRIM: Logic = {
   name: "alerts_trim",
   // Keeps the newest 500, and older ones with pending deliveries: those are deleted when the last is settled. The newest
-  // have no gaps in their positions, so the position tells the one to delete.
+  // have no gaps in their positions, so the one to delete is known by its position.
   sql: `CREATE TRIGGER alerts_trim AFTER INSERT ON alerts
 BEGIN
   DELETE FROM alerts WHERE position = NEW.position - 500
