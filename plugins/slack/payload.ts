@@ -1,6 +1,6 @@
 import type { Fact, Notification, Severity } from "../../src/delivery/channels/mod.ts";
 
-const COLOURS = {
+const COLORS = {
   info: "#3b82f6",
   warning: "#f2a900",
   critical: "#d0021b",
@@ -27,7 +27,7 @@ export function createPayload({ severity, title, facts, at, environment, isTest 
     unfurl_links: false,
     unfurl_media: false,
     attachments: [{
-      color: COLOURS[severity],
+      color: COLORS[severity],
       blocks: [
         ...sectionsOf(facts),
         { type: "context", elements: [{ type: "plain_text", text: escapeText(context, MAX_CONTEXT_CHARS) }] },

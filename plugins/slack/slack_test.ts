@@ -48,14 +48,14 @@ function assertWithinLimits(payload: Payload): void {
   }
 }
 
-function golden(colour: string, word: string): Payload {
+function golden(color: string, word: string): Payload {
   return {
     text: `${word}: Daily spend of researcher reached $10.25 (threshold $10)`,
     link_names: false,
     unfurl_links: false,
     unfurl_media: false,
     attachments: [{
-      color: colour,
+      color,
       blocks: [
         {
           type: "section",

@@ -63,7 +63,7 @@ Deno.test("attempt() opens again when the last opening took longer than its atte
   assert.deepEqual(
     slow.did,
     ["sent through 1", "sent through 1", "closed 0"],
-    "what comes too late is closed",
+    "a later opening is closed",
   );
   await slow.close();
   assert.equal(slow.did.at(-1), "closed 1");

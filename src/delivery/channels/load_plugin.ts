@@ -138,10 +138,10 @@ export function findPluginFault(made: unknown): string | undefined {
   const plugin = made as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (plugin.contract !== CHANNEL_CONTRACT) {
     return `it was written for version ${String(plugin.contract)} of the channel contract, and this Purser ` +
-      `knows version ${CHANNEL_CONTRACT}`;
+      `supports version ${CHANNEL_CONTRACT}`;
   }
   if (typeof plugin.kind !== "string" || !/^[a-z][a-z0-9_-]{0,31}$/.test(plugin.kind)) {
-    return "its kind must be made of small letters, digits, _ and -, at most 32";
+    return "its kind must consist of lowercase letters, digits, _ and -, at most 32";
   }
   if (typeof plugin.summary !== "string" || plugin.summary.trim() === "") return "it has no summary";
   const settings = plugin.settings as
