@@ -8,8 +8,7 @@ import {
   withText,
 } from "../../src/delivery/channels/testing/_notifications.ts";
 import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
-import slack from "./mod.ts";
-import { createPayload } from "./payload.ts";
+import slack, { createPayload } from "./mod.ts";
 
 type Payload = ReturnType<typeof createPayload>;
 

@@ -11,8 +11,7 @@ import {
   defineChannel,
   DeliveryError,
 } from "./channel.ts";
-import { httpResult } from "./http/http_result.ts";
-import { isHttpUrl } from "./http/post_json.ts";
+import { httpResult, isHttpUrl } from "./http/post_json.ts";
 import { settleWithin } from "./settle_within.ts";
 import { cutText, oneLine } from "./text.ts";
 

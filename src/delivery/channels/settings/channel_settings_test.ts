@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { hideSecrets, listSecrets, readSecretFiles } from "./secret_settings.ts";
+import { hideSecrets, listSecrets, readSecretFiles } from "./channel_settings.ts";
 
 const secret = z.string().min(3).meta({ secret: true });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { httpResult } from "./http_result.ts";
+import { httpResult } from "./post_json.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.000Z");
 const answer = (status: number, body = "", headers: Record<string, string> = {}) => ({
