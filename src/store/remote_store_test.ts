@@ -274,6 +274,19 @@ test("a server that is killed and started again is found again", async () => {
   await store.close();
 });
 
+test("eight stores that write without a pause all get their turns", async () => {
+  const place = await shared!.createDatabase();
+  const stores = Array.from({ length: 8 }, () => connect(place, { clock: systemClock }));
+  await stores[0]!.write([{ sql: "CREATE TABLE t (a)" }]);
+  // Large enough that the WAL is to be moved into the database all the time.
+  const large = { sql: "INSERT INTO t VALUES (zeroblob(100000))" };
+  await Promise.all(stores.map(async (store) => {
+    for (let i = 0; i < 30; i++) await store.write([large]);
+  }));
+  assert.equal((await stores[0]!.read(COUNT)).rows[0]![0], 240n);
+  for (const store of stores) await store.close();
+});
+
 test("a server where nobody listens is unavailable, by its address", async () => {
   const sqld = await startSqld();
   await sqld[Symbol.asyncDispose]();
