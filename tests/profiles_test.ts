@@ -73,7 +73,7 @@ Deno.test("a key's file that others can read is warned about, and one that is mi
   assert.deepEqual(await purser(place, ["agents", "list", "--profile", "prod"]), {
     code: 1,
     out: "",
-    err: `error: Cannot use the API key file ${key}: there is no such file; write the key into it\n`,
+    err: `error: Cannot use the API key file ${key}: no such file or directory; write the key into it\n`,
   });
   await Deno.writeTextFile(key, "psr_1");
   await Deno.chmod(key, 0o644);

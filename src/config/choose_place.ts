@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import { nearestName } from "./file/nearest_name.ts";
+import { nearestName } from "../kernel/text.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
 import type { ConfigFile } from "./file/schema.ts";
 import { parseServerUrl } from "./server_url.ts";

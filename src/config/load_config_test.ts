@@ -164,7 +164,7 @@ Deno.test("loadConfig() needs a database setting where no home directory is know
 Deno.test("loadConfig() refuses a named config file that is missing", async () => {
   await assert.rejects(load({ options: { configPath: "/no/purser.json" } }), {
     code: "invalid",
-    message: "Cannot read the config file /no/purser.json: there is no such file",
+    message: "Cannot read the config file /no/purser.json: no such file or directory",
   });
   await assert.rejects(load({ env: { ...HOME, PURSER_CONFIG: "/no.json" } }), { code: "invalid" });
 });

@@ -13,7 +13,6 @@ import type { ListedProfile, ProfilesFile } from "./profiles/profiles_file.ts";
 
 export { BUILT_IN_PROVIDERS } from "./built_in_providers.ts";
 export { readKeyFile } from "./read_key_file.ts";
-export { nearestName } from "./file/nearest_name.ts";
 export { CHANNEL_NAME, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./file/name_channels.ts";
 export { describeIssue } from "./file/describe_issue.ts";
 export type { ChannelConfig, ListedProfile, PriceOverride, ProfilesFile };

@@ -1,14 +1,12 @@
-import { PurserError, systemCodeOf } from "../kernel/errors.ts";
-import { systemReason } from "../kernel/system_reason.ts";
+import { PurserError, systemCodeOf, systemReason } from "../kernel/errors.ts";
 import { readTextFile } from "../kernel/files.ts";
 
 /** Longer than any key; a wrong file is noticed rather than sent. */
 const MAX_KEY = 4_096;
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file; write the key into it",
-  EISDIR: "it is a directory; name the file in it",
-  EACCES: "you may not read it",
+  ENOENT: "no such file or directory; write the key into it",
+  EISDIR: "is a directory; name the file in it",
 };
 
 /**

@@ -26,7 +26,6 @@ export {
   type SnapshotSource,
 } from "./files/snapshot_source.ts";
 export { type Found, redactValue } from "./redact_value.ts";
-export { DocumentFault, splitDocument } from "./document/split_document.ts";
 export { rewriteDocument } from "./document/rewrite_document.ts";
 export type { SpoolOptions } from "./files/spool.ts";
 export { streamOf } from "./files/stream_of.ts";

@@ -174,7 +174,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "cost --profile prod",
     code: 1,
-    err: /^error: Cannot use the API key file .*key: there is no such file/,
+    err: /^error: Cannot use the API key file .*key: no such file or directory/,
   },
   { line: "profiles remove prd", code: 3, err: /did you mean prod\?/ },
   { line: "profiles remove prod", out: /^Removed profile prod/ },

@@ -35,7 +35,7 @@ test("an export to a full disk says so, leaves no file behind, and spares the on
   const failed = (file: string) => ({
     code: 1,
     out: "",
-    err: `error: Cannot write ${disk.folder}/${file}: the disk is full\n`,
+    err: `error: Cannot write ${disk.folder}/${file}: no space left on device\n`,
   });
 
   assert.deepEqual(await exportTo("new.json"), failed("new.json"));

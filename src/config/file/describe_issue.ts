@@ -1,6 +1,5 @@
 import type { ZodError } from "zod";
-import { formatPath } from "../../kernel/format_path.ts";
-import { nearestName } from "./nearest_name.ts";
+import { formatPath, nearestName } from "../../kernel/text.ts";
 
 type Path = readonly PropertyKey[];
 

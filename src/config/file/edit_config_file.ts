@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { applyEdits, type JSONPath, modify } from "jsonc-parser";
 import { basename, dirname, join } from "node:path";
-import { PurserError } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
+import { PurserError, systemReason } from "../../kernel/errors.ts";
 import { readTextFile } from "../../kernel/files.ts";
 import { withoutMark } from "./parse_jsonc.ts";
 import { readConfigText } from "./read_config_text.ts";

@@ -1,4 +1,4 @@
-import { formatPath } from "../../kernel/format_path.ts";
+import { formatPath } from "../../kernel/text.ts";
 
 /**
  * Replaces `${NAME}` in every string value by the environment's value; `$${` stands for `${` itself. Throws

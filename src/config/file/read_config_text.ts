@@ -1,5 +1,4 @@
-import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
+import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
 
 /**
  * The text of the config file; undefined where there is none and nobody named one. Throws `invalid` where it can't be

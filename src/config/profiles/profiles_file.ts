@@ -4,7 +4,7 @@ import { readTextFile } from "../../kernel/files.ts";
 import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { describeIssue } from "../file/describe_issue.ts";
 import { editConfigFile } from "../file/edit_config_file.ts";
-import { nearestName } from "../file/nearest_name.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { parseJsonc } from "../file/parse_jsonc.ts";
 import { PROFILE_NAME } from "./profile_name.ts";
 import { Profiles } from "./profile_schema.ts";

@@ -169,6 +169,6 @@ Deno.test("readKeyFile() reads one key, warns where others can read it, and neve
       await assert.rejects(read(text, 0o600), (error: Error) => !error.message.includes("s3cr3t"));
     }
     await Deno.remove(path);
-    await assert.rejects(readKeyFile(path, () => {}), { message: /there is no such file/ });
-    await assert.rejects(readKeyFile(dirname(path), () => {}), { message: /: it is a directory; / });
+    await assert.rejects(readKeyFile(path, () => {}), { message: /no such file or directory/ });
+    await assert.rejects(readKeyFile(dirname(path), () => {}), { message: /: is a directory; / });
   }));

@@ -1,5 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
-import { formatPath } from "../../kernel/format_path.ts";
+import { formatPath } from "../../kernel/text.ts";
 
 /** Something wrong with a document. */
 export interface Issue {

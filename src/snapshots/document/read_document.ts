@@ -13,7 +13,7 @@ import { computeIntegrity, type ElementPages } from "./document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";
-import { DocumentFault, type DocumentPart, splitDocument } from "./split_document.ts";
+import { JsonFault, type JsonPart, splitJson } from "../../kernel/json/split_json.ts";
 import { createSpool, type Spool, type SpoolOptions } from "../files/spool.ts";
 import { FORMAT, type Format, upgrade } from "./upgrades.ts";
 
@@ -88,12 +88,12 @@ class DocumentReader {
 
   async read(text: AsyncIterable<string>): Promise<void> {
     try {
-      for await (const part of splitDocument(text, { arrays: ARRAYS, maxDepth: MAX_DEPTH })) {
+      for await (const part of splitJson(text, { arrays: ARRAYS, maxDepth: MAX_DEPTH })) {
         const kept = this.#take(part);
         if (kept) await kept;
       }
     } catch (error) {
-      if (!(error instanceof DocumentFault)) throw error;
+      if (!(error instanceof JsonFault)) throw error;
       this.#checkVersion();
       this.#issues.add(error.path, error.message);
       this.#issues.throwIfAny();
@@ -127,7 +127,7 @@ class DocumentReader {
     await this.#events[Symbol.asyncDispose]();
   }
 
-  #take(part: DocumentPart): Promise<void> | void {
+  #take(part: JsonPart): Promise<void> | void {
     const name = part.path.at(-1)!;
     if (part.kind !== "element" && !name.isWellFormed()) {
       this.#issues.add(part.path, "has a lone surrogate in its name");
@@ -162,10 +162,10 @@ class DocumentReader {
     if (this.#extraCharacters > MAX_EXTRA_CHARACTERS) {
       const message =
         `the fields that are not of this format are longer than ${MAX_EXTRA_CHARACTERS} characters`;
-      throw new DocumentFault(message, path.join("."), 0);
+      throw new JsonFault(message, path.join("."), 0);
     }
     if (this.#members <= MAX_MEMBERS && this.#characters <= MAX_HEAD_CHARACTERS) return;
-    throw new DocumentFault(
+    throw new JsonFault(
       `the fields beside messages and events are more than ${MAX_MEMBERS}, or longer than ${MAX_HEAD_CHARACTERS} characters`,
       path.join("."),
       0,

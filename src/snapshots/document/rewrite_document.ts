@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
-import { splitDocument } from "./split_document.ts";
+import { splitJson } from "../../kernel/json/split_json.ts";
 import { decodeDocument } from "./decode_document.ts";
 
 /** What is done to a member of the document or of its state, a message or an event. */
@@ -32,7 +32,7 @@ export async function* rewriteDocument(
     isEmpty: true,
   }];
   let text = "{";
-  const parts = splitDocument(decodeDocument(bytes, Number.MAX_SAFE_INTEGER), {
+  const parts = splitJson(decodeDocument(bytes, Number.MAX_SAFE_INTEGER), {
     arrays: ARRAYS,
     maxDepth: MAX_DEPTH,
   });

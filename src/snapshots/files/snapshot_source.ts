@@ -1,6 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
+import { PurserError, systemReason } from "../../kernel/errors.ts";
 import { streamOf } from "./stream_of.ts";
 
 /** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
@@ -12,7 +11,7 @@ const GZIP_MAGIC = [0x1f, 0x8b];
 /**
  * The bytes of a file as they are.
  *
- * @throws {PurserError} `invalid` when there is no such file, or it is a directory
+ * @throws {PurserError} `invalid` when the file can't be read or is a directory
  */
 export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   await using file = await openFile(path);
@@ -42,14 +41,14 @@ async function openFile(path: string): Promise<FileHandle> {
   } catch (error) {
     throw unreadable(path, error);
   }
-  throw new PurserError("invalid", `Cannot read the snapshot ${path}: it is a directory`);
+  throw new PurserError("invalid", `Cannot read the snapshot ${path}: is a directory`);
 }
 
 function unreadable(path: string, error: unknown): PurserError {
   if (error instanceof PurserError) return error;
-  const code = systemCodeOf(error);
-  const reason = code === "EACCES" || code === "EPERM" ? "it may not be read" : systemReason(error);
-  return new PurserError("invalid", `Cannot read the snapshot ${path}: ${reason}`, { cause: error });
+  return new PurserError("invalid", `Cannot read the snapshot ${path}: ${systemReason(error)}`, {
+    cause: error,
+  });
 }
 
 /** A stream, and whether it begins as gzip does. */

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
+import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
 import { streamOf } from "./stream_of.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
@@ -18,7 +17,7 @@ export async function writeFile(path: string, chunks: Chunks): Promise<void> {
   const content = path.endsWith(".gz") ? gzip(chunks) : chunks;
   const { constants, open, realpath, rename, rm, stat } = await import("node:fs/promises"); // an edge runtime has none
   const target = await stat(path).catch(() => undefined);
-  if (target?.isDirectory()) throw new PurserError("unavailable", `Cannot write ${path}: it is a directory`);
+  if (target?.isDirectory()) throw new PurserError("unavailable", `Cannot write ${path}: is a directory`);
   if (target && !target.isFile()) {
     await using file = await attempt(path, () => open(path, constants.O_WRONLY));
     return await writeAll(path, file, content);
