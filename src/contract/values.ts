@@ -82,3 +82,6 @@ export type DeliveryStatus = typeof DELIVERY_STATUSES[number];
 /** What a commit survives: `full` a power cut, `normal` a crash of the process. */
 export const DURABILITIES = ["full", "normal"] as const;
 export type Durability = typeof DURABILITIES[number];
+
+/** The providers that Purser knows by itself; a provider of the config file has another name. */
+export const BUILT_IN_PROVIDERS = ["openai", "anthropic", "google", "demo"] as const;

@@ -168,7 +168,7 @@ export const ROWS: readonly Row[] = [
     line: "profiles add prod --server https://books.example.com/ --api-key-file key",
     out: /^Added profile prod: /,
   },
-  { line: "profiles add prod --db x.db", code: 1, err: /there is one of that name/ },
+  { line: "profiles add prod --db x.db", code: 1, err: /it exists/ },
   { line: "profiles list --json", out: /"server":"https:\/\/books\.example\.com"/ },
   { line: "cost --profile prd", code: 2, err: /did you mean prod\?/ },
   {

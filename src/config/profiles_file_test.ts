@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { inDirectory } from "../../../tests/harness/in_directory.ts";
+import { inDirectory } from "../../tests/harness/in_directory.ts";
 import { dirname } from "node:path";
-import { readKeyFile } from "../mod.ts";
+import { readKeyFile } from "./mod.ts";
 import { openProfilesFile } from "./profiles_file.ts";
 
 const WRITTEN = `// What this machine uses
@@ -160,7 +160,7 @@ Deno.test("readKeyFile() reads one key, warns where others can read it, and neve
     assert.deepEqual(warnings, []);
     assert.equal(await read("  psr_2\r\n", 0o640), "psr_2");
     assert.deepEqual(warnings, [
-      `Others on this machine can read the API key file ${path}: chmod 600 ${path}`,
+      `Other users can read the API key file ${path}: chmod 600 ${path}`,
     ]);
     await assert.rejects(read("", 0o600), {
       message: `Cannot use the API key file ${path}: it is empty; write the key into it`,
