@@ -1,7 +1,7 @@
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { SessionContext } from "../sessions/mod.ts";
-import type { GenerationsInUse } from "./generations/generations_in_use.ts";
+import type { GenerationsInUse } from "./generations/sweep_generations.ts";
 import type { SpoolOptions } from "./files/spool.ts";
 
 /** What snapshots need of the process they are taken and restored in. */

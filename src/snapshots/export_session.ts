@@ -7,8 +7,8 @@ import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledge
 import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
-import { writeDocument } from "./document/document.ts";
-import { readingOf } from "./generations/generations_in_use.ts";
+import { writeDocument } from "./document/write_document.ts";
+import { readingOf } from "./generations/sweep_generations.ts";
 import type { Extras } from "./document/extras.ts";
 import { readImportedEventTexts } from "./generations/imported_events.ts";
 import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "../contract/snapshot/snapshot.ts";

@@ -6,10 +6,9 @@ import {
 } from "../../kernel/json/canonical_json.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
-import { checkEvent, MessageCheck } from "./check_elements.ts";
-import { checkHead } from "./check_head.ts";
-import { decodeDocument } from "./decode_document.ts";
-import { computeIntegrity, type ElementPages } from "./document.ts";
+import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
+import { decodeDocument } from "../files/snapshot_source.ts";
+import { computeIntegrity, type ElementPages } from "./write_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { splitJson } from "../../kernel/json/split_json.ts";
-import { decodeDocument } from "./decode_document.ts";
+import { decodeDocument } from "../files/snapshot_source.ts";
 
 /** What is done to a member of the document or of its state, a message or an event. */
 export type Rewrite = (value: unknown, path: readonly string[]) => unknown;

@@ -1,7 +1,7 @@
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { MessageCheck } from "../document/check_elements.ts";
-import { writeDocument } from "../document/document.ts";
+import { MessageCheck } from "../document/check_document.ts";
+import { writeDocument } from "../document/write_document.ts";
 import { Issues } from "../document/issues.ts";
 import { readDocument } from "../document/read_document.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";

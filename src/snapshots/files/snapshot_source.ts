@@ -1,6 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
 import { PurserError, systemReason } from "../../kernel/errors.ts";
-import { streamOf } from "./stream_of.ts";
 
 /** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
@@ -100,4 +99,49 @@ export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator
 export async function openSource(source: SnapshotSource): Promise<AsyncIterable<Uint8Array>> {
   const { isGzip, stream } = await peekGzip(typeof source === "string" ? readFile(source) : source);
   return isGzip ? gunzip(stream) : stream;
+}
+
+/** A stream of what comes. TypeScript's library of the web does not know `ReadableStream.from` yet. */
+export function streamOf<Chunk>(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> {
+  const streams = ReadableStream as unknown as { from(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> };
+  return streams.from(chunks);
+}
+
+/**
+ * A document's bytes as text, in pieces.
+ *
+ * @throws {PurserError} `too_large` past `maxBytes`; `invalid` on what is not UTF-8
+ */
+export async function* decodeDocument(
+  bytes: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<string> {
+  // The splitter skips a byte order mark; taken away here, a second one would pass too.
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > maxBytes) throw snapshotTooLarge(maxBytes);
+    yield decode(() => decoder.decode(chunk, { stream: true }));
+  }
+  yield decode(() => decoder.decode());
+}
+
+/** The error for a document past the limit. */
+export function snapshotTooLarge(maxBytes: number): PurserError {
+  return new PurserError(
+    "too_large",
+    `Cannot read the snapshot: it is over ${maxBytes} bytes; max_snapshot_bytes in the config allows more`,
+  );
+}
+
+function decode(read: () => string): string {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new PurserError("invalid", "Cannot read the snapshot: it is not UTF-8", {
+      details: { issues: [{ path: "", message: "is not UTF-8" }] },
+    });
+  }
 }

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { createSpool, type Spool } from "./spool.ts";
-import { openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
+import { createSpool, openTemporaryFile, type Spool, type TemporaryFile } from "./spool.ts";
 
 const MIB = 1024 * 1024;
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
-import { streamOf } from "./stream_of.ts";
+import { streamOf } from "./snapshot_source.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 

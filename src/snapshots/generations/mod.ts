@@ -1,3 +1,2 @@
 /** What a process has to know of the generations of sessions, whether it takes and restores snapshots or not. */
-export { GenerationsInUse } from "./generations_in_use.ts";
-export { sweepGenerations } from "./sweep_generations.ts";
+export { GenerationsInUse, sweepGenerations } from "./sweep_generations.ts";

@@ -3,7 +3,7 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement } from "../../store/mod.ts";
 import type { SnapshotContext } from "../context.ts";
-import type { ElementPages } from "../document/document.ts";
+import type { ElementPages } from "../document/write_document.ts";
 import type { ReadSnapshot } from "../document/read_document.ts";
 
 /** A generation that is being staged, and by which import. */
