@@ -133,7 +133,7 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
   const cases: [string[], number, RegExp][] = [
     [["export", "helper"], 2, /--output is missing; give a file, or - for standard output/],
     [["export", "helper", "--output", place.folder], 1, /Cannot write .*: is a directory/],
-    [["export", "helper", "--output", "/no/such/place"], 1, /there is no such directory/],
+    [["export", "helper", "--output", "/no/such/place"], 1, /no such file or directory/],
     [["export", "helper", "--output", "x", "--tag", "novalue"], 2, /"novalue" is not of the form key=value/],
     [["export", "nobody", "--output", "-"], 3, /agent nobody has no session/],
     [

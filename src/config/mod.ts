@@ -12,5 +12,5 @@ export {
   type ProviderSettings,
   readEnvironment,
 } from "./load_config.ts";
-export type { ListedProfile, ProfilesFile } from "./profiles_file.ts";
+export type { ListedProfile } from "./profiles_file.ts";
 export { readKeyFile } from "./read_key_file.ts";

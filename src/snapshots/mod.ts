@@ -1,15 +1,8 @@
-/** Snapshots: a whole session as one portable document, taken and restored. */
+/** Snapshots: exports a whole session as one portable document, and restores it. */
 export type { SnapshotContext } from "./context.ts";
-export {
-  SCHEMA_VERSION,
-  Snapshot,
-  SnapshotAgent,
-  SnapshotEvent,
-  type SnapshotHead,
-} from "../contract/snapshot/snapshot.ts";
-export { SnapshotMessage } from "../contract/snapshot/message.ts";
+export type { Snapshot } from "../contract/snapshot/snapshot.ts";
 export { readDocument, type ReadSnapshot } from "./document/read_document.ts";
-export { type DocumentParts, writeDocument } from "./document/write_document.ts";
+export { writeDocument } from "./document/write_document.ts";
 export {
   decodeDocument,
   gunzip,
@@ -21,11 +14,9 @@ export {
   snapshotTooLarge,
   streamOf,
 } from "./files/snapshot_source.ts";
-export { type ExportInput, exportSession, type SessionExport } from "./export_session.ts";
+export { type ExportInput, exportSession, parseTags, type SessionExport } from "./export_session.ts";
 export { type ImportResult, importSession } from "./import_session.ts";
-export { type ImportedEvent, listImportedEvents } from "./generations/imported_events.ts";
-export { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../contract/snapshot/json_schema.ts";
-export { parseTags } from "./document/parse_tags.ts";
+export { listImportedEvents } from "./generations/imported_events.ts";
 export { bytesOf, readSnapshot, writeSnapshot } from "./files/snapshot_file.ts";
 export { type Found, redactValue } from "./redact_value.ts";
 export { rewriteDocument } from "./document/rewrite_document.ts";

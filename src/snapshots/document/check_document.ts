@@ -5,20 +5,19 @@ import type { ZodType } from "zod";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
 
-/** Checks messages, in order, against the schema and each other. */
+/** Validates messages, in order, against the schema and each other. */
 export class MessageCheck {
-  /** The tool calls so far. */
   #calls = new Set<string>();
-  /** Set once a message could not be read: it may have had any call. */
+  /** Set once a message could not be read: it may have contained any call. */
   #isBlind = false;
 
   constructor(private readonly issues: Issues) {}
 
   check(index: number, value: unknown): void {
-    const place = ["state", "messages", index];
+    const path = ["state", "messages", index];
     const message = SnapshotMessage.safeParse(value);
-    if (!message.success) this.issues.addSchemaIssues(place, message.error.issues);
-    // Also of a message that is wrong elsewhere: its calls are not to be missed by their results.
+    if (!message.success) this.issues.addSchemaIssues(path, message.error.issues);
+    // An invalid message too, so that no result is reported for its calls.
     const content = (value as { content?: unknown } | null)?.content;
     if (!Array.isArray(content)) return;
     content.forEach((part, at) => {
@@ -27,40 +26,40 @@ export class MessageCheck {
       else if (part.type === "tool-result" && !this.#calls.has(part.toolCallId) && !this.#isBlind) {
         const id = JSON.stringify(shorten(part.toolCallId, 80));
         this.issues.add(
-          [...place, "content", at, "toolCallId"],
+          [...path, "content", at, "toolCallId"],
           `there is no tool call ${id} before this result`,
         );
       }
     });
   }
 
-  /** Passes over a message that is no good JSON. */
+  /** Skips a message that is not valid JSON. */
   skip(): void {
     this.#isBlind = true;
   }
 }
 
-/** Checks one event of the log against the schema. */
+/** Validates one event of the log against the schema. */
 export function checkEvent(issues: Issues, index: number, value: unknown): void {
   const event = SnapshotEvent.safeParse(value);
   if (!event.success) issues.addSchemaIssues(["events", index], event.error.issues);
 }
 
-/** What checking a document's fields needs. */
+/** The options of `checkHead`. */
 export interface HeadCheck {
   schema: ZodType;
-  /** Paths of members whose value is no good JSON: the schema's word on them would be noise. */
+  /** Paths of members whose value is not valid JSON; their schema issues are not reported. */
   faulty: ReadonlySet<string>;
   issues: Issues;
 }
 
-/** Checks a document without its messages and events: against the schema, and the agent against the rest. */
+/** Validates a document without its messages and events: its schema, and that the agent matches. */
 export function checkHead(head: Record<string, unknown>, { schema, faulty, issues }: HeadCheck): void {
   const checked = schema.safeParse(head);
   if (!checked.success) {
-    const isNews = ({ path: [first, second] }: { path: readonly PropertyKey[] }) =>
+    const isNew = ({ path: [first, second] }: { path: readonly PropertyKey[] }) =>
       !faulty.has(String(first)) && !faulty.has(`${String(first)}.${String(second)}`);
-    issues.addSchemaIssues([], checked.error.issues.filter(isNews));
+    issues.addSchemaIssues([], checked.error.issues.filter(isNew));
   }
   checkAgent(head, issues);
 }

@@ -1,14 +1,14 @@
 import type { FileHandle } from "node:fs/promises";
 import { PurserError, systemReason } from "../../kernel/errors.ts";
 
-/** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
+/** The source of a snapshot's bytes: the path of a file, or an open stream. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 64 * 1024;
 const GZIP_MAGIC = [0x1f, 0x8b];
 
 /**
- * The bytes of a file as they are.
+ * Reads the bytes of a file unchanged.
  *
  * @throws {PurserError} `invalid` when the file can't be read or is a directory
  */
@@ -24,7 +24,7 @@ export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBu
   }
 }
 
-/** The size of a file in bytes, if that is known beforehand. Throws as `readFile` does. */
+/** Returns the size of a file in bytes, if it is known in advance. Throws as `readFile` does. */
 export async function sizeOfFile(path: string): Promise<number | undefined> {
   await using file = await openFile(path);
   const stat = await file.stat();
@@ -32,7 +32,7 @@ export async function sizeOfFile(path: string): Promise<number | undefined> {
 }
 
 async function openFile(path: string): Promise<FileHandle> {
-  const { open } = await import("node:fs/promises"); // late: an edge runtime has no files
+  const { open } = await import("node:fs/promises"); // lazy: an edge runtime has no files
   try {
     const file = await open(path);
     if (!(await file.stat()).isDirectory()) return file;
@@ -50,7 +50,7 @@ function unreadable(path: string, error: unknown): PurserError {
   });
 }
 
-/** A stream, and whether it begins as gzip does. */
+/** Detects gzip by the first bytes of a stream, and returns the whole stream. */
 export async function peekGzip<Bytes extends Uint8Array>(
   stream: AsyncIterable<Bytes>,
 ): Promise<{ isGzip: boolean; stream: AsyncGenerator<Bytes> }> {
@@ -81,21 +81,21 @@ export async function peekGzip<Bytes extends Uint8Array>(
   };
 }
 
-/** The content of a gzip stream. Throws `invalid` where it is damaged or ends in the middle. */
+/** Decompresses a gzip stream. Throws `invalid` where it is damaged or truncated. */
 export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = streamOf(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
   try {
     yield* source.pipeThrough(new DecompressionStream("gzip"));
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new PurserError("invalid", "Cannot read the snapshot: it is not whole gzip", {
-      details: { issues: [{ path: "", message: "is not whole gzip" }] },
+    throw new PurserError("invalid", "Cannot read the snapshot: it is damaged or truncated gzip", {
+      details: { issues: [{ path: "", message: "is damaged or truncated gzip" }] },
       cause: error,
     });
   }
 }
 
-/** The content of a source, unpacked where it is gzip. */
+/** Opens a source and decompresses gzip. */
 export async function openSource(source: SnapshotSource): Promise<AsyncIterable<Uint8Array>> {
   const { isGzip, stream } = await peekGzip(typeof source === "string" ? readFile(source) : source);
   return isGzip ? gunzip(stream) : stream;
@@ -108,7 +108,7 @@ export function streamOf<Chunk>(chunks: AsyncIterable<Chunk>): ReadableStream<Ch
 }
 
 /**
- * A document's bytes as text, in pieces.
+ * Decodes a document's bytes as text, in chunks.
  *
  * @throws {PurserError} `too_large` past `maxBytes`; `invalid` on what is not UTF-8
  */
@@ -116,7 +116,7 @@ export async function* decodeDocument(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): AsyncGenerator<string> {
-  // The splitter skips a byte order mark; taken away here, a second one would pass too.
+  // splitJson() skips a byte order mark; if this removed one, a second would pass too.
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let size = 0;
   for await (const chunk of bytes) {
@@ -127,7 +127,7 @@ export async function* decodeDocument(
   yield decode(() => decoder.decode());
 }
 
-/** The error for a document past the limit. */
+/** Returns the error for a document over the limit. */
 export function snapshotTooLarge(maxBytes: number): PurserError {
   return new PurserError(
     "too_large",

@@ -151,7 +151,7 @@ Deno.test("createSpool() is disposed of more than once, also in the middle of a 
 
 Deno.test("createSpool() says what is wrong with the directory for temporary files", async () => {
   const faults: [Error, RegExp][] = [
-    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a disk that is full/],
+    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a full disk/],
     [new Error("denied"), /can't be used: denied/],
   ];
   for (const [fault, pattern] of faults) {

@@ -46,7 +46,7 @@ Deno.test("writeFile() says why it can't: a directory, or none", () =>
     await assert.rejects(writeFile(directory, chunks("a")), {
       message: `Cannot write ${directory}: is a directory`,
     });
-    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /there is no such directory/);
+    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /no such file or directory/);
     assert.deepEqual(filesOf(directory), []);
   }));
 
