@@ -1,4 +1,4 @@
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { SqlValue, Statement } from "../store/mod.ts";
 import type { NewEvent } from "./session_event.ts";
 import type { NewMessage } from "./session_message.ts";

@@ -1,5 +1,5 @@
 import type { AgentStatus } from "../contract/values.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { Statement } from "../store/mod.ts";
 import { appendEvents, appendMessages, type EventPlace } from "./append.ts";
 import type { SessionContext } from "./context.ts";

@@ -1,7 +1,7 @@
 import { PurserError } from "../kernel/errors.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { leaseNow, leaseTime, toObjects } from "../store/mod.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import { RUN_LEASE_MS, type SessionContext } from "./context.ts";
 import type { NewMessage } from "./session_message.ts";
 

@@ -1,8 +1,7 @@
-import { isAtLeast, type Severity } from "../../contract/values.ts";
 import { listAgents } from "../../agents/mod.ts";
 import { type ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
+import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/values.ts";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";

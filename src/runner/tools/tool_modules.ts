@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/import_file.ts";
+import { importFile } from "../../kernel/files.ts";
 import { BUILT_IN_TOOLS } from "./builtin_tool_names.ts";
 import { findToolFault } from "./tool_fault.ts";
 

@@ -1,24 +1,23 @@
 import { PurserError } from "../kernel/errors.ts";
-import { nearestName } from "./file/nearest_name.ts";
+import { nearestName } from "../kernel/text.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
 import type { ConfigFile } from "./file/schema.ts";
-import { parseServerUrl } from "./server_url.ts";
 
-/** Where a command works, and the secret that it shows there. */
-export interface Place {
+/** The server or the database of a command, with the secret for it. */
+export interface Target {
   /** Undefined: the default database. */
   dbUrl?: string;
   dbToken?: string;
-  /** A server to work through; it has won over `dbUrl`. */
+  /** A server; it takes precedence over `dbUrl`. */
   server?: string;
   apiKey?: string;
   /** Read when the key is needed. */
   apiKeyFile?: string;
-  /** The profile that named the place. */
+  /** The profile that the target comes from. */
   profile?: string;
 }
 
-interface PlaceInput {
+interface TargetInput {
   options: { dbUrl?: string; server?: string; apiKey?: string; profile?: string };
   env: Readonly<Record<string, string | undefined>>;
   file: ConfigFile;
@@ -27,14 +26,14 @@ interface PlaceInput {
 }
 
 /**
- * Chooses between all that name a server or a database. A profile of the command line is an option; one of the
- * environment gives way to a place that is named there. A profile's secret goes to its own place only, and the
- * secrets beside `server` and `db` in the file never to that of a profile.
+ * Chooses the target from options, environment, profile and file. A profile of the command line has the precedence of
+ * an option; PURSER_SERVER and PURSER_DB override PURSER_PROFILE. A profile's secret is sent to its own target only, and
+ * the file's top-level secrets never to the target of a profile.
  *
- * @throws {PurserError} `invalid`: options that contradict each other, an unknown profile, a wrong URL
+ * @throws {PurserError} `invalid` on conflicting options, an unknown profile, an invalid URL
  */
-export function choosePlace({ options, env, file, configPath }: PlaceInput): Place {
-  refuseTogether(options);
+export function chooseTarget({ options, env, file, configPath }: TargetInput): Target {
+  refuseConflict(options);
   const named = pickSetting("profile", options.profile, env.PURSER_PROFILE, "PURSER_PROFILE", undefined);
   const profile = findProfile(named, file, configPath);
   const profileRank = named.rank === RANK.option ? RANK.option : RANK.profile;
@@ -67,8 +66,8 @@ export function choosePlace({ options, env, file, configPath }: PlaceInput): Pla
   };
 }
 
-/** Two options that name a place each leave it open which one is meant. */
-function refuseTogether(options: PlaceInput["options"]): void {
+/** Of two options that each name a target, neither takes precedence. */
+function refuseConflict(options: TargetInput["options"]): void {
   const given = [["--profile", options.profile], ["--server", options.server], ["--db", options.dbUrl]]
     .flatMap(([option, value]) => value === undefined ? [] : [option]);
   if (given.length < 2) return;
@@ -81,7 +80,7 @@ function findProfile({ value: name, source }: Setting, { profiles = {} }: Config
   const near = nearestName(name, Object.keys(profiles));
   const reason = Object.keys(profiles).length === 0
     ? `${configPath === undefined ? "there is no config file" : `${configPath} has no profiles`}; ` +
-      "purser profiles add makes one"
+      "create one with purser profiles add"
     : `${configPath} has no profile ${name}${
       near ? `; did you mean ${near}?` : "; see purser profiles list"
     }`;
@@ -90,7 +89,7 @@ function findProfile({ value: name, source }: Setting, { profiles = {} }: Config
 
 type Secrets = { api_key?: string; api_key_file?: string };
 
-function chooseKey(given: Setting, { api_key, api_key_file }: Secrets, rank: Rank): Place {
+function chooseKey(given: Setting, { api_key, api_key_file }: Secrets, rank: Rank): Target {
   const isWritten = api_key !== undefined || api_key_file !== undefined;
   if (given.value !== undefined && !(isWritten && rank > given.rank)) return { apiKey: given.value };
   return {
@@ -99,7 +98,23 @@ function chooseKey(given: Setting, { api_key, api_key_file }: Secrets, rank: Ran
   };
 }
 
-function chooseToken(fromEnvironment: string | undefined, written: string | undefined, rank: Rank): Place {
+function chooseToken(fromEnvironment: string | undefined, written: string | undefined, rank: Rank): Target {
   const token = written !== undefined && rank > RANK.environment ? written : fromEnvironment || written;
   return token === undefined || token === "" ? {} : { dbToken: token };
+}
+
+/**
+ * Returns the URL of a Purser server without a trailing slash. Throws `invalid`, naming the source of the setting, on
+ * any other text and on a URL with a secret, because URLs end up in logs.
+ */
+export function parseServerUrl(text: string, source: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "" && url.hash === "") {
+    return url.href.replace(/\/+$/, "");
+  }
+  throw new PurserError(
+    "invalid",
+    `Cannot use ${source}: it must be an http:// or https:// URL without user, query or fragment` +
+      (/^[\w.-]+(:\d+)?$/.test(text) ? `, such as http://${text}` : ""),
+  );
 }

@@ -1,21 +1,19 @@
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 
-/** Texts of elements in order, in pages; each is canonical JSON. */
+/** Pages of elements in order, each as canonical JSON. */
 export type ElementPages = AsyncIterable<readonly string[]>;
 
-/** The parts that a snapshot's document is put together from. */
+/** The parts of a snapshot's document. */
 export interface DocumentParts {
-  /** All of the document but its integrity and what stands in its two lists. */
+  /** The document without its integrity and the elements of its two lists. */
   head: Readonly<Record<string, unknown>>;
   messages: ElementPages;
-  /** Undefined leaves the list out. */
+  /** Undefined omits the list. */
   events?: ElementPages;
 }
 
-/**
- * A snapshot's document as canonical JSON (RFC 8785) without its `integrity`, in pieces.
- */
+/** Writes a snapshot's document as canonical JSON (RFC 8785) without its `integrity`, in chunks. */
 export async function* writeCanonical({ head, messages, events }: DocumentParts): AsyncGenerator<string> {
   const keys = new Set(Object.keys(head)).add("state");
   if (events) keys.add("events");
@@ -53,7 +51,7 @@ async function* writeList(pages: ElementPages): AsyncGenerator<string> {
   yield separator === "[" ? "[]" : "]";
 }
 
-/** The document's bytes, closed by its integrity: the SHA-256 of what stands before, as canonical JSON. */
+/** Writes a document's bytes; it ends with its integrity, the SHA-256 of the rest. */
 export async function* writeDocument(parts: DocumentParts): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder();
   const hash = createHash("sha256");
@@ -63,11 +61,11 @@ export async function* writeDocument(parts: DocumentParts): AsyncGenerator<Uint8
     previous = encoder.encode(piece);
     hash.update(previous);
   }
-  // What is left is the closing brace.
+  // The closing brace is left.
   yield encoder.encode(`,"integrity":"sha256:${hash.digest("hex")}"}`);
 }
 
-/** The integrity of a document: `sha256:` and the SHA-256 of its canonical JSON without that field, in hex. */
+/** Computes the integrity of a document: `sha256:` and the SHA-256 of its canonical JSON without that field, in hex. */
 export async function computeIntegrity(parts: DocumentParts): Promise<string> {
   const hash = createHash("sha256");
   for await (const piece of writeCanonical(parts)) hash.update(piece);

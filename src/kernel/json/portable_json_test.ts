@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { MAX_JSON_DEPTH } from "./canonical_json.ts";
-import { toJsonText, toPlainJsonText, toPlainValue } from "./json.ts";
+import { toJsonText, toPlainJsonText, toPlainValue } from "./portable_json.ts";
 
 Deno.test("toJsonText() replaces lone surrogates and keeps all other text", () => {
   assert.equal(toJsonText({ a: ["x\ud83dy"], "k\udc00": "🙂" }), '{"a":["x\ufffdy"],"k\ufffd":"🙂"}');

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
-import { DocumentFault, type DocumentPart, splitDocument, type SplitOptions } from "./split_document.ts";
+import { parseSlowly } from "./parse_slowly.ts";
+import { JsonFault, type JsonPart, splitJson, type SplitOptions } from "./split_json.ts";
 
 const OPTIONS: SplitOptions = { arrays: [["state", "messages"], ["events"]], maxDepth: 3 };
 const DEEP: SplitOptions = { ...OPTIONS, maxDepth: 100 };
@@ -16,21 +16,21 @@ async function* cut(text: string, sizes: readonly number[]): AsyncGenerator<stri
 }
 
 function split(text: string, sizes: readonly number[] = [text.length], options = OPTIONS) {
-  return Array.fromAsync(splitDocument(cut(text, sizes), options));
+  return Array.fromAsync(splitJson(cut(text, sizes), options));
 }
 
 async function findFault(text: string, sizes?: readonly number[], options?: SplitOptions) {
   try {
     await split(text, sizes, options);
   } catch (error) {
-    if (error instanceof DocumentFault) return error;
+    if (error instanceof JsonFault) return error;
     throw error;
   }
   throw new Error(`no fault in ${text}`);
 }
 
 /** The value that the parts say. Throws on a part that is out of order or no JSON. */
-function assemble(parts: readonly DocumentPart[]): unknown {
+function assemble(parts: readonly JsonPart[]): unknown {
   const root = {};
   const holderOf = (path: readonly string[]) =>
     path.reduce<unknown>((holder, key) => (holder as Record<string, unknown>)[key], root);
@@ -102,7 +102,7 @@ const chunkSizes = fc.oneof(
   fc.constant([100_000]),
 );
 
-Deno.test("splitDocument() gives members whole and the elements of tracked arrays one by one", async () => {
+Deno.test("splitJson() gives members whole and the elements of tracked arrays one by one", async () => {
   const text = ' {"agent_id" : "a\\"]", "state":{"messages":[{"id":1,"x":{"y":[]}} , 2,[ ]],"status":null},' +
     '\r\n\t"events":[ ], "cost":-1.5e+3 } \n';
   assert.deepEqual(await split(text), [
@@ -118,7 +118,7 @@ Deno.test("splitDocument() gives members whole and the elements of tracked array
   ]);
 });
 
-Deno.test("splitDocument() gives a tracked path of another type as a plain member", async () => {
+Deno.test("splitJson() gives a tracked path of another type as a plain member", async () => {
   assert.deepEqual(await split('{"events":{"a":1},"state":[{"messages":[]}]}'), [
     { kind: "member", path: ["events"], text: '{"a":1}', keyCount: 1 },
     { kind: "member", path: ["state"], text: '[{"messages":[]}]', keyCount: 1 },
@@ -129,7 +129,7 @@ Deno.test("splitDocument() gives a tracked path of another type as a plain membe
   ]);
 });
 
-Deno.test("splitDocument() decodes the keys it walks, and knows tracked ones by their decoded form", async () => {
+Deno.test("splitJson() decodes the keys it walks, and knows tracked ones by their decoded form", async () => {
   assert.deepEqual(await split('{"\\u0061gent_id":1,"ev\\u0065nts":[2],"\\"\\\\":3}'), [
     { kind: "member", path: ["agent_id"], text: "1", keyCount: 0 },
     { kind: "open", path: ["events"], type: "array" },
@@ -138,14 +138,14 @@ Deno.test("splitDocument() decodes the keys it walks, and knows tracked ones by 
   ]);
 });
 
-Deno.test("splitDocument() passes over a byte order mark at the start, and there only", async () => {
+Deno.test("splitJson() passes over a byte order mark at the start, and there only", async () => {
   assert.deepEqual(await split("\ufeff{}"), []);
   assert.deepEqual(await split("\ufeff {}", [0, 1]), []);
   assert.equal((await findFault("\ufeff\ufeff{}", [1])).message, "it is not a JSON object");
   assert.deepEqual(assemble(await split('{"a":"\ufeff"}', [1])), { a: "\ufeff" });
 });
 
-Deno.test("splitDocument() lets a value be as deep as the limit, counted from its own bracket", async () => {
+Deno.test("splitJson() lets a value be as deep as the limit, counted from its own bracket", async () => {
   assert.equal((await split('{"state":{"messages":[[[[]]]]},"a":[{"b":[1]}]}')).length, 4);
   const none = { ...OPTIONS, maxDepth: 0 };
   assert.equal((await split('{"events":["[[",1],"a":true}', undefined, none)).length, 4);
@@ -215,16 +215,16 @@ for (
     [`{"${LONG}":1,"${LONG}":1}`, "", `the key ${CUT} stands twice`, 1006],
   ] as const
 ) {
-  Deno.test(`splitDocument() refuses ${JSON.stringify(text.replaceAll(LONG, CUT))}: ${path}: ${message}`, async () => {
+  Deno.test(`splitJson() refuses ${JSON.stringify(text.replaceAll(LONG, CUT))}: ${path}: ${message}`, async () => {
     for (const size of [text.length, 1, 3]) {
       const fault = await findFault(text, [size]);
       assert.deepEqual([fault.path, fault.message, fault.offset], [path, message, offset]);
-      assert.equal(fault.name, "DocumentFault");
+      assert.equal(fault.name, "JsonFault");
     }
   });
 }
 
-Deno.test("splitDocument() gives all that stands before a fault, and lets go of its source there", async () => {
+Deno.test("splitJson() gives all that stands before a fault, and lets go of its source there", async () => {
   let chunkCount = 0;
   let isReleased = false;
   async function* source() {
@@ -239,20 +239,20 @@ Deno.test("splitDocument() gives all that stands before a fault, and lets go of 
   }
   const seen: string[] = [];
   await assert.rejects(async () => {
-    for await (const part of splitDocument(source(), OPTIONS)) {
+    for await (const part of splitJson(source(), OPTIONS)) {
       seen.push(part.kind === "open" ? part.type : part.text);
     }
-  }, DocumentFault);
+  }, JsonFault);
   assert.deepEqual(seen, ["1", "array", "2"]);
   assert.deepEqual([chunkCount, isReleased], [2, true]);
 });
 
-Deno.test("splitDocument() gives a part as soon as its text is whole", async () => {
+Deno.test("splitJson() gives a part as soon as its text is whole", async () => {
   async function* source() {
     yield '{"events":[{"id":1}';
     yield await Promise.reject(new Error("the line is cut"));
   }
-  const parts = splitDocument(source(), OPTIONS);
+  const parts = splitJson(source(), OPTIONS);
   assert.equal((await parts.next()).value.kind, "open");
   assert.equal((await parts.next()).value.text, '{"id":1}');
   await assert.rejects(parts.next(), /the line is cut/);
@@ -267,7 +267,7 @@ function parseRightly(text: string): unknown {
   return parseSlowly(text);
 }
 
-Deno.test("splitDocument() gives the parts of a text, however it is written and cut", async () => {
+Deno.test("splitJson() gives the parts of a text, however it is written and cut", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, async (text, sizes) => {
       assert.deepEqual(assemble(await split(text, sizes, DEEP)), parseRightly(text));
@@ -276,7 +276,7 @@ Deno.test("splitDocument() gives the parts of a text, however it is written and 
   );
 });
 
-Deno.test("splitDocument() refuses every document that is cut short", async () => {
+Deno.test("splitJson() refuses every document that is cut short", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, fc.nat(), async (text, sizes, seed) => {
       const end = seed % text.length;
@@ -288,7 +288,7 @@ Deno.test("splitDocument() refuses every document that is cut short", async () =
   );
 });
 
-Deno.test("splitDocument() and JSON.parse() of its texts take just what JSON.parse() takes", async () => {
+Deno.test("splitJson() and JSON.parse() of its texts take just what JSON.parse() takes", async () => {
   const slip = fc.constantFrom(
     "",
     ",",
@@ -348,7 +348,7 @@ Deno.test("keyCount is the number of keys that a reader sees, and more where a k
   );
 });
 
-Deno.test("splitDocument() reads a string of 8 MB that comes in small chunks", async () => {
+Deno.test("splitJson() reads a string of 8 MB that comes in small chunks", async () => {
   const long = 'a "word" \\ and : [more] '.repeat(8_000_000 / 24);
   const [open, element] = await split(JSON.stringify({ events: [{ long }] }), [1024]);
   assert.equal(open?.kind, "open");

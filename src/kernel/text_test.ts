@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fromBase64, toBase64, toHex } from "./encode_bytes.ts";
+import { fromBase64, toBase64, toHex } from "./text.ts";
 
 Deno.test("toHex(), toBase64() and fromBase64() do as the runtime's own methods do", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {

@@ -1,23 +1,23 @@
-import type { Severity } from "../../contract/values.ts";
+import type { Severity } from "../contract/values.ts";
 
-/** A channel as the config has it. */
+/** A channel of the config. */
 export interface ChannelConfig {
-  /** Of which kind it is: a plugin's name. */
+  /** The name of its plugin. */
   kind: string;
-  /** Its own name, unlike any other channel's. */
+  /** Unique among the channels. */
   name: string;
-  /** It is told of nothing milder. */
+  /** The lowest severity that it is notified of. */
   minSeverity: Severity;
-  /** How long one attempt may take. */
+  /** The timeout of one attempt. */
   timeoutMs: number;
-  /** What is its plugin's to judge. Secrets are in clear, or `{"file": "/absolute/path"}`. */
+  /** Checked by the plugin. Secrets are in plaintext, or `{"file": "/absolute/path"}`. */
   settings: Record<string, unknown>;
 }
 
-/** What a channel may be called. */
+/** A valid channel name. */
 export const CHANNEL_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** How long one attempt may take where nothing says otherwise. */
+/** The default timeout of one attempt. */
 export const DEFAULT_CHANNEL_TIMEOUT_MS = 10_000;
 
 interface WrittenChannel {
@@ -27,10 +27,10 @@ interface WrittenChannel {
   timeout_ms?: number;
 }
 
-/** Gives each channel a name: its own, or its kind, `slack`, `slack-2`, … as far as nobody else has it. */
+/** Gives each channel its own name, or the first free one of its kind: `slack`, `slack-2`, … */
 export function nameChannels(written: readonly WrittenChannel[]): ChannelConfig[] {
   const taken = new Set(written.map(({ name }) => name));
-  // The log channel is there even when the list doesn't name it.
+  // The log channel exists even when the list doesn't name it.
   if (!written.some(({ kind }) => kind === "log")) taken.add("log");
   return written.map(({ kind, name = freeName(kind, taken), min_severity, timeout_ms, ...settings }) => ({
     kind,

@@ -1,8 +1,8 @@
-import { FORBIDDEN_KEY } from "../../kernel/json/canonical_json.ts";
+import { FORBIDDEN_KEY } from "./canonical_json.ts";
 
 /** What is wrong with a document's text, and where. */
-export class DocumentFault extends Error {
-  override name = "DocumentFault";
+export class JsonFault extends Error {
+  override name = "JsonFault";
   /** Such as "state.messages[12]"; "" for the document itself. */
   readonly path: string;
   /** Characters (UTF-16 units) from the start of the text. */
@@ -16,7 +16,7 @@ export class DocumentFault extends Error {
 }
 
 /** A piece of a document. A text is whole and unparsed; `keyCount` is how many keys it has, twins counted. */
-export type DocumentPart =
+export type JsonPart =
   /** A tracked object or array begins; its members or elements follow. */
   | { kind: "open"; path: readonly string[]; type: "object" | "array" }
   /** A member of the root or of a tracked object, its value whole. */
@@ -38,13 +38,13 @@ export interface SplitOptions {
 /**
  * Splits the text of one JSON object (RFC 8259) into parts, holding no more of it than a chunk and the value
  * being read. The root has no "open" part. What the splitter walks is checked strictly; inside a text only
- * strings and brackets are matched, so whoever takes it has to parse it. Throws a {@linkcode DocumentFault} once
+ * strings and brackets are matched, so whoever takes it has to parse it. Throws a {@linkcode JsonFault} once
  * all parts before the fault are given.
  */
-export async function* splitDocument(
+export async function* splitJson(
   chunks: AsyncIterable<string>,
   options: SplitOptions,
-): AsyncGenerator<DocumentPart> {
+): AsyncGenerator<JsonPart> {
   const splitter = new Splitter(options);
   for await (const chunk of chunks) {
     splitter.push(chunk);
@@ -119,7 +119,7 @@ class Splitter {
   }
 
   /** The next part, or undefined if the chunk has no more. */
-  next(): DocumentPart | undefined {
+  next(): JsonPart | undefined {
     for (;;) {
       if (this.#expected !== "rest of value" && this.#expected !== "rest of key") this.#skipSpace();
       if (this.#at >= this.#chunk.length) return undefined;
@@ -139,7 +139,7 @@ class Splitter {
     this.#at = at;
   }
 
-  #step(unit: number): DocumentPart | undefined {
+  #step(unit: number): JsonPart | undefined {
     switch (this.#expected) {
       case "root":
         if (unit !== OPEN_BRACE) this.#refuse("it is not a JSON object");
@@ -211,7 +211,7 @@ class Splitter {
     this.#expected = "colon";
   }
 
-  #beginValue(unit: number, otherwise: string): DocumentPart | undefined {
+  #beginValue(unit: number, otherwise: string): JsonPart | undefined {
     const container = this.#containers.at(-1)!;
     const tracked = container.key === undefined ? undefined : container.members.get(container.key);
     const type = tracked && typeToOpen(tracked, unit);
@@ -226,7 +226,7 @@ class Splitter {
     return this.#readValue();
   }
 
-  #readValue(): DocumentPart | undefined {
+  #readValue(): JsonPart | undefined {
     this.#at = this.#reader.read(this.#chunk, this.#at);
     if (!this.#reader.isDone) return undefined;
     this.#expected = "separator";
@@ -242,7 +242,7 @@ class Splitter {
     const container = this.#containers.at(-1);
     let path = container ? pathOfValue(container).map(toName).join(".") : "";
     if (container?.type === "array") path += `[${container.index}]`;
-    throw new DocumentFault(message, path, this.#chunkOffset + at);
+    throw new JsonFault(message, path, this.#chunkOffset + at);
   }
 }
 

@@ -110,7 +110,7 @@ Deno.test("PURSER_PROFILE wins over the file, and gives way to every place that 
   assert.equal((await placeOf({ profile: "keyed" }, env)).profile, "keyed");
 });
 
-Deno.test("an empty --db is refused, as an unset variable of a script makes one", () =>
+Deno.test("an empty --db is refused, such as from an unset variable of a script", () =>
   assert.rejects(load({ dbUrl: "" }, {}, {}), {
     code: "invalid",
     message: "Cannot use --db: it is empty; give a path or a URL",
@@ -138,7 +138,10 @@ Deno.test("an unknown profile says which there may have been", async () => {
     await message({}, { PURSER_PROFILE: "somewhere" }),
     /^Cannot use PURSER_PROFILE: .* see purser profiles list$/,
   );
-  assert.match(await message({ profile: "x" }, {}, {}), /has no profiles; purser profiles add makes one$/);
+  assert.match(
+    await message({ profile: "x" }, {}, {}),
+    /has no profiles; create one with purser profiles add$/,
+  );
   assert.match(await message({ profile: "toString" }), /has no profile toString/);
 });
 
@@ -158,11 +161,11 @@ Deno.test("a profile that makes no sense is refused, with its place in the file 
   assert.match(await message({ db: "x", api_key: "s3cr3t" }), /profiles\.prod\.api_key: is for a server/);
   assert.match(
     await message({ server: "https://x", api_key: "s3cr3t", api_key_file: "f" }),
-    /stands beside api_key/,
+    /cannot be combined with api_key/,
   );
   assert.match(await message({ sever: "https://x" }), /did you mean server\?/);
   assert.doesNotMatch(await message({ db: "x", api_key: "s3cr3t" }), /s3cr3t/);
   await assert.rejects(load({}, {}, { api_key: "a", api_key_file: "b" }), {
-    message: /api_key_file: stands beside api_key/,
+    message: /api_key_file: cannot be combined with api_key/,
   });
 });

@@ -1,4 +1,4 @@
-import { toBase64 } from "../encode_bytes.ts";
+import { toBase64 } from "../text.ts";
 import { FORBIDDEN_KEY, MAX_JSON_DEPTH } from "./canonical_json.ts";
 
 /**

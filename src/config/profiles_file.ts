@@ -1,29 +1,27 @@
 import { resolve } from "node:path";
-import { PurserError } from "../../kernel/errors.ts";
-import { readTextFile } from "../../kernel/files.ts";
-import { parseDatabaseUrl } from "../../kernel/database_url.ts";
-import { describeIssue } from "../file/describe_issue.ts";
-import { editConfigFile } from "../file/edit_config_file.ts";
-import { nearestName } from "../file/nearest_name.ts";
-import { parseJsonc } from "../file/parse_jsonc.ts";
-import { PROFILE_NAME } from "./profile_name.ts";
-import { Profiles } from "./profile_schema.ts";
-import { readConfigText } from "../file/read_config_text.ts";
-import { keysKnownAt } from "../file/schema.ts";
-import { parseServerUrl } from "../server_url.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { readTextFile } from "../kernel/files.ts";
+import { parseDatabaseUrl } from "../kernel/database_url.ts";
+import { describeIssue } from "./file/describe_issue.ts";
+import { editConfigFile } from "./file/edit_config_file.ts";
+import { nearestName } from "../kernel/text.ts";
+import { parseJsonc } from "./file/parse_jsonc.ts";
+import { keysKnownAt, PROFILE_NAME, Profiles } from "./file/schema.ts";
+import { readConfigText } from "./file/read_config_text.ts";
+import { parseServerUrl } from "./choose_target.ts";
 
-/** A profile as it may be shown: where it leads, and whether it has a secret, never which. */
+/** A profile in listings: its target, and whether it has a secret, never the secret. */
 export interface ListedProfile {
   name: string;
   server: string | null;
   db: string | null;
-  /** The file that holds the key, as it is written. */
+  /** The path of the key file as written. */
   api_key_file: string | null;
-  /** Whether a key or a token stands in the config file itself. */
+  /** Whether the config file contains a key or a token. */
   has_secret: boolean;
 }
 
-/** What a new profile is made of: a server or a database. */
+/** A new profile: a server or a database. */
 export interface NewProfile {
   name: string;
   server?: string;
@@ -33,35 +31,35 @@ export interface NewProfile {
 
 /** The profiles of one config file. */
 export interface ProfilesFile {
-  /** The absolute path of the file, which need not be there yet. */
+  /** The absolute path of the file, which need not exist yet. */
   path: string;
   list(): Promise<ListedProfile[]>;
-  /** Throws `conflict` where there is one of that name, `invalid` where it can't be one. */
+  /** Throws `conflict` where the name is in use, `invalid` on an invalid name or target. */
   add(profile: NewProfile): Promise<ListedProfile>;
   /** Throws `not_found`. */
   remove(name: string): Promise<void>;
 }
 
-/** Opens the profiles of a file. What else it holds is neither checked nor changed. */
+/** Opens the profiles of a file. The rest of it is neither checked nor changed. */
 export function openProfilesFile(givenPath: string): ProfilesFile {
   const path = resolve(givenPath);
   const read = async () => readProfiles((await readConfigText(path, false, readTextFile))?.content, path);
   return {
     path,
     list: async () => Object.entries(await read()).map(([name, profile]) => describeProfile(name, profile)),
-    async add({ name, ...place }) {
+    async add({ name, ...target }) {
       if (!PROFILE_NAME.test(name)) {
         throw refuse(
           `add profile ${JSON.stringify(name)}`,
           "a name has 1 to 64 letters, digits, '.', '_' or '-'",
         );
       }
-      const profile = writtenForm(place);
+      const profile = writtenForm(target);
       await editConfigFile(path, (text) => {
         if (Object.hasOwn(readProfiles(text, path), name)) {
           throw new PurserError(
             "conflict",
-            `Cannot add profile ${name}: there is one of that name; purser profiles remove ${name} takes it away`,
+            `Cannot add profile ${name}: it exists; remove it with purser profiles remove ${name}`,
           );
         }
         return { at: ["profiles", name], value: profile };
@@ -97,7 +95,7 @@ function readProfiles(text: string | undefined, path: string): Profiles {
   throw refuseFile(issues.slice(0, 5).join("; "));
 }
 
-/** Paths are made absolute: the file may be anywhere, and the command is run from anywhere. */
+/** Makes paths absolute: neither the file's folder nor the working directory is fixed. */
 function writtenForm({ server, apiKeyFile, db }: Omit<NewProfile, "name">): Written {
   if (server !== undefined) {
     return {
@@ -107,7 +105,7 @@ function writtenForm({ server, apiKeyFile, db }: Omit<NewProfile, "name">): Writ
   }
   const address = parseDatabaseUrl(db!);
   if (address.kind === "memory") {
-    throw refuse("use --db", "a database in memory is gone when the command ends");
+    throw refuse("use --db", "a database in memory is lost when the command ends");
   }
   return { db: address.kind === "file" ? resolve(address.path) : address.url };
 }
@@ -122,7 +120,7 @@ function describeProfile(name: string, profile: Written): ListedProfile {
   };
 }
 
-/** A hand-written URL may hold a password; it will be refused when it is used, and is not shown before. */
+/** Masks the password that a hand-written URL may contain; such a URL is refused when it is used. */
 function withoutUser(url: string | undefined): string | null {
   return url?.replace(/\/\/[^/@]*@/, "//***@").replace(/(authToken=)[^&]*/gi, "$1***") ?? null;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { inDirectory } from "../../../tests/harness/in_directory.ts";
+import { inDirectory } from "../../tests/harness/in_directory.ts";
 import { dirname } from "node:path";
-import { readKeyFile } from "../mod.ts";
+import { readKeyFile } from "./mod.ts";
 import { openProfilesFile } from "./profiles_file.ts";
 
 const WRITTEN = `// What this machine uses
@@ -160,7 +160,7 @@ Deno.test("readKeyFile() reads one key, warns where others can read it, and neve
     assert.deepEqual(warnings, []);
     assert.equal(await read("  psr_2\r\n", 0o640), "psr_2");
     assert.deepEqual(warnings, [
-      `Others on this machine can read the API key file ${path}: chmod 600 ${path}`,
+      `Other users can read the API key file ${path}: chmod 600 ${path}`,
     ]);
     await assert.rejects(read("", 0o600), {
       message: `Cannot use the API key file ${path}: it is empty; write the key into it`,
@@ -169,6 +169,6 @@ Deno.test("readKeyFile() reads one key, warns where others can read it, and neve
       await assert.rejects(read(text, 0o600), (error: Error) => !error.message.includes("s3cr3t"));
     }
     await Deno.remove(path);
-    await assert.rejects(readKeyFile(path, () => {}), { message: /there is no such file/ });
-    await assert.rejects(readKeyFile(dirname(path), () => {}), { message: /: it is a directory; / });
+    await assert.rejects(readKeyFile(path, () => {}), { message: /no such file or directory/ });
+    await assert.rejects(readKeyFile(dirname(path), () => {}), { message: /: is a directory; / });
   }));
