@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { DAY_MS, MINUTE_MS } from "../src/kernel/clock.ts";
-import { hashSecret } from "../src/keys/hash_secret.ts";
-import { parseKeyText, writeKeyText } from "../src/keys/key_text.ts";
+import { hashSecret, parseKeyText, writeKeyText } from "../src/keys/key_text.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { dump } from "./harness/booking.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";

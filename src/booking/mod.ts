@@ -2,5 +2,4 @@
 export type { BookingContext } from "./context.ts";
 export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
-export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
-export { type ReportedCall } from "./reported_call.ts";
+export { type BookedReport, bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
-import type { KeyMemory } from "./key_memory.ts";
+import type { KeyMemory } from "./key_cache.ts";
 
 /** What keys need of the process they are asked for in. */
 export interface KeyContext {

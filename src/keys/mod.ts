@@ -1,17 +1,13 @@
 /** Keys to the API: made, listed, revoked, and recognised. */
-export { type ApiKey } from "./api_key.ts";
-export { authenticate, type Principal, stillHolds } from "./authenticate.ts";
+export { allows, type ApiKey } from "./api_key.ts";
+export { areKeysAskedFor, authenticate, hasUsableKey, type Principal, stillHolds } from "./authenticate.ts";
 export { checkKeys, type DueKey, type KeyReport } from "./check_keys.ts";
 export type { KeyContext } from "./context.ts";
-export { createKey, type NewKey } from "./create_key.ts";
+export { createKey, getKey, listKeys, type NewKey, revokeKey } from "./api_keys.ts";
 export {
   createKeyMemory,
   type KeyMemory,
   newSharedKeys,
   REMEMBERED_MS,
   type SharedKeys,
-} from "./key_memory.ts";
-export { areKeysAskedFor, hasUsableKey } from "./asked_for.ts";
-export { getKey, listKeys } from "./list_keys.ts";
-export { revokeKey } from "./revoke_key.ts";
-export { allows } from "./scopes.ts";
+} from "./key_cache.ts";

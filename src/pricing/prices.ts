@@ -3,10 +3,8 @@ import { type Log, silentLog } from "../kernel/log.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
-import { DEMO_RATES } from "./demo_rates.ts";
-import { indexOverrides } from "./price_override.ts";
-import { priceUsage } from "./price_usage.ts";
-import type { Rates } from "./rates.ts";
+import { DEMO_RATES, priceUsage, type Rates } from "./rates.ts";
+import { indexOverrides } from "./override_rates.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 

@@ -1,6 +1,6 @@
 import type { BookingContext } from "../booking/mod.ts";
 import type { ModelResolver } from "./models/models.ts";
-import type { Toolbox } from "./tools/tools.ts";
+import type { Toolbox } from "./tools/toolbox.ts";
 
 /** What running agents needs of the process. */
 export interface RunnerContext extends BookingContext {

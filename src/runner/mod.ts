@@ -5,4 +5,4 @@ export type { RunPart, RunResult } from "./run_result.ts";
 export { cancelRun } from "./cancel_run.ts";
 export { meter, type MeterContext } from "./metering/meter.ts";
 export type { ModelResolver, ResolvedModel } from "./models/models.ts";
-export type { Toolbox, ToolKit } from "./tools/tools.ts";
+export type { Toolbox, ToolKit } from "./tools/toolbox.ts";

@@ -12,7 +12,7 @@ import { type RunTrace, traceRun, traceTool } from "../telemetry/mod.ts";
 import { beginRun, type RunPlace } from "./begin_run.ts";
 import { CallsInFlight } from "./metering/calls_in_flight.ts";
 import type { RunnerContext } from "./context.ts";
-import { modelErrorText } from "./models/explain_model_error.ts";
+import { modelErrorText } from "./models/model_error.ts";
 import { listen, tellSafely } from "./hear_run.ts";
 import { keepLease } from "./keep_lease.ts";
 import { enterLiveRun } from "./live_run.ts";
@@ -21,7 +21,7 @@ import { toModelMessages } from "./models/model_messages.ts";
 import type { ResolvedModel } from "./models/models.ts";
 import { warnOfOvershoot } from "./metering/overshoot.ts";
 import { endAfter, endIn, endOf } from "./run_end.ts";
-import { RunLog } from "./run_log.ts";
+import { RunLog } from "./run_recorder.ts";
 import { runLoop } from "./run_loop.ts";
 import type { RunPart, RunResult } from "./run_result.ts";
 

@@ -1,8 +1,8 @@
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import type { RunEnd } from "../sessions/mod.ts";
 import type { RunnerContext } from "./context.ts";
-import { explainModelError } from "./models/explain_model_error.ts";
-import type { RunLog } from "./run_log.ts";
+import { explainModelError } from "./models/model_error.ts";
+import type { RunLog } from "./run_recorder.ts";
 
 /** How a run ended, as it is written down. */
 export function endOf(

@@ -3,8 +3,8 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { toPlainValue } from "../kernel/json/json.ts";
-import { leaveOnAbort } from "./leave_on_abort.ts";
-import type { RunLog } from "./run_log.ts";
+import { leaveOnAbort } from "./abortable.ts";
+import type { RunLog } from "./run_recorder.ts";
 import { type TraceTool, traceTools } from "./tools/trace_tools.ts";
 
 /** What the loop of a run gave. */

@@ -12,9 +12,8 @@ import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
 import { type Usage, usageFromAiSdk, usageOf } from "../../pricing/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";
-import { callBounds } from "./call_bounds.ts";
-import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
-import { orAbort } from "../leave_on_abort.ts";
+import { callBounds, estimateInputTokens, estimateOutputTokens } from "./call_bounds.ts";
+import { orAbort } from "../abortable.ts";
 import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
 import { overshotBudget } from "./overshoot.ts";
 
