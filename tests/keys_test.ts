@@ -8,7 +8,7 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** API keys over REST: made, listed, used and revoked. */
 
-const settled = (purser: TestPurser) => Promise.all(purser.core.keyMemory.writing);
+const settled = (purser: TestPurser) => Promise.all(purser.core.keyCache.writing);
 
 Deno.test("a key is made, read and listed, and its text is in the first answer alone", async () => {
   await using purser = await openTestPurser();

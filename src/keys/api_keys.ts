@@ -26,7 +26,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?)`;
  * @throws {PurserError} `invalid` when it has no name, could do nothing, has ended already, or is one agent's and `admin`
  */
 export async function createKey(
-  ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyMemory">,
+  ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
   input: NewKey,
   secret: string = newSecret(),
 ): Promise<ApiKey & { key: string }> {
@@ -45,7 +45,7 @@ export async function createKey(
     sql: INSERT,
     args: [row.keyId, row.name, row.hash, JSON.stringify(row.scopes), row.agentId, now, row.expiresAt],
   }]);
-  ctx.keyMemory.noteCreation();
+  ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
 }
 
@@ -119,11 +119,11 @@ export function keyNotFound(keyId: string): PurserError {
 }
 
 /**
- * Takes a key back for good: at once in this process, within `REMEMBERED_MS` in others on the same database. One that
+ * Takes a key back for good: at once in this process, within `KEY_CACHE_MS` in others on the same database. One that
  * is revoked already stays as it is. Throws `not_found`.
  */
 export async function revokeKey(
-  ctx: Pick<KeyContext, "store" | "clock" | "keyMemory">,
+  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
   keyId: string,
 ): Promise<void> {
   const results = await ctx.store.write([
@@ -133,7 +133,7 @@ export async function revokeKey(
     },
     { sql: "SELECT 1 FROM api_keys WHERE key_id = ?", args: [keyId] },
   ]);
-  ctx.keyMemory.forget();
+  ctx.keyCache.forget();
   if (results[1]!.rows.length === 0) throw keyNotFound(keyId);
 }
 

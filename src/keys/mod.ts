@@ -1,13 +1,13 @@
 /** Keys to the API: made, listed, revoked, and recognised. */
 export { allows, type ApiKey } from "./api_key.ts";
-export { areKeysAskedFor, authenticate, hasUsableKey, type Principal, stillHolds } from "./authenticate.ts";
+export {
+  authenticate,
+  createKeyCheck,
+  hasUsableKey,
+  isAuthRequired,
+  type Principal,
+} from "./authenticate.ts";
 export { checkKeys, type DueKey, type KeyReport } from "./check_keys.ts";
 export type { KeyContext } from "./context.ts";
 export { createKey, getKey, listKeys, type NewKey, revokeKey } from "./api_keys.ts";
-export {
-  createKeyMemory,
-  type KeyMemory,
-  newSharedKeys,
-  REMEMBERED_MS,
-  type SharedKeys,
-} from "./key_cache.ts";
+export { createKeyCache, KEY_CACHE_MS, type KeyCache, newSharedKeys, type SharedKeys } from "./key_cache.ts";

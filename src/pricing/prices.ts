@@ -73,13 +73,13 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 }
 
 /** A price book that loads when it is first needed. */
-export interface LatePriceBook extends PriceBook {
+export interface LazyPriceBook extends PriceBook {
   /** Loads the prices; the other functions throw before. Rejects as `createPriceBook` does. */
   ready(): Promise<void>;
 }
 
 /** Puts off loading the catalog, 30 ms, until something is to be priced: most commands price nothing. */
-export function createLatePriceBook(options: Parameters<typeof createPriceBook>[0]): LatePriceBook {
+export function createLazyPriceBook(options: Parameters<typeof createPriceBook>[0]): LazyPriceBook {
   let loading: Promise<void> | undefined;
   let book: PriceBook | undefined;
   const loaded = (): PriceBook => {

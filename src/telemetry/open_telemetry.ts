@@ -69,7 +69,7 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     isOn: true,
     startSpan,
     record,
-    heedRequest(request) {
+    trackRequest(request) {
       const span = safely(() => api.trace.getActiveSpan());
       if (span) requests.set(request, span);
     },

@@ -35,7 +35,7 @@ export interface Telemetry {
   /** Adds to a histogram; of the attributes, those that are dimensions of the metric are taken. */
   record(metric: MetricName, value: number, attributes: Attributes): void;
   /** Remembers the span that the server has made for a request; called while that is being worked on. */
-  heedRequest(request: Request): void;
+  trackRequest(request: Request): void;
   /** Names a heeded request's span by its route, as `/agents/{agent_id}`. */
   nameRequest(request: Request, route: string): void;
 }
@@ -47,7 +47,7 @@ export const noTelemetry: Telemetry = {
   isOn: false,
   startSpan: () => noSpan,
   record() {},
-  heedRequest() {},
+  trackRequest() {},
   nameRequest() {},
 };
 

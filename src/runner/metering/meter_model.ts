@@ -13,7 +13,7 @@ import { type Usage, usageFromAiSdk, usageOf } from "../../pricing/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";
 import { callBounds, estimateInputTokens, estimateOutputTokens } from "./call_bounds.ts";
-import { orAbort } from "../abortable.ts";
+import { abortable } from "../abortable.ts";
 import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
 import { overshotBudget } from "./overshoot.ts";
 
@@ -100,7 +100,7 @@ async function openStream(
   const opening = Promise.resolve(model.doStream(options));
   if (!options.abortSignal) return await opening;
   try {
-    return await orAbort(opening, options.abortSignal);
+    return await abortable(opening, options.abortSignal);
   } catch (error) {
     opening.then(({ stream }) => stream.cancel(error), () => {}).catch(() => {});
     throw error;

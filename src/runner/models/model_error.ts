@@ -1,14 +1,14 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { redactCredentials } from "../../redaction/mod.ts";
 
-/** The longest text of a provider that goes into an error. */
+/** The longest text of a provider in an error, in characters. */
 const MAX_TEXT = 500;
 
 /**
- * What made a model call or its loop fail, as Purser's error. Errors of Purser itself come through the AI
- * SDK's retries unchanged; anything else is the provider's.
+ * Converts the error of a model call or its loop to a `PurserError`. Purser's own errors are found within those of the AI
+ * SDK's retries and returned unchanged; any other error is the provider's.
  */
-export function explainModelError(error: unknown): PurserError {
+export function modelError(error: unknown): PurserError {
   for (const candidate of chainOf(error)) {
     if (candidate instanceof PurserError) return candidate;
   }
@@ -22,12 +22,12 @@ export function explainModelError(error: unknown): PurserError {
   );
 }
 
-/** What a provider's or a network's error says, fit to be kept and shown. */
+/** Returns the text of a provider's or a network error, redacted and shortened. */
 export function modelErrorText(error: unknown): string {
   return redactSecrets(messageOf(error)).toWellFormed().slice(0, MAX_TEXT);
 }
 
-/** The error, those it was retried after, newest first, and their causes. */
+/** Yields the error, the errors of earlier attempts, newest first, and their causes. */
 function* chainOf(error: unknown): Generator<unknown> {
   yield error;
   const { lastError, errors, cause } = (error ?? {}) as {
@@ -41,8 +41,8 @@ function* chainOf(error: unknown): Generator<unknown> {
 }
 
 /**
- * What may be a credential in a provider's or a network's error text. Providers repeat a wrong key, often short,
- * masked or cut: these forms ask for less than those of `redactCredentials()`, which would take words for keys.
+ * Patterns of credentials in error texts. Providers repeat a wrong key, often shortened or masked, so these match more than
+ * `redactCredentials()`, which also scans prose.
  */
 const CREDENTIALS: readonly RegExp[] = [
   /\b(bearer|basic)\s+[^"'<>]+/gi,
@@ -53,8 +53,8 @@ const CREDENTIALS: readonly RegExp[] = [
 ];
 
 /**
- * An error's text without what looks like a credential. Such texts are answered, logged, and kept in an event
- * log from which nothing can be removed. Providers repeat a wrong key; fetch repeats a header it can't send.
+ * Redacts credentials in an error text. Such texts are sent to clients, logged, and kept in the append-only event log.
+ * Providers repeat a wrong key; `fetch` repeats a header that it can't send.
  */
 export function redactSecrets(text: string): string {
   const redacted = CREDENTIALS.reduce(
@@ -65,6 +65,6 @@ export function redactSecrets(text: string): string {
       }),
     text,
   );
-  // Merely random tokens stay: a request's id is what one asks a provider about.
+  // Random tokens stay: the provider's support needs the id of a request.
   return redactCredentials(redacted, () => {}, { withoutEntropy: true });
 }
