@@ -52,7 +52,7 @@ function book(
 ) {
   const at = ctx.clock.now();
   return bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
     progress: {
       events: [{ type: "model.called", at, payload: { text } }],
@@ -398,7 +398,7 @@ for (const kind of databaseKinds()) {
     const called = { type: "tool.returned" as const, at: 1, payload };
     for (let i = 0; i < 20; i++) {
       const call = modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() });
-      await bookCall(ctx, { place, call, progress: { events: [called, called, called], messages: [] } });
+      await bookCall(ctx, { run: place, call, progress: { events: [called, called, called], messages: [] } });
     }
     const page = await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 1_000 });
     assert.ok(page.length > 0 && page.length < 60, String(page.length));

@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { fixedClock } from "../../kernel/clock.ts";
-import { createToolbox, loadToolModules } from "./tools.ts";
+import { createToolbox, loadToolModules } from "./mod.ts";
 
 const clock = fixedClock("2026-07-01T12:00:00.500Z");
 const shout = tool({

@@ -1,5 +1,5 @@
 import { runCost } from "../ledger/mod.ts";
-import { DATABASE_NOW, type Logic } from "../store/mod.ts";
+import { DATABASE_NOW, type Logic, type Store } from "../store/mod.ts";
 
 /** A reservation that was never given back, because its process ended outside a run, counts no longer than this. */
 export const RESERVATION_MS = 15 * 60_000;
@@ -31,3 +31,15 @@ BEGIN
 END`,
   },
 ];
+
+const OLD = `FROM reservations WHERE expires_at <= ${NOW}`;
+
+/**
+ * Removes reservations that count no longer: of calls outside a run that Purser keeps, whose process was killed while
+ * they were made. Any process may, at any time.
+ */
+export async function sweepReservations({ store }: { store: Store }): Promise<void> {
+  // Looked for first: there is mostly nothing to remove, and a commit costs a flush.
+  const { rows } = await store.read({ sql: `SELECT 1 ${OLD} LIMIT 1` });
+  if (rows.length > 0) await store.write([{ sql: `DELETE ${OLD}` }]);
+}

@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { formatUsd, parseUsd } from "../kernel/money.ts";
 import { anyRates, anyUsage } from "./_arbitraries.ts";
-import { DEMO_RATES } from "./demo_rates.ts";
-import { priceUsage } from "./price_usage.ts";
+import { DEMO_RATES, priceUsage, type Rates, tierFor } from "./rates.ts";
 import { createPriceBook } from "./prices.ts";
-import { type Rates, tierFor } from "./rates.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";
 
 /** The cost as an exact fraction of pico-USD, worked out per token kind without any of the code under test. */

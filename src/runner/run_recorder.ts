@@ -1,42 +1,43 @@
-import { bookCall, publishEvents, type RunBooking } from "../booking/mod.ts";
+import { bookCall, type RunBooking } from "../booking/mod.ts";
 import type { Grant } from "../budgets/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";
 import {
   endRun,
-  type EventPlace,
   type NewEvent,
   type NewMessage,
   newMessage,
   type Progress,
   type RunEnd,
+  type RunRef,
+  type RunState,
 } from "../sessions/mod.ts";
 import { ConstraintError } from "../store/mod.ts";
 import type { Answer } from "./answer.ts";
 import type { RunnerContext } from "./context.ts";
 
 /**
- * What happens in one run, gathered until the next booking takes it along: tool events and messages cost
- * no commit of their own.
+ * Records one run: buffers its events and messages until the next booking commits them, so that they cost no commit of
+ * their own.
  */
-export class RunLog {
+export class RunRecorder {
   #events: NewEvent[] = [];
   #messages: NewMessage[] = [];
   #booked = 0;
-  /** A booking whose outcome is not known, because the database went away. */
-  #doubtful: RunBooking | undefined;
-  /** What the latest call cost. */
+  /** A booking with an unknown outcome, because the database became unavailable. */
+  #uncertain: RunBooking | undefined;
+  /** The cost of the latest call. */
   lastCostNanoUsd: bigint | null = null;
 
   constructor(
     private readonly ctx: RunnerContext,
-    readonly place: EventPlace & { runId: string },
-    /** Called after each commit, when the run has lost its session or somebody wants it to end. */
-    private readonly onState: (state: { holdsSession: boolean; isCancelRequested: boolean }) => void,
+    readonly run: RunRef,
+    /** Called after each commit with the state of the run. */
+    private readonly onState: (state: RunState) => void,
   ) {}
 
-  /** How many calls have been booked, which is the number of steps. */
+  /** The number of booked calls, which is the number of steps. */
   get steps(): number {
     return this.#booked;
   }
@@ -45,67 +46,68 @@ export class RunLog {
     this.#events.push({ type, at, payload });
   }
 
-  /** Keeps the messages of a complete step: an answer together with the results of its tools. */
+  /** Adds the messages of a complete step: an answer and the results of its tools. */
   addMessages(messages: readonly { role: string; content: unknown }[]): void {
     const createdAt = this.ctx.clock.now();
     for (const message of messages) this.#messages.push(newMessage(this.ctx.ids, createdAt, message));
   }
 
-  /** Books a call together with all that was gathered. */
+  /** Books a call together with the buffered events and messages. */
   async book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void> {
     this.add("model.called", calledPayload(call, answer), call.at);
-    const booking = { place: this.place, call, progress: this.#take(), grant };
+    const booking = { run: this.run, call, progress: this.#take(), grant };
     try {
       const state = await bookCall(this.ctx, booking);
       this.#booked++;
       this.lastCostNanoUsd = call.costNanoUsd;
       this.onState(state);
     } catch (error) {
-      if (error instanceof ConstraintError) this.#putBack(booking.progress); // refused: nothing of it is there
-      else this.#doubtful = booking;
+      if (error instanceof ConstraintError) this.#putBack(booking.progress); // refused: nothing was committed
+      else this.#uncertain = booking;
       throw error;
     }
   }
 
-  /** Ends the run with what is left. Gives the end as it was written: one that lost its session is cancelled. */
-  async end(end: RunEnd): Promise<RunEnd> {
-    await this.#settleDoubt();
-    const progress = this.#take();
-    const steps = { ...end, steps: this.#booked };
-    const gate = this.ctx.gate.endRun(this.place.runId);
-    const { end: written, lastSeq } = await endRun(this.ctx, this.place, steps, progress, gate);
-    publishEvents(
-      this.ctx,
-      this.place,
-      [...progress.events, { ...written.event, at: written.endedAt }],
-      lastSeq,
-    );
-    return written;
+  /**
+   * Ends the run with the rest of the buffer. Returns the end as stored: a run that has lost its session is cancelled.
+   *
+   * @throws {PurserError} the end could not be written
+   */
+  async end(end: Omit<RunEnd, "steps">): Promise<RunEnd> {
+    try {
+      await this.#settleUncertain();
+      const freed = this.ctx.gate.endRun(this.run.runId);
+      const steps = this.#booked;
+      return (await endRun(this.ctx, this.run, { ...end, steps }, this.#take(), freed)).end;
+    } catch (error) {
+      if (error instanceof PurserError) throw error;
+      throw new PurserError("internal", `Cannot write the end of run ${this.run.runId}`, { cause: error });
+    }
   }
 
   /**
-   * Books once more what may or may not have been booked. It is one unit with the key of its call, so it is in
-   * the ledger once, whatever became of the first try.
+   * Books a call again whose first booking may or may not have been committed. The ledger has a call id once, so the call
+   * is not counted twice.
    */
-  async #settleDoubt(): Promise<void> {
-    if (!this.#doubtful) return;
-    const { call, progress } = this.#doubtful;
+  async #settleUncertain(): Promise<void> {
+    if (!this.#uncertain) return;
+    const { call, progress } = this.#uncertain;
     try {
-      await bookCall(this.ctx, { ...this.#doubtful, grant: undefined });
+      await bookCall(this.ctx, { ...this.#uncertain, grant: undefined });
       this.#booked++;
     } catch (error) {
-      // Still not known: the run is left to recovery, which adds nothing that may be there already.
+      // Still unknown: the run is left to recovery, which books nothing.
       if (error instanceof PurserError && error.code === "unavailable") throw error;
       if (error instanceof ConstraintError) this.#booked++;
       else {
-        // The run has to end all the same, or its session stays busy; the log has the call.
+        // The run must end, or its session stays busy. The call was logged when its first booking failed.
         this.ctx.log.error("A call could not be booked at the end of its run either", {
           call_id: call.callId,
         });
         this.#putBack(progress);
       }
     }
-    this.#doubtful = undefined;
+    this.#uncertain = undefined;
   }
 
   #putBack({ events, messages }: Progress): void {

@@ -3,7 +3,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { type CommitDurability, readDurability } from "../store/mod.ts";
 
 /** What a libSQL server that is not known to keep every commit means, and what to do about it. */
-export const WEAK_SERVER = {
+export const SERVER_DURABILITY = {
   normal: {
     state: "it is not in its strong durability mode, so a power cut there may lose the last commits",
     advice: 'Set "durability_mode": "strong" through its admin API: see docs/operating.md',
@@ -20,7 +20,7 @@ const LOOK_EVERY_MS = 300_000;
 type Watched = Pick<Core, "store" | "log" | "clock" | "stopping">;
 
 /** Warns in the log of a server while the libSQL server under it may lose commits at a power cut: once each time it comes to that. */
-export async function warnOfWeakServer(core: Watched): Promise<void> {
+export async function watchServerDurability(core: Watched): Promise<void> {
   if (core.store.kind !== "remote") return;
   try {
     watch(core, await tell(core, "full"));
@@ -45,7 +45,7 @@ async function watch(core: Watched, known: CommitDurability): Promise<void> {
 async function tell({ store, log }: Watched, known: CommitDurability): Promise<CommitDurability> {
   const durability = await readDurability(store);
   if (durability !== "full" && durability !== known) {
-    const { state, advice } = WEAK_SERVER[durability];
+    const { state, advice } = SERVER_DURABILITY[durability];
     log.warn(`Of the libSQL server: ${state}`, { advice });
   }
   return durability;

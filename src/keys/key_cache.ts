@@ -2,31 +2,31 @@ import type { Clock } from "../kernel/clock.ts";
 import type { KeyRow } from "./api_key.ts";
 
 /** How long a change to the keys by another instance may go unnoticed on a shared database. */
-export const REMEMBERED_MS = 5_000;
+export const KEY_CACHE_MS = 5_000;
 /** More verified keys than this are not remembered at once. */
-const MAX_REMEMBERED = 1_000;
+const MAX_CACHED_KEYS = 1_000;
 
 /** What is known of the keys: plain values, which requests may share where they may share nothing that waits. */
 export interface SharedKeys {
   /** Whether there has ever been a key; undefined until somebody has looked. */
   hasKeys: boolean | undefined;
   /** When that was looked for. */
-  lookedAt: number;
+  checkedAt: number;
   /** Keys that were verified, by the digest of their text, and when. */
   verified: Map<string, { since: number; row: KeyRow }>;
   /** How often all of them were forgotten. */
   forgotten: number;
   /** When the use of a key was last noted. */
-  notedAt: Map<string, number>;
+  useRecordedAt: Map<string, number>;
 }
 
 /** Nothing is known yet. */
 export function newSharedKeys(): SharedKeys {
-  return { hasKeys: undefined, lookedAt: 0, verified: new Map(), forgotten: 0, notedAt: new Map() };
+  return { hasKeys: undefined, checkedAt: 0, verified: new Map(), forgotten: 0, useRecordedAt: new Map() };
 }
 
 /** What a process knows of the keys without asking the database. */
-export interface KeyMemory {
+export interface KeyCache {
   /**
    * The row of a key that was verified a moment ago, else what `verify` finds. Only keys that are right are
    * remembered: of all others an answer costs the same work each time.
@@ -37,10 +37,10 @@ export interface KeyMemory {
    * where there was none a moment ago.
    */
   hasKeys(look: () => Promise<boolean>, isAnew?: boolean): Promise<boolean>;
-  noteCreation(): void;
+  recordCreation(): void;
   /** Forgets all that was verified: a key has been revoked here. */
   forget(): void;
-  readonly notedAt: Map<string, number>;
+  readonly useRecordedAt: Map<string, number>;
   /** Writes of last uses that are under way. */
   readonly writing: Set<Promise<void>>;
 }
@@ -51,13 +51,13 @@ interface Reading {
 }
 
 /** A memory for one process. Where it is alone it knows at once of every change, on a shared database in time. */
-export function createKeyMemory(
+export function createKeyCache(
   clock: Pick<Clock, "monotonic">,
-  { isShared, known = newSharedKeys() }: { isShared: boolean; known?: SharedKeys },
-): KeyMemory {
+  { isShared, shared: known = newSharedKeys() }: { isShared: boolean; shared?: SharedKeys },
+): KeyCache {
   const readings = new Map<string, Reading>();
   let looking: { since: number; found: Promise<boolean> } | undefined;
-  const isFresh = (since: number) => clock.monotonic() - since < REMEMBERED_MS;
+  const isFresh = (since: number) => clock.monotonic() - since < KEY_CACHE_MS;
 
   async function read(
     digest: string,
@@ -71,7 +71,7 @@ export function createKeyMemory(
       if (row && known.forgotten === forgotten) {
         known.verified.delete(digest); // moved to the end: the first ones are the oldest
         known.verified.set(digest, { since: reading.since, row });
-        if (known.verified.size > MAX_REMEMBERED) {
+        if (known.verified.size > MAX_CACHED_KEYS) {
           known.verified.delete(known.verified.keys().next().value!);
         }
       }
@@ -82,7 +82,7 @@ export function createKeyMemory(
   }
 
   return {
-    notedAt: known.notedAt,
+    useRecordedAt: known.useRecordedAt,
     writing: new Set(),
     async recall(digest, verify) {
       if (!isShared) return await verify();
@@ -94,16 +94,16 @@ export function createKeyMemory(
     },
     async hasKeys(look, isAnew = false) {
       // A process that is alone has made every key itself.
-      const isKnown = !isShared || (!isAnew && isFresh(known.lookedAt));
+      const isKnown = !isShared || (!isAnew && isFresh(known.checkedAt));
       if (known.hasKeys || (known.hasKeys === false && isKnown)) return known.hasKeys;
       looking ??= { since: clock.monotonic(), found: look().finally(() => looking = undefined) };
       const { since, found } = looking;
       const hasKeys = await found;
       known.hasKeys ||= hasKeys;
-      known.lookedAt = since;
+      known.checkedAt = since;
       return known.hasKeys;
     },
-    noteCreation() {
+    recordCreation() {
       known.hasKeys = true;
     },
     forget() {

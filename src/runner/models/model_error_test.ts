@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { redactSecrets } from "./redact_secrets.ts";
+import { redactSecrets } from "./model_error.ts";
 
 Deno.test("redactSecrets() takes keys of every known form out of an error", () => {
   for (
