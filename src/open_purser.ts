@@ -1,16 +1,17 @@
 import type { BudgetMode, Durability, Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import { type Agent, defineAgent } from "./agents/mod.ts";
+import { type Agent, defineAgent, toAgentDefinition } from "./agents/mod.ts";
 import type { AlertEvaluator } from "./alerts/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
 import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
-import { createApp, readAgentDefinition } from "./http/routes/mod.ts";
-import type { App } from "./http/mod.ts";
+import { readNamedAgent } from "./contract/agents.ts";
+import { type App, createApp } from "./http/mod.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
+import { checkModelName } from "./runner/models/mod.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
 import {
   bytesOf,
@@ -145,7 +146,11 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     },
   });
   await core.prices.ready?.(); // `meter` has to know at once whether a model has a price
-  const define = (agent: AgentInput) => readAgentDefinition(core, agent);
+  const define = (agent: AgentInput) =>
+    toAgentDefinition(agent.name, readNamedAgent(agent), {
+      checkModel: (model) => checkModelName(model, core.providers, core.customModels),
+      checkTools: (tools) => core.toolbox.check(tools),
+    });
   return {
     runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>
       await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
@@ -156,7 +161,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     },
     importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
     meter: (model, context) => meter(core, model, context),
-    app: createApp(core),
+    app: await createApp(core),
     bus: core.bus,
     close,
   };

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/check_connection.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/routes/mod.ts";
+import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 
@@ -101,7 +101,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   await books.purser("agents set bot --model openai:gpt-5-mini");
   const { code, out, err } = await books.purser("doctor --json");
   assert.deepEqual([code, err], [0, ""]);
-  assert.equal(out, await (await createApp(books.core).request("/doctor")).text() + "\n");
+  assert.equal(out, await (await (await createApp(books.core)).request("/doctor")).text() + "\n");
   const { out: shown } = await books.purser("doctor");
   assert.match(
     squeeze(shown),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock, systemClock } from "../src/kernel/clock.ts";
-import { warnOfWeakServer } from "../src/http/mod.ts";
+import { warnOfWeakServer } from "../src/service/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { leaveDelivery, until } from "./harness/deliveries.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";

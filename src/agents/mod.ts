@@ -1,4 +1,4 @@
 /** Agent definitions. */
 export { type Agent, type AgentDefinition, describeAgent } from "./agent.ts";
-export { checkAgentName, defineAgent, insertAgentIfNew } from "./define_agent.ts";
+export { checkAgentName, defineAgent, insertAgentIfNew, toAgentDefinition } from "./define_agent.ts";
 export { getAgent, getAgentDefinition, listAgents, removeAgent } from "./get_agent.ts";

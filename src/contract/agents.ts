@@ -1,6 +1,7 @@
 import { AGENT_DEFAULTS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
+import { invalidInput } from "./schema_issues.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire's schemas of agents. */
@@ -43,6 +44,16 @@ export const AgentBody = z.strictObject({
     description: "The names of the tools that it may call; none if not given",
   }),
 }).openapi("AgentBody");
+export type AgentBody = z.infer<typeof AgentBody>;
+
+const NamedAgent = AgentBody.required({ name: true });
+
+/** Checks an agent's definition that no path names. Throws `invalid` with every issue and its path. */
+export function readNamedAgent(value: unknown): z.infer<typeof NamedAgent> {
+  const result = NamedAgent.safeParse(value);
+  if (!result.success) throw invalidInput(result.error, "the agent");
+  return result.data;
+}
 
 const agent = {
   agent_id: AgentId,

@@ -11,7 +11,7 @@ export {
   REMEMBERED_MS,
   type SharedKeys,
 } from "./key_memory.ts";
-export { areKeysAskedFor, hasUsableKey } from "./asked_for.ts";
+export { hasUsableKey, isAuthRequired } from "./auth_required.ts";
 export { getKey, listKeys } from "./list_keys.ts";
 export { revokeKey } from "./revoke_key.ts";
 export { allows } from "./scopes.ts";

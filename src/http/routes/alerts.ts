@@ -11,7 +11,16 @@ import {
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  limitQuery,
+  problems,
+  z,
+} from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
 
@@ -20,6 +29,7 @@ const params = z.object({ rule_id: RuleId });
 const create = createRoute({
   method: "post",
   path: "/alerts/rules",
+  scopes: ["admin"],
   operationId: "createAlertRule",
   summary: "Add an alert rule",
   description:
@@ -46,6 +56,8 @@ const create = createRoute({
 const list = createRoute({
   method: "get",
   path: "/alerts/rules",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAlertRules",
   summary: "All alert rules",
   tags: ["alerts"],
@@ -55,6 +67,8 @@ const list = createRoute({
 const get = createRoute({
   method: "get",
   path: "/alerts/rules/{rule_id}",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "getAlertRule",
   summary: "An alert rule",
   tags: ["alerts"],
@@ -65,6 +79,7 @@ const get = createRoute({
 const update = createRoute({
   method: "patch",
   path: "/alerts/rules/{rule_id}",
+  scopes: ["admin"],
   operationId: "updateAlertRule",
   summary: "Enable, disable or change an alert rule",
   description:
@@ -81,6 +96,7 @@ const update = createRoute({
 const remove = createRoute({
   method: "delete",
   path: "/alerts/rules/{rule_id}",
+  scopes: ["admin"],
   operationId: "deleteAlertRule",
   summary: "Remove an alert rule; its history stays",
   tags: ["alerts"],
@@ -91,6 +107,7 @@ const remove = createRoute({
 const test = createRoute({
   method: "post",
   path: "/alerts/rules/{rule_id}/test",
+  scopes: ["admin"],
   operationId: "testAlertRule",
   summary: "Send a test of an alert rule through every channel",
   description:
@@ -109,6 +126,8 @@ const test = createRoute({
 const history = createRoute({
   method: "get",
   path: "/alerts/history",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAlerts",
   summary: "The latest alerts, and what became of them in each channel",
   description: `The newest ${MAX_HISTORY} are kept. Tests of rules are among them, marked.`,
@@ -117,7 +136,7 @@ const history = createRoute({
   responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
 });
 
-export function alertRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const rule = await createRule(core, c.req.valid("json"));

@@ -2,7 +2,7 @@ import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
+import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { Anomaly } from "../../contract/anomalies.ts";
@@ -10,6 +10,8 @@ import { Anomaly } from "../../contract/anomalies.ts";
 const list = createRoute({
   method: "get",
   path: "/anomalies",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAnomalies",
   summary: "What the behaviour monitor has noticed, newest first",
   tags: ["costs"],
@@ -30,7 +32,7 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function anomalyRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter().openapi(list, async (c) => {
     const { from, agent_id, limit, cursor } = c.req.valid("query");
     const agentId = narrowToAgent(c, agent_id);

@@ -3,7 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
+import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { CostRow, Grouping } from "../../contract/costs.ts";
@@ -11,6 +11,8 @@ import { CostRow, Grouping } from "../../contract/costs.ts";
 const list = createRoute({
   method: "get",
   path: "/costs",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listCosts",
   summary: "Spend, grouped",
   description:
@@ -32,7 +34,7 @@ const list = createRoute({
 
 const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-export function costRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(list, async (c) => {
       const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");

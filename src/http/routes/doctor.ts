@@ -8,7 +8,7 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { checkWritable, readDurability } from "../../store/mod.ts";
 import { WEAK_SERVER } from "../../service/mod.ts";
-import { createRoute, json, problems, z } from "../route_parts.ts";
+import { createRoute, json, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../../contract/service.ts";
 import { examineClock } from "../../service/doctor/mod.ts";
@@ -21,6 +21,7 @@ type Finding = Omit<Check, "name">;
 const route = createRoute({
   method: "get",
   path: "/doctor",
+  scopes: ["read"],
   operationId: "examineService",
   summary: "What works, what doesn't, and what to do about it",
   description:
@@ -30,7 +31,7 @@ const route = createRoute({
   responses: { 200: json(z.array(DoctorCheck), "One entry for each thing that was checked"), ...problems() },
 });
 
-export function doctorRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter().openapi(route, async (c) => c.json(await examine(core), 200));
 }
 

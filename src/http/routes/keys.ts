@@ -12,7 +12,7 @@ import {
   pageQuery,
   problems,
   z,
-} from "../route_parts.ts";
+} from "../create_route.ts";
 import { createRouter } from "../router.ts";
 
 const params = z.object({ key_id: KeyId });
@@ -20,6 +20,7 @@ const params = z.object({ key_id: KeyId });
 const create = createRoute({
   method: "post",
   path: "/keys",
+  scopes: ["admin"],
   operationId: "createApiKey",
   summary: "Make an API key",
   description:
@@ -39,6 +40,7 @@ const create = createRoute({
 const list = createRoute({
   method: "get",
   path: "/keys",
+  scopes: ["admin"],
   operationId: "listApiKeys",
   summary: "The API keys, newest first",
   description: "The revoked and the expired ones too; none is ever deleted.",
@@ -50,6 +52,7 @@ const list = createRoute({
 const get = createRoute({
   method: "get",
   path: "/keys/{key_id}",
+  scopes: ["admin"],
   operationId: "getApiKey",
   summary: "An API key",
   tags: ["keys"],
@@ -60,6 +63,7 @@ const get = createRoute({
 const revoke = createRoute({
   method: "delete",
   path: "/keys/{key_id}",
+  scopes: ["admin"],
   operationId: "revokeApiKey",
   summary: "Revoke an API key, for good",
   description:
@@ -77,7 +81,7 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function keyRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const { name, scopes, agent_id, expires_at } = c.req.valid("json");

@@ -4,7 +4,7 @@ import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
+import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
@@ -16,6 +16,8 @@ const sessionPage = z.strictObject(pageQuery(100, 1000));
 const list = createRoute({
   method: "get",
   path: "/sessions",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listSessions",
   summary: "All sessions, latest first",
   tags: ["sessions"],
@@ -26,6 +28,8 @@ const list = createRoute({
 const listOfAgent = createRoute({
   method: "get",
   path: "/agents/{agent_id}/sessions",
+  scopes: ["read"],
+  agentCheck: "agent_id",
   operationId: "listAgentSessions",
   summary: "An agent's sessions, latest first",
   tags: ["sessions"],
@@ -36,6 +40,8 @@ const listOfAgent = createRoute({
 const get = createRoute({
   method: "get",
   path: "/sessions/{session_id}",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "getSession",
   summary: "A session",
   tags: ["sessions"],
@@ -46,6 +52,8 @@ const get = createRoute({
 const events = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "listSessionEvents",
   summary: "A session's event log",
   description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
@@ -63,6 +71,8 @@ const events = createRoute({
 const costs = createRoute({
   method: "get",
   path: "/sessions/{session_id}/costs",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "getSessionCosts",
   summary: "What a session has cost, per model call and per step",
   tags: ["costs"],
@@ -75,7 +85,7 @@ type CallPosition = [at: number, callId: string];
 const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
   Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
 
-export function sessionRoutes(core: Core) {
+export function createRoutes(core: Core) {
   const readPage = async (
     c: Context,
     query: z.infer<typeof sessionPage>,

@@ -1,7 +1,8 @@
 import { checkChannels } from "../../../delivery/channels/mod.ts";
 import { type OpenDatabase, openDatabase } from "../../../client/mod.ts";
-import { serve, warnOfWeakServer } from "../../../http/mod.ts";
-import { areKeysAskedFor, hasUsableKey } from "../../../keys/mod.ts";
+import { createApp, serve } from "../../../http/mod.ts";
+import { warnOfWeakServer } from "../../../service/mod.ts";
+import { hasUsableKey, isAuthRequired } from "../../../keys/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -29,8 +30,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   try {
     await checkChannels(database.core.channels, config.configPath);
     await warnOfWeakServer(database.core);
-    const { createApp } = await import("../../../http/routes/mod.ts");
-    const server = await serve(database.core, createApp(database.core), {
+    const server = await serve(database.core, await createApp(database.core), {
       host: config.host,
       port: config.port,
     });
@@ -50,7 +50,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
 
 /** That nobody can come in is no fault, keys may be on their way, but nobody should have to find out by himself. */
 async function tellOfKeys({ warn }: CommandContext, { core }: OpenDatabase): Promise<void> {
-  if (!await areKeysAskedFor(core) || await hasUsableKey(core)) return;
+  if (!await isAuthRequired(core) || await hasUsableKey(core)) return;
   warn(
     "No API key is active, so nobody is answered until there is one: purser keys create NAME --scope admin",
   );

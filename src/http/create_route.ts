@@ -4,32 +4,41 @@ import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { headers } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
 import type { Tag } from "./openapi/tags.ts";
+import { PERMISSION, type Permission, SECURITY_SCHEME } from "./permission.ts";
 
-/** What every operation of the API has to say of itself. */
-interface Described {
-  /** What a generated client calls it: a verb and a noun. It stays as it is for good. */
+/** The fields that every operation of the API has. */
+interface Operation extends Permission {
+  /** The operation's name in generated clients: a verb and a noun. It never changes. */
   operationId: string;
   summary: string;
   tags: [Tag];
 }
 
 /**
- * A route's definition. All that can be said of an operation stands in it: every status (`problems()` for those that
- * are errors), every header of an answer (`headers()`), every parameter.
+ * Returns a route's definition. It is complete: the permission, every parameter, every status (`problems()` for those
+ * that are errors) and every response header (`headers()`).
  */
 export const createRoute: <
   Path extends string,
-  Route extends Omit<RouteConfig, "path"> & { path: Path } & Described,
->(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = (route) =>
-  createAnyRoute(takesNoQuery(route) ? refusingQuery(route) : route) as never; // its type is that of the route as it was written
+  Route extends Omit<RouteConfig, "path"> & { path: Path } & Operation,
+>(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = ({ scopes, agentCheck, ...route }) => {
+  const permission: Permission = { scopes, agentCheck };
+  const checked = ignoresQuery(route) ? route : refusingQuery(route);
+  const responses = { ...checked.responses };
+  if (scopes === "open") delete responses[STATUS.unauthorized];
+  const security = scopes === "open" ? [] : scopes.map((scope) => ({ [SECURITY_SCHEME]: [scope] }));
+  return createAnyRoute({ ...checked, responses, security, [PERMISSION]: permission }) as never;
+};
 
-/** What is asked by probes and browsers, which may add something to an address, takes no notice of a query. */
-function takesNoQuery({ tags, request }: Omit<RouteConfig, "path"> & Described): boolean {
-  return request?.query === undefined && tags[0] !== "service";
+type RouteFields = Pick<RouteConfig, "request" | "responses"> & Pick<Operation, "tags">;
+
+/** Probes and browsers may add a query of their own to the address of a service route. */
+function ignoresQuery({ tags, request }: RouteFields): boolean {
+  return request?.query !== undefined || tags[0] === "service";
 }
 
-/** A filter that is not heeded would give more than was asked for, and say nothing. */
-function refusingQuery<Route extends Omit<RouteConfig, "path">>(route: Route): Route {
+/** A filter that is silently ignored would return more than was requested. */
+function refusingQuery<Route extends RouteFields>(route: Route): Route {
   const responses = { ...route.responses, ...problems("invalid") };
   return { ...route, request: { ...route.request, query: z.strictObject({}) }, responses };
 }

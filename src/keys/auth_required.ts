@@ -9,7 +9,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
  * Whether requests need a key: as soon as the database has ever had one; revoked ones count. Where one is shown, a shared
  * database is looked into anew: it may be the first, made through another instance a moment ago.
  */
-export function areKeysAskedFor(
+export function isAuthRequired(
   ctx: Pick<KeyContext, "store" | "keyMemory">,
   { isOneShown = false } = {},
 ): Promise<boolean> {
