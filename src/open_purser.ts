@@ -1,4 +1,4 @@
-import type { BudgetMode, Durability, Severity } from "./contract/values.ts";
+import type { Durability, Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { type Agent, defineAgent, toAgentDefinition } from "./agents/mod.ts";
@@ -7,7 +7,7 @@ import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
 import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
-import { readNamedAgent } from "./contract/agents.ts";
+import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
 import { type App, createApp } from "./http/mod.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
@@ -58,17 +58,8 @@ export interface PurserOptions {
 }
 
 /** An agent as a library user writes it; fields are those of the API. */
-export interface AgentInput {
+export interface AgentInput extends AgentBody {
   name: string;
-  model: string;
-  system_prompt?: string;
-  /** USD, at most nine decimals. */
-  cost_budget_usd?: number | null;
-  budget_mode?: BudgetMode;
-  allow_unpriced?: boolean;
-  max_steps?: number;
-  max_output_tokens?: number | null;
-  tools?: string[];
 }
 
 /** Options of one run. */

@@ -2,10 +2,10 @@ import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN } from "../kernel/ids.ts";
 import { parseUsd } from "../kernel/money.ts";
-import type { AgentBody } from "../contract/agents.ts";
+import type { Agent, AgentBody } from "../contract/agents.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import type { SqlValue, Statement, Store } from "../store/mod.ts";
-import { type Agent, type AgentDefinition, toAgent } from "./agent.ts";
+import { type AgentDefinition, toAgent } from "./agent.ts";
 
 const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
   allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)`;

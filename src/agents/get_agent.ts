@@ -1,7 +1,8 @@
 import { asc, eq } from "drizzle-orm";
 import { PurserError } from "../kernel/errors.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
-import { type Agent, type AgentDefinition, toAgent } from "./agent.ts";
+import { type AgentDefinition, toAgent } from "./agent.ts";
+import type { Agent } from "../contract/agents.ts";
 
 const { agents } = tables;
 

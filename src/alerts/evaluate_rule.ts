@@ -1,3 +1,4 @@
+import type { RuleTest } from "../contract/alerts.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement } from "../store/mod.ts";
 import { toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";
@@ -6,13 +7,6 @@ import { describeAlert } from "./describe_alert.ts";
 import { readRule } from "./rules/get_rule.ts";
 import type { RuleRow } from "./rules/rule.ts";
 import { attemptTest, type TestContext, type TestResult } from "../delivery/mod.ts";
-
-/** How the test of a rule went. */
-export interface RuleTest {
-  alert_id: string;
-  /** In the order of the config. */
-  results: TestResult[];
-}
 
 /** The columns of an alert that a record of it is made of. */
 type TestAlert = Parameters<typeof toAlertRecord>[0];

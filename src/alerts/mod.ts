@@ -13,13 +13,13 @@ export {
 } from "./evaluator.ts";
 export { readAlertNotification } from "./read_notification.ts";
 export type { AlertContext } from "./context.ts";
-export { type AlertRule } from "./rules/rule.ts";
+export type { Alert, AlertDelivery, AlertRule, RuleTest } from "../contract/alerts.ts";
 export { createRule } from "./rules/create_rule.ts";
-export { getRule, ruleNotFound, type RuleWithValue } from "./rules/get_rule.ts";
-export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
+export { getRule, ruleNotFound } from "./rules/get_rule.ts";
+export { listAlerts, MAX_HISTORY } from "./list_alerts.ts";
 export { knowRules } from "./rules_known.ts";
 export { listRules } from "./rules/list_rules.ts";
 export { removeRule } from "./rules/remove_rule.ts";
 export type { RuleChanges, RuleInput } from "../contract/rule_input.ts";
-export { type RuleTest, testRule } from "./evaluate_rule.ts";
+export { testRule } from "./evaluate_rule.ts";
 export { updateRule } from "./rules/update_rule.ts";

@@ -2,5 +2,6 @@
 export type { BookingContext } from "./context.ts";
 export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
-export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
-export { type ReportedCall } from "./reported_call.ts";
+export { bookReportedCalls } from "./book_reported_calls.ts";
+export type { BookedReport } from "../contract/cost_events.ts";
+export type { ReportedCall } from "./reported_call.ts";

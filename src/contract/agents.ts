@@ -73,5 +73,7 @@ const agent = {
 };
 
 export const Agent = z.object(agent).openapi("Agent");
+export type Agent = z.infer<typeof Agent>;
 
 export const AgentWithUsage = z.object({ ...agent, token_usage: TokenUsage }).openapi("AgentWithUsage");
+export type AgentWithUsage = z.infer<typeof AgentWithUsage>;

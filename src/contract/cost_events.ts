@@ -43,6 +43,7 @@ export const CostEventBody = z.strictObject({
   if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;
   ctx.addIssue({ code: "custom", path: ["total_tokens"], message: "is not input_tokens + output_tokens" });
 }).openapi("CostEventBody");
+export type CostEventBody = z.infer<typeof CostEventBody>;
 
 export const CostEventsBody = z.array(CostEventBody).max(1000).openapi("CostEventsBody");
 
@@ -51,3 +52,4 @@ export const BookedReport = z.object({
   duplicates: Count.openapi({ description: "How many had been booked before" }),
   unpriced: Count.openapi({ description: "How many of the new ones have no known price" }),
 }).openapi("BookedReport");
+export type BookedReport = z.infer<typeof BookedReport>;

@@ -8,4 +8,5 @@ export { giveUpOrphans } from "./give_up_orphans.ts";
 export { instanceOf, testHolder } from "./lease_holder.ts";
 export { encodeChannels, insertDeliveries } from "./outbox.ts";
 export { readWaiting, type Waiting } from "./read_waiting.ts";
-export { attemptTest, testChannel, type TestContext, type TestResult } from "./send_test_message.ts";
+export { attemptTest, testChannel, type TestContext } from "./send_test_message.ts";
+export type { TestResult } from "../contract/channels.ts";

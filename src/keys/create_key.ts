@@ -1,6 +1,7 @@
 import type { Scope } from "../contract/values.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { type ApiKey, toApiKey } from "./api_key.ts";
+import { toApiKey } from "./api_key.ts";
+import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret } from "./hash_secret.ts";
 import { newSecret, writeKeyText } from "./key_text.ts";

@@ -2,7 +2,8 @@ import type { KeyStatus } from "../contract/values.ts";
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
 import { PurserError } from "../kernel/errors.ts";
 import { tables } from "../store/mod.ts";
-import { type ApiKey, toApiKey } from "./api_key.ts";
+import { toApiKey } from "./api_key.ts";
+import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { readKey } from "./read_key.ts";
 

@@ -1,5 +1,5 @@
 /** Keys to the API: made, listed, revoked, and recognised. */
-export { type ApiKey } from "./api_key.ts";
+export type { ApiKey } from "../contract/keys.ts";
 export { authenticate, type Principal, stillHolds } from "./authenticate.ts";
 export { checkKeys, type DueKey, type KeyReport } from "./check_keys.ts";
 export type { KeyContext } from "./context.ts";

@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
 import { type Query, tables } from "../store/mod.ts";
-import { type CostEvent, toCostEvent } from "./cost_event.ts";
+import { toCostEvent } from "./cost_event.ts";
+import type { CostEvent } from "../contract/usage.ts";
 import { toModelCall } from "./stored_call.ts";
 
 const { calls } = tables;

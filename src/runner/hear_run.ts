@@ -1,3 +1,4 @@
+import type { SessionEventType } from "../contract/values.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { RunnerContext } from "./context.ts";
 import type { RunPart } from "./run_result.ts";
@@ -22,6 +23,8 @@ export function listen(
   if (!onPart) return () => {};
   return ctx.bus.subscribe(({ type, seq, at, run_id, session_id, payload }) => {
     if (run_id !== runId || session_id === null) return;
-    onPart({ type: "event", event: { type, seq, at, run_id, session_id, payload } });
+    // All that a run publishes with its session is of the session's log.
+    const event = { type: type as SessionEventType, seq, at, run_id, session_id, payload };
+    onPart({ type: "event", event });
   });
 }

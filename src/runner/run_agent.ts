@@ -23,7 +23,8 @@ import { warnOfOvershoot } from "./metering/overshoot.ts";
 import { endAfter, endIn, endOf } from "./run_end.ts";
 import { RunLog } from "./run_log.ts";
 import { runLoop } from "./run_loop.ts";
-import type { RunPart, RunResult } from "./run_result.ts";
+import type { RunPart } from "./run_result.ts";
+import type { RunResult } from "../contract/runs.ts";
 
 /** What to run. */
 export interface RunInput {

@@ -2,8 +2,9 @@ import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { ALL_AGENTS } from "../../ledger/mod.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import { type ChangeContext, changeRules } from "./change_rules.ts";
-import { type RuleWithValue, withValues } from "./get_rule.ts";
-import { type RuleRow } from "./rule.ts";
+import { withValues } from "./get_rule.ts";
+import type { AlertRule } from "../../contract/alerts.ts";
+import type { RuleRow } from "./rule.ts";
 import type { RuleInput } from "../../contract/rule_input.ts";
 
 const INSERT =
@@ -18,7 +19,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
 export async function createRule(
   ctx: ChangeContext,
   input: RuleInput,
-): Promise<RuleWithValue> {
+): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const now = ctx.clock.now();
   const enabled = input.enabled ?? true;

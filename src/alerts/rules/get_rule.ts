@@ -4,19 +4,14 @@ import { toUsd } from "../../kernel/money.ts";
 import { type Query, tables } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { readRuleValues } from "./read_rule_values.ts";
-import { type AlertRule, type RuleRow, toRule } from "./rule.ts";
-
-/** A rule, and how near it is to its threshold. */
-export interface RuleWithValue extends AlertRule {
-  /** What its present window holds; of rules per run or session the newest one. Null: nothing yet. */
-  value_usd: number | null;
-}
+import { type RuleRow, toRule } from "./rule.ts";
+import type { AlertRule } from "../../contract/alerts.ts";
 
 /** One rule. Throws `not_found`. */
 export async function getRule(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
   ruleId: string,
-): Promise<RuleWithValue> {
+): Promise<AlertRule> {
   return (await withValues(ctx, [await readRule(ctx.query, ruleId)]))[0]!;
 }
 
@@ -35,7 +30,7 @@ export function ruleNotFound(ruleId: string): PurserError {
 export async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],
-): Promise<RuleWithValue[]> {
+): Promise<AlertRule[]> {
   const values = await readRuleValues(ctx, rows);
   return rows.map((row, index) => {
     const value = values[index] ?? null;

@@ -2,7 +2,8 @@ import { ALL_AGENTS } from "../../ledger/mod.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import type { SqlValue } from "../../store/mod.ts";
 import { type ChangeContext, changeRules } from "./change_rules.ts";
-import { getRule, type RuleWithValue } from "./get_rule.ts";
+import { getRule } from "./get_rule.ts";
+import type { AlertRule } from "../../contract/alerts.ts";
 import type { RuleChanges } from "../../contract/rule_input.ts";
 
 // A value that is not given is NULL, and no column is: what is compared with it neither differs nor changes.
@@ -35,7 +36,7 @@ export async function updateRule(
   ctx: ChangeContext,
   ruleId: string,
   changes: RuleChanges,
-): Promise<RuleWithValue> {
+): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   const now = ctx.clock.now();
   const { threshold_usd: threshold, agent_id: agentId, cooldown_seconds: cooldown, enabled } = changes;

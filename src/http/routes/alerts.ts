@@ -22,7 +22,7 @@ import {
   z,
 } from "../create_route.ts";
 import { createRouter } from "../router.ts";
-import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
+import { Alert, AlertRule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
 
 const params = z.object({ rule_id: RuleId });
 
@@ -46,7 +46,7 @@ const create = createRoute({
   },
   responses: {
     201: {
-      ...json(Rule, "The rule"),
+      ...json(AlertRule, "The rule"),
       headers: headers("Location"),
     },
     ...problems("invalid", ...BODY_CODES),
@@ -61,7 +61,7 @@ const list = createRoute({
   operationId: "listAlertRules",
   summary: "All alert rules",
   tags: ["alerts"],
-  responses: { 200: json(z.array(Rule), "Oldest first"), ...problems() },
+  responses: { 200: json(z.array(AlertRule), "Oldest first"), ...problems() },
 });
 
 const get = createRoute({
@@ -73,7 +73,7 @@ const get = createRoute({
   summary: "An alert rule",
   tags: ["alerts"],
   request: { params },
-  responses: { 200: json(Rule, "The rule"), ...problems("not_found") },
+  responses: { 200: json(AlertRule, "The rule"), ...problems("not_found") },
 });
 
 const update = createRoute({
@@ -88,7 +88,7 @@ const update = createRoute({
   tags: ["alerts"],
   request: { params, body: jsonBody(RuleChangesBody, { enabled: false }) },
   responses: {
-    200: json(Rule, "The rule as it is now"),
+    200: json(AlertRule, "The rule as it is now"),
     ...problems("invalid", "not_found", ...BODY_CODES),
   },
 });

@@ -42,7 +42,7 @@ export function createRoutes(core: Core) {
     });
 }
 
-async function describeChannel(channel: ConfiguredChannel): Promise<z.infer<typeof Channel>> {
+async function describeChannel(channel: ConfiguredChannel): Promise<Channel> {
   const [problem = null, settings] = await Promise.all([channel.check(), channel.describe()]);
   return {
     name: channel.name,

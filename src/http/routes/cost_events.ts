@@ -2,7 +2,7 @@ import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findForeignPlace } from "../../sessions/mod.ts";
 import { onlyAgentOf, outOfReach } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, json, jsonBody, problems, type z } from "../create_route.ts";
+import { BODY_CODES, createRoute, json, jsonBody, problems } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract/cost_events.ts";
 
@@ -45,7 +45,7 @@ export function createRoutes(core: Core) {
   });
 }
 
-function toReport(body: z.infer<typeof CostEventBody>): ReportedCall {
+function toReport(body: CostEventBody): ReportedCall {
   return {
     callId: body.call_id,
     at: Date.parse(body.at),

@@ -15,7 +15,7 @@ import { examineClock } from "../../service/doctor/mod.ts";
 import { examineConfig } from "../../service/doctor/mod.ts";
 import { examineKeys } from "../../service/doctor/mod.ts";
 
-type Check = z.infer<typeof DoctorCheck>;
+type Check = DoctorCheck;
 type Finding = Omit<Check, "name">;
 
 const route = createRoute({

@@ -1,14 +1,14 @@
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
-import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
+import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
-import { Session as SessionSchema, SessionCosts } from "../../contract/sessions.ts";
+import { Session, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject(pageQuery(100, 1000));
@@ -22,7 +22,7 @@ const list = createRoute({
   summary: "All sessions, latest first",
   tags: ["sessions"],
   request: { query: sessionPage },
-  responses: { 200: page(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+  responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
 });
 
 const listOfAgent = createRoute({
@@ -34,7 +34,7 @@ const listOfAgent = createRoute({
   summary: "An agent's sessions, latest first",
   tags: ["sessions"],
   request: { params: z.object({ agent_id: AgentId }), query: sessionPage },
-  responses: { 200: page(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+  responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
 });
 
 const get = createRoute({
@@ -46,7 +46,7 @@ const get = createRoute({
   summary: "A session",
   tags: ["sessions"],
   request: { params },
-  responses: { 200: json(SessionSchema, "The session"), ...problems("not_found") },
+  responses: { 200: json(Session, "The session"), ...problems("not_found") },
 });
 
 const events = createRoute({

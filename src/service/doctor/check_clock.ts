@@ -1,4 +1,3 @@
-import type { z } from "@hono/zod-openapi";
 import type { Core } from "../core.ts";
 import { DATABASE_NOW } from "../../store/mod.ts";
 import type { DoctorCheck } from "../../contract/service.ts";
@@ -9,7 +8,7 @@ const MAX_SKEW_MS = 5_000;
 /** Compares this machine's clock with that of a database on another one, whose leases go by its own. */
 export async function examineClock(
   { store, clock }: Pick<Core, "store" | "clock">,
-): Promise<Omit<z.infer<typeof DoctorCheck>, "name">> {
+): Promise<Omit<DoctorCheck, "name">> {
   if (store.kind !== "remote") {
     return { status: "ok", detail: "this machine's own is the only one", advice: null };
   }

@@ -1,5 +1,5 @@
+import type { ImportedEvent } from "../../contract/snapshots.ts";
 import type { Store } from "../../store/mod.ts";
-import type { SnapshotEvent } from "../../contract/snapshot/snapshot.ts";
 
 /** A page has at most so many bytes, but for a single event that is larger: a libSQL server answers with 10 MB. */
 const PAGE_BYTES = 1024 * 1024;
@@ -14,9 +14,6 @@ const READ_PAGE = `WITH sizes AS (
 SELECT e.position, e.content FROM sizes s JOIN imported_events e ON e.rowid = s.id
 WHERE s.before < ${PAGE_BYTES} ORDER BY e.position`;
 const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
-
-/** An event of another environment's log, with its place in the history that came with a snapshot. */
-export type ImportedEvent = SnapshotEvent & { position: number; imported_from: string };
 
 /** The history that came with a session's snapshot, as canonical JSON. */
 export async function* readImportedEventTexts(
