@@ -1,6 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN } from "../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { parseUsd } from "../kernel/money.ts";
 import type { Agent, AgentBody } from "../contract/agents.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
@@ -113,9 +113,7 @@ export function checkAgentName(name: string): void {
   if (!NAME_PATTERN.test(name)) {
     throw new PurserError(
       "invalid",
-      `Cannot use ${
-        JSON.stringify(name)
-      } as an agent's name: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+      `Cannot use ${JSON.stringify(name)} as an agent's name: use ${NAME_RULE}`,
     );
   }
 }

@@ -1,3 +1,4 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import type { Alert, AlertDelivery } from "../contract/alerts.ts";
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
@@ -7,13 +8,10 @@ import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, deliveries } = tables;
 
-/** How many alerts the history keeps, and a page of it has at most. */
-export const MAX_HISTORY = 500;
-
 /** The latest alerts, newest first, each with what became of it in every channel; of one agent alone where named. */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
-  { limit = MAX_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
+  { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
 ): Promise<Alert[]> {
   const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
   const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);

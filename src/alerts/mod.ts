@@ -16,7 +16,7 @@ export type { AlertContext } from "./context.ts";
 export type { Alert, AlertDelivery, AlertRule, RuleTest } from "../contract/alerts.ts";
 export { createRule } from "./rules/create_rule.ts";
 export { getRule, ruleNotFound } from "./rules/get_rule.ts";
-export { listAlerts, MAX_HISTORY } from "./list_alerts.ts";
+export { listAlerts } from "./list_alerts.ts";
 export { knowRules } from "./rules_known.ts";
 export { listRules } from "./rules/list_rules.ts";
 export { removeRule } from "./rules/remove_rule.ts";

@@ -1,3 +1,4 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext } from "./context.ts";
 import { IS_HELD_BY_TEST, newHolder } from "./lease_holder.ts";
@@ -40,7 +41,7 @@ WHERE delivery_id = ?1 AND leased_by = ?2`;
 // An alert that is too old for the history goes with the last of its deliveries.
 const TRIM = `DELETE FROM alerts
 WHERE alert_id = (SELECT subject_id FROM deliveries WHERE delivery_id = ?1)
-  AND position <= (SELECT max(position) FROM alerts) - 500
+  AND position <= (SELECT max(position) FROM alerts) - ${MAX_ALERT_HISTORY}
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending')`;
 
 /** A delivery that this process holds. */

@@ -112,20 +112,25 @@ export function wholeNumber({ min, max }: { min: number; max: number }) {
   return z.preprocess(digits, z.number(rule).int(rule).min(min, rule).max(max, rule));
 }
 
+interface PageSize {
+  default: number;
+  max: number;
+}
+
 /** The `limit` of a list. */
-export const limitQuery = (defaultLimit: number, maxLimit: number) =>
-  wholeNumber({ min: 1, max: maxLimit }).default(defaultLimit).openapi({
+export const limitQuery = (size: PageSize) =>
+  wholeNumber({ min: 1, max: size.max }).default(size.default).openapi({
     type: "integer",
     format: "int32",
     minimum: 1,
-    maximum: maxLimit,
-    default: defaultLimit,
-    description: `How many at most, 1 to ${maxLimit}`,
+    maximum: size.max,
+    default: size.default,
+    description: `Maximum number of entries, 1 to ${size.max}`,
   });
 
 /** The `limit` and `cursor` of a list that comes in pages. */
-export const pageQuery = (defaultLimit: number, maxLimit: number) => ({
-  limit: limitQuery(defaultLimit, maxLimit),
+export const pageQuery = (size: PageSize) => ({
+  limit: limitQuery(size),
   cursor: z.string().optional().openapi({ description: "From the `Link` header of the page before" }),
 });
 

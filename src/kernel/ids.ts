@@ -67,5 +67,8 @@ export function countingIds(): Ids {
   return { next: (kind) => `${kind}_${String(++count).padStart(4, "0")}` };
 }
 
-/** What an agent id or a session id may look like. */
+/** `NAME_PATTERN` in words, after "must be" or "use". */
+export const NAME_RULE = "1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
+
+/** The syntax of agent, session and run ids. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

@@ -4,7 +4,7 @@ import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN } from "../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { listMessages, type RunEnd } from "../sessions/mod.ts";
@@ -151,9 +151,7 @@ function checkSessionId(sessionId: string | undefined): string | undefined {
   if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return sessionId;
   throw new PurserError(
     "invalid",
-    `Cannot use ${
-      JSON.stringify(sessionId)
-    } as a session's id: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    `Cannot use ${JSON.stringify(sessionId)} as a session's id: use ${NAME_RULE}`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PRINTABLE } from "../label.ts";
+import { PRINTABLE } from "../limits.ts";
 
 /**
  * A message of a snapshot: the shape of the AI SDK's model messages, plus `id` and `created_at`. What is known

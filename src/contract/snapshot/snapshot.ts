@@ -1,16 +1,14 @@
 import { AGENT_STATUSES } from "../values.ts";
 import { z } from "zod";
-import { MAX_ENVIRONMENT_NAME } from "../limits.ts";
-import { NAME_PATTERN } from "../../kernel/ids.ts";
-import { PRINTABLE } from "../label.ts";
+import { AGENT_LIMITS, MAX_ENVIRONMENT_NAME, PRINTABLE } from "../limits.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
 /** The version of the snapshot format that this program writes. */
 export const SCHEMA_VERSION = 1;
 
-const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
-const name = z.string().regex(NAME_PATTERN, NAME_RULE);
-const AGENT_NAME_RULE = NAME_RULE + "; snapshot is a path of the API";
+const name = z.string().regex(NAME_PATTERN, `must be ${NAME_RULE}`);
+const AGENT_NAME_RULE = `must be ${NAME_RULE}; snapshot is a path of the API`;
 const agentName = z.string().regex(NAME_PATTERN, AGENT_NAME_RULE)
   .refine((agentId) => agentId !== "snapshot", AGENT_NAME_RULE).meta({ not: { const: "snapshot" } });
 const count = z.int().nonnegative();
@@ -58,9 +56,9 @@ export const SnapshotAgent = z.looseObject({
   cost_budget_usd: z.number().nonnegative().max(1e9).nullish(),
   budget_mode: z.enum(["stop", "strict"]).optional(),
   allow_unpriced: z.boolean().optional(),
-  max_steps: z.int().min(1).max(1000).optional(),
-  max_output_tokens: z.int().min(1).max(10_000_000).nullish(),
-  tools: z.array(z.string()).max(128).optional(),
+  max_steps: z.int().min(1).max(AGENT_LIMITS.maxSteps).optional(),
+  max_output_tokens: z.int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish(),
+  tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional(),
 }).meta({ id: "Agent" });
 export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 

@@ -1,9 +1,9 @@
+import { MAX_ALERT_HISTORY, PAGE_SIZES } from "../../contract/limits.ts";
 import {
   createRule,
   getRule,
   listAlerts,
   listRules,
-  MAX_HISTORY,
   removeRule,
   ruleNotFound,
   testRule,
@@ -130,9 +130,9 @@ const history = createRoute({
   agentCheck: "handler",
   operationId: "listAlerts",
   summary: "The latest alerts, and what became of them in each channel",
-  description: `The newest ${MAX_HISTORY} are kept. Tests of rules are among them, marked.`,
+  description: `The newest ${MAX_ALERT_HISTORY} are kept. Tests of rules are among them, marked.`,
   tags: ["alerts"],
-  request: { query: z.strictObject({ limit: limitQuery(MAX_HISTORY, MAX_HISTORY) }) },
+  request: { query: z.strictObject({ limit: limitQuery(PAGE_SIZES.alerts) }) },
   responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
 });
 

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
@@ -19,7 +20,7 @@ const list = createRoute({
     query: z.strictObject({
       from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
       agent_id: AgentId.optional(),
-      ...pageQuery(100, 500),
+      ...pageQuery(PAGE_SIZES.anomalies),
     }),
   },
   responses: { 200: page(z.array(Anomaly), "The anomalies"), ...problems("invalid") },

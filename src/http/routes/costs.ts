@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
@@ -26,7 +27,7 @@ const list = createRoute({
       to: QueryTime.optional().openapi({ description: "Exclusive; the same" }),
       agent_id: AgentId.optional(),
       model: z.string().optional().openapi({ example: "gpt-5-mini" }),
-      ...pageQuery(100, 1000),
+      ...pageQuery(PAGE_SIZES.costs),
     }),
   },
   responses: { 200: page(z.array(CostRow), "One row per group"), ...problems("invalid") },

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
@@ -45,7 +46,7 @@ const list = createRoute({
   summary: "The API keys, newest first",
   description: "The revoked and the expired ones too; none is ever deleted.",
   tags: ["keys"],
-  request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(100, 1000) }) },
+  request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(PAGE_SIZES.keys) }) },
   responses: { 200: page(z.array(ApiKey), "A page of keys"), ...problems("invalid") },
 });
 

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
@@ -11,7 +12,7 @@ import { SessionEvent } from "../../contract/events.ts";
 import { Session, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
-const sessionPage = z.strictObject(pageQuery(100, 1000));
+const sessionPage = z.strictObject(pageQuery(PAGE_SIZES.sessions));
 
 const list = createRoute({
   method: "get",
@@ -62,7 +63,7 @@ const events = createRoute({
     params,
     query: z.strictObject({
       after: afterQuery("The last `seq` already seen").default(0),
-      limit: limitQuery(500, 1000),
+      limit: limitQuery(PAGE_SIZES.events),
     }),
   },
   responses: { 200: json(z.array(SessionEvent), "Events in order"), ...problems("invalid", "not_found") },
@@ -76,7 +77,7 @@ const costs = createRoute({
   operationId: "getSessionCosts",
   summary: "What a session has cost, per model call and per step",
   tags: ["costs"],
-  request: { params, query: z.strictObject(pageQuery(1000, 1000)) },
+  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.calls)) },
   responses: { 200: page(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
 });
 

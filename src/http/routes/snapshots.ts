@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
@@ -132,7 +133,7 @@ const imported = createRoute({
     params,
     query: z.strictObject({
       after: afterQuery("The last `position` already seen").default(0),
-      limit: limitQuery(500, 1000),
+      limit: limitQuery(PAGE_SIZES.events),
     }),
   },
   responses: { 200: json(z.array(ImportedEvent), "Events in order"), ...problems("invalid", "not_found") },
