@@ -73,7 +73,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  clock               this machine's own is the only one
 ✗  channel ops         webhook: url: must be \\x1b[2J an http:// or
                        https:// URL
-                       → Correct its settings and start again; then:
+                       → Correct its settings and restart; then:
                          purser channels test ops
 ✓  alert rules         none yet; purser alerts add makes one
 ✓  models              no provider has a key
@@ -81,7 +81,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
                        2026-11-21T09:30:00.000Z: no
-                       → They are not tried again; see purser alerts
+                       → They are not retried; see purser alerts
                          history, and try purser channels test ops
 
 1 check failed, 1 warning

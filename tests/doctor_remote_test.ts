@@ -41,7 +41,7 @@ Deno.test({
   async fn() {
     assert.deepEqual(await clockOf(0), { name: "clock", ...WELL, detail: "within 5 s of the database's" });
     const { status, detail, advice } = await clockOf(-90_000);
-    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; up to 5 s is well"]);
+    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; at most 5 s is fine"]);
     assert.match(advice!, /NTP/);
   },
 });
