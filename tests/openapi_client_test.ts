@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import openapiTypescript, { astToString } from "openapi-typescript";
 import ts from "typescript";
-import { createDoor, listen } from "../src/http/mod.ts";
+import { listen, withAccessCheck } from "../src/http/mod.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
@@ -60,7 +60,7 @@ async function compile(directory: string, program: string): Promise<string[]> {
 }
 
 async function serveForTest({ core, app }: TestPurser) {
-  const server = await listen(core, createDoor(core, app), { host: "127.0.0.1", port: 0 });
+  const server = await listen(core, withAccessCheck(core, app), { host: "127.0.0.1", port: 0 });
   return { url: server.url, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
