@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
+import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { whyExclusive } from "../src/store/sqlite/file_sharing.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
@@ -25,9 +26,7 @@ function test(name: string, fn: () => Promise<void>): void {
 
 Deno.test.beforeAll(async () => {
   if (skipNode) return;
-  const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
-  const packages = ["tsc", "@types/node"].map((name) => imports[name].replace("npm:", ""));
-  ({ folder: project, built, packedBytes, node } = await installNpmPackage(...packages));
+  ({ folder: project, built, packedBytes, node } = await installNpmPackage(TYPESCRIPT, NODE_TYPES));
   for await (const { name } of Deno.readDir(CONSUMER)) {
     await Deno.copyFile(join(CONSUMER, name), join(project, name));
   }

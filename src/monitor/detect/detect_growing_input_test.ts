@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { detectGrowingInput, type InputGrowth } from "./detect_growing_input.ts";
 
 /** The verdict after each call: a severity, or why there is none. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { detectRepeatedCall, type SeenCalls } from "./detect_repeated_call.ts";
 import { hashCall } from "./hash_call.ts";
 import { KEPT } from "./limits.ts";

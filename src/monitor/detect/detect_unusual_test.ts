@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { detectUnusual } from "./detect_unusual.ts";
 import { LIMITS } from "./limits.ts";
 import { describeUsual, limitOf } from "./usual.ts";

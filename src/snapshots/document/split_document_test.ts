@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
 import { DocumentFault, type DocumentPart, splitDocument, type SplitOptions } from "./split_document.ts";
 
