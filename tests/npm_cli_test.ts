@@ -6,7 +6,7 @@ import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
 import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
-import { installNpmPackage, type NpmProject } from "./harness/npm_project.ts";
+import { createNpmProject, type NpmProject } from "./harness/npm_project.ts";
 
 /** The command line on Node, as `npm install` puts it into a project: it does what the one on Deno does. */
 
@@ -20,7 +20,7 @@ function test(name: string, fn: () => Promise<void>): void {
 
 Deno.test.beforeAll(async () => {
   if (skipNode) return;
-  project = await installNpmPackage();
+  project = await createNpmProject();
   command = join(project.folder, "node_modules/.bin/purser");
 });
 Deno.test.afterAll(async () => {

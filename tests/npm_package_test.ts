@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
-import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { whyExclusive } from "../src/store/sqlite/file_sharing.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { said, skipNode } from "./harness/node.ts";
-import { installNpmPackage } from "./harness/npm_project.ts";
+import { createNpmProject } from "./harness/npm_project.ts";
 
 /** The npm package as people use it: built, packed, and installed into an empty project of Node. */
 
@@ -26,7 +25,7 @@ function test(name: string, fn: () => Promise<void>): void {
 
 Deno.test.beforeAll(async () => {
   if (skipNode) return;
-  ({ folder: project, built, packedBytes, node } = await installNpmPackage(TYPESCRIPT, NODE_TYPES));
+  ({ folder: project, built, packedBytes, node } = await createNpmProject());
   for await (const { name } of Deno.readDir(CONSUMER)) {
     await Deno.copyFile(join(CONSUMER, name), join(project, name));
   }

@@ -24,8 +24,7 @@ const STEPS: Record<string, () => Promise<unknown>> = {
   "the bundler": fetchBundler,
   "the base of a compiled binary": fetchBaseBinary,
   "Node": async () => void (skipNode || await fetchNodes()),
-  "the packages of the npm package": async () =>
-    void (skipNode || await fetchNpmPackages(TYPESCRIPT, NODE_TYPES)),
+  "the packages of the npm package": async () => void (skipNode || await fetchNpmPackages()),
 };
 
 const steps = Object.entries(STEPS).map(async ([what, fetchIt]) => {
@@ -44,7 +43,7 @@ await Promise.all(steps);
 
 function listPackages(): string[] {
   const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>
-    /\w\.ts$/.test(name)
+    /^\w+\.ts$/.test(name)
   );
   return [
     ...modules.map(({ name }) => `tests/packages/${name}`),
