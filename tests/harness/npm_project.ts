@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { buildNpmPackage, type NpmPackage } from "../../build/npm/build_npm_package.ts";
 import { findNode, said } from "./node.ts";
 
-/** An empty project into which the npm package was installed, as people install it. */
+/** An empty project with the npm package installed, as users install it. */
 export interface NpmProject {
   folder: string;
   /** The built package, in the project's folder `build`. */
