@@ -25,7 +25,7 @@ Deno.test("a bundle overwrites no other files", () =>
     for (const name of ["important.txt", "cli.js"]) await Deno.writeTextFile(join(folder, name), "kept");
     const { code, err } = await bundle("--output", folder);
     assert.equal(code, 2);
-    assert.match(err, /^Cannot write to .*: there is something other than a bundle; name an empty folder\n$/);
+    assert.match(err, /^Cannot write to .*: it holds other files than a bundle; name an empty folder\n$/);
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
       "cli.js",
       "important.txt",
