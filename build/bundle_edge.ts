@@ -22,7 +22,7 @@ export const NODE_MODULES = ["node:crypto", "node:net", "node:path"];
 /** The size limits of the bundle in bytes: plain and compressed; platforms limit the latter. */
 export const MAX_BYTES = { plain: 3_500_000, gzip: 1_000_000 };
 
-/** What was written. */
+/** The files that were written. */
 export interface EdgeBundle {
   path: string;
   bytes: number;

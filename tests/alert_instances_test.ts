@@ -28,7 +28,7 @@ const AGENTS = 10;
 /** The number of alerts that the history keeps. */
 const KEPT = 500;
 /** For a busy machine. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 const LINE_USD = 0.000_001;
 /** Three of these exceed the threshold in any case, by the first call, the second or the third. */
@@ -121,12 +121,12 @@ async function checkCrossings(
     assert.equal(receiver.received.length, size, "and waits for the response");
     const ids = outbox.map(({ id }) => id).sort();
     letGo();
-    await receiver.untilReceived(ALERTS, { timeoutMs: PATIENCE_MS });
+    await receiver.untilReceived(ALERTS, { timeoutMs: TIMEOUT_MS });
     await until("all is delivered", async () => await countPending(store) === 0);
     assert.deepEqual(receiver.received.map(({ webhookId }) => webhookId).sort(), ids);
   } else {
     letGo();
-    await receiver.untilReceived(ALERTS, { timeoutMs: PATIENCE_MS });
+    await receiver.untilReceived(ALERTS, { timeoutMs: TIMEOUT_MS });
   }
   const deliveredAt = performance.now();
   await ordered(() => ({ close: true }));

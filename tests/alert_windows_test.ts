@@ -291,7 +291,7 @@ test(
   async (times) => {
     const { ctx, clock } = times;
     const rules = (["per_run_usd", "per_session_usd"] as const).flatMap((thresholdType) =>
-      ["", "a", "b", "nobody"].map((scope) => ({ thresholdType, scope }))
+      ["", "a", "b", "none"].map((scope) => ({ thresholdType, scope }))
     );
     assert.deepEqual(await readRuleValues(ctx, rules), rules.map(() => null));
     const book = async (agentId: string, id: string, usd: bigint) => {

@@ -132,7 +132,7 @@ async function fireAlert(edge: ReturnType<typeof startEdge>): Promise<void> {
 }
 
 Deno.test({
-  name: "requests share what they know of the schema: a read takes one round trip",
+  name: "requests share the version of the schema: a read takes one round trip",
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();

@@ -199,7 +199,9 @@ Deno.test("a session of several agents' reported calls belongs to none of them, 
     "Cannot run mine on session loose_both: the id is taken; choose another",
   ]);
   assert.equal((await costs()).status, 404);
-  for (const session of ["loose_mine", "of_nobody"]) assert.equal((await run(session)).status, 200, session);
+  for (const session of ["loose_mine", "of_no_agent"]) {
+    assert.equal((await run(session)).status, 200, session);
+  }
 });
 
 Deno.test("a report with a call for another agent, its session or its run is refused as a whole", async () => {

@@ -11,7 +11,7 @@ Deno.test("without a valid key the response is 401 with the reason and the way t
   await using purser = await openTestPurser();
   const client = openHttpClient(purser);
   const { key, keyId } = await makeKey(purser, ["admin"]);
-  const unknown = writeKeyText("key_nobody", "0".repeat(32));
+  const unknown = writeKeyText("key_unknown", "0".repeat(32));
   const wrong = writeKeyText(keyId, "0".repeat(32));
   const [none, form, foreign, damaged, notKnown] = [
     /^Cannot answer without an API key: send one as Authorization: Bearer psr_…$/,
@@ -71,7 +71,7 @@ Deno.test("an unknown id and a wrong secret cost the same work and get the same 
     return write.call(purser.core.store, statements);
   };
   const outcomes = [];
-  for (const id of [keyId, "key_nobody", keyId, "key_nobody"]) {
+  for (const id of [keyId, "key_unknown", keyId, "key_unknown"]) {
     reads.length = 0;
     const { status, body } = await client.send("GET", "/agents", { key: writeKeyText(id, "z".repeat(32)) });
     outcomes.push(JSON.stringify([status, body, reads]));

@@ -73,9 +73,9 @@ Deno.test({
     assert.ok(!otherName.ok && otherName.retry);
     assert.match(otherName.reason, /TLS failed: .*certificate/);
 
-    const inClear = await mail(server, { tls: "none" });
-    assert.ok(!inClear.ok && !inClear.retry);
-    assert.match(inClear.reason, /^SMTP 530 .*STARTTLS/);
+    const plaintext = await mail(server, { tls: "none" });
+    assert.ok(!plaintext.ok && !plaintext.retry);
+    assert.match(plaintext.reason, /^SMTP 530 .*STARTTLS/);
 
     const stranger = await mail(server, {
       to_addrs: "ops@elsewhere.example",

@@ -42,11 +42,11 @@ const LOG_LINE = /^\{"level":.*\}\n/gm;
 export function normaliseOutcome(
   { code, out, err }: Outcome,
   normalise: Normaliser,
-  tellsOfPlace: RegExp | undefined,
+  varying: RegExp | undefined,
 ): Outcome {
   const plain = (text: string) => {
     const same = normalise(text);
-    return tellsOfPlace ? same.replaceAll(tellsOfPlace, "<place>") : same;
+    return varying ? same.replaceAll(varying, "<place>") : same;
   };
   return { code, out: plain(out), err: plain(err.replaceAll(LOG_LINE, "")) };
 }

@@ -12,7 +12,7 @@ export interface Row {
   /** The output depends on the command line alone: the row runs over the file only, locally and remotely. */
   isOffline?: true;
   /** Lines that describe the sandbox itself, and so must differ. */
-  tellsOfPlace?: RegExp;
+  varying?: RegExp;
 }
 
 /**
@@ -29,7 +29,7 @@ export const ROWS: readonly Row[] = [
     out:
       /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nLook further: purser cost /,
     isOffline: true,
-    tellsOfPlace: /purser_demo_\w+/g,
+    varying: /purser_demo_\w+/g,
   },
   {
     line: "demo --db x.db",
@@ -155,12 +155,12 @@ export const ROWS: readonly Row[] = [
   {
     line: "doctor --json",
     out: /"name":"database","status":"ok"/,
-    tellsOfPlace: /(?<="name":"(database|clock)","status":"ok",)"detail":"[^"]*"/g,
+    varying: /(?<="name":"(database|clock)","status":"ok",)"detail":"[^"]*"/g,
   },
   {
     line: "doctor",
     out: /^ok +database /m,
-    tellsOfPlace: /^ok +(connection|database|clock) .*$/gm,
+    varying: /^ok +(connection|database|clock) .*$/gm,
   },
   { line: "profiles list", out: /^No profiles in / },
   { line: "profiles add prod --server ftp://x", code: 2, err: /^error: Cannot use --server: / },
@@ -201,7 +201,7 @@ export const ROWS: readonly Row[] = [
     line: "keys list --api-key $KEY",
     out: /^NAME .*\nci .* run .*\nops .* admin /,
     // The column of the last use: empty where no server checks keys.
-    tellsOfPlace: /(never|<day>)$/gm,
+    varying: /(never|<day>)$/gm,
   },
   { line: "keys revoke $ID --api-key $KEY", out: /^Revoked key key_/ },
   { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by a key itself/ },

@@ -134,7 +134,7 @@ async function play(
     if (row.keep) kept.set(row.keep[0], row.keep[1].exec(outcome.out)?.[1] ?? "nothing");
     // The ids of a row that is not run everywhere don't count for the others.
     const replace = row.isOffline ? createNormaliser(place.folder) : normalise;
-    results.push({ row, outcome: normaliseOutcome(outcome, replace, row.tellsOfPlace) });
+    results.push({ row, outcome: normaliseOutcome(outcome, replace, row.varying) });
   }
   return { name: place.name, results, faults };
 }

@@ -113,13 +113,13 @@ async function work(): Promise<void> {
   for (;; number++) {
     const run = mode === "fence" ? await startRun(core, print) : undefined;
     const pieces = await Array.fromAsync(bytesOf(documentOf(number, { isSmall: mode === "fence" })));
-    const tellingItsEnd = async function* () {
+    const withReadLine = async function* () {
       yield* pieces;
       print({ read: number });
     };
     await ageReplaced(core.store); // so that this import has something to sweep
     print({ begin: number });
-    await importSession(core, tellingItsEnd());
+    await importSession(core, withReadLine());
     print({ end: number });
     if (run) print({ ran: await run.ended });
   }

@@ -17,7 +17,7 @@ interface Servers {
   replace(index: number, next: Instance): void;
 }
 
-/** What was acknowledged to clients. */
+/** The calls and runs acknowledged to clients. */
 interface Acknowledged {
   reported: Set<string>;
   runs: { runId: string; costUsd: number }[];

@@ -18,7 +18,7 @@ export interface InstanceAnswer {
 export interface Instance extends AsyncDisposable {
   readonly name: string;
   readonly url: string;
-  /** What it has logged. */
+  /** The lines of its log so far. */
   readonly lines: readonly string[];
   send(method: string, path: string, body?: unknown): Promise<InstanceAnswer>;
   /** Kills it at once (SIGKILL). */

@@ -94,7 +94,7 @@ function splitLines(): TransformStream<string, string> {
 }
 
 /** Resolves when the parent process ends the input. */
-async function untilToldToEnd(): Promise<void> {
+async function untilInputEnds(): Promise<void> {
   for await (const _ of Deno.stdin.readable);
 }
 
@@ -125,7 +125,7 @@ async function run(task: Task): Promise<void> {
       const database = new DatabaseSync(path);
       database.exec(task.sql ?? "BEGIN IMMEDIATE");
       console.log("held");
-      await untilToldToEnd();
+      await untilInputEnds();
       return database.close();
     }
     case "stop_in_commit": {
@@ -161,7 +161,7 @@ async function run(task: Task): Promise<void> {
       const locks = createInstanceLocks(path);
       await locks.hold(task.instanceId);
       console.log("held");
-      await untilToldToEnd();
+      await untilInputEnds();
       return await locks.close();
     }
   }

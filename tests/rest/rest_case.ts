@@ -18,7 +18,7 @@ export interface RestCase {
   run(api: RestApi): Promise<void>;
 }
 
-/** How a request is sent. */
+/** The options of a request. */
 export interface RestRequest {
   body?: unknown;
   headers?: Record<string, string>;
