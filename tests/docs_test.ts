@@ -188,7 +188,7 @@ Deno.test("the quick start on alerts works as it is written: a rule fires, and e
 
 Deno.test("the README's commands on alerts work as they are written", () =>
   inDirectory(async (directory) => {
-    const lines = blocks(await readDocument("README.md"), "sh", "Be told").join("").trim().split("\n");
+    const lines = blocks(await readDocument("README.md"), "sh", "Alerts").join("").trim().split("\n");
     assert.match(await runLines(lines, directory), /Daily limit .*\n[^]*database +local file/);
   }));
 
