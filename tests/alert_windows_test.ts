@@ -118,7 +118,7 @@ test(
 );
 
 test(
-  "a month ends with its last day, however long it is",
+  "a month ends with its last day, for any length",
   "2026-04-30T23:59:59.999Z",
   [month(10n)],
   async (times) => {

@@ -16,7 +16,7 @@ const EXCEPT: { path: RegExp; reason: string }[] = [
 ];
 
 /** The part of a document that lists such words. */
-const GLOSSARY = /^## .*glossary[^]*?(?=^## |(?![^]))/gim;
+const GLOSSARY = /^##+ .*glossary[^]*?(?=^##+ |(?![^]))/gim;
 
 /** Each matches whole words, also those in names such as `tellSafely` and `front_door`. */
 const WORDS: { word: string; instead: string }[] = [
@@ -85,7 +85,7 @@ function* filesIn(path: string): Generator<string> {
   }
 }
 
-/** Returns the faults of all files under the roots, as `file:line: fault`. */
+/** Returns the faults of all files under the roots, as `file:line: fault`; a name of a file is line 0. */
 function scan(roots: readonly string[]): string[] {
   const faults: string[] = [];
   for (const root of roots) {
@@ -94,9 +94,9 @@ function scan(roots: readonly string[]): string[] {
       if (EXCEPT.some((except) => except.path.test(path))) continue;
       const text = Deno.readTextFileSync(file)
         .replaceAll(GLOSSARY, (section) => section.replaceAll(/[^\n]+/g, ""));
-      text.split("\n").forEach((line, index) => {
+      [path, ...text.split("\n")].forEach((line, index) => {
         for (const fault of faultsOf(line, !path.endsWith(".md"))) {
-          faults.push(`${path}:${index + 1}: ${fault}`);
+          faults.push(`${path}:${index}: ${fault}`);
         }
       });
     }

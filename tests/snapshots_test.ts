@@ -340,7 +340,7 @@ for (const kind of databaseKinds()) {
     assert.equal(session.event_log_count, log.length);
   });
 
-  test("a definition comes with a session only where there is none of that name", async (ctx) => {
+  test("a definition is restored with a session only if the agent has none", async (ctx) => {
     const agent = { model: "demo:echo", system_prompt: "Be brief.", cost_budget_usd: 0.25, tools: ["x"] };
     assert.equal((await restore(ctx, snapshotOf({ agent }))).agent_defined, true);
     const defined = await getAgent(ctx, "agent");
@@ -363,7 +363,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(JSON.parse(await exportText(ctx, { sessionId: "ses" })).agent, definition);
   });
 
-  test("history of another environment is kept apart, in pages, and goes with the next export", async (ctx) => {
+  test("history of another environment is kept separate, in pages, and is part of the next export", async (ctx) => {
     const events = Array.from({ length: 250 }, (_, index) => event(index + 1));
     events[3] = { ...events[3]!, imported_from: "staging" };
     await restore(ctx, snapshotOf({ events }));

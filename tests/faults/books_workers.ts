@@ -137,7 +137,7 @@ export async function checkPromises(store: Store, lines: readonly Line[], base: 
     assert.deepEqual(
       stored,
       { status, steps, cost: Math.round(cost * 1e9) },
-      `run ${run.id} is as it was answered`,
+      `run ${run.id} is as it was reported`,
     );
     promised.runs++;
   }

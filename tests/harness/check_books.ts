@@ -60,11 +60,11 @@ function totalsQueries(): [what: string, sql: string][] {
       `SELECT ${ofEntry}, ${LEDGER_COUNTERS} FROM calls WHERE ${where} AND ${condition} GROUP BY ${names}`;
     return [
       [
-        `${view} is what the ledger adds up to`,
+        `${view} is the sum of the ledger`,
         difference(`SELECT ${key}, ${COUNTERS} FROM ${view} GROUP BY ${names}`, ledger("1")),
       ],
       [
-        `${table} is what the ledger adds up to, as far as it is rolled up`,
+        `${table} is the sum of the ledger up to its position`,
         difference(
           `SELECT ${key}, ${COUNTERS} FROM ${table} GROUP BY ${names}`,
           ledger(`position <= ${positionOf("totals")}`),
@@ -125,11 +125,11 @@ function counterQueries(): [what: string, sql: string][] {
   const tail = `position > ${positionOf("decisions")}`;
   return [
     [
-      "the counters of decisions are what the ledger adds up to, as far as they have come",
+      "the counters of decisions are the sums of the ledger up to their position",
       difference(counters, counted(`position <= ${positionOf("decisions")}`)),
     ],
     [
-      "the counters of decisions and the calls after them are what the ledger adds up to",
+      "the counters of decisions and the calls after them are the sums of the ledger",
       difference(
         `SELECT kind, scope, start, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
           min(first_at) AS first_at FROM (${counters} UNION ALL ${

@@ -8,13 +8,13 @@ export interface ClientRequest {
   key?: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** The address it comes from; another machine's, unless said otherwise. Null: it is not known. */
+  /** The client's address; another machine's unless given. Null: unknown. */
   from?: string | null;
 }
 
 /** A client of a Purser's fetch handler, as servers and the edge have it. */
 export interface HttpClient {
-  /** Sends a request from outside; the answer is checked against the OpenAPI document, its body left. */
+  /** Sends a request from outside; the response is checked against the OpenAPI document, its body unread. */
   fetch(method: string, path: string, request?: ClientRequest): Promise<Response>;
   /** The same for requests that the document does not declare, and unchecked. */
   raw(method: string, path: string, request?: ClientRequest): Promise<Response>;

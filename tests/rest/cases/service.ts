@@ -3,7 +3,7 @@ import type { RestCase } from "../rest_case.ts";
 
 export const serviceCases: RestCase[] = [
   {
-    name: "it reports that it is alive and ready, and its region",
+    name: "it reports that it is alive and ready, in its environment",
     async run(api) {
       for (const path of ["/healthz", "/readyz"]) {
         const { status, environment } = await api.expect(200, "GET", path);
