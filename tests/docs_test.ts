@@ -10,7 +10,7 @@ import { createChannelKit } from "../src/delivery/channels/channel_kit.ts";
 import { createChannels, type Notification } from "../src/delivery/channels/mod.ts";
 import { HOUR_MS, MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { loadConfig } from "../src/config/mod.ts";
-import { REMEMBERED_MS } from "../src/keys/mod.ts";
+import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
 import { loadToolModules } from "../src/runner/tools/mod.ts";
@@ -205,7 +205,7 @@ for (const [path, heading] of [["docs/keys.md", undefined], ["README.md", "Serve
 
 Deno.test("the figures in docs/keys.md are those of the code", async () => {
   const document = await readDocument("docs/keys.md");
-  assert.ok(document.includes(`within ${REMEMBERED_MS / 1000} seconds`));
+  assert.ok(document.includes(`within ${KEY_CACHE_MS / 1000} seconds`));
   const scopes = [...document.matchAll(/^\| `(\w+)` /gm)].map(([, scope]) => scope);
   assert.deepEqual(scopes, [...SCOPES]);
 });

@@ -147,7 +147,7 @@ Deno.test("liveness is reported without the database, also when keys are require
   const client = openHttpClient(purser);
   const { key } = await makeKey(purser, ["admin"]);
   await client.send("GET", "/agents", { key });
-  await Promise.all(purser.core.keyMemory.writing);
+  await Promise.all(purser.core.keyCache.writing);
   await purser.core.close();
   assert.equal((await client.send("GET", "/healthz")).status, 200);
   assert.equal((await client.send("GET", "/readyz")).status, 503);

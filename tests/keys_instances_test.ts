@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
-import { REMEMBERED_MS, stillHolds } from "../src/keys/mod.ts";
+import { createKeyCheck, KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
@@ -62,10 +62,10 @@ const statusOf = async (client: ReturnType<typeof openHttpClient>, key: string) 
 
 test("an instance accepts a revoked key for at most five more seconds", async ({ a, b, client }) => {
   const { key, keyId } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   assert.equal(await statusOf(client, key), 404);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(REMEMBERED_MS - 1);
+  b.clock.advance(KEY_CACHE_MS - 1);
   assert.equal(await statusOf(client, key), 404);
   b.clock.advance(1);
   assert.equal(await statusOf(client, key), 401);
@@ -89,7 +89,7 @@ test("authentication is required at most five seconds after another instance cre
   const local = { from: "127.0.0.1", headers: { host: "localhost" } };
   assert.equal((await client.send("GET", "/agents", local)).status, 200);
   await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   assert.equal((await client.send("GET", "/agents", local)).status, 401);
 });
 
@@ -103,13 +103,13 @@ test("the first key that another instance creates is valid at once", async ({ a,
 test("a valid key costs one query in five seconds, and a wrong one a query each time", async (instances) => {
   const { a, b, client } = instances;
   const { key, keyId } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   assert.equal(await statusOf(client, key), 404);
-  await Promise.all(b.core.keyMemory.writing);
+  await Promise.all(b.core.keyCache.writing);
   const before = instances.requests;
   await Promise.all(Array.from({ length: 20 }, () => statusOf(client, key)));
   assert.equal(instances.requests, before);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   await Promise.all(Array.from({ length: 20 }, () => statusOf(client, key)));
   const once = instances.requests - before;
   assert.ok(once >= 1 && once <= 3, `${once} requests for one query`);
@@ -126,10 +126,10 @@ test("a valid key costs one query in five seconds, and a wrong one a query each 
 
 test("an endless response checks its key every five seconds", async ({ a, b }) => {
   const { keyId } = await makeKey(a, ["read"]);
-  const isTaken = stillHolds(b.core, { keyId, scopes: ["read"], agentId: null });
+  const isTaken = createKeyCheck(b.core, { keyId, scopes: ["read"], agentId: null });
   assert.equal(await isTaken(), true);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(REMEMBERED_MS - 1);
+  b.clock.advance(KEY_CACHE_MS - 1);
   assert.equal(await isTaken(), true);
   b.clock.advance(1);
   assert.equal(await isTaken(), false);
@@ -137,15 +137,15 @@ test("an endless response checks its key every five seconds", async ({ a, b }) =
 
 test("the last use is the latest on any instance", async ({ a, b, client }) => {
   const { key } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   await statusOf(client, key);
-  await Promise.all(b.core.keyMemory.writing);
+  await Promise.all(b.core.keyCache.writing);
   a.clock.advance(2 * MINUTE_MS);
   await statusOf(openHttpClient(a), key);
-  await Promise.all(a.core.keyMemory.writing);
+  await Promise.all(a.core.keyCache.writing);
   b.clock.advance(MINUTE_MS);
   await statusOf(client, key);
-  await Promise.all(b.core.keyMemory.writing);
+  await Promise.all(b.core.keyCache.writing);
   const { body } = await b.api("GET", "/keys");
   assert.equal(body[0].last_used_at, "2026-11-01T12:02:00.000Z", "the latest, not the last one written");
 });

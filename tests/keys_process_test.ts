@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { REMEMBERED_MS } from "../src/keys/mod.ts";
+import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 
 /** Keys in real processes: servers, clients and their access. */
@@ -81,8 +81,8 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
       /lacks the scope read; use one that has it\n--api-key or PURSER_API_KEY give another key/,
     );
     assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
-    // The server caches a key briefly; another process has revoked this one.
-    await systemClock.sleep(REMEMBERED_MS);
+    // The server remembers a key for a moment; another process has revoked this one.
+    await systemClock.sleep(KEY_CACHE_MS);
     const revoked = await purser(asRunner, ["run", "helper", "hi", ...remote]);
     assert.equal(revoked.code, 4);
     assert.match(revoked.err, /^error: Cannot use the API key: it was revoked\n/);

@@ -17,7 +17,7 @@ export { type AlertRule } from "./rules/rule.ts";
 export { createRule } from "./rules/create_rule.ts";
 export { getRule, ruleNotFound, type RuleWithValue } from "./rules/get_rule.ts";
 export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
-export { knowRules } from "./rules_known.ts";
+export { hasRules } from "./has_rules.ts";
 export { listRules } from "./rules/list_rules.ts";
 export { removeRule } from "./rules/remove_rule.ts";
 export type { RuleChanges, RuleInput } from "../contract/rule_input.ts";

@@ -10,7 +10,7 @@ import { createRule, listRules, removeRule, updateRule } from "../../src/alerts/
 import { bookReportedCalls, rollUp } from "../../src/booking/mod.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { type Core, openCore, tidy } from "../../src/service/mod.ts";
+import { type Core, openCore, sweepExpired } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { sweepWindows } from "../../src/ledger/mod.ts";
 import { meter, runAgent } from "../../src/runner/mod.ts";
@@ -104,7 +104,7 @@ async function work(): Promise<void> {
     }
     if ("close" in order) {
       await core!.drainDeliveries();
-      if (order.close.sweeps) await tidy(core!);
+      if (order.close.sweeps) await sweepExpired(core!);
       await core!.close();
       core = undefined;
     }

@@ -1,4 +1,4 @@
-import { toPlainJsonText } from "../../kernel/json/json.ts";
+import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
 import { type ChannelKit, defineChannel } from "./channel.ts";
 import { DeliveryError } from "./delivery_error.ts";
 import { httpResult } from "./http/http_result.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/import_file.ts";
+import { importFile } from "../../kernel/files.ts";
 import { CHANNEL_CONTRACT, type ChannelModule, type ChannelPlugin } from "./channel.ts";
 import { createChannelKit } from "./channel_kit.ts";
 import { settleWithin } from "./settle_within.ts";

@@ -19,7 +19,7 @@ export { DeliveryError } from "./delivery_error.ts";
 export { checkChannels } from "./check_channels.ts";
 export type { ConfiguredChannel } from "./configured_channel.ts";
 export { type Channels, type ChannelsOptions, createChannels, type NamedChannel } from "./open_channels.ts";
-export { fromBase64, toBase64 } from "../../kernel/encode_bytes.ts";
+export { fromBase64, toBase64 } from "../../kernel/text.ts";
 export { cutText, oneLine } from "./text.ts";
 export type { BuiltInChannels } from "./load_plugin.ts";
 export type { ChannelConfig } from "../../config/mod.ts";

@@ -1,4 +1,4 @@
-import { toBase64 } from "../../../kernel/encode_bytes.ts";
+import { toBase64 } from "../../../kernel/text.ts";
 import { HIDDEN } from "./secret_settings.ts";
 
 /** Takes the secrets out of a text. */

@@ -1,4 +1,4 @@
-import { toPlainValue } from "../../../kernel/json/json.ts";
+import { toPlainValue } from "../../../kernel/json/portable_json.ts";
 import type { Log } from "../../../kernel/log.ts";
 import type { ChannelLog } from "../channel.ts";
 import type { Scrub } from "./scrub_secrets.ts";

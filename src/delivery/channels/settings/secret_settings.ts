@@ -1,6 +1,5 @@
 import type { ZodType } from "zod";
-import { PurserError } from "../../../kernel/errors.ts";
-import { systemReason } from "../../../kernel/system_reason.ts";
+import { PurserError, systemReason } from "../../../kernel/errors.ts";
 import { mapSettings } from "./setting_marks.ts";
 
 /** What stands for a secret wherever it is shown. */
