@@ -30,12 +30,13 @@ const WORDS: { word: string; instead: string }[] = [
   { word: "mend(s|ed|ing)?", instead: "fix, repair" },
   { word: "whoever|whomever", instead: "the caller, a client, any process" },
   {
-    word: "(?<!\\b(people|persons?|someone|users?|engineers?|readers?|authors?|operators?),? )who",
+    word:
+      "(?<!\\b(people|persons?|any(one|body)|someone|users?|engineers?|readers?|authors?|operators?),? )who",
     instead: "the caller, a client, a process that …",
   },
   { word: "nobody", instead: "no client, no process, anonymous" },
   { word: "in clear", instead: "in plaintext" },
-  { word: "(go|goes|going|went|gone) on", instead: "continue, resume, proceed" },
+  { word: "(go|goes|going|went|gone) on(?! and on)", instead: "continue, resume, proceed" },
   { word: "comes? to|came to", instead: "amounts to, reaches, becomes" },
   { word: "kn(ow|ows|ew|own) of", instead: "has, has read, is informed of" },
   {
