@@ -6,7 +6,7 @@ import { builtInChannels } from "../plugins/mod.ts";
 import { DELIVERY_LEASE_MS } from "../src/delivery/claim_delivery.ts";
 import { createDispatcher, MAX_HISTORY } from "../src/alerts/mod.ts";
 import { RETRY_WAITS_MS } from "../src/delivery/retry_policy.ts";
-import { createChannelKit } from "../src/delivery/channels/channel_kit.ts";
+import { createChannelKit } from "../src/delivery/channels/load_plugin.ts";
 import { createChannels, type Notification } from "../src/delivery/channels/mod.ts";
 import { HOUR_MS, MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { loadConfig } from "../src/config/mod.ts";

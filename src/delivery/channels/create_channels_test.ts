@@ -3,8 +3,8 @@ import { fixedClock } from "../../kernel/clock.ts";
 import type { Log } from "../../kernel/log.ts";
 import { NOTIFICATION } from "./testing/_notifications.ts";
 import { type ChannelModule, type Delivery, type SendResult } from "./channel.ts";
-import { DeliveryError } from "./delivery_error.ts";
-import { createChannels, type NamedChannel } from "./open_channels.ts";
+import { DeliveryError } from "./channel.ts";
+import { createChannels, type NamedChannel } from "./create_channels.ts";
 
 type Send = NamedChannel["send"];
 

@@ -4,25 +4,20 @@ import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "..
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { readTextFile } from "../../kernel/files.ts";
-import type { Channel, ChannelPlugin } from "./channel.ts";
-import {
-  type ChannelDeps,
-  type ConfiguredChannel,
-  createConfiguredChannel,
-  createSender,
-} from "./configured_channel.ts";
-import { DeliveryError } from "./delivery_error.ts";
+import { type Channel, type ChannelPlugin, DeliveryError } from "./channel.ts";
+import { createSender } from "./channel_sender.ts";
+import { type ChannelDeps, type ConfiguredChannel, createConfiguredChannel } from "./configured_channel.ts";
 import type { GuardOptions } from "./http/resolve_host.ts";
 import { type BuiltInChannels, createLoadPlugin } from "./load_plugin.ts";
 
-/** A channel that is a program's own object, for those who embed Purser. */
+/** A channel that is an object of the embedding program. */
 export interface NamedChannel {
   name: string;
-  /** What to call its kind; `custom` by default. */
+  /** Default: `custom`. */
   kind?: string;
-  /** `info` by default. */
+  /** Default: `info`. */
   minSeverity?: Severity;
-  /** How long one attempt may take; 10,000 by default. */
+  /** The timeout of one attempt. Default: 10,000. */
   timeoutMs?: number;
   send: Channel["send"];
   close?: Channel["close"];
@@ -33,14 +28,14 @@ export interface Channels {
   /** All of them in the order of the config, after `log` where the config doesn't name it. */
   readonly list: readonly ConfiguredChannel[];
   get(name: string): ConfiguredChannel | undefined;
-  /** Closes those that were opened. */
+  /** Closes the open ones. */
   close(): Promise<void>;
 }
 
-/** What channels are made of. */
+/** Options of `createChannels`. */
 export interface ChannelsOptions {
   channels?: readonly (ChannelConfig | NamedChannel)[];
-  /** The built-in kinds, each imported when a channel needs it. */
+  /** The built-in kinds, each imported on first use. */
   plugins: BuiltInChannels;
   /** Absolute paths of modules with further kinds. */
   pluginPaths?: readonly string[];
@@ -50,11 +45,11 @@ export interface ChannelsOptions {
   clock: Clock;
   /** Reads the file of a secret. */
   readTextFile?: (path: string) => Promise<string>;
-  /** How the names of hosts are found; the system's way by default. */
+  /** Resolves the names of hosts. Default: the system's resolver. */
   lookup?: GuardOptions["lookup"];
-  /** Loads the module of a further kind; from the disk by default. */
+  /** Loads the module of a further kind. Default: from disk. */
   loadModule?: (path: string) => Promise<ChannelPlugin>;
-  /** Whether there are sockets to reach out by, which is the default, or `fetch` alone; see `createFetchPost`. */
+  /** The network API: `sockets`, the default, or `fetch` where there are none; see `createFetchPost`. */
   reachOut?: "sockets" | "fetch";
 }
 
@@ -67,15 +62,15 @@ const LOG: ChannelConfig = {
 };
 
 /**
- * Makes the channels of a process. It opens and loads nothing, so it costs nothing where nothing is sent. Throws
- * `invalid` when two channels have one name.
+ * Creates the channels of a process. It opens and loads nothing, so it costs nothing where nothing is sent. Throws
+ * `invalid` when two channels have the same name.
  */
 export function createChannels(options: ChannelsOptions): Channels {
   const { channels = [], log, clock } = options;
-  const reachOut = options.reachOut === "fetch" ? byFetch : bySockets;
-  let wayOut: Promise<WayOut> | undefined;
-  const out = () =>
-    wayOut ??= reachOut({
+  const createNetwork = options.reachOut === "fetch" ? createFetchNetwork : createSocketNetwork;
+  let lazyNetwork: Promise<Network> | undefined;
+  const network = () =>
+    lazyNetwork ??= createNetwork({
       allowPrivateNetworks: options.allowPrivateNetworks ?? [],
       ...(options.lookup && { lookup: options.lookup }),
     });
@@ -84,8 +79,8 @@ export function createChannels(options: ChannelsOptions): Channels {
     clock,
     loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock, options.loadModule),
     readTextFile: options.readTextFile ?? readTextFile,
-    postJson: async (request) => await (await out()).postJson(request),
-    resolveHost: async (hostname, signal) => await (await out()).resolveHost(hostname, signal),
+    postJson: async (request) => await (await network()).postJson(request),
+    resolveHost: async (hostname, signal) => await (await network()).resolveHost(hostname, signal),
   };
   const hasLog = channels.some(({ kind }) => kind === "log");
   const byName = new Map<string, ConfiguredChannel>();
@@ -128,10 +123,10 @@ function createNamedChannel(channel: NamedChannel, { clock, log }: ChannelDeps):
   };
 }
 
-type WayOut = Pick<ChannelDeps, "postJson" | "resolveHost">;
+type Network = Pick<ChannelDeps, "postJson" | "resolveHost">;
 
-/** The guarded client is imported, with Node's modules, when a channel first reaches out. */
-async function bySockets(options: GuardOptions): Promise<WayOut> {
+/** Imports the guarded client, with Node's modules, when a channel first sends. */
+async function createSocketNetwork(options: GuardOptions): Promise<Network> {
   const [{ createGuardedPost }, { createResolveHost }] = await Promise.all([
     import("./http/guarded_http.ts"),
     import("./http/resolve_host.ts"),
@@ -139,13 +134,45 @@ async function bySockets(options: GuardOptions): Promise<WayOut> {
   return { postJson: createGuardedPost(options), resolveHost: createResolveHost(options) };
 }
 
-async function byFetch(options: GuardOptions): Promise<WayOut> {
+async function createFetchNetwork(options: GuardOptions): Promise<Network> {
   const { createFetchPost } = await import("./http/fetch_post.ts");
-  const reason = "no addresses of hosts are found where this runs";
+  const reason = "this runtime cannot resolve hosts";
   return {
     postJson: createFetchPost(options),
     resolveHost: () => Promise.reject(new DeliveryError(reason, { retry: true })),
   };
+}
+
+/**
+ * Rejects channels that can't deliver, for processes that run unattended until an alert is due.
+ *
+ * @param configPath the path of their settings
+ * @throws {PurserError} `invalid`, naming each of them and its problem
+ */
+export async function checkChannels(
+  { list }: Pick<Channels, "list">,
+  configPath = "the config file",
+): Promise<void> {
+  const checked = await Promise.all(
+    list.map(async (channel) => ({
+      name: channel.name,
+      kind: channel.kind,
+      problem: await channel.check(),
+    })),
+  );
+  const wrong = checked.filter(({ problem }) => problem !== undefined);
+  if (wrong.length === 0) return;
+  throw new PurserError(
+    "invalid",
+    [
+      `Cannot start: alerts can't be delivered through ${wrong.length} ${
+        wrong.length === 1 ? "channel" : "channels"
+      }`,
+      ...wrong.map(({ name, kind, problem }) => `  ${name} (${kind}): ${problem}`),
+      `Correct each in ${configPath} or take it out; purser doctor checks them without serving`,
+    ].join("\n"),
+    { details: { channels: wrong } },
+  );
 }
 
 function refuse(name: string, reason: string): PurserError {

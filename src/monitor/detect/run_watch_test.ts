@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../kernel/clock.ts";
-import { CallCheck } from "./detect/check_calls.ts";
-import { KEPT } from "./detect/limits.ts";
-import type { CallNote } from "./detect/note.ts";
-import { RunWatch } from "./watch_runs.ts";
+import { fixedClock } from "../../kernel/clock.ts";
+import { CallCheck } from "./call_check.ts";
+import { KEPT } from "./limits.ts";
+import type { CallObservation } from "./observation.ts";
+import { RunWatch } from "./run_watch.ts";
 
 const clock = fixedClock("2026-11-21T09:30:00.000Z");
 
-function call(fields: Partial<CallNote>): CallNote {
+function call(fields: Partial<CallObservation>): CallObservation {
   return {
     type: "call",
     callId: "call_1",
@@ -30,9 +30,9 @@ const THOUSANDS = 100_000;
 Deno.test("the monitor remembers a bounded number of runs, whatever the number of agents", () => {
   const runs = new RunWatch();
   for (let i = 0; i < THOUSANDS; i++) {
-    const place = { agentId: `agent_${i}`, runId: `run_${i}` };
-    runs.watch(call(place));
-    runs.watch({ type: "tools", at: 0, sessionId: null, ...place, calls: [{ toolName: "t", input: i }] });
+    const ids = { agentId: `agent_${i}`, runId: `run_${i}` };
+    runs.watch(call(ids));
+    runs.watch({ type: "tool_calls", at: 0, sessionId: null, ...ids, calls: [{ toolName: "t", input: i }] });
   }
   assert.deepEqual(runs.size, { runs: KEPT.runs, growths: KEPT.growths });
 });
@@ -43,10 +43,10 @@ Deno.test("the monitor remembers a bounded number of agents, and reads for many 
   const calls = new CallCheck({ clock, store: { read } as never });
   for (let i = 0; i < THOUSANDS; i += 200) {
     const batch = Array.from({ length: 200 }, (_, index) => call({ agentId: `agent_${i + index}` }));
-    assert.deepEqual(await calls.findFast(batch, () => false), []);
+    assert.deepEqual(await calls.detectFast(batch, () => false), []);
   }
   assert.equal(reads, THOUSANDS / 200);
-  for (let i = 0; i < 2 * KEPT.baselines; i++) await calls.findCostly(call({ agentId: `agent_${i}` }));
+  for (let i = 0; i < 2 * KEPT.baselines; i++) await calls.detectCostly(call({ agentId: `agent_${i}` }));
   assert.deepEqual(calls.size, { agents: KEPT.agents, baselines: KEPT.baselines });
 });
 

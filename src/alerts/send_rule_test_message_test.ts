@@ -8,11 +8,11 @@ import { countingIds } from "../kernel/ids.ts";
 import { createQuery, openStore } from "../store/mod.ts";
 import { noTelemetry } from "../telemetry/mod.ts";
 import { rejection } from "../../tests/harness/test_purser.ts";
-import { createRule } from "./rules/create_rule.ts";
-import { getRule } from "./rules/get_rule.ts";
+import { createRule } from "./rules/change_rules.ts";
+import { getRule } from "./rules/read_rules.ts";
 import { listAlerts } from "./list_alerts.ts";
 import { testChannel, type TestContext } from "../delivery/mod.ts";
-import { testRule } from "./evaluate_rule.ts";
+import { testRule } from "./send_rule_test_message.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "info" } as const;
 const AT = "2026-11-01T12:00:00.000Z";
@@ -215,7 +215,7 @@ Deno.test("testChannel() sends a notification that tells of nothing, and leaves 
     severity: "info",
     title: "Test of channel chat: nothing has happened",
     facts: [
-      { label: "Test", value: "somebody checks that this channel works" },
+      { label: "Test", value: "this checks that the channel works" },
       { label: "Channel", value: "chat" },
       { label: "Environment", value: "test" },
     ],

@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import { PurserError } from "../../kernel/errors.ts";
 import { toUsd } from "../../kernel/money.ts";
 import { type Query, tables } from "../../store/mod.ts";
@@ -6,13 +6,23 @@ import type { AlertContext } from "../context.ts";
 import { readRuleValues } from "./read_rule_values.ts";
 import { type AlertRule, type RuleRow, toRule } from "./rule.ts";
 
-/** A rule, and how near it is to its threshold. */
+/** A rule with the value it measures at present. */
 export interface RuleWithValue extends AlertRule {
-  /** What its present window holds; of rules per run or session the newest one. Null: nothing yet. */
+  /** The spend in its present window; per run or session, in the newest one. Null: nothing yet. */
   value_usd: number | null;
 }
 
-/** One rule. Throws `not_found`. */
+/** Lists all rules, oldest first. */
+export async function listRules(
+  ctx: Pick<AlertContext, "store" | "query" | "clock">,
+): Promise<RuleWithValue[]> {
+  const { alertRules } = tables;
+  const rows = await ctx.query.select().from(alertRules)
+    .orderBy(asc(alertRules.createdAt), asc(alertRules.ruleId));
+  return await withValues(ctx, rows);
+}
+
+/** Returns one rule. Throws `not_found`. */
 export async function getRule(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
   ruleId: string,
@@ -20,7 +30,7 @@ export async function getRule(
   return (await withValues(ctx, [await readRule(ctx.query, ruleId)]))[0]!;
 }
 
-/** One rule as the database has it. Throws `not_found`. */
+/** Reads the row of one rule. Throws `not_found`. */
 export async function readRule(query: Query, ruleId: string): Promise<RuleRow> {
   const [row] = await query.select().from(tables.alertRules).where(eq(tables.alertRules.ruleId, ruleId));
   if (!row) throw ruleNotFound(ruleId);
@@ -31,7 +41,7 @@ export function ruleNotFound(ruleId: string): PurserError {
   return new PurserError("not_found", `Cannot find alert rule ${ruleId}`);
 }
 
-/** Rules in wire form, each with what it measures at this moment. */
+/** Converts rows to rules in wire form, each with the value it measures at present. */
 export async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],

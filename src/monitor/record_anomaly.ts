@@ -5,17 +5,17 @@ import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { Statement } from "../store/mod.ts";
 import { type Anomaly, type AnomalyRow, toAnomaly } from "./anomaly.ts";
 import type { MonitorContext } from "./context.ts";
-import { KEPT_MS } from "./detect/limits.ts";
-import { type Finding, keyOf } from "./detect/finding.ts";
+import { type Detection, keyOf } from "./detect/detection.ts";
+import { RETENTION_MS } from "./detect/limits.ts";
 
-// What has turned critical is not told as a warning any more, whichever process noticed that first.
+// No warning after a critical anomaly of the same key, whichever process recorded that.
 const INSERT =
   `INSERT OR IGNORE INTO anomalies (anomaly_id, anomaly_key, kind, severity, agent_id, session_id,
   run_id, call_id, message, details, detected_at)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
 WHERE NOT EXISTS (SELECT 1 FROM anomalies WHERE anomaly_key = ?12)`;
 
-// One whose session is not known here is logged outside any session.
+// With a session that this database does not have, the event belongs to no session.
 const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT s.session_id, s.event_count + 1, a.run_id, a.agent_id, 'anomaly.detected', a.detected_at, ?2
 FROM anomalies a LEFT JOIN sessions s ON s.session_id = a.session_id WHERE a.anomaly_id = ?1`;
@@ -32,26 +32,26 @@ const READ = `SELECT s.event_count FROM anomalies a LEFT JOIN sessions s ON s.se
 WHERE a.anomaly_id = ?1`;
 
 /**
- * Keeps a finding once, in one unit: the anomaly, its event in the log, and its notifications. Then the bus hears of
- * it, and the dispatcher. Undefined where it, or a critical one of its kind and occasion, is there already.
+ * Records a detection once, in one unit: the anomaly, its event in the log, and its notifications. Then it publishes the
+ * event and wakes the dispatcher. Returns undefined if it, or a critical one of the same occasion, is recorded already.
  */
-export async function keepAnomaly(ctx: MonitorContext, finding: Finding): Promise<Anomaly | undefined> {
-  const { occasion: _, ...facts } = finding;
+export async function recordAnomaly(ctx: MonitorContext, detection: Detection): Promise<Anomaly | undefined> {
+  const { occasion: _, ...facts } = detection;
   const row: AnomalyRow = {
     ...facts,
     anomalyId: ctx.ids.next("anom"),
-    anomalyKey: keyOf(finding),
+    anomalyKey: keyOf(detection),
     detectedAt: ctx.clock.now(),
   };
   const anomaly = toAnomaly(row);
   const deliveries = deliver(ctx, row);
   const id = [row.anomalyId];
   const results = await ctx.store.write([
-    insert(row, keyOf({ ...finding, severity: "critical" })),
+    insert(row, keyOf({ ...detection, severity: "critical" })),
     { sql: LOG, args: [row.anomalyId, toPlainJsonText(anomaly)] },
     { sql: COUNT, args: id },
     ...deliveries,
-    { sql: TRIM, args: [row.detectedAt - KEPT_MS] },
+    { sql: TRIM, args: [row.detectedAt - RETENTION_MS] },
     { sql: READ, args: id },
   ]);
   const [kept] = results.at(-1)!.rows;
@@ -89,7 +89,7 @@ function insert(row: AnomalyRow, criticalKey: string): Statement {
   };
 }
 
-/** The outbox's own statement, on the condition that the anomaly is new. */
+/** Returns the statement of the outbox, on the condition that the anomaly is new. */
 function deliver(ctx: MonitorContext, { anomalyId, severity, detectedAt }: AnomalyRow): Statement[] {
   if (ctx.notifyAnomaliesFrom === undefined || !isAtLeast(severity, ctx.notifyAnomaliesFrom)) return [];
   const { sql, args } = insertDeliveries(ctx, { subjectId: anomalyId, severity, now: detectedAt });

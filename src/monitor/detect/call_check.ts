@@ -1,12 +1,11 @@
 import { HOUR_MS } from "../../kernel/clock.ts";
 import type { MonitorContext } from "../context.ts";
-import { detectUnusual } from "./detect_unusual.ts";
-import type { Finding } from "./finding.ts";
-import { costlyCallFound, fastCallsFound } from "./findings.ts";
+import { type Baseline, modelKey, readBaseline, readHourCalls } from "./baseline.ts";
+import { costlyCallDetection, type Detection, fastCallsDetection } from "./detection.ts";
+import { detectOutlier } from "./detectors.ts";
 import { KEPT, LIMITS, TTL } from "./limits.ts";
 import { Lru } from "./lru.ts";
-import type { CallNote } from "./note.ts";
-import { type Baseline, modelKey, readBaseline, readHourCalls } from "./read_baseline.ts";
+import type { CallObservation } from "./observation.ts";
 
 interface HourCalls {
   hour: number;
@@ -15,7 +14,7 @@ interface HourCalls {
 }
 
 /**
- * Compares calls with what the ledger says is usual. It is asked only about what passes an absolute floor, so that
+ * Compares calls with the agent's baseline in the ledger. Only values above an absolute floor are compared, so that
  * ordinary calls cost one small read per agent and 15 seconds, for many agents at once.
  */
 export class CallCheck {
@@ -24,51 +23,54 @@ export class CallCheck {
 
   constructor(private readonly ctx: Pick<MonitorContext, "store" | "clock">) {}
 
-  /** How many agents are remembered; never more than `KEPT` says. */
+  /** The number of agents in memory, at most those of `KEPT`. */
   get size(): { baselines: number; agents: number } {
     return { baselines: this.#baselines.size, agents: this.#hours.size };
   }
 
-  /** Whether a call cost far more than is usual. */
-  async findCostly(call: CallNote): Promise<Finding | undefined> {
+  /** Detects a call that cost far more than usual. */
+  async detectCostly(call: CallObservation): Promise<Detection | undefined> {
     const { costNanoUsd } = call;
     if (costNanoUsd === null || costNanoUsd < LIMITS.costlyCall.floor) return undefined;
     const { callCosts } = await this.#baselineOf(call.agentId);
-    const verdict = detectUnusual(costNanoUsd, callCosts.get(modelKey(call)), LIMITS.costlyCall);
-    return verdict.isFound ? costlyCallFound(call, verdict) : undefined;
+    const result = detectOutlier(costNanoUsd, callCosts.get(modelKey(call)), LIMITS.costlyCall);
+    return result.isAnomaly ? costlyCallDetection(call, result) : undefined;
   }
 
-  /** Which agents have made far more calls in this hour than is usual; `isTold` knows what needs no new look. */
-  async findFast(calls: readonly CallNote[], isTold: (finding: Finding) => boolean): Promise<Finding[]> {
+  /** Detects agents with far more calls in this hour than usual, except for those that `isRecorded` knows. */
+  async detectFast(
+    calls: readonly CallObservation[],
+    isRecorded: (detection: Detection) => boolean,
+  ): Promise<Detection[]> {
     const hour = Math.floor(this.ctx.clock.now() / HOUR_MS) * HOUR_MS;
     const latest = await this.#count(calls.filter(({ at }) => at >= hour && at < hour + HOUR_MS), hour);
-    const findings: Finding[] = [];
+    const detections: Detection[] = [];
     for (const call of latest.values()) {
       const judge = async () => {
         const { calls } = this.#hours.get(call.agentId)!;
         if (calls < LIMITS.fastCalls.floor) return undefined;
         const { hourCalls } = await this.#baselineOf(call.agentId);
-        const verdict = detectUnusual(BigInt(calls), hourCalls, LIMITS.fastCalls);
-        return verdict.isFound ? fastCallsFound(call, hour, verdict) : undefined;
+        const result = detectOutlier(BigInt(calls), hourCalls, LIMITS.fastCalls);
+        return result.isAnomaly ? fastCallsDetection(call, hour, result) : undefined;
       };
-      const supposed = await judge();
-      if (supposed === undefined || isTold(supposed)) continue;
-      // What was counted here may have been in what was read before; what is told has to be exact.
+      const estimated = await judge();
+      if (estimated === undefined || isRecorded(estimated)) continue;
+      // The count is an estimate: a call counted here may be in the number that was read. A detection has to be exact.
       await this.#read([call.agentId], hour);
-      const finding = await judge();
-      if (finding) findings.push(finding);
+      const detection = await judge();
+      if (detection) detections.push(detection);
     }
-    return findings;
+    return detections;
   }
 
-  /** Counts calls of an hour, and reads what others have booked where that was not done lately. */
-  async #count(calls: readonly CallNote[], hour: number): Promise<Map<string, CallNote>> {
+  /** Counts calls of an hour, and reads those that other processes have booked where the count is stale. */
+  async #count(calls: readonly CallObservation[], hour: number): Promise<Map<string, CallObservation>> {
     const stale = new Set<string>();
-    const latest = new Map<string, CallNote>();
+    const latest = new Map<string, CallObservation>();
     const now = this.ctx.clock.now();
     for (const call of calls) {
       const known = this.#hours.get(call.agentId);
-      // A clock that was set back would keep an entry fresh for as long.
+      // After a clock was set back, an entry from the future is stale.
       const isFresh = known?.hour === hour && Math.abs(now - known.readAt) < TTL.hourCallsMs;
       if (isFresh) known.calls++;
       else stale.add(call.agentId);

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { fixedClock } from "../../kernel/clock.ts";
 import { silentLog } from "../../kernel/log.ts";
 import type { Channel, Delivery } from "./channel.ts";
-import { createSender } from "./configured_channel.ts";
+import { createSender } from "./channel_sender.ts";
 import { NOTIFICATION } from "./testing/_notifications.ts";
-import type { OpenChannel } from "./open_once.ts";
+import type { OpenChannel } from "./channel_sender.ts";
 
 const delivery: Delivery = { signal: new AbortController().signal, deliveryId: "dlv_1", attempt: 1 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));

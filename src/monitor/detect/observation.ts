@@ -2,11 +2,11 @@ import type { BusEvent } from "../../bus/mod.ts";
 import type { CostEvent } from "../../ledger/mod.ts";
 import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 
-/** A booked call, as far as the monitor looks at it. */
-export interface CallNote {
+/** The facts of a booked call that the monitor uses. */
+export interface CallObservation {
   type: "call";
   callId: string;
-  /** When it happened, in milliseconds since the epoch. */
+  /** The time of the call, in milliseconds since the epoch. */
   at: number;
   agentId: string;
   sessionId: string | null;
@@ -20,9 +20,9 @@ export interface CallNote {
   costNanoUsd: NanoUsd | null;
 }
 
-/** The tool calls of one answer in a run. */
-export interface ToolsNote {
-  type: "tools";
+/** The tool calls of one model response in a run. */
+export interface ToolCallsObservation {
+  type: "tool_calls";
   at: number;
   agentId: string;
   sessionId: string | null;
@@ -30,17 +30,17 @@ export interface ToolsNote {
   calls: { toolName: string; input: unknown }[];
 }
 
-/** The events that the monitor looks at. */
-export function isNoted({ type }: BusEvent): boolean {
+/** Returns true for the types of events that the monitor observes. */
+export function isObservable({ type }: BusEvent): boolean {
   return type === "cost.recorded" || type === "model.called";
 }
 
-/** What an event tells the monitor; undefined where it tells nothing. */
-export function readNote(event: BusEvent): CallNote | ToolsNote | undefined {
+/** Reads the observation of an event; undefined for a response without tool calls. */
+export function readObservation(event: BusEvent): CallObservation | ToolCallsObservation | undefined {
   return event.type === "cost.recorded" ? readCall(event) : readTools(event);
 }
 
-function readCall(event: BusEvent): CallNote {
+function readCall(event: BusEvent): CallObservation {
   const call = event.payload as unknown as CostEvent;
   return {
     type: "call",
@@ -59,14 +59,14 @@ function readCall(event: BusEvent): CallNote {
 }
 
 /**
- * The tool calls are those of the answer (`model.called`), not `tool.called`: a call with wrong input, or of a tool
- * that isn't there, is never executed, and a model that repeats just such a call is what has to be noticed.
+ * Reads the tool calls of the response (`model.called`), not `tool.called`: a call with invalid input, or of an unknown
+ * tool, is never executed, and a model may repeat just such a call.
  */
-function readTools(event: BusEvent): ToolsNote | undefined {
+function readTools(event: BusEvent): ToolCallsObservation | undefined {
   const { tool_calls: toolCalls } = event.payload;
   if (event.run_id === null || !Array.isArray(toolCalls) || toolCalls.length === 0) return undefined;
   return {
-    type: "tools",
+    type: "tool_calls",
     at: Date.parse(event.at),
     agentId: event.agent_id,
     sessionId: event.session_id,

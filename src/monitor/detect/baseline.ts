@@ -2,17 +2,54 @@ import { HOUR_MS } from "../../kernel/clock.ts";
 import { tailEntries } from "../../ledger/mod.ts";
 import type { Store } from "../../store/mod.ts";
 import { BASELINE_MS, KEPT } from "./limits.ts";
-import { describeUsual, type Usual } from "./usual.ts";
 
-/** What is usual for an agent. */
-export interface Baseline {
-  /** Its calls in an hour, of the hours in which it made any. */
-  hourCalls: Usual | undefined;
-  /** The mean cost of a priced call in an hour, in nano-USD, by provider and model: see `modelKey`. */
-  callCosts: ReadonlyMap<string, Usual>;
+/** Statistics of hourly values, which are whole numbers of nano-USD or of calls. */
+export interface BaselineStats {
+  /** The number of hours. */
+  hours: number;
+  /** The number of calls in them. */
+  calls: number;
+  median: bigint;
+  /** The median absolute deviation (MAD), which a few extreme hours hardly change. */
+  deviation: bigint;
+  /** The 90th percentile (nearest rank). */
+  peak: bigint;
 }
 
-// Hour by hour, as the rollup's key begins with the hour: what it costs doesn't depend on the other agents.
+/** Computes the statistics of hourly values; undefined where there are none. */
+export function computeStats(values: readonly bigint[], calls: number): BaselineStats | undefined {
+  if (values.length === 0) return undefined;
+  const sorted = [...values].sort(compare);
+  const median = medianOf(sorted);
+  const distances = sorted.map((value) => (value > median ? value - median : median - value)).sort(compare);
+  return {
+    hours: values.length,
+    calls,
+    median,
+    deviation: medianOf(distances),
+    peak: sorted[Math.ceil(sorted.length * 0.9) - 1]!,
+  };
+}
+
+/** Returns the middle value, or the mean of the two in the middle, rounded down. */
+function medianOf(sorted: readonly bigint[]): bigint {
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2n;
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The baseline of an agent: its last 14 days. */
+export interface Baseline {
+  /** Its calls per hour, of the hours in which it made any. */
+  hourCalls: BaselineStats | undefined;
+  /** The mean cost of a priced call in an hour, in nano-USD, by provider and model: see `modelKey`. */
+  callCosts: ReadonlyMap<string, BaselineStats>;
+}
+
+// Hour by hour, since the rollup's key begins with the hour: the cost doesn't depend on the number of agents.
 const READ = `WITH RECURSIVE hours(hour) AS (
   SELECT ?1 UNION ALL SELECT hour - ${HOUR_MS} FROM hours WHERE hour > ?2
 )
@@ -29,11 +66,12 @@ FROM (
 })
 ) GROUP BY hour, provider, model LIMIT 20000`;
 
+/** Returns the key of a model in `callCosts`. */
 export function modelKey({ provider, model }: { provider: string; model: string }): string {
   return `${provider}:${model}`;
 }
 
-/** Reads what an agent was like in the 14 days before the hour of `now`, which itself doesn't count. */
+/** Reads the baseline of an agent from the 14 days before the hour of `now`, without that hour. */
 export async function readBaseline(store: Store, agentId: string, now: number): Promise<Baseline> {
   const thisHour = Math.floor(now / HOUR_MS) * HOUR_MS;
   const { rows } = await store.read({
@@ -64,9 +102,9 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
   }
   const total = [...hours.values()].reduce((sum, calls) => sum + calls, 0n);
   return {
-    hourCalls: describeUsual([...hours.values()], Number(total)),
+    hourCalls: computeStats([...hours.values()], Number(total)),
     callCosts: new Map(
-      [...models].map(([key, { means, calls }]) => [key, describeUsual(means, Number(calls))!]),
+      [...models].map(([key, { means, calls }]) => [key, computeStats(means, Number(calls))!]),
     ),
   };
 }
@@ -82,7 +120,7 @@ const READ_HOUR = `SELECT agent_id, sum(model_calls) FROM (
 })
 ) GROUP BY agent_id`;
 
-/** How many calls agents have made in one UTC hour, whoever has booked them. */
+/** Reads the number of calls of agents in one UTC hour, booked by any process. */
 export async function readHourCalls(
   store: Store,
   hour: number,
