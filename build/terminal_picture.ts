@@ -9,7 +9,7 @@ const COMMANDS = [
   `purser agents set helper --model demo:echo --tool calculator`,
   `purser run helper "What is 17 * 23?" --session sums`,
   `purser agents set looper --model demo:loop --tool calculator --budget 0.0002`,
-  `purser run looper "Go on" --session loop`,
+  `purser run looper "Keep going" --session loop`,
   `purser cost --by agent`,
 ];
 const COLUMNS = 92;

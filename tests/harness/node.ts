@@ -1,6 +1,6 @@
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
-/** A Node to run the npm package with: the one on the PATH where it is young enough, else this one from npm. */
+/** A Node to run the npm package with: the one on the PATH if it is recent enough, otherwise this one from npm. */
 const FROM_NPM = "22.23.0";
 
 /** The oldest Node that the npm package promises to run on, and one that is older. */
@@ -12,7 +12,7 @@ export const nodeMissing: string | undefined = await hasProgram("npm") && await 
   ? undefined
   : "npm and npx are not on the PATH";
 
-/** Whether to skip them; where everything is required, they run, and fail. */
+/** True if they are skipped; in the full gate they run, and fail. */
 export const skipNode: boolean = nodeMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
 /** Finds Node's binary. */
@@ -46,7 +46,7 @@ async function findYoungNode(): Promise<string | undefined> {
   return path && (isYounger || (oldest !== undefined && minor >= oldest)) ? path : undefined;
 }
 
-/** Runs a program to its end and gives what it printed; throws with all that it said where it failed. */
+/** Runs a program to its end and returns its standard output; throws with its whole output if it failed. */
 export async function said(program: string, args: string[], cwd?: string): Promise<string> {
   const output = await new Deno.Command(program, { args, cwd, stdin: "null", env: { NO_COLOR: "1" } })
     .output();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { checkLoopbackRequest, isLoopback, serve } from "../src/http/mod.ts";
-import { makeKey } from "./harness/keyed_door.ts";
+import { makeKey } from "./harness/http_client.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 type Headers = Record<string, string>;
@@ -14,7 +14,7 @@ function refusal(headers: Headers, method = "GET", guard = checkLoopbackRequest)
   }
 }
 
-Deno.test("the loopback guard answers programs of this machine, by any of its names", () => {
+Deno.test("the loopback guard allows programs of this machine, by any of its names", () => {
   for (
     const host of [
       "localhost:8420",
@@ -30,7 +30,7 @@ Deno.test("the loopback guard answers programs of this machine, by any of its na
   }
 });
 
-Deno.test("the loopback guard refuses names that a page elsewhere may have bound to this machine", () => {
+Deno.test("the loopback guard refuses names that another site may have bound to this machine (DNS rebinding)", () => {
   const hosts = [
     "evil.example",
     "evil.example:8420",
@@ -48,7 +48,7 @@ Deno.test("the loopback guard refuses names that a page elsewhere may have bound
   for (const host of hosts) assert.equal(refusal({ host }), "forbidden", host);
 });
 
-Deno.test("the loopback guard answers its own pages, and no page of another origin", () => {
+Deno.test("the loopback guard allows its own pages, and no page of another origin", () => {
   const host = "localhost:8420";
   assert.equal(refusal({ host, origin: "http://localhost:8420" }, "POST"), undefined);
   const origins = [
@@ -66,7 +66,7 @@ Deno.test("the loopback guard answers its own pages, and no page of another orig
   assert.equal(refusal({ host: "[::1]:8420", origin: "http://[::1]:8420" }, "PUT"), undefined);
 });
 
-Deno.test("the loopback guard believes the browser about who made the request", () => {
+Deno.test("the loopback guard trusts the browser's headers on the origin of a request", () => {
   const host = "localhost:8420";
   const visit = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
   const outcomes: [Headers, string, string | undefined][] = [
@@ -96,7 +96,7 @@ Deno.test("the loopback guard believes the browser about who made the request", 
   }
 });
 
-Deno.test("loopback is this machine's own addresses only", () => {
+Deno.test("loopback addresses are this machine's own only", () => {
   for (const host of ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost"]) {
     assert.ok(isLoopback(host), host);
   }
@@ -105,7 +105,7 @@ Deno.test("loopback is this machine's own addresses only", () => {
   }
 });
 
-Deno.test("serve() refuses an address that others can reach", async () => {
+Deno.test("serve() refuses an address that other machines can reach", async () => {
   await using purser = await openTestPurser();
   for (const host of ["0.0.0.0", "::", "192.168.0.1", "example.com"]) {
     const error = await rejection(serve(purser.core, purser.app, { host, port: 0 }));
@@ -117,7 +117,7 @@ Deno.test("serve() refuses an address that others can reach", async () => {
   }
 });
 
-Deno.test("serve() says that a port is taken", async () => {
+Deno.test("serve() reports that a port is taken", async () => {
   await using purser = await openTestPurser();
   const first = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
   const port = Number(new URL(first.url).port);
@@ -141,7 +141,7 @@ for (const host of ["127.0.0.1", "127.0.0.2", "::1", "[::1]", "localhost"]) {
   });
 }
 
-/** Sends a request as it is written, and reads its answer; the connection may stay open behind it. */
+/** Sends a request as it is written, and reads its response; the connection may stay open afterwards. */
 async function sendRaw(url: string, head: string, body = ""): Promise<{ status: number; body: string }> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port) });
   await connection.write(new TextEncoder().encode(`${head.replaceAll("\n", "\r\n")}\r\n\r\n${body}`));
@@ -173,7 +173,7 @@ Deno.test("over the network, a request without a body needs no content type", as
   await shutdown();
 });
 
-Deno.test("over the network, a body is refused by its length, told or not", async () => {
+Deno.test("over the network, a body is refused by its length, declared or not", async () => {
   await using purser = await openTestPurser({ config: { maxBodyBytes: 100 } });
   const { url, shutdown } = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
   const head = "PUT /agents/a HTTP/1.1\nHost: localhost\nConnection: close\nContent-Type: application/json";
@@ -214,7 +214,7 @@ Deno.test("over the network, a Host that names no host gets a 400 problem, with 
   await shutdown();
 });
 
-Deno.test("over the network, a method that no request can be made of is 405, and no internal error", async () => {
+Deno.test("over the network, a method that `Request` does not allow is 405, not an internal error", async () => {
   await using purser = await openTestPurser();
   const { url, shutdown } = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
   for (const method of ["TRACE", "TRACK"]) {

@@ -3,30 +3,30 @@ import { withAccessCheck } from "../../src/http/mod.ts";
 import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 
-/** A request as the door sees it. */
-export interface DoorRequest {
+/** A request of the client. */
+export interface ClientRequest {
   key?: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** The address it comes from; another machine's, unless said otherwise. Null: it is not known. */
+  /** The client's address; another machine's unless given. Null: unknown. */
   from?: string | null;
 }
 
-/** A Purser's door, as a server and the edge have it. */
-export interface KeyedDoor {
-  /** Sends a request from outside; the answer is checked against the OpenAPI document, its body left. */
-  fetch(method: string, path: string, request?: DoorRequest): Promise<Response>;
-  /** The same for what the document does not know of, and unchecked. */
-  raw(method: string, path: string, request?: DoorRequest): Promise<Response>;
-  /** As `fetch`, its body read. */
-  send(method: string, path: string, request?: DoorRequest): Promise<ApiAnswer>;
+/** A client of a Purser's fetch handler, as servers and the edge have it. */
+export interface HttpClient {
+  /** Sends a request from outside; the response is checked against the OpenAPI document, its body unread. */
+  fetch(method: string, path: string, request?: ClientRequest): Promise<Response>;
+  /** The same for requests that the document does not declare, and unchecked. */
+  raw(method: string, path: string, request?: ClientRequest): Promise<Response>;
+  /** As `fetch`, with the body read. */
+  send(method: string, path: string, request?: ClientRequest): Promise<ApiAnswer>;
 }
 
-/** Opens the door of a Purser in memory. */
-export function openDoor({ core, app }: Pick<TestPurser, "core" | "app">): KeyedDoor {
-  const door = withAccessCheck(core, app);
+/** Creates a client of a Purser in memory. */
+export function openHttpClient({ core, app }: Pick<TestPurser, "core" | "app">): HttpClient {
+  const handle = withAccessCheck(core, app);
   let check: ResponseCheck | undefined;
-  const raw: KeyedDoor["raw"] = async (
+  const raw: HttpClient["raw"] = async (
     method,
     path,
     { key, body, headers, from = "192.0.2.1" } = {},
@@ -40,9 +40,9 @@ export function openDoor({ core, app }: Pick<TestPurser, "core" | "app">): Keyed
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return await door(request, from ?? undefined);
+    return await handle(request, from ?? undefined);
   };
-  const fetch: KeyedDoor["fetch"] = async (method, path, request) => {
+  const fetch: HttpClient["fetch"] = async (method, path, request) => {
     check ??= createResponseCheck(await (await app.request("/openapi.json")).json());
     const response = await raw(method, path, request);
     return await check(method, path, response);
@@ -59,7 +59,7 @@ export function openDoor({ core, app }: Pick<TestPurser, "core" | "app">): Keyed
   };
 }
 
-/** Makes a key as the person at the database does, and gives its text and id. */
+/** Creates a key within the process, without authentication; returns its text and id. */
 export async function makeKey(
   purser: Pick<TestPurser, "api">,
   scopes: readonly Scope[],
