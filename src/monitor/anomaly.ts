@@ -1,27 +1,12 @@
 import { and, desc, eq, gte, lt, or } from "drizzle-orm";
-import type { AnomalyKind, Severity } from "../contract/values.ts";
+import type { Anomaly } from "../contract/anomalies.ts";
+import type { AnomalyKind } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type Query, tables } from "../store/mod.ts";
 
 const { anomalies } = tables;
 
 export type AnomalyRow = typeof anomalies.$inferSelect;
-
-/** An anomaly in wire form: the payload of `anomaly.detected`. */
-export interface Anomaly {
-  anomaly_id: string;
-  kind: AnomalyKind;
-  severity: Severity;
-  agent_id: string;
-  session_id: string | null;
-  run_id: string | null;
-  call_id: string | null;
-  /** One line for people. */
-  message: string;
-  /** The figures, by kind. */
-  details: Record<string, unknown>;
-  detected_at: string;
-}
 
 /** Converts a row to its wire form. */
 export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {

@@ -1,9 +1,10 @@
 import { isAtLeast } from "../contract/values.ts";
 import { insertDeliveries } from "../delivery/mod.ts";
 import { toIso } from "../kernel/clock.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { Statement } from "../store/mod.ts";
-import { type Anomaly, type AnomalyRow, toAnomaly } from "./anomaly.ts";
+import { type AnomalyRow, toAnomaly } from "./anomaly.ts";
+import type { Anomaly } from "../contract/anomalies.ts";
 import type { MonitorContext } from "./context.ts";
 import { type Detection, keyOf } from "./detect/detection.ts";
 import { RETENTION_MS } from "./detect/limits.ts";

@@ -1,5 +1,5 @@
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
-import { toHex } from "../../kernel/encode_bytes.ts";
+import { toHex } from "../../kernel/text.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { RuleInput } from "../../contract/rule_input.ts";
 import { type ChangeContext, updateRule } from "./change_rules.ts";

@@ -246,11 +246,11 @@ Deno.test("no secret appears in reasons and log lines, whatever the plugin does"
 Deno.test("a channel that can't be opened fails with a reason, without a secret, until it is fixed", async () => {
   const { channels, files } = open([config({ token: { file: "/token" } })]);
   const channel = channels.get("vault")!;
-  assert.equal(await channel.check(), "Cannot read /token: there is no such file");
+  assert.equal(await channel.check(), "Cannot read /token: no such file or directory");
   assert.deepEqual(await channel.attempt(NOTIFICATION, delivery()), {
     ok: false,
     retry: true,
-    reason: "Cannot open the channel vault: Cannot read /token: there is no such file",
+    reason: "Cannot open the channel vault: Cannot read /token: no such file or directory",
   });
   files["/token"] = "an-unlucky-token\n";
   assert.deepEqual(await channel.attempt(NOTIFICATION, delivery()), {

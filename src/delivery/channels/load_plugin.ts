@@ -1,8 +1,8 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/import_file.ts";
-import { toPlainJsonText } from "../../kernel/json/json.ts";
+import { importFile } from "../../kernel/files.ts";
+import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
 import {
   CHANNEL_CONTRACT,
   type ChannelKit,

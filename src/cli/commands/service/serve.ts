@@ -1,7 +1,9 @@
 import { checkChannels } from "../../../delivery/channels/mod.ts";
 import { type OpenDatabase, openDatabase } from "../../../client/mod.ts";
-import { serve, warnOfWeakServer } from "../../../http/mod.ts";
-import { areKeysAskedFor, hasUsableKey } from "../../../keys/mod.ts";
+import { serve } from "../../../http/mod.ts";
+import { watchServerDurability } from "../../../service/mod.ts";
+import { endLiveRuns } from "../../../sessions/mod.ts";
+import { hasUsableKey, isAuthRequired } from "../../../keys/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -28,7 +30,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   if (!database) return EXIT.interrupted;
   try {
     await checkChannels(database.core.channels, config.configPath);
-    await warnOfWeakServer(database.core);
+    await watchServerDurability(database.core);
     const { createApp } = await import("../../../http/routes/mod.ts");
     const server = await serve(database.core, createApp(database.core), {
       host: config.host,
@@ -41,7 +43,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
     database.core.stop();
     await Promise.all([
       server.shutdown({ graceMs: GRACE_MS }),
-      database.core.endRuns({ graceMs: GRACE_MS - 5_000 }),
+      endLiveRuns(database.core, GRACE_MS - 5_000),
     ]);
   } finally {
     await database.close({ graceMs: GRACE_MS });
@@ -50,7 +52,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
 
 /** That nobody can come in is no fault, keys may be on their way, but nobody should have to find out by himself. */
 async function tellOfKeys({ warn }: CommandContext, { core }: OpenDatabase): Promise<void> {
-  if (!await areKeysAskedFor(core) || await hasUsableKey(core)) return;
+  if (!await isAuthRequired(core) || await hasUsableKey(core)) return;
   warn(
     "No API key is active, so nobody is answered until there is one: purser keys create NAME --scope admin",
   );

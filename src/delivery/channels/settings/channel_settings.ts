@@ -1,7 +1,6 @@
 import type { ZodObject, ZodType } from "zod";
 import { describeIssue } from "../../../config/mod.ts";
-import { PurserError } from "../../../kernel/errors.ts";
-import { systemReason } from "../../../kernel/system_reason.ts";
+import { PurserError, systemReason } from "../../../kernel/errors.ts";
 import type { ChannelPlugin } from "../channel.ts";
 import { createScrub, HIDDEN, type Scrub } from "./scrub_secrets.ts";
 

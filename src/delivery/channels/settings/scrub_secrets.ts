@@ -1,5 +1,5 @@
-import { toBase64 } from "../../../kernel/encode_bytes.ts";
-import { toPlainValue } from "../../../kernel/json/json.ts";
+import { toBase64 } from "../../../kernel/text.ts";
+import { toPlainValue } from "../../../kernel/json/portable_json.ts";
 import type { Log } from "../../../kernel/log.ts";
 import type { ChannelLog } from "../channel.ts";
 
