@@ -23,7 +23,7 @@ const COMPLETE = "__complete";
 export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
   const { terminal: { stdout, stderr } } = options;
   if (argv[0] === COMPLETE) {
-    const { completeLine } = await import("./completion/mod.ts");
+    const { completeLine } = await import("./completion/complete_line.ts");
     return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), options);
   }
   try {

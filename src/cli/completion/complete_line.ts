@@ -1,12 +1,14 @@
 import type { Connection } from "../../client/mod.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import { loadConfig } from "../../config/mod.ts";
+import { loadConfig, openProfiles } from "../../config/mod.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { escapeText } from "../terminal/escape_text.ts";
+import type { LiveValue } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import type { MainOptions } from "../main.ts";
+import { idInPath } from "../parse/command_id.ts";
 import { cutText } from "../terminal/text_width.ts";
-import { type Cursor, type Offer, readCursor } from "./read_cursor.ts";
+import { type Cursor, type Offer, readCursor, type TypedLine } from "./read_cursor.ts";
 
 /** How long live values are waited for: somebody is looking at the cursor. */
 const PATIENCE_MS = 900;
@@ -14,7 +16,7 @@ const PATIENCE_MS = 900;
 /** What a live value may consist of, so that no shell sees anything in it. */
 const SAFE_VALUE = /^[A-Za-z0-9._:-]{1,128}$/;
 
-const MAX_NOTE = 60;
+const MAX_DESCRIPTION = 60;
 
 /** What tells the script that paths may come here, which the shell knows best. */
 const FILES = ":files";
@@ -26,10 +28,12 @@ const FILES = ":files";
 export async function completeLine(words: readonly string[], options: MainOptions): Promise<number> {
   const cursor = readCursor(words);
   const { values, typed, lead } = cursor;
-  const fixed = [...values.oneOf ?? [], ...values.some ?? []].map((value) => ({ value, note: "" }));
+  const fixed = [...values.oneOf ?? [], ...values.some ?? []].map((value) => ({ value, description: "" }));
   const offers = [...cursor.words, ...fixed, ...await askLive(cursor, options)]
     .filter(({ value }) => value.startsWith(typed));
-  const lines = offers.map(({ value, note }) => `${lead}${value}\t${cutText(escapeText(note), MAX_NOTE)}`);
+  const lines = offers.map(({ value, description }) =>
+    `${lead}${value}\t${cutText(escapeText(description), MAX_DESCRIPTION)}`
+  );
   try {
     options.terminal.stdout.write(
       [...values.isFile ? [FILES] : [], ...lines].map((line) => `${line}\n`).join(""),
@@ -46,7 +50,6 @@ async function askLive(cursor: Cursor, options: MainOptions): Promise<Offer[]> {
   const { clock = systemClock } = options;
   const over = new AbortController();
   const asked = (async () => {
-    const { LIVE_VALUES } = await import("./live_values.ts");
     const connection = connectLate(cursor, options);
     try {
       return await LIVE_VALUES[live]({ line: cursor.line, env: options.env, connect: connection.get });
@@ -81,4 +84,67 @@ function connectLate({ line }: Cursor, { env, connect }: MainOptions) {
       })(),
     close: async () => await (await connection?.catch(() => undefined))?.close(),
   };
+}
+
+/** What asking for live values needs. */
+interface LiveContext {
+  line: TypedLine;
+  env: Readonly<Record<string, string | undefined>>;
+  /** The place that the line names. */
+  connect(): Promise<Connection>;
+}
+
+/** Enough to choose from; more of the name narrows it down. */
+const LIMIT = "200";
+
+/** How each kind of live value is asked for. A new kind is a line here and its name in the command table. */
+const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offer[]>>> = {
+  agent: async ({ connect }) => {
+    const agents = await (await (await connect()).api.agents.$get()).json();
+    return agents.map(({ agent_id, model }) => ({ value: agent_id, description: model }));
+  },
+  session: async ({ line, connect }) => {
+    const { api } = await connect();
+    const agent = agentOf(line);
+    const query = { limit: LIMIT };
+    const answer = agent === undefined
+      ? await api.sessions.$get({ query })
+      : await api.agents[":agent_id"].sessions.$get({ param: { agent_id: idInPath(agent) }, query });
+    return (await answer.json()).map(({ session_id, agent_id, status, updated_at }) => ({
+      value: session_id,
+      description: `${agent_id}, ${status}, ${updated_at.slice(0, 16).replace("T", " ")}`,
+    }));
+  },
+  rule: async ({ connect }) => {
+    const rules = await (await (await connect()).api.alerts.rules.$get()).json();
+    return rules.map(({ rule_id, name, enabled }) => ({
+      value: rule_id,
+      description: enabled ? name : `${name}, disabled`,
+    }));
+  },
+  channel: async ({ connect }) => {
+    const channels = await (await (await connect()).api.channels.$get()).json();
+    return channels.map(({ name, kind }) => ({ value: name, description: kind }));
+  },
+  key: async ({ connect }) => {
+    const { api } = await connect();
+    const keys = await (await api.keys.$get({ query: { status: "active", limit: LIMIT } })).json();
+    return keys.map(({ key_id, name, scopes }) => ({
+      value: key_id,
+      description: `${name}, ${scopes.join(", ")}`,
+    }));
+  },
+  profile: async ({ line, env }) => {
+    const profiles = await openProfiles({ env, configPath: line.options.get("config") });
+    return (await profiles.list()).map(({ name, server, db }) => ({
+      value: name,
+      description: server ?? db ?? "",
+    }));
+  },
+};
+
+/** The agent that the line is about, where it says so. */
+function agentOf({ command, args, options }: TypedLine): string | undefined {
+  const index = command?.args.findIndex(({ values }) => values?.live === "agent") ?? -1;
+  return options.get("agent") ?? args[index];
 }

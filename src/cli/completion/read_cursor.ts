@@ -1,10 +1,5 @@
-import {
-  COMMANDS,
-  type CommandSpec,
-  COMMON_OPTIONS,
-  type OptionSpec,
-  type Values,
-} from "../command_table.ts";
+import type { Command, OptionSpec, Values } from "../command.ts";
+import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
 import { ALL_OPTIONS, findCommand } from "../parse/parse_command_line.ts";
 
 /** What may come where the cursor is. */
@@ -24,12 +19,12 @@ export interface Cursor {
 /** One thing to offer, and what it is. */
 export interface Offer {
   value: string;
-  note: string;
+  description: string;
 }
 
 /** A line as far as it is typed; it need not be whole, or right. */
 export interface TypedLine {
-  command: CommandSpec | undefined;
+  command: Command | undefined;
   /** The arguments after the command's own words. */
   args: readonly string[];
   /** The last value of each option. */
@@ -85,7 +80,7 @@ function specOf(name: string): OptionSpec | undefined {
 }
 
 /** The options of a command, its own first. One that is there or not is not offered again. */
-function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, string>): Offer[] {
+function optionsOf(command: Command | undefined, given: ReadonlyMap<string, string>): Offer[] {
   const known = {
     ...command?.options,
     ...COMMON_OPTIONS,
@@ -93,7 +88,7 @@ function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, 
   };
   return Object.entries(known)
     .filter(([name, { type }]) => type === "string" || !given.has(name))
-    .map(([name, { summary }]) => ({ value: `--${name}`, note: summary }));
+    .map(([name, { summary }]) => ({ value: `--${name}`, description: summary }));
 }
 
 /** The next word of all commands that begin with these words. */
@@ -106,14 +101,14 @@ function nextWords(words: readonly string[]): Offer[] {
     const next = parts[begun.length];
     if (next === undefined || begun.some((word, index) => word !== parts[index])) continue;
     const isGroup = parts.length > begun.length + 1;
-    offers.set(next, isGroup ? groupNote(parts.slice(0, begun.length + 1).join(" ")) : summary);
+    offers.set(next, isGroup ? verbsOf(parts.slice(0, begun.length + 1).join(" ")) : summary);
   }
   if (words.length === 0) offers.set("help", "Show help");
-  return [...offers].map(([value, note]) => ({ value, note }));
+  return [...offers].map(([value, description]) => ({ value, description }));
 }
 
 /** `list, show, set, remove` */
-function groupNote(group: string): string {
+function verbsOf(group: string): string {
   return COMMANDS.flatMap(({ name }) => name.startsWith(`${group} `) ? [name.slice(group.length + 1)] : [])
     .join(", ");
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parseArgs } from "node:util";
 import fc from "fast-check";
-import { tokenize } from "./tokenize.ts";
+import { tokenize } from "./parse_command_line.ts";
 
 const WORDS = [
   "--",

@@ -1,4 +1,5 @@
 import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import type { Paint, Style } from "../terminal/style.ts";
 
 /** `1,234,567`. */
 export function formatCount(count: number): string {
@@ -64,4 +65,33 @@ export function formatShare(part: NanoUsd, whole: NanoUsd): string {
 /** `2026-11-21 09:30:00`, in UTC as the API has it; `-` for none. */
 export function formatTime(iso: string | null): string {
   return iso === null ? "-" : iso.slice(0, 19).replace("T", " ");
+}
+
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/** A bar for a part from 0 to 1, at most `width` columns long. What is more than nothing shows. */
+export function renderBar(part: number, width: number, hasUnicode: boolean): string {
+  if (!(part > 0)) return "";
+  const full = Math.min(part, 1) * width;
+  if (!hasUnicode) return "#".repeat(Math.max(1, Math.round(full)));
+  const eighths = Math.max(1, Math.round(full * 8));
+  return "█".repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
+}
+
+/** The colour of a session's or a run's status. */
+export function paintStatus({ status }: { status: string }, style: Style): Paint | undefined {
+  switch (status) {
+    case "completed":
+      return style.green;
+    case "failed":
+      return style.red;
+    case "budget_exceeded":
+    case "interrupted":
+    case "cancelled":
+      return style.yellow;
+    case "running":
+      return style.cyan;
+    default:
+      return undefined;
+  }
 }

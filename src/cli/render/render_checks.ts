@@ -2,7 +2,7 @@ import { escapeText } from "../terminal/escape_text.ts";
 import { countOf } from "./format_values.ts";
 import type { Style } from "../terminal/style.ts";
 import { textWidth } from "../terminal/text_width.ts";
-import { wrapText } from "../terminal/wrap_text.ts";
+import { wrapText } from "../terminal/text_width.ts";
 
 /** What the doctor found about one thing. */
 export interface DoctorCheck {

@@ -1,11 +1,61 @@
+import type { Connection } from "../../client/mod.ts";
 import type { Grouping } from "../../contract/values.ts";
-import { costOf, type CostRow, type Spend, sumRows } from "./cost_rows.ts";
-import { countOf, formatAmounts, formatCount, formatShare } from "./format_values.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
+import type { Anomaly } from "../../monitor/mod.ts";
+import { countOf, formatAmounts, formatCount, formatShare, formatTime } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
-import { putIdsBelow } from "./put_ids_below.ts";
-import { renderBar } from "./render_bar.ts";
+import { putIdsBelow } from "./render_table.ts";
+import { renderBar } from "./format_values.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
+
+/** The fields of a row of `GET /costs` that commands look at. */
+export type CostRow =
+  & Pick<LedgerRow, "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day">
+  & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "total_tokens" | "cost_usd">;
+
+/** Several rows as one; money in nano-USD. */
+export interface Spend {
+  modelCalls: number;
+  unpricedCalls: number;
+  totalTokens: number;
+  costNanoUsd: NanoUsd;
+}
+
+/** What a row has cost; calls without a known price count as nothing, as in the API's sums. */
+export function costOf(row: CostRow): NanoUsd {
+  return row.cost_usd === null ? 0n : parseTotalUsd(row.cost_usd);
+}
+
+/** Sums rows exactly. */
+export function sumRows(rows: readonly CostRow[]): Spend {
+  const sum: Spend = { modelCalls: 0, unpricedCalls: 0, totalTokens: 0, costNanoUsd: 0n };
+  for (const row of rows) {
+    sum.modelCalls += row.model_calls;
+    sum.unpricedCalls += row.unpriced_calls;
+    sum.totalTokens += row.total_tokens;
+    sum.costNanoUsd += costOf(row);
+  }
+  return sum;
+}
+
+/** The rows of every page. */
+export async function readAllCosts(
+  api: Connection["api"],
+  query: { group_by: Grouping; from?: string },
+): Promise<CostRow[]> {
+  const rows: CostRow[] = [];
+  let cursor: string | undefined;
+  do {
+    const answer = await api.costs.$get({ query: { ...query, limit: "1000", cursor } });
+    rows.push(...await answer.json());
+    const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+    cursor = new URLSearchParams(next).get("cursor") ?? undefined;
+  } while (cursor !== undefined);
+  return rows;
+}
 
 /** How tables of spend are drawn. */
 export interface CostLayout {
@@ -133,4 +183,35 @@ export function nameOf(row: CostRow, groupBy: Grouping): string {
 
 function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
   return left.map((value, index) => [value, right[index]!]);
+}
+
+/** How many the overview of costs shows. */
+const SHOWN = "5";
+
+/** The newest anomalies since a time; none where the server is older than they are. */
+export async function readNewestAnomalies(
+  api: Connection["api"],
+  from: string | undefined,
+): Promise<Anomaly[]> {
+  try {
+    return await (await api.anomalies.$get({ query: { from, limit: SHOWN } })).json();
+  } catch (error) {
+    if (error instanceof PurserError && error.code === "not_found") return [];
+    throw error;
+  }
+}
+
+/** Anomalies, one a line. */
+export function renderAnomalies(anomalies: readonly Anomaly[], layout: CostLayout): string {
+  return renderTable(anomalies, [
+    {
+      title: "SEVERITY",
+      cell: ({ severity }) => severity,
+      paint: ({ severity }, style) => (severity === "critical" ? style.red : style.yellow),
+    },
+    { title: "WHEN (UTC)", cell: ({ detected_at: at }) => formatTime(at).slice(0, 16), drop: 0 },
+    // It may go first: the message names the agent too.
+    { title: "AGENT", cell: ({ agent_id: agentId }) => agentId, cutTo: 12, drop: 1 },
+    { title: "WHAT", cell: ({ message }) => message, cutTo: 20 },
+  ], layout);
 }

@@ -1,6 +1,7 @@
-import { COMMANDS, type CommandSpec, COMMON_OPTIONS, type OptionSpec } from "../command_table.ts";
+import type { Command, OptionSpec } from "../command.ts";
+import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
 import type { Style } from "../terminal/style.ts";
-import { wrapText } from "../terminal/wrap_text.ts";
+import { wrapText } from "../terminal/text_width.ts";
 
 /** How wide help is where no terminal says otherwise. */
 const DEFAULT_COLUMNS = 80;
@@ -25,7 +26,7 @@ export function renderHelp(
   return topic === "" ? overview(commands, layout) : groupHelp(topic, commands, layout);
 }
 
-function overview(commands: readonly CommandSpec[], layout: Layout): string {
+function overview(commands: readonly Command[], layout: Layout): string {
   return sections([
     prose(
       "Purser runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
@@ -52,7 +53,7 @@ function overview(commands: readonly CommandSpec[], layout: Layout): string {
   ]);
 }
 
-function groupHelp(group: string, commands: readonly CommandSpec[], layout: Layout): string {
+function groupHelp(group: string, commands: readonly Command[], layout: Layout): string {
   const examples = commands.flatMap(({ examples }) => examples.slice(0, 1));
   return sections([
     usage(`${group} COMMAND [OPTIONS]`, layout),
@@ -62,7 +63,7 @@ function groupHelp(group: string, commands: readonly CommandSpec[], layout: Layo
   ]);
 }
 
-function commandHelp(command: CommandSpec, layout: Layout): string {
+function commandHelp(command: Command, layout: Layout): string {
   const hasOwn = Object.keys(command.options).length > 0;
   return sections([
     prose(command.summary, layout),
@@ -88,7 +89,7 @@ function usage(line: string, { style }: Layout): string {
   return `${style.bold("Usage:")} purser ${line}`;
 }
 
-function usageRow({ name, args, summary }: CommandSpec): Row {
+function usageRow({ name, args, summary }: Command): Row {
   return [[name, ...args.map(({ name }) => name)].join(" "), summary];
 }
 
@@ -119,7 +120,7 @@ function list(title: string, rows: readonly Row[], { columns, style }: Layout): 
 }
 
 /** What an example does stands above it: the lines are long. */
-function listExamples({ examples }: CommandSpec, { style }: Layout): string {
+function listExamples({ examples }: Command, { style }: Layout): string {
   const lines = examples.flatMap(([line, what]) => [
     ...(what ? [`  ${style.dim(`# ${what}`)}`] : []),
     `  ${style.cyan(line)}`,

@@ -22,11 +22,11 @@ export function usageFields(usage: Usage): Record<string, string> {
   const unpriced = usage.unpriced_calls > 0 && usage.cost_usd !== null
     ? `${countOf(usage.unpriced_calls, "call")} without a known price`
     : "";
-  const withNote = (text: string, note: string) => (note ? `${text} (${note})` : text);
+  const withDetail = (text: string, detail: string) => (detail ? `${text} (${detail})` : text);
   return {
     "Model calls": formatCount(usage.model_calls),
-    "Tokens": `${withNote(`${formatCount(usage.input_tokens)} in`, input)}, ` +
-      withNote(`${formatCount(usage.output_tokens)} out`, output),
-    "Cost": withNote(formatCost(usage.cost_usd), unpriced),
+    "Tokens": `${withDetail(`${formatCount(usage.input_tokens)} in`, input)}, ` +
+      withDetail(`${formatCount(usage.output_tokens)} out`, output),
+    "Cost": withDetail(formatCost(usage.cost_usd), unpriced),
   };
 }

@@ -1,13 +1,13 @@
 import type { CommandContext } from "../command.ts";
 import { escapeLines, escapeText } from "../terminal/escape_text.ts";
-import type { FollowedResult, Hear } from "../follow_run.ts";
+import type { FollowedResult, RunListener } from "../follow_run.ts";
 import { countOf, formatCost, formatCount } from "./format_values.ts";
 import { createStyle } from "../terminal/style.ts";
 import { cutText } from "../terminal/text_width.ts";
 
 /** Shows a run while it goes on, and its end. */
 export interface RunPrinter {
-  hear: Hear;
+  hear: RunListener;
   end(result: FollowedResult): void;
   /** Ends a line that the answer left open, before something else is told. */
   breakLine(): void;

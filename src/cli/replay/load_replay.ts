@@ -2,7 +2,6 @@ import type { Connection } from "../../client/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { idInPath } from "../parse/command_id.ts";
 import { type ImportedEvent, MESSAGE, type ReplayEvent } from "./steps/replay_event.ts";
-import { PAGE_SIZE, readPages } from "./read_pages.ts";
 
 /** What is to be stepped through. */
 export interface Replay {
@@ -92,4 +91,23 @@ function eventOf({ agent_id, session_id }: ReplaySnapshot) {
     call_id: null,
     payload: { ...message },
   });
+}
+
+/** How many events are asked for at once. */
+const PAGE_SIZE = 500;
+
+/** Reads a list page by page, each when it is needed: one page is held at a time. */
+async function* readPages<T>(
+  readPage: (after: number) => Promise<T[]>,
+  positionOf: (item: T) => number | null,
+): AsyncGenerator<T> {
+  for (let after = 0;;) {
+    const page = await readPage(after);
+    yield* page;
+    const last = page.at(-1);
+    const next = last === undefined ? null : positionOf(last);
+    // The last page is the empty one: large events make others short. One that leads nowhere would be read for ever.
+    if (next === null || next <= after) return;
+    after = next;
+  }
 }

@@ -77,7 +77,7 @@ async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 
 /** Reads keys in raw mode, which ends with the last of them. */
 async function* typedKeys(stdin: InputStream, signal: AbortSignal): AsyncGenerator<string> {
-  const { readKeys } = await import("../replay/mod.ts");
+  const { readKeys } = await import("./read_keys.ts");
   const restore = () => stdin.setRaw(false);
   // At once: the process may end before the generator goes on.
   signal.addEventListener("abort", restore, { once: true });

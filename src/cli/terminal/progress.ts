@@ -1,6 +1,6 @@
 import type { CommandContext } from "../command.ts";
 import { formatBytes, formatCount } from "../render/format_values.ts";
-import { renderBar } from "../render/render_bar.ts";
+import { renderBar } from "../render/format_values.ts";
 
 /** A line on a terminal that tells how far something has come. */
 export interface Progress {

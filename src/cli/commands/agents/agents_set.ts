@@ -1,16 +1,52 @@
 import type { Connection } from "../../../client/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { describeBudget } from "../../render/describe_agent.ts";
+import { describeBudget } from "./agents_show.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Options } from "../../parse/options.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
 /** `purser agents set NAME …`: what is given is changed, all else stays as it is. */
-export async function agentsSet(ctx: CommandContext): Promise<void> {
+export const agentsSet: Command = {
+  name: "agents set",
+  args: [arg("NAME", { live: "agent" })],
+  summary: "Define an agent, or change one",
+  detail: "Only what you give is changed. A new agent needs --model.",
+  options: {
+    model: option("MODEL", "PROVIDER:MODEL, such as openai:gpt-5, local:my-model or demo:echo", {
+      some: ["demo:echo"],
+    }),
+    system: option("TEXT", "The system prompt"),
+    budget: option("USD", "The most that one run may cost; none for no limit", { some: ["none"] }),
+    "budget-mode": option("MODE", "stop: end when the budget is reached; strict: never go over it", {
+      oneOf: ["stop", "strict"],
+    }),
+    "max-steps": option("N", "The most model calls of one run"),
+    "max-output-tokens": option("N", "The most output tokens of one call; none for no limit", {
+      some: ["none"],
+    }),
+    tool: option("NAME", "A tool it may use; repeat for more. Replaces the tools it had", {
+      some: ["calculator", "current_time"],
+    }),
+    "no-tools": flag("It may use no tools"),
+    "allow-unpriced": flag("Accept a budget although the model has no known price"),
+    "no-allow-unpriced": flag("Take that back"),
+  },
+  examples: [
+    ['purser agents set researcher --model openai:gpt-5 --system "Be brief."', "A new agent"],
+    ["purser agents set researcher --budget 0.25 --budget-mode strict", "Limit each run to $0.25"],
+    [
+      "purser agents set helper --model demo:echo --tool calculator --tool current_time",
+      "An agent with tools",
+    ],
+  ],
+  run: setAgent,
+};
+
+async function setAgent(ctx: CommandContext): Promise<void> {
   const name = readId(ctx);
   const changes = readChanges(ctx.options);
   const { api } = await ctx.connect();

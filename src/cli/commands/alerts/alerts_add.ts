@@ -1,6 +1,6 @@
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
-import type { CommandContext } from "../../command.ts";
+import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import { checkId } from "../../parse/command_id.ts";
 import { describeRule } from "../../render/describe_rule.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
@@ -12,7 +12,45 @@ const REQUIRED = ["name", "threshold-usd", "threshold-type", "severity"] as cons
 const YEAR_S = 31_536_000;
 
 /** `purser alerts add …` */
-export async function alertsAdd(ctx: CommandContext): Promise<void> {
+export const alertsAdd: Command = {
+  name: "alerts add",
+  args: [],
+  summary: "Add an alert rule",
+  detail:
+    "When spending reaches the threshold, every channel is told; see purser channels list. A line that stays " +
+    "crossed is told again after each cooldown, unless --repeat says otherwise. The hour is the last 60 minutes; " +
+    "days and months are those of UTC.",
+  options: {
+    name: option("NAME", "What notifications call it"),
+    "threshold-usd": option("USD", "The amount that is too much"),
+    "threshold-type": option(
+      "TYPE",
+      "In what",
+      { oneOf: ["per_run_usd", "per_session_usd", "per_hour_usd", "per_day_usd", "per_month_usd"] },
+    ),
+    severity: option("SEVERITY", "How grave it is", { oneOf: ["info", "warning", "critical"] }),
+    "agent-id": option("NAME", "Only what this agent spends", { live: "agent" }),
+    cooldown: option("SECONDS", "At most one alert in this time (default 3600)"),
+    repeat: option("HOW", "cooldown (default), or once_per_window: once for each run, session, day, …", {
+      oneOf: ["cooldown", "once_per_window"],
+    }),
+    disabled: flag("Add it disabled"),
+  },
+  examples: [
+    [
+      'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
+      "All agents together",
+    ],
+    [
+      "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
+      "--agent-id researcher --cooldown 0",
+      "Each call of a run that has cost 50 cents",
+    ],
+  ],
+  run: addRule,
+};
+
+async function addRule(ctx: CommandContext): Promise<void> {
   const rule = readRule(ctx.options);
   const { api } = await ctx.connect();
   await printAnswer(

@@ -1,9 +1,21 @@
-import type { CommandContext } from "../../command.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 /** `purser channels list` */
-export async function channelsList(ctx: CommandContext): Promise<void> {
+export const channelsList: Command = {
+  name: "channels list",
+  args: [],
+  summary: "List the channels that alerts go to",
+  detail:
+    "They are set up in the config file, and checked here without sending. FROM is the mildest severity that a channel is told of.",
+  options: {},
+  examples: [["purser channels list", ""]],
+  isReadOnly: true,
+  run: listChannels,
+};
+
+async function listChannels(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   let problems: string[] = [];
   await printAnswer(ctx, await api.channels.$get(), (channels) => {

@@ -1,9 +1,10 @@
+import type { ApiKey } from "../../../keys/mod.ts";
 import { KEY_STATUSES } from "../../../contract/values.ts";
-import type { CommandContext } from "../../command.ts";
-import { paintKeyStatus } from "../../render/describe_key.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { putIdsBelow } from "../../render/put_ids_below.ts";
+import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const NONE =
@@ -13,7 +14,21 @@ const NONE =
 const ROOM_BESIDE_ID = 37;
 
 /** `purser keys list [--status STATUS] [--limit N]` */
-export async function keysList(ctx: CommandContext): Promise<void> {
+export const keysList: Command = {
+  name: "keys list",
+  args: [],
+  summary: "List the API keys, newest first",
+  detail: "The expired and the revoked ones too, unless --status names one kind. No key is shown.",
+  options: {
+    status: option("STATUS", "Only those that are so", { oneOf: ["active", "expired", "revoked"] }),
+    limit: option("N", "How many at most, 1 to 1000 (default 100)"),
+  },
+  examples: [["purser keys list --status active", ""]],
+  isReadOnly: true,
+  run: listKeys,
+};
+
+async function listKeys(ctx: CommandContext): Promise<void> {
   const status = ctx.options.oneOf("status", KEY_STATUSES);
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? 100;
   const { api } = await ctx.connect();
@@ -38,4 +53,9 @@ export async function keysList(ctx: CommandContext): Promise<void> {
     return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(key_id)));
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more keys; --limit shows up to 1000");
+}
+
+/** The colour of a key's status. */
+function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint {
+  return { active: style.green, expired: style.yellow, revoked: style.dim }[status];
 }

@@ -1,9 +1,19 @@
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
 /** `purser keys revoke KEY_ID`. The API answers without a body, so `--json` prints nothing. */
-export async function keysRevoke(ctx: CommandContext): Promise<void> {
+export const keysRevoke: Command = {
+  name: "keys revoke",
+  args: [arg("KEY_ID", { live: "key" })],
+  summary: "Revoke an API key, for good",
+  detail: "Its id is in purser keys list. Servers on the same database notice within 5 seconds.",
+  options: {},
+  examples: [["purser keys revoke key_42", ""]],
+  run: revokeKey,
+};
+
+async function revokeKey(ctx: CommandContext): Promise<void> {
   const keyId = readKeyId(ctx);
   const { api } = await ctx.connect();
   // Looked up before: it may be the key that this command itself shows.

@@ -1,11 +1,32 @@
 import { openProfiles } from "../../../config/mod.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
-import type { BareContext } from "../../command.ts";
+import { arg, type BareContext, type Command, option } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
 /** `purser profiles add NAME --server URL [--api-key-file FILE]`, or with `--db`. */
-export async function profilesAdd(ctx: BareContext): Promise<void> {
+export const profilesAdd: Command = {
+  name: "profiles add",
+  args: [arg("NAME")],
+  summary: "Give a server or a database a name",
+  detail:
+    "Takes --server or --db as the place, and writes it into the config file; all else in the file stays as it is. " +
+    "--profile NAME on any command, or PURSER_PROFILE, then stands for it. The key stays in a file of its own, which " +
+    "is read when it is needed and shown to that server only.",
+  options: {
+    "api-key-file": option("FILE", "A file with the key for that server", { isFile: true }),
+  },
+  examples: [
+    ["purser profiles add prod --server https://purser.example.com --api-key-file ~/.purser_prod", ""],
+    [
+      "purser profiles add books --db libsql://books.example.com",
+      "A database, its token in PURSER_DB_TOKEN",
+    ],
+  ],
+  runWithoutConfig: addProfile,
+};
+
+async function addProfile(ctx: BareContext): Promise<void> {
   const { options, env } = ctx;
   const [name] = ctx.args as [string];
   const place = readPlace(ctx);

@@ -1,10 +1,19 @@
 import { type ListedProfile, openProfiles } from "../../../config/mod.ts";
-import type { BareContext } from "../../command.ts";
+import type { BareContext, Command } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 /** `purser profiles list` */
-export async function profilesList(ctx: BareContext): Promise<void> {
+export const profilesList: Command = {
+  name: "profiles list",
+  args: [],
+  summary: "List the profiles of the config file",
+  options: {},
+  examples: [["purser profiles list", ""]],
+  runWithoutConfig: listProfiles,
+};
+
+async function listProfiles(ctx: BareContext): Promise<void> {
   const { path, list } = await openProfiles({ env: ctx.env, configPath: ctx.options.text("config") });
   const profiles = await list();
   if (ctx.isJson) return ctx.print(JSON.stringify(profiles));

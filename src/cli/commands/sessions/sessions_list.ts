@@ -1,9 +1,9 @@
-import type { CommandContext } from "../../command.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
 import { formatCost, formatCount, formatTime } from "../../render/format_values.ts";
-import { paintStatus } from "../../render/paint_status.ts";
+import { paintStatus } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { putIdsBelow } from "../../render/put_ids_below.ts";
+import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -12,7 +12,20 @@ const DEFAULT_LIMIT = 20;
 const ROOM_BESIDE_ID = 34;
 
 /** `purser sessions list [--agent NAME] [--limit N]` */
-export async function sessionsList(ctx: CommandContext): Promise<void> {
+export const sessionsList: Command = {
+  name: "sessions list",
+  args: [],
+  summary: "List sessions, latest first",
+  options: {
+    agent: option("NAME", "Only this agent's", { live: "agent" }),
+    limit: option("N", "How many at most, 1 to 1000 (default 20)"),
+  },
+  examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
+  isReadOnly: true,
+  run: listSessions,
+};
+
+async function listSessions(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? DEFAULT_LIMIT;
   const agent = ctx.options.read("agent", checkId);
   const { api } = await ctx.connect();

@@ -1,8 +1,8 @@
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { countOf, formatCost, formatCount, formatTime } from "../../render/format_values.ts";
-import { paintStatus } from "../../render/paint_status.ts";
+import { paintStatus } from "../../render/format_values.ts";
 import { hasMore } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { renderTable } from "../../render/render_table.ts";
@@ -12,7 +12,17 @@ import { usageFields } from "../../render/render_usage.ts";
 const MAX_RUNS = 20;
 
 /** `purser sessions show ID` */
-export async function sessionsShow(ctx: CommandContext): Promise<void> {
+export const sessionsShow: Command = {
+  name: "sessions show",
+  args: [arg("ID", { live: "session" })],
+  summary: "Show a session: its runs and what each step cost",
+  options: {},
+  examples: [["purser sessions show ses_42", ""]],
+  isReadOnly: true,
+  run: showSession,
+};
+
+async function showSession(ctx: CommandContext): Promise<void> {
   const param = { session_id: idInPath(readId(ctx)) };
   const { api } = await ctx.connect();
   const answer = await api.sessions[":session_id"].$get({ param });

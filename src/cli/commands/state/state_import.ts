@@ -1,5 +1,4 @@
-import { peekGzip, readFile, sizeOfFile, streamOf } from "../../../snapshots/mod.ts";
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext, flag } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { EXIT } from "../../exit_code.ts";
 import { fetchStream } from "../../fetch_stream.ts";
@@ -21,7 +20,24 @@ interface Imported {
 }
 
 /** `purser state import FILE [--dry-run]` */
-export async function stateImport(ctx: CommandContext): Promise<number> {
+export const stateImport: Command = {
+  name: "state import",
+  args: [arg("FILE", { isFile: true })],
+  summary: "Restore a session from a snapshot file",
+  detail:
+    "Checks the whole file first, then replaces the session at once, or changes nothing. A run in progress in " +
+    "that session is cancelled. What the session has cost elsewhere is shown, and not added to what it costs here.",
+  options: { "dry-run": flag("Tell what would change, and write nothing") },
+  examples: [
+    ["purser state import session.json --dry-run", "What would happen"],
+    ["purser state import session.json", ""],
+  ],
+  handlesInterrupt: true,
+  run: importSession,
+};
+
+async function importSession(ctx: CommandContext): Promise<number> {
+  const { peekGzip, readFile, sizeOfFile, streamOf } = await import("../../../snapshots/mod.ts");
   const { terminal, terminal: { interrupted } } = ctx;
   const [path] = ctx.args as [string];
   const size = path === "-" ? undefined : await sizeOfFile(path);
@@ -32,7 +48,7 @@ export async function stateImport(ctx: CommandContext): Promise<number> {
       interrupted,
       peekGzip(path === "-" ? terminal.stdin() : readFile(path)),
     );
-    const request = requestOf(counted(source.stream, progress, interrupted), {
+    const request = requestOf(streamOf(counted(source.stream, progress, interrupted)), {
       size,
       isGzip: source.isGzip,
       isDryRun: ctx.options.has("dry-run"),
@@ -50,7 +66,7 @@ export async function stateImport(ctx: CommandContext): Promise<number> {
 }
 
 function requestOf(
-  body: AsyncIterable<Uint8Array>,
+  body: ReadableStream<Uint8Array>,
   { size, isGzip, isDryRun }: { size: number | undefined; isGzip: boolean; isDryRun: boolean },
 ): Request {
   // Node asks for `duplex` where a body is a stream; TypeScript's library of the web does not know it.
@@ -63,7 +79,7 @@ function requestOf(
       // So that what is too large is refused before it is sent.
       ...(size !== undefined && { "content-length": String(size) }),
     },
-    body: streamOf(body),
+    body,
   };
   return new Request(`http://purser.invalid/agents/snapshot/restore${isDryRun ? "?dry_run=true" : ""}`, init);
 }

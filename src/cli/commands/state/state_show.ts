@@ -1,14 +1,29 @@
-import { openSource, readDocument, type ReadSnapshot } from "../../../snapshots/mod.ts";
-import type { CommandContext } from "../../command.ts";
+import type { ReadSnapshot } from "../../../snapshots/mod.ts";
+import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { escapeJson } from "../../terminal/escape_text.ts";
 import { formatCount } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
-import { paintStatus } from "../../render/paint_status.ts";
+import { paintStatus } from "../../render/format_values.ts";
 
 /** `purser state show FILE [--format table|json]`: needs no database. */
-export async function stateShow(ctx: CommandContext): Promise<void> {
+export const stateShow: Command = {
+  name: "state show",
+  args: [arg("FILE", { isFile: true })],
+  summary: "Show what a snapshot file holds",
+  detail: "Checks all of it. Needs no database. - is standard input; a gzip file is read as it is.",
+  options: { format: option("FORMAT", "table (default) or json", { oneOf: ["table", "json"] }) },
+  examples: [
+    ["purser state show session.json", ""],
+    ["purser state show session.json.gz --format json", "The whole document"],
+  ],
+  isReadOnly: true,
+  run: showSnapshot,
+};
+
+async function showSnapshot(ctx: CommandContext): Promise<void> {
   const format = ctx.options.oneOf("format", ["table", "json"]) ?? (ctx.isJson ? "json" : "table");
   const [path] = ctx.args as [string];
+  const { openSource, readDocument } = await import("../../../snapshots/mod.ts");
   const bytes = await openSource(path === "-" ? ctx.terminal.stdin() : path);
   await using snapshot = await readDocument(bytes, { maxBytes: ctx.config.maxSnapshotBytes });
   if (format === "table") return ctx.print(renderSnapshot(ctx, snapshot));

@@ -1,15 +1,15 @@
-import { escapeText } from "../../terminal/escape_text.ts";
+import { escapeLines, escapeText } from "../../terminal/escape_text.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
-import type { Style } from "../../terminal/style.ts";
-import { cutText, textWidth } from "../../terminal/text_width.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
+import { cutText, textWidth, wrapColumns } from "../../terminal/text_width.ts";
 import { formatTokens, formatTotalCost } from "../steps/call_totals.ts";
+import { describeStep } from "../steps/describe_step.ts";
 import { formatGap, formatInstant } from "../steps/format_duration.ts";
-import type { ViewPosition } from "./move_view.ts";
-import { seqLabel } from "./render_plain_step.ts";
 import { MESSAGE } from "../steps/replay_event.ts";
 import type { ReplayStep } from "../steps/replay_steps.ts";
-import { keepFacts } from "./step_view.ts";
-import { wrapColumns } from "./wrap_columns.ts";
+import type { ViewPosition } from "./move_view.ts";
+import { seqLabel } from "./render_step.ts";
+import { keepFacts, type Section, textOf } from "./step_view.ts";
 
 /** What a screen is drawn from. */
 export interface ScreenInput {
@@ -20,7 +20,7 @@ export interface ScreenInput {
   count: number;
   sessionId: string;
   /** What a person should know of all that is shown. */
-  notes: readonly string[];
+  hints: readonly string[];
   rows: number;
   columns: number;
   style: Style;
@@ -50,7 +50,7 @@ export function renderScreen(input: ScreenInput): Screen {
 
 /** At most so many lines, the most telling first. */
 function headerOf(
-  { step, position, count, sessionId, notes, columns, style, hasUnicode }: ScreenInput,
+  { step, position, count, sessionId, hints, columns, style, hasUnicode }: ScreenInput,
   maxLines: number,
 ): string[] {
   const { event, soFar, sincePreviousMs } = step;
@@ -75,7 +75,7 @@ function headerOf(
       event.agent_id !== null && `agent ${event.agent_id}`,
       event.run_id !== null && `run ${event.run_id}`,
     ).map(style.dim),
-    ...notes.flatMap((note) => wrapColumns(escapeText(note), columns)).map(style.yellow),
+    ...hints.flatMap((hint) => wrapColumns(escapeText(hint), columns)).map(style.yellow),
   ];
   if (maxLines < 2) return told.slice(0, maxLines);
   return [...told.slice(0, maxLines - 1), style.dim((hasUnicode ? "─" : "-").repeat(columns))];
@@ -110,4 +110,39 @@ function footerOf({ scroll, bodyRows, lines, columns, hasUnicode }: {
   return gap < 2
     ? cutText(`${place}  ${keys}`, columns, hasUnicode ? "…" : "~")
     : keys + " ".repeat(gap) + place;
+}
+
+/** More of one text than a person scrolls through is not laid out. */
+const MAX_CHARACTERS = 200_000;
+
+const INDENT = "  ";
+
+/** Everything a step shows, as lines of at most `columns` columns. */
+export function renderBody(
+  step: ReplayStep,
+  { columns, style, hasUnicode }: { columns: number; style: Style; hasUnicode: boolean },
+): string[] {
+  const { facts, sections } = describeStep(step);
+  const separator = hasUnicode ? " · " : ", ";
+  return [
+    ...wrapColumns(escapeText(step.event.type), columns).map(style.bold),
+    ...(facts.length > 0 ? wrapColumns(facts.map(escapeText).join(separator), columns) : []),
+    ...sections.flatMap((section) => ["", ...renderSection(section, columns, style)]),
+  ];
+}
+
+function renderSection({ title, value, tone }: Section, columns: number, style: Style): string[] {
+  const plain: Paint = (text) => text;
+  const paint = tone === "error" ? style.red : tone === "dim" ? style.dim : plain;
+  const whole = textOf(value, 2);
+  const text = whole.slice(0, MAX_CHARACTERS).toWellFormed();
+  const left = whole.length - MAX_CHARACTERS;
+  const room = Math.max(1, columns - INDENT.length);
+  return [
+    ...wrapColumns(escapeText(title), columns).map(style.cyan),
+    ...wrapColumns(escapeLines(text), room).map((line) => INDENT + paint(line)),
+    ...(left > 0
+      ? wrapColumns(`... and ${formatCount(left)} more characters, with --json`, columns).map(style.dim)
+      : []),
+  ];
 }

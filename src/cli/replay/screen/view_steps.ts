@@ -1,15 +1,14 @@
 import type { Style } from "../../terminal/style.ts";
 import type { Output } from "../../terminal/terminal.ts";
 import { moveView, type ViewPosition } from "./move_view.ts";
-import { renderBody } from "./render_body.ts";
-import { renderScreen, type Screen } from "./render_screen.ts";
+import { renderBody, renderScreen, type Screen } from "./render_screen.ts";
 import type { ReplayStep } from "../steps/replay_steps.ts";
 
 /** What a viewer is given. */
 export interface ViewInput {
   steps: readonly ReplayStep[];
   sessionId: string;
-  notes: readonly string[];
+  hints: readonly string[];
 }
 
 /** Where a viewer draws, and what it is steered by. */
@@ -28,7 +27,7 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 /** Shows steps one at a time until a key, or a signal, ends it. The terminal is left as it was. */
 export async function viewSteps(
-  { steps, sessionId, notes }: ViewInput,
+  { steps, sessionId, hints }: ViewInput,
   { stdout, keys, hasUnicode, style, interrupted }: ViewDoors,
 ): Promise<"quit" | "interrupted"> {
   let body: { lines: string[]; of: ReplayStep; columns: number } | undefined;
@@ -45,7 +44,7 @@ export async function viewSteps(
       position,
       count,
       sessionId,
-      notes,
+      hints,
       rows,
       columns,
       style,

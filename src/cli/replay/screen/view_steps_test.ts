@@ -10,7 +10,7 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 async function view(terminal: ReturnType<typeof memoryTerminal>, events = STORY) {
   const { stdout, keys, hasUnicode, interrupted } = terminal;
   const end = await viewSteps(
-    { steps: await stepsOf(events), sessionId: "s1", notes: [] },
+    { steps: await stepsOf(events), sessionId: "s1", hints: [] },
     { stdout, keys: keys!(), hasUnicode, style: createStyle(stdout.hasColour), interrupted },
   );
   return { end, screens: readScreens(terminal.out) };

@@ -1,7 +1,6 @@
 import { formatUsd, type NanoUsd, toUsd } from "../../../kernel/money.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
-import { callIdOf, payloadOf, readCost, readCount } from "./payload_fields.ts";
-import type { ReplayEvent } from "./replay_event.ts";
+import { callIdOf, payloadOf, readCost, readCount, type ReplayEvent } from "./replay_event.ts";
 
 /** What the calls of a log come to. The cost is that of the calls with a price. */
 export interface CallTotals {

@@ -1,10 +1,16 @@
 import { formatUsd } from "../../../kernel/money.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
 import { formatTokens } from "./call_totals.ts";
-import { describeMessage } from "./describe_message.ts";
 import { formatDuration } from "./format_duration.ts";
-import { isRecord, payloadOf, readCost, readCount, readText } from "./payload_fields.ts";
-import { MESSAGE, type ReplayEvent } from "./replay_event.ts";
+import {
+  isRecord,
+  MESSAGE,
+  payloadOf,
+  readCost,
+  readCount,
+  readText,
+  type ReplayEvent,
+} from "./replay_event.ts";
 import type { ReplayStep } from "./replay_steps.ts";
 import { keepFacts, type Section, sectionOf, type StepView } from "../screen/step_view.ts";
 
@@ -150,4 +156,39 @@ function toolCallsOf({ tool_calls }: Payload): Payload[] {
 
 function toolCallSection({ tool_name, input }: Payload): Section[] {
   return [{ title: `Call of ${readText(tool_name) ?? "a tool"}`, value: input ?? null }];
+}
+
+/** Describes a message of a session: its role, and each part of its content. */
+function describeMessage({ role, content }: Record<string, unknown>): StepView {
+  const parts = Array.isArray(content) ? content : [content];
+  return { facts: keepFacts(readText(role)), sections: parts.flatMap(describePart) };
+}
+
+/** The parts of the AI SDK's messages; another one is shown as it is. */
+function describePart(part: unknown): Section[] {
+  if (typeof part === "string") return sectionOf("Text", part);
+  if (!isRecord(part)) return sectionOf("Content", part);
+  const tool = readText(part.toolName) ?? "a tool";
+  switch (part.type) {
+    case "text":
+      return sectionOf("Text", part.text);
+    case "reasoning":
+      return sectionOf("Reasoning", part.text, { tone: "dim" });
+    case "tool-call":
+      return [{ title: `Call of ${tool}`, value: part.input ?? null }];
+    case "tool-result":
+      return [describeToolResult(tool, part.output)];
+    default:
+      return sectionOf("Content", part);
+  }
+}
+
+function describeToolResult(tool: string, output: unknown): Section {
+  const { type, value } = isRecord(output) ? output : { type: undefined, value: undefined };
+  const isError = typeof type === "string" && type.startsWith("error");
+  return {
+    title: `Result of ${tool}`,
+    value: value === undefined ? output ?? null : value,
+    ...(isError && { tone: "error" as const }),
+  };
 }

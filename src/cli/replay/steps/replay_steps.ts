@@ -1,6 +1,5 @@
 import { type CallTotals, createCallCounter } from "./call_totals.ts";
-import { callIdOf } from "./payload_fields.ts";
-import type { ReplayEvent } from "./replay_event.ts";
+import { callIdOf, type ReplayEvent } from "./replay_event.ts";
 
 /** One step of a replay. */
 export interface ReplayStep {
@@ -70,4 +69,62 @@ function createStepMaker(): (event: ReplayEvent, costRecorded?: ReplayEvent) => 
 function timeOf({ at }: ReplayEvent): number | undefined {
   const time = typeof at === "string" ? Date.parse(at) : NaN;
   return Number.isNaN(time) ? undefined : time;
+}
+
+/** A part of a session's own log, by seq; both ends are in it. */
+export interface SeqRange {
+  from?: number;
+  until?: number;
+}
+
+/**
+ * The steps that have an event in the range. Imported history lies before seq 1. Stops reading where the
+ * range ends.
+ */
+export async function* selectSteps(
+  steps: AsyncIterable<ReplayStep>,
+  { from, until }: SeqRange,
+): AsyncGenerator<ReplayStep> {
+  let last = 0;
+  for await (const step of steps) {
+    if (step.event.imported_from === undefined) {
+      const first = step.event.seq ?? last;
+      last = step.costRecorded?.seq ?? first;
+      if (until !== undefined && first > until) return;
+    }
+    if (from === undefined || last >= from) yield step;
+  }
+}
+
+/** How much of a log a viewer may hold. */
+export interface HoldLimits {
+  steps: number;
+  /** Of the events as JSON: what they take in memory is a few times that. */
+  characters: number;
+}
+
+/** 200 million characters are about half of what a process may take by default. */
+export const HOLD_LIMITS: HoldLimits = { steps: 100_000, characters: 200_000_000 };
+
+/** Steps in memory. */
+export interface HeldSteps {
+  steps: ReplayStep[];
+  /** The first step that had no room, where the log is longer. */
+  next?: ReplayStep;
+}
+
+/** Reads steps until they end or there is no room. Holds one at least. */
+export async function holdSteps(
+  steps: AsyncIterable<ReplayStep>,
+  limits: HoldLimits = HOLD_LIMITS,
+): Promise<HeldSteps> {
+  const held: ReplayStep[] = [];
+  let characters = 0;
+  for await (const step of steps) {
+    characters += JSON.stringify(step.event).length;
+    const isFull = held.length >= limits.steps || characters > limits.characters;
+    if (isFull && held.length > 0) return { steps: held, next: step };
+    held.push(step);
+  }
+  return { steps: held };
 }

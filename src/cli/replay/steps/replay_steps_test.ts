@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { formatTotalCost, totalUsd } from "./call_totals.ts";
-import { replaySteps } from "./replay_steps.ts";
+import { holdSteps, replaySteps, selectSteps, type SeqRange } from "./replay_steps.ts";
 import { called, event, stepsOf, STORY } from "../_test_events.ts";
 
 Deno.test("replaySteps() makes one step of each event, and of a call together with its cost", async () => {
@@ -126,4 +126,83 @@ Deno.test("replaySteps() reads no further than it must", async () => {
   await steps.next();
   await steps.next();
   assert.equal(read, 4, "a call is complete with the event after it");
+});
+
+const select = (range: SeqRange, events = STORY) => Array.fromAsync(selectSteps(replaySteps(events), range));
+
+Deno.test("selectSteps() keeps the steps with an event in the range, a call's cost included", async () => {
+  const cases: [SeqRange, number[]][] = [
+    [{}, [1, 2, 3, 5, 6, 7, 9]],
+    [{ from: 5, until: 7 }, [5, 6, 7]],
+    [{ from: 4, until: 4 }, [3]],
+    [{ from: 4 }, [3, 5, 6, 7, 9]],
+    [{ until: 2 }, [1, 2]],
+    [{ from: 10 }, []],
+  ];
+  for (const [range, seqs] of cases) {
+    assert.deepEqual((await select(range)).map(({ event }) => event.seq), seqs, JSON.stringify(range));
+  }
+});
+
+Deno.test("selectSteps() leaves sums and times as they are in the whole log", async () => {
+  const [step] = await select({ from: 9 });
+  assert.equal(step!.soFar.costNanoUsd, 300_000_000n);
+  assert.equal(step!.elapsedMs, 65_000);
+  assert.equal(step!.sincePreviousMs, 63_590);
+});
+
+Deno.test("selectSteps() takes imported history as what comes before seq 1", async () => {
+  const imported = [1, 2, 7].map((seq) => event(seq, "old", {}, { imported_from: "production" }));
+  const log = [...imported, ...STORY];
+  const kept = async (range: SeqRange) =>
+    (await select(range, log)).map(({ event }) => [event.type, event.seq]);
+  assert.equal((await kept({ until: 1 })).length, 4);
+  assert.deepEqual(await kept({ from: 1, until: 2 }), [["session.created", 1], ["run.started", 2]]);
+});
+
+Deno.test("selectSteps() counts an event without a seq to the one before it", async () => {
+  const log = [event(1, "a"), event(null, "b"), event(2, "c")];
+  assert.deepEqual((await select({ until: 1 }, log)).map(({ event }) => event.type), ["a", "b"]);
+  assert.deepEqual((await select({ from: 2 }, log)).map(({ event }) => event.type), ["c"]);
+});
+
+Deno.test("selectSteps() ends reading where the range ends", async () => {
+  let isClosed = false;
+  const events = (function* () {
+    try {
+      yield* STORY;
+      assert.fail("read to the end");
+    } finally {
+      isClosed = true;
+    }
+  })();
+  await Array.fromAsync(selectSteps(replaySteps(events), { until: 3 }));
+  assert.ok(isClosed);
+});
+
+const HUGE = { steps: 1_000, characters: 1_000_000 };
+
+Deno.test("holdSteps() holds all of a log that fits", async () => {
+  const { steps, next } = await holdSteps(replaySteps(STORY));
+  assert.equal(steps.length, 7);
+  assert.equal(next, undefined);
+});
+
+Deno.test("holdSteps() ends reading where there is no room, and tells what comes next", async () => {
+  let read = 0;
+  const endless = (function* () {
+    while (true) yield event(++read, "tool.called", { input: "x".repeat(1_000) });
+  })();
+  const few = await holdSteps(replaySteps(endless), { ...HUGE, steps: 3 });
+  assert.deepEqual([few.steps.length, few.next?.event.seq, read], [3, 4, 4]);
+  const endlessToo = (function* () {
+    for (let seq = 1;; seq++) yield event(seq, "tool.called", { input: "x".repeat(1_000) });
+  })();
+  const small = await holdSteps(replaySteps(endlessToo), { ...HUGE, characters: 5_000 });
+  assert.deepEqual([small.steps.length, small.next?.event.seq], [4, 5]);
+});
+
+Deno.test("holdSteps() holds one step, however large", async () => {
+  const { steps, next } = await holdSteps(replaySteps(STORY), { steps: 1, characters: 1 });
+  assert.deepEqual([steps.length, next?.event.seq], [1, 2]);
 });
