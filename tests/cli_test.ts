@@ -72,7 +72,7 @@ Deno.test("purser ends with 5 when the budget is exceeded, and keeps the session
   assert.match((await purser(place, ["sessions", "show", "first"])).out, /^Status {7}budget_exceeded$/m);
 });
 
-Deno.test("purser ends with 2 on bad usage, and says what was meant", async () => {
+Deno.test("purser exits with 2 on bad usage, with a suggestion", async () => {
   await using place = await newPlace();
   const { code, out, err } = await purser(place, ["agents", "lst"]);
   assert.deepEqual({ code, out }, { code: 2, out: "" });
@@ -181,6 +181,6 @@ Deno.test("the demo tells its whole story in a few lines", async () => {
   assert.match(out, /\$ purser cost --by agent\nAGENT .*\nlooper /);
   assert.ok(out.split("\n").length <= 46, `${out.split("\n").length} lines`);
   // What it tells to look at is there.
-  const [, line] = /\nLook further: purser (.*)\n$/.exec(out)!;
+  const [, line] = /\nTry next: purser (.*)\n$/.exec(out)!;
   assert.match((await purser(place, line!.split(" "))).out, /^SPENDING /);
 });

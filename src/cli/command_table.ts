@@ -33,12 +33,12 @@ import { stateShow } from "./commands/state/state_show.ts";
 
 /** The options that every command takes. */
 export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  db: option("PATH|URL", "The database: a file, or libsql://… of a server", { isFile: true }),
-  server: option("URL", "Work through a Purser server instead of a database"),
-  "api-key": option("KEY", "The API key for that server"),
-  profile: option("NAME", "A server or database by its name in the config file", { live: "profile" }),
-  config: option("FILE", "Another config file", { isFile: true }),
-  json: flag("Print the API's answer as JSON, errors too"),
+  db: option("PATH|URL", "Database: a file, or libsql://… for a server", { isFile: true }),
+  server: option("URL", "Use a Purser server instead of a database"),
+  "api-key": option("KEY", "API key for that server"),
+  profile: option("NAME", "Server or database by its name in the config file", { live: "profile" }),
+  config: option("FILE", "Config file to use instead of the default one", { isFile: true }),
+  json: flag("Print the API's response as JSON, errors too"),
   help: flag("Show help"),
 };
 

@@ -13,10 +13,10 @@ import { createStyle, type Style } from "./terminal/style.ts";
 import type { Output } from "./terminal/terminal.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
-/** How a command reaches the API. */
+/** Opens a connection to the API. */
 export type Connect = (options: ConnectOptions) => Promise<Connection>;
 
-/** Runs a command: settles its settings, lends it a connection, and closes that in every case. */
+/** Runs a command with its configuration and connection, and closes the connection in every case. Returns the exit code. */
 export async function runCommand(
   { command, args, options }: Extract<CommandLine, { kind: "command" }>,
   { terminal, env, connect, clock = systemClock }: MainOptions,
@@ -39,7 +39,7 @@ export async function runCommand(
   };
   if (command.runWithoutConfig) return await command.runWithoutConfig(bare) ?? EXIT.done;
 
-  const config = await settle(options, env, command.name);
+  const config = await readConfig(options, env, command.name);
   const log = createCommandLog({ level: config.logLevel, stderr, style: stderrStyle, isJson });
   let connection: Promise<Connection> | undefined;
   const ctx: CommandContext = {
@@ -56,13 +56,13 @@ export async function runCommand(
     if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;
     return await Promise.race([command.run(ctx).then((code) => code ?? EXIT.done), untilInterrupted(ctx)]);
   } finally {
-    // A connection that could not be made has been told of already.
+    // The error of a connection that failed was thrown by the command.
     const open = await connection?.catch(() => undefined);
     await open?.close();
   }
 }
 
-async function settle(options: Options, env: MainOptions["env"], command: string): Promise<Config> {
+async function readConfig(options: Options, env: MainOptions["env"], command: string): Promise<Config> {
   const port = options.wholeNumber("port", { min: 0, max: 65_535 });
   try {
     return await loadConfig({
@@ -93,7 +93,7 @@ async function untilInterrupted({ terminal: { interrupted } }: CommandContext): 
   return EXIT.interrupted;
 }
 
-/** The log of a command: sentences for a person at a terminal, JSON lines for everybody else. */
+/** Creates the log of a command: sentences on a terminal, else JSON lines. */
 function createCommandLog(
   { level, stderr, style, isJson }: { level: LogLevel; stderr: Output; style: Style; isJson: boolean },
 ): Log {
@@ -113,7 +113,7 @@ function createCommandLog(
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
-/** Whether a fact has facts of its own, which are for programs. */
+/** Returns whether a field is structured, and so left to the JSON log. */
 function isRecord(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -16,22 +16,22 @@ import {
 } from "../render/render_costs.ts";
 import { textWidth } from "../terminal/text_width.ts";
 
-/** `purser cost`: an overview, or with `--by` one table. */
+/** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
   name: "cost",
   args: [],
-  summary: "Review recent spending across all agents",
+  summary: "Show recent spending across all agents",
   detail:
-    "Days are UTC days. WHEN is a span back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all; the " +
-    "default is the last 30 days, and with --by hour the last 24 hours.",
+    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
+    "the last 30 days; with --by hour, the last 24 hours.",
   options: {
-    by: option("WHAT", "One table", { oneOf: ["agent", "session", "run", "model", "hour", "day"] }),
-    since: option("WHEN", "Only calls since then", { some: ["24h", "7d", "30d", "all"] }),
-    limit: option("N", "How many rows at most, 1 to 1000 (default 100)"),
+    by: option("GROUP", "Group by", { oneOf: GROUPINGS }),
+    since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
+    limit: option("N", "Maximum number of rows, 1 to 1000 (default 100)"),
   },
   examples: [
     ["purser cost", "Today, this week, this month; by agent and by model"],
-    ["purser cost --by model --since 24h", "Models of the last 24 hours"],
+    ["purser cost --by model --since 24h", "By model, the last 24 hours"],
     ["purser cost --by day --since 2026-11-01 --json", "For another program"],
   ],
   isReadOnly: true,
@@ -57,7 +57,7 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }
 
-/** The time whose calls count: from when on, and how a title names it. */
+/** The time range whose calls count, and its name in titles. */
 interface Span {
   from: string | undefined;
   name: string;
@@ -112,7 +112,7 @@ async function printOverview(
     { name: "All time", spend: total },
   ], layout)];
   const week = fillDays(days, weekStart);
-  // A chart of one bar says nothing that the table above it doesn't.
+  // A chart with one bar would repeat the table above it.
   if (week.filter((row) => row.model_calls > 0).length > 1) {
     parts.push(section("The last 7 days", renderCosts(week, "day", layout)));
   }
@@ -127,14 +127,14 @@ async function printOverview(
   }
   if (agents.length === 0) parts.push(`No calls ${span.name}`);
   if (anomalies.length > 0) {
-    const title = `Out of the ordinary, ${span.name.replace(/^of /, "")}`;
+    const title = `Anomalies, ${span.name.replace(/^of /, "")}`;
     parts.push(section(title, renderAnomalies(anomalies, layout)));
   }
   ctx.print(parts.join("\n\n"));
   warnOfUnpriced(ctx, total.unpricedCalls);
 }
 
-/** Seven days from `start` on, those without a call too. */
+/** Returns seven days from `start`, including days without a call. */
 function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
   return Array.from({ length: 7 }, (_, index) => {
     const day = toIso(start + index * DAY_MS).slice(0, 10);

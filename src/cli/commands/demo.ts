@@ -4,17 +4,17 @@ import { EXIT } from "../exit_code.ts";
 import type { Output } from "../terminal/terminal.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
-/** What the demo takes of the environment: it shows the same, whatever is set up on the machine. */
+/** The environment variables that the demo inherits: the machine's configuration must not change what it shows. */
 const KEPT = ["NO_COLOR", "TERM", "LANG", "LC_ALL", "LC_CTYPE"];
 
-/** `purser demo`: shows what Purser does with its own commands, offline, on a database in a folder that stays. */
+/** `purser demo` */
 export const demo: Command = {
   name: "demo",
   args: [],
   summary: "Show an agent and a budget at work, offline",
   detail:
-    "Runs some commands on a database in a new temporary folder, and shows each with what it prints. It needs no " +
-    "key and no network, and changes nothing else; the folder stays, to look around in.",
+    "Runs a few commands on a database in a new temporary folder, and shows each with its output. Needs no key and no " +
+    "network, and changes nothing else. The folder stays, so that you can look around.",
   options: {},
   examples: [["purser demo", ""]],
   runWithoutConfig: runDemo,
@@ -24,7 +24,7 @@ async function runDemo(ctx: BareContext): Promise<number> {
   for (const name of ["db", "server", "profile", "json"]) {
     if (!ctx.options.has(name)) continue;
     throw new UsageError(
-      `Cannot use --${name} with the demo: it shows its own commands on a database of its own`,
+      `Cannot use --${name} with the demo: it runs its own commands on a database of its own`,
       ctx.options.command,
     );
   }
@@ -34,10 +34,10 @@ async function runDemo(ctx: BareContext): Promise<number> {
   const { main } = await import("../main.ts");
   const { terminal, print, style } = ctx;
   const { stdout, interrupted } = terminal;
-  // One stream, so that what belongs together stays together when it is piped.
+  // One stream, so that errors stay beside their commands when the output is piped.
   const stderr: Output = { ...stdout, write: (text) => stdout.write(text) };
 
-  /** Shows a command line and runs it, as the shell would. */
+  /** Prints a command line and runs it. */
   const purser = async (...words: string[]): Promise<number> => {
     print(`$ purser ${words.map((word) => word.includes(" ") ? `"${word}"` : word).join(" ")}`);
     return await main(words, { terminal: { ...terminal, stderr, interrupted }, env });
@@ -53,11 +53,12 @@ async function runDemo(ctx: BareContext): Promise<number> {
     () => print(`\n${style.bold("A budget stops a run before its next model call")}`),
     () =>
       purser("agents", "set", "looper", "--model", "demo:loop", "--tool", "calculator", "--budget", "0.0002"),
-    async () => print(`(exit code ${await purser("run", "looper", "Go on and on", "--session", "second")})`),
+    async () =>
+      print(`(exit code ${await purser("run", "looper", "Keep calculating", "--session", "second")})`),
 
-    () => print(`\n${style.bold("What it has cost")}`),
+    () => print(`\n${style.bold("The cost of each agent")}`),
     () => purser("cost", "--by", "agent"),
-    () => print(`\nLook further: ${programOf(ctx.env)} cost --db ${db}`),
+    () => print(`\nTry next: ${programOf(ctx.env)} cost --db ${db}`),
   ];
   for (const step of steps) {
     const code = await step();
@@ -67,7 +68,7 @@ async function runDemo(ctx: BareContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns how this program was started: npm says so where `npx` did it. */
+/** Returns the name to call this program by: npm sets `npm_command` under `npx`. */
 function programOf(env: BareContext["env"]): string {
   return env.npm_command === "exec" ? "npx purser" : "purser";
 }

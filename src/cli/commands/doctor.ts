@@ -7,14 +7,14 @@ import { type DoctorCheck, renderChecks } from "../render/render_checks.ts";
 export const doctor: Command = {
   name: "doctor",
   args: [],
-  summary: "Check that all works, and say what to do",
+  summary: "Check the setup, and suggest fixes",
   detail:
-    "Looks at the config, the database, each channel's settings, the alert rules, keys and deliveries. It " +
-    "tries no channel and no key. Exit code 1 if a check failed; 0 with warnings.",
+    "Checks the config file, the database, the settings of each channel, the alert rules, keys and deliveries. It " +
+    "sends no notification and tries no key. Exit code 1 if a check fails; 0 with warnings.",
   options: {},
   examples: [
     ["purser doctor", ""],
-    ["purser doctor --server http://127.0.0.1:8420", "What a server finds about itself"],
+    ["purser doctor --server http://127.0.0.1:8420", "The checks of a server"],
   ],
   run: runDoctor,
 };
@@ -31,12 +31,11 @@ async function runDoctor(ctx: CommandContext): Promise<number> {
     if (ctx.isJson) ctx.print(text);
     else {
       const { checkConnection } = await import("../check_connection.ts");
-      const asked = { before, after, date: answer.headers.get("date") };
-      checks.unshift(checkConnection(ctx.config, connection, asked));
+      const exchange = { before, after, date: answer.headers.get("date") };
+      checks.unshift(checkConnection(ctx.config, connection, exchange));
     }
   } catch (error) {
-    // That nothing can be opened is a finding as well, but not that one may not look. With --json there is no body to
-    // print.
+    // A failure to connect is a result of the check, a refusal of access is not. With --json there is no body to print.
     if (ctx.isJson || !(error instanceof PurserError) || exitCodeOf(error) === EXIT.notAllowed) throw error;
     checks = [ownConfig(ctx), {
       name: ctx.config.server === undefined ? "start-up" : "server",
@@ -56,7 +55,7 @@ async function runDoctor(ctx: CommandContext): Promise<number> {
   return checks.some(({ status }) => status === "failed") ? EXIT.failed : EXIT.done;
 }
 
-/** Where nobody answers, this command's own config is the one to look into. */
+/** Names this command's own config, the one to check when the connection fails. */
 function ownConfig({ config: { configPath, profile } }: CommandContext): DoctorCheck {
   const file = configPath ?? "no file: all settings have their defaults or come from the environment";
   const detail = profile === undefined ? file : `${file}, profile ${profile}`;

@@ -8,23 +8,20 @@ import { followRun } from "../follow_run.ts";
 import { createRunPrinter } from "../render/run_printer.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
-/**
- * `purser run AGENT INPUT`. The run is always followed as a stream: that tells when it has begun, and so
- * when it can be cancelled.
- */
+/** `purser run AGENT INPUT`. Every run is followed as a stream: its id, needed to cancel it, is in the first event. */
 export const run: Command = {
   name: "run",
   args: [arg("AGENT", { live: "agent" }), arg("INPUT")],
   summary: "Run an agent on an input",
   detail:
-    "Prints the answer; on a terminal as it comes. Tokens and cost go to standard error. With - the input " +
-    "is read from standard input. Ctrl-C cancels the run; what its calls cost stays booked.",
+    "Prints the answer, on a terminal while it is generated. Tokens and cost go to standard error. With -, the " +
+    "input is read from standard input. Ctrl-C cancels the run; the cost of its calls stays booked.",
   options: {
-    session: option("ID", "Go on from this session, or give a new one its id", { live: "session" }),
+    session: option("ID", "Session to continue, or the id of a new one", { live: "session" }),
   },
   examples: [
     ['purser run researcher "What is 17 * 23?"', "Run it in a new session"],
-    ['purser run researcher "And squared?" --session ses_42', "Go on in a session"],
+    ['purser run researcher "And squared?" --session ses_42', "Continue a session"],
     ["git diff | purser run reviewer - > review.md", "Input from another program"],
   ],
   handlesInterrupt: true,
@@ -34,7 +31,7 @@ export const run: Command = {
 async function runAgent(ctx: CommandContext): Promise<number> {
   const { interrupted } = ctx.terminal;
   const agentId = readId(ctx);
-  // Made here where it isn't given: it can be named even when the answer breaks off at once.
+  // Created here if it isn't given, so that an error can name it even if the response breaks off at once.
   const sessionId = ctx.options.read("session", checkId) ?? createIds(ctx.clock).next("ses");
   const aborted = Promise.withResolvers<undefined>();
   const onAbort = () => aborted.resolve(undefined);
@@ -50,13 +47,13 @@ async function runAgent(ctx: CommandContext): Promise<number> {
   const started = Promise.withResolvers<string>();
   const following = followRun(connection, { agentId, input, sessionId }, (type, data) => {
     if (type === "run.started") started.resolve(data.run_id as string);
-    printer.hear(type, data);
+    printer.listener(type, data);
   });
   const cancelFailed = aborted.promise.then(async () => {
     printer.breakLine();
-    ctx.say("Cancelling the run; Ctrl-C again leaves at once");
+    ctx.say("Cancelling the run; Ctrl-C again exits at once");
     const cancelled = started.promise.then((runId) => cancelRun(connection, runId));
-    await (connection.kind === "local" ? cancelled : unlessSilent(ctx, cancelled));
+    await (connection.kind === "local" ? cancelled : withTimeout(ctx, cancelled));
     return await new Promise<never>(() => {});
   });
   try {
@@ -75,31 +72,31 @@ async function runAgent(ctx: CommandContext): Promise<number> {
 async function readInput({ args, terminal, options }: CommandContext): Promise<string> {
   const given = args[1]!;
   if (given !== "-") return given;
-  // As $(…) in a shell: the line end that every program writes last is not part of the text.
+  // Like $(…) in a shell: the final line end is not part of the text.
   const input = (await terminal.readStdin()).replace(/\r?\n$/, "");
   if (input === "") throw new UsageError("Cannot run the agent: standard input is empty", options.command);
   return input;
 }
 
-/** Whoever interrupts once, as a supervisor does, is not kept by a server that hangs. */
-async function unlessSilent({ clock, config }: CommandContext, cancelled: Promise<void>): Promise<void> {
-  const heard = new AbortController();
-  const silence = clock.sleep(config.remoteTimeoutMs, heard.signal).then(() => {
-    if (heard.signal.aborted) return;
+/** Limits the wait for a server that hangs: a supervisor interrupts once only. */
+async function withTimeout({ clock, config }: CommandContext, cancelled: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const timeout = clock.sleep(config.remoteTimeoutMs, done.signal).then(() => {
+    if (done.signal.aborted) return;
     const seconds = config.remoteTimeoutMs / 1000;
     throw new PurserError(
       "unavailable",
-      `Cannot cancel the run: the server has not answered for ${seconds} s; the run may go on`,
+      `Cannot cancel the run: the server has not answered for ${seconds} s; the run may continue`,
     );
   });
   try {
-    await Promise.race([cancelled, silence]);
+    await Promise.race([cancelled, timeout]);
   } finally {
-    heard.abort();
+    done.abort();
   }
 }
 
-/** Cancels the run. One that has ended by itself meanwhile needs no cancelling. */
+/** Cancels the run, unless it has ended in the meantime. */
 async function cancelRun({ api }: Connection, runId: string): Promise<void> {
   try {
     await api.runs[":run_id"].cancel.$post({ param: { run_id: runId } });

@@ -13,7 +13,7 @@ export const serve: Command = {
   summary: "Serve the API until Ctrl-C",
   detail:
     "Without an API key the server answers this machine only, and refuses to listen on other addresses; see purser " +
-    "keys. After Ctrl-C, requests and runs in progress get 30 seconds to end. A second Ctrl-C ends at once.",
+    "keys. After Ctrl-C, requests and runs in progress get 30 seconds to end. A second Ctrl-C exits at once.",
   options: {
     host: option("ADDRESS", "Address to listen on (default 127.0.0.1)"),
     port: option("N", "Port to listen on (default 8420); 0 for any free one"),
@@ -57,7 +57,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
     await warnOfMissingKey(ctx, database);
     say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
     await stopped.promise;
-    say("Ending what is in progress; Ctrl-C again ends at once");
+    say("Shutting down; Ctrl-C again exits at once");
     database.core.stop();
     await Promise.all([
       server.shutdown({ graceMs: GRACE_MS }),

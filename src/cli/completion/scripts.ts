@@ -1,7 +1,7 @@
 /**
- * For bash 3.2 and later, with or without the bash-completion package. Bash cuts words at `=` and `:` too, and puts
- * what is offered in place of the last piece only; so the words are put together again here, and what stands before
- * the last piece is cut off from each offer.
+ * For bash 3.2 and later, with or without the bash-completion package. Bash splits words at `=` and `:` too, and
+ * replaces only the last piece. So the script joins the words again, and cuts the text before the last piece off each
+ * completion.
  */
 const BASH_SCRIPT = `# Completion of purser in bash: source <(purser completions bash)
 _purser() {
@@ -9,7 +9,7 @@ _purser() {
   for ((i = 0; i <= COMP_CWORD; i++)); do
     piece=\${COMP_WORDS[i]}
     trimmed=\${rest#"\${rest%%[![:space:]]*}"}
-    # The last word reaches to the cursor only.
+    # The last word ends at the cursor.
     ((i == COMP_CWORD)) && piece=$trimmed
     if ((i > 0)) && [[ $trimmed == "$rest" ]]; then
       words[\${#words[@]} - 1]+=$piece
@@ -21,7 +21,7 @@ _purser() {
   local cur=\${words[\${#words[@]} - 1]} lead=''
   [[ $piece == [=:] ]] && piece=''
   lead=\${cur%"$piece"}
-  # As the shell would hand them over: without quotes, and ~ spelt out.
+  # As the shell would pass them: without quotes, and ~ expanded.
   for ((i = 1; i < \${#words[@]}; i++)); do
     case \${words[i]} in
       '"'* | "'"*) words[i]=\${words[i]//[\\"\\']/} ;;
@@ -52,8 +52,8 @@ const ZSH_SCRIPT = `#compdef purser
 # Completion of purser in zsh: source <(purser completions zsh)
 _purser() {
   local -a typed lines values shown
-  local line value note wants_files=0
-  # As the shell would hand them over: without quotes, and ~ spelt out.
+  local line value description wants_files=0
+  # As the shell would pass them: without quotes, and ~ expanded.
   typed=("\${(@)words[2,CURRENT-1]}" "$PREFIX")
   typed=("\${(@Q)typed}")
   typed=("\${(@)typed/#\\~\\//$HOME/}")
@@ -65,10 +65,10 @@ _purser() {
       continue
     fi
     value=\${line%%$'\\t'*}
-    note=\${line#*$'\\t'}
+    description=\${line#*$'\\t'}
     values+=("$value")
-    shown+=("\${(r:28:)value}  $note")
-    (( $#value > 28 )) && shown[-1]="$value  $note"
+    shown+=("\${(r:28:)value}  $description")
+    (( $#value > 28 )) && shown[-1]="$value  $description"
   done
   local answer=1
   if (( $#values )); then
@@ -92,7 +92,7 @@ const FISH_SCRIPT = `# Completion of purser in fish: purser completions fish | s
 function __purser_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
-    # As the shell would hand it over: without quotes, and ~ spelt out.
+    # As the shell would pass it: without quotes, and ~ expanded.
     set -l unquoted (string unescape -- $current; or echo -- $current)
     set unquoted (string replace -r '^(--[^=]+=)?~/' "\\$1$HOME/" -- "$unquoted")
     for line in (command $words[1] __complete -- $words[2..-1] "$unquoted" 2>/dev/null </dev/null)

@@ -5,8 +5,8 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 /**
- * Reads `24h`, `7d`, `30m`, `2w`, a date, or an ISO time (UTC where it names no zone) as a time of the wire.
- * `all` is undefined. Throws an error that says what may be written.
+ * Parses `24h`, `7d`, `30m`, `2w`, a date, or an ISO time (UTC without a zone) to an ISO time in UTC; `all` to
+ * undefined. Throws an error that lists the accepted forms.
  */
 export function parseSince(text: string, now: number): string | undefined {
   if (text === "all") return undefined;
@@ -18,11 +18,11 @@ export function parseSince(text: string, now: number): string | undefined {
     if (!Number.isNaN(time) && isRealDay(text.slice(0, 10))) return toIso(time);
   }
   throw new Error(
-    `${text || "an empty text"} is no time; write 24h, 7d, 30m, 2026-11-21 or 2026-11-21T09:30Z`,
+    `${text || "an empty value"} is not a time; write 24h, 7d, 30m, 2026-11-21 or 2026-11-21T09:30Z`,
   );
 }
 
-/** JavaScript takes February 30th for March 2nd. */
+/** Returns whether a day exists: JavaScript reads February 30th as March 2nd. */
 function isRealDay(day: string): boolean {
   return toIso(Date.parse(day)).startsWith(day);
 }
@@ -30,14 +30,14 @@ function isRealDay(day: string): boolean {
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
- * Reads `90d`, `12h`, a date (its first moment, UTC) or an ISO time as a time of the wire that is to come. Throws an
- * error that says what may be written.
+ * Parses `90d`, `12h`, a date (its start in UTC) or an ISO time to a future ISO time in UTC. Throws an error that lists
+ * the accepted forms.
  */
 export function parseExpiry(text: string, now: number): string {
   const span = /^(\d{1,6})([mhdw])$/.exec(text);
   const time = span ? toIso(now + Number(span[1]) * UNIT_MS[span[2]!]!) : readTime(text, now);
   if (Date.parse(time) > LATEST) {
-    throw new Error(`${text} is after the year 9999; leave it out for a key without end`);
+    throw new Error(`${text} is after the year 9999; omit it for a key that never expires`);
   }
   if (Date.parse(time) > now) return time;
   throw new Error(`${text} is not in the future`);
@@ -48,9 +48,9 @@ function readTime(text: string, now: number): string {
     const time = text === "all" ? undefined : parseSince(text, now);
     if (time !== undefined) return time;
   } catch {
-    // told below, with examples of what is to come
+    // reported below, with examples of future times
   }
   throw new Error(
-    `${text || "an empty text"} is no time; write 90d, 12h, 4w, 2027-01-31 or 2027-01-31T09:30Z`,
+    `${text || "an empty value"} is not a time; write 90d, 12h, 4w, 2027-01-31 or 2027-01-31T09:30Z`,
   );
 }

@@ -3,7 +3,7 @@ import { parseExpiry, parseSince } from "./parse_time.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00Z");
 
-Deno.test("parseSince() reads spans, dates and times as UTC", () => {
+Deno.test("parseSince() parses durations, dates and times as UTC", () => {
   const cases: [string, string | undefined][] = [
     ["30m", "2026-11-21T09:00:00.000Z"],
     ["24h", "2026-11-20T09:30:00.000Z"],
@@ -20,7 +20,7 @@ Deno.test("parseSince() reads spans, dates and times as UTC", () => {
   for (const [text, expected] of cases) assert.equal(parseSince(text, NOW), expected, text);
 });
 
-Deno.test("parseSince() refuses what is no time", () => {
+Deno.test("parseSince() refuses invalid times", () => {
   for (
     const text of [
       "",
@@ -35,11 +35,11 @@ Deno.test("parseSince() refuses what is no time", () => {
       "0",
     ]
   ) {
-    assert.throws(() => parseSince(text, NOW), /is no time; write 24h/, text);
+    assert.throws(() => parseSince(text, NOW), /is not a time; write 24h/, text);
   }
 });
 
-Deno.test("parseExpiry() reads spans from now, dates and times as times of the wire", () => {
+Deno.test("parseExpiry() parses durations, dates and times to ISO times in UTC", () => {
   const cases: [string, string][] = [
     ["90d", "2027-02-19T09:30:00.000Z"],
     ["12h", "2026-11-21T21:30:00.000Z"],
@@ -52,14 +52,14 @@ Deno.test("parseExpiry() reads spans from now, dates and times as times of the w
   for (const [text, time] of cases) assert.equal(parseExpiry(text, NOW), time, text);
 });
 
-Deno.test("parseExpiry() refuses what is no time to come, and says what may be written", () => {
+Deno.test("parseExpiry() refuses times that are not in the future, and lists the accepted forms", () => {
   for (const text of ["0d", "2026-11-21", "2026-11-21T09:30Z", "2020-01-01"]) {
     assert.throws(() => parseExpiry(text, NOW), { message: `${text} is not in the future` });
   }
   for (const text of ["", "all", "never", "90", "-1d", "1y", "2027-02-30", "90 d"]) {
     assert.throws(
       () => parseExpiry(text, NOW),
-      /is no time; write 90d, 12h, 4w, 2027-01-31 or 2027-01-31T09:30Z$/,
+      /is not a time; write 90d, 12h, 4w, 2027-01-31 or 2027-01-31T09:30Z$/,
       text,
     );
   }

@@ -11,12 +11,12 @@ import { renderBar } from "./format_values.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
 
-/** The fields of a row of `GET /costs` that commands look at. */
+/** The fields of a row of `GET /costs` that commands use. */
 export type CostRow =
   & Pick<LedgerRow, "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day">
   & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "total_tokens" | "cost_usd">;
 
-/** Several rows as one; money in nano-USD. */
+/** The sums of rows; the cost in nano-USD. */
 export interface Spend {
   modelCalls: number;
   unpricedCalls: number;
@@ -24,7 +24,7 @@ export interface Spend {
   costNanoUsd: NanoUsd;
 }
 
-/** What a row has cost; calls without a known price count as nothing, as in the API's sums. */
+/** Returns the cost of a row. Calls without a known price count as 0, as in the API's sums. */
 export function costOf(row: CostRow): NanoUsd {
   return row.cost_usd === null ? 0n : parseTotalUsd(row.cost_usd);
 }
@@ -41,7 +41,7 @@ export function sumRows(rows: readonly CostRow[]): Spend {
   return sum;
 }
 
-/** The rows of every page. */
+/** Reads the rows of all pages. */
 export async function readAllCosts(
   api: Connection["api"],
   query: { group_by: Grouping; from?: string },
@@ -57,21 +57,21 @@ export async function readAllCosts(
   return rows;
 }
 
-/** How tables of spend are drawn. */
+/** The layout of tables of costs. */
 export interface CostLayout {
   columns: number | undefined;
   style: Style;
   hasUnicode: boolean;
-  /** How wide the names are at least. */
+  /** The minimum width of the names. */
   nameWidth?: number;
 }
 
-/** What the cost takes beside an id, which is never cut. */
+/** The width of the cost beside an id, which is never cut. */
 const ROOM_BESIDE_ID = 14;
 
 const BAR = { min: 8, max: 24 };
 
-/** Spend by one grouping: a bar and a share for each row, of the largest row and of all of them. */
+/** Renders costs by group, each with a bar relative to the largest group, and its share of the total. */
 export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout: CostLayout): string {
   const amounts = new Map(zip(rows, formatAmounts(rows.map(costOf))));
   const largest = rows.reduce((max, row) => (costOf(row) > max ? costOf(row) : max), 0n);
@@ -120,7 +120,7 @@ export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout:
   return putIdsBelow(table, rows.map((row) => layout.style.dim(escapeText(nameOf(row, groupBy)))));
 }
 
-/** Spend of named periods, below each other. */
+/** Renders the costs of named periods. */
 export function renderPeriods(
   periods: readonly { name: string; spend: Spend }[],
   layout: CostLayout,
@@ -140,19 +140,19 @@ export function renderPeriods(
   ], layout);
 }
 
-/** Whether there are calls and none of them has a known price: then the cost is unknown, never 0. */
+/** Returns whether there are calls and none has a known price: the cost is then unknown, not 0. */
 function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
   return modelCalls > 0 && unpricedCalls === modelCalls;
 }
 
-/** What has to be said where calls count as nothing because their price isn't known. */
+/** Returns the warning about calls that count as 0 because their price is unknown. */
 export function unpricedWarning(unpricedCalls: number): string {
   return `${countOf(unpricedCalls, "call")} without a known price ${
     unpricedCalls === 1 ? "counts" : "count"
   } as $0 here: add the model to "prices" in the config`;
 }
 
-/** A column that is there only where it has something to tell. */
+/** Returns the UNPRICED column, unless all its cells would be empty. */
 function unpricedColumn<Row>(rows: readonly Row[], count: (row: Row) => number): Column<Row>[] {
   if (rows.every((row) => count(row) === 0)) return [];
   return [{
@@ -163,7 +163,7 @@ function unpricedColumn<Row>(rows: readonly Row[], count: (row: Row) => number):
   }];
 }
 
-/** What a row is called. */
+/** Returns the name of a row's group. */
 export function nameOf(row: CostRow, groupBy: Grouping): string {
   switch (groupBy) {
     case "agent":
@@ -185,10 +185,10 @@ function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
   return left.map((value, index) => [value, right[index]!]);
 }
 
-/** How many the overview of costs shows. */
+/** The number of anomalies in the overview. */
 const SHOWN = "5";
 
-/** The newest anomalies since a time; none where the server is older than they are. */
+/** Reads the newest anomalies since a time; none from a server of a version without them. */
 export async function readNewestAnomalies(
   api: Connection["api"],
   from: string | undefined,
@@ -201,7 +201,7 @@ export async function readNewestAnomalies(
   }
 }
 
-/** Anomalies, one a line. */
+/** Renders anomalies, one a line. */
 export function renderAnomalies(anomalies: readonly Anomaly[], layout: CostLayout): string {
   return renderTable(anomalies, [
     {
@@ -210,8 +210,8 @@ export function renderAnomalies(anomalies: readonly Anomaly[], layout: CostLayou
       paint: ({ severity }, style) => (severity === "critical" ? style.red : style.yellow),
     },
     { title: "WHEN (UTC)", cell: ({ detected_at: at }) => formatTime(at).slice(0, 16), drop: 0 },
-    // It may go first: the message names the agent too.
+    // Dropped first: the message names the agent too.
     { title: "AGENT", cell: ({ agent_id: agentId }) => agentId, cutTo: 12, drop: 1 },
-    { title: "WHAT", cell: ({ message }) => message, cutTo: 20 },
+    { title: "MESSAGE", cell: ({ message }) => message, cutTo: 20 },
   ], layout);
 }

@@ -19,10 +19,10 @@ async function overview(books: Books, line = "cost", columns?: number): Promise<
   const terminal = memoryTerminal({ columns });
   const { out, err, code } = await books.purser(line, { terminal });
   assert.deepEqual([code, err], [0, ""]);
-  return out.split("\n\n").find((part) => part.includes("Out of the ordinary"))?.trimEnd();
+  return out.split("\n\n").find((part) => part.includes("Anomalies"))?.trimEnd();
 }
 
-Deno.test("purser cost shows the newest of what was noticed in its span, and nothing where there is none", async () => {
+Deno.test("purser cost shows the newest anomalies of its time range, and no section without any", async () => {
   await using books = await openTestBooks();
   const now = books.clock.now();
   await books.purser("agents set ann --model demo:echo");
@@ -40,8 +40,8 @@ Deno.test("purser cost shows the newest of what was noticed in its span, and not
   );
   assert.equal(
     await overview(books),
-    `Out of the ordinary, the last 30 days
-SEVERITY  WHEN (UTC)        AGENT  WHAT
+    `Anomalies, the last 30 days
+SEVERITY  WHEN (UTC)        AGENT  MESSAGE
 critical  2026-11-21 09:30  ann    ann called search 25 times\\x1b[31m
 warning   2026-11-21 09:29  ann    ann called search 5 times with the same input in one run`,
   );
@@ -52,7 +52,7 @@ warning   2026-11-21 09:29  ann    ann called search 5 times with the same input
   assert.equal((await overview(books))!.split("\n").length, 7);
 });
 
-Deno.test("purser cost --json and tables by one thing stay without what was noticed", async () => {
+Deno.test("purser cost --json and --by show no anomalies", async () => {
   await using books = await openTestBooks();
   await books.purser("agents set ann --model demo:echo");
   await books.purser("run ann hello");

@@ -1,6 +1,6 @@
 import { countOf, formatCost, formatCount } from "./format_values.ts";
 
-/** The counters that agents, sessions and runs carry. */
+/** The usage counters of agents, sessions and runs. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
@@ -12,7 +12,7 @@ export interface Usage {
   unpriced_calls: number;
 }
 
-/** Usage as rows of names and values. */
+/** Returns usage as fields for `renderFields`. */
 export function usageFields(usage: Usage): Record<string, string> {
   const input = [
     usage.cache_read_tokens > 0 ? `${formatCount(usage.cache_read_tokens)} read from cache` : "",

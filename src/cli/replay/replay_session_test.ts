@@ -48,7 +48,7 @@ async function replay(
   return { code, out: terminal.out, err: terminal.err };
 }
 
-/** Books with a session, and the way to them. */
+/** A database with a session, and a connection to it. */
 async function openBooks() {
   const books = await openTestBooks();
   await books.purser("agents set helper --model demo:echo --tool calculator");
@@ -101,7 +101,7 @@ Deno.test("state replay shows a part of the log by seq", async () => {
   });
 });
 
-Deno.test("state replay refuses ranges that are none", async () => {
+Deno.test("state replay refuses invalid ranges", async () => {
   const cases: [Record<string, string>, RegExp][] = [
     [{ from: "x" }, /^error: Cannot use --from: x is not a whole number from 1 to /],
     [{ until: "0" }, /^error: Cannot use --until: 0 is not a whole number from 1 to /],
@@ -117,7 +117,7 @@ Deno.test("state replay refuses ranges that are none", async () => {
   }
 });
 
-Deno.test("state replay tells of a session that is not there, and of a file that can't be read", async () => {
+Deno.test("state replay reports a missing session and a file that can't be read", async () => {
   await using places = await openBooks();
   const { connect } = places;
   assert.deepEqual(await replay(["nope"], { connect }), {

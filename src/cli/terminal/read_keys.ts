@@ -1,11 +1,11 @@
 import type { Clock } from "../../kernel/clock.ts";
 
-/** How long the rest of a sequence may take; after that, Esc was the key Esc. */
-const PATIENCE_MS = 100;
+/** The timeout for the rest of an escape sequence; after it, Esc was the key Esc. */
+const SEQUENCE_MS = 100;
 
 /**
- * Reads keys from a terminal in raw mode until its end, or the signal. `read` gives the next bytes, null at
- * the end; one read may stay unanswered.
+ * Reads keys from a terminal in raw mode until its end, or until the signal aborts. `read` returns the next bytes, null at
+ * the end; the last read may stay pending.
  */
 export async function* readKeys(
   read: () => Promise<Uint8Array | null>,
@@ -20,17 +20,17 @@ export async function* readKeys(
     let rest = "";
     let reading = read();
     while (true) {
-      const came = await Promise.race([
+      const input = await Promise.race([
         reading,
         aborted.promise,
-        ...(rest ? [waitedFor(reading, clock)] : []),
+        ...(rest ? [timeoutOf(reading, clock)] : []),
       ]);
-      if (came === null) break;
-      const text = came === "waited" ? "" : decoder.decode(came, { stream: true });
-      const decoded = decodeKeys(rest + text, { isAll: came === "waited" });
+      if (input === null) break;
+      const text = input === "timeout" ? "" : decoder.decode(input, { stream: true });
+      const decoded = decodeKeys(rest + text, { isAll: input === "timeout" });
       rest = decoded.rest;
       yield* decoded.keys;
-      if (came !== "waited") reading = read();
+      if (input !== "timeout") reading = read();
     }
     if (!signal.aborted) yield* decodeKeys(rest, { isAll: true }).keys;
   } finally {
@@ -38,15 +38,15 @@ export async function* readKeys(
   }
 }
 
-/** Resolves when nothing has come in time. */
-async function waitedFor(reading: Promise<unknown>, clock: Pick<Clock, "sleep">): Promise<"waited"> {
+/** Resolves if no bytes arrive in time. */
+async function timeoutOf(reading: Promise<unknown>, clock: Pick<Clock, "sleep">): Promise<"timeout"> {
   const done = new AbortController();
   reading.finally(() => done.abort()).catch(() => {});
-  await clock.sleep(PATIENCE_MS, done.signal);
-  return "waited";
+  await clock.sleep(SEQUENCE_MS, done.signal);
+  return "timeout";
 }
 
-/** Keys that were typed, and the beginning of a sequence whose end has not come yet. */
+/** Decoded keys, and the start of an incomplete escape sequence. */
 export interface DecodedKeys {
   /** A character as itself, other keys by name: `left`, `page_down`, `escape`, `ctrl-c`, `alt-x`. */
   keys: string[];
@@ -56,7 +56,7 @@ export interface DecodedKeys {
 const ESC = "\x1b";
 
 /** ECMA-48 control sequences as terminals send them, and the older ones that begin with `ESC O`. */
-// deno-lint-ignore no-control-regex -- they are what is looked for
+// deno-lint-ignore no-control-regex -- the pattern matches them
 const SEQUENCE = /^\x1b(?:\[(\[?)([0-?]*)[ -/]*([@-Z\\-~])|O([0-9;]*)([@-~]))/;
 // deno-lint-ignore no-control-regex -- as above
 const BEGINNING = /^\x1b(?:\[\[?[0-?]*[ -/]*|O[0-9;]*)?$/;
@@ -92,9 +92,9 @@ const BY_CHARACTER: Record<string, string> = {
 };
 
 /**
- * Tells keys from what a terminal in raw mode sends. A sequence may come in pieces: its beginning is handed
- * back, to be put before what comes next. With `isAll` nothing comes next, so a lone Esc is the key Esc.
- * Modifiers of a named key are passed over, and so are sequences that are no key.
+ * Decodes the keys in the input of a terminal in raw mode. A sequence may arrive in pieces: its start is returned as
+ * `rest`, to be prepended to the next input. With `isAll` there is no more input, so a single Esc is the key Esc.
+ * Modifiers of named keys are ignored, and so are sequences that are no key.
  */
 export function decodeKeys(text: string, { isAll = false } = {}): DecodedKeys {
   const keys: string[] = [];

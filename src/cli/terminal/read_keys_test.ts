@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fixedClock } from "../../kernel/clock.ts";
 import { decodeKeys, readKeys } from "./read_keys.ts";
 
-/** A keyboard whose keys come when the test says so. */
+/** A keyboard whose keys are sent by the test. */
 function keyboard() {
   const clock = fixedClock(0);
   const sleeping = { count: 0 };
@@ -30,7 +30,7 @@ function keyboard() {
   };
 }
 
-Deno.test("readKeys() puts together what comes in pieces, characters too", async () => {
+Deno.test("readKeys() joins sequences and characters that arrive in pieces", async () => {
   const { keys, type, text, end } = keyboard();
   text("\x1b");
   text("[");
@@ -54,7 +54,7 @@ Deno.test("readKeys() takes Esc for the key when nothing follows in time, and lo
   assert.equal(await next(), "C");
 });
 
-Deno.test("readKeys() ends with the terminal, and tells of an Esc that was the last", async () => {
+Deno.test("readKeys() ends with the input, and reports a final Esc", async () => {
   const { keys, text, end } = keyboard();
   text("l\x1b");
   end();
@@ -100,13 +100,13 @@ Deno.test("decodeKeys() names keys, and takes characters as they are", () => {
   }
 });
 
-Deno.test("decodeKeys() passes over sequences that are no key", () => {
+Deno.test("decodeKeys() ignores sequences that are no key", () => {
   for (const text of ["\x1b[[A", "\x1b[200~", "\x1b[?1;2c", "\x1b[I", "\x1b[24~", "\x1b[99;5u", "\x1b[0 q"]) {
     assert.deepEqual(decodeKeys(`${text}x`), { keys: ["x"], rest: "" }, JSON.stringify(text));
   }
 });
 
-Deno.test("decodeKeys() hands the beginning of a sequence back until its end comes", () => {
+Deno.test("decodeKeys() returns the start of a sequence until its end arrives", () => {
   for (const text of ["\x1b[C", "\x1bOC", "\x1b[1;5C", "\x1b[[A", "\x1b[6~"]) {
     let rest = "";
     const keys: string[] = [];
@@ -120,7 +120,7 @@ Deno.test("decodeKeys() hands the beginning of a sequence back until its end com
   assert.deepEqual(decodeKeys("l\x1b["), { keys: ["l"], rest: "\x1b[" });
 });
 
-Deno.test("decodeKeys() takes a lone Esc for the key when nothing follows", () => {
+Deno.test("decodeKeys() takes a single Esc for the key when nothing follows", () => {
   assert.deepEqual(decodeKeys("\x1b"), { keys: [], rest: "\x1b" });
   assert.deepEqual(all("\x1b"), { keys: ["escape"], rest: "" });
   assert.deepEqual(all("\x1b\x1b"), { keys: ["escape", "escape"], rest: "" });

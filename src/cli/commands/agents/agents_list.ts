@@ -7,7 +7,7 @@ import { renderTable } from "../../render/render_table.ts";
 export const agentsList: Command = {
   name: "agents list",
   args: [],
-  summary: "List the agents",
+  summary: "List agents",
   options: {},
   examples: [["purser agents list", ""]],
   isReadOnly: true,

@@ -1,11 +1,11 @@
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 
-/** `purser agents remove NAME`. The API answers without a body, so `--json` prints nothing. */
+/** `purser agents remove NAME`. The API's response has no body, so `--json` prints nothing. */
 export const agentsRemove: Command = {
   name: "agents remove",
   args: [arg("NAME", { live: "agent" })],
-  summary: "Forget an agent; its sessions and costs stay",
+  summary: "Remove an agent; its sessions and costs stay",
   options: {},
   examples: [["purser agents remove researcher", ""]],
   run: removeAgent,

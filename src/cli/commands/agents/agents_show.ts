@@ -9,7 +9,7 @@ import { usageFields } from "../../render/render_usage.ts";
 export const agentsShow: Command = {
   name: "agents show",
   args: [arg("NAME", { live: "agent" })],
-  summary: "Show an agent and what it has cost",
+  summary: "Show an agent, its usage and its cost",
   options: {},
   examples: [["purser agents show researcher", ""]],
   isReadOnly: true,
@@ -33,18 +33,18 @@ async function showAgent(ctx: CommandContext): Promise<void> {
       "Tools": agent.tools.join(", ") || "none",
       "Created": `${formatTime(agent.created_at)} UTC`,
       "Updated": `${formatTime(agent.updated_at)} UTC`,
-    }, layout) + `\n\n${ctx.style.bold("In its lifetime")}\n` +
+    }, layout) + `\n\n${ctx.style.bold("Lifetime usage")}\n` +
     renderFields(usageFields(agent.token_usage), layout));
 }
 
-/** The parts of an agent that say what it may spend. */
+/** The fields of an agent that define its budget. */
 interface Budgeted {
   cost_budget_usd: number | null;
   budget_mode: string;
   allow_unpriced: boolean;
 }
 
-/** `$0.25 a run, strict`. */
+/** Describes a budget: `$0.25 a run, strict`. */
 export function describeBudget(agent: Budgeted): string {
   if (agent.cost_budget_usd === null) return "no budget";
   const unpriced = agent.allow_unpriced ? ", unpriced models allowed" : "";

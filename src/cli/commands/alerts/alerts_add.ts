@@ -17,24 +17,20 @@ export const alertsAdd: Command = {
   args: [],
   summary: "Add an alert rule",
   detail:
-    "When spending reaches the threshold, every channel is told; see purser channels list. A line that stays " +
-    "crossed is told again after each cooldown, unless --repeat says otherwise. The hour is the last 60 minutes; " +
-    "days and months are those of UTC.",
+    "When spending reaches the threshold, an alert goes to every channel; see purser channels list. While spending stays " +
+    "at or above it, the alert is repeated after each cooldown, unless --repeat says otherwise. An hour is the last 60 " +
+    "minutes; days and months are in UTC.",
   options: {
-    name: option("NAME", "What notifications call it"),
-    "threshold-usd": option("USD", "The amount that is too much"),
-    "threshold-type": option(
-      "TYPE",
-      "In what",
-      { oneOf: ["per_run_usd", "per_session_usd", "per_hour_usd", "per_day_usd", "per_month_usd"] },
-    ),
-    severity: option("SEVERITY", "How grave it is", { oneOf: ["info", "warning", "critical"] }),
-    "agent-id": option("NAME", "Only what this agent spends", { live: "agent" }),
-    cooldown: option("SECONDS", "At most one alert in this time (default 3600)"),
-    repeat: option("HOW", "cooldown (default), or once_per_window: once for each run, session, day, …", {
-      oneOf: ["cooldown", "once_per_window"],
+    name: option("NAME", "Name shown in notifications"),
+    "threshold-usd": option("USD", "Threshold in USD"),
+    "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
+    severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
+    "agent-id": option("NAME", "Only the spending of this agent", { live: "agent" }),
+    cooldown: option("SECONDS", "Minimum time between two alerts (default 3600)"),
+    repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
+      oneOf: REPEATS,
     }),
-    disabled: flag("Add it disabled"),
+    disabled: flag("Add the rule disabled"),
   },
   examples: [
     [
@@ -44,7 +40,7 @@ export const alertsAdd: Command = {
     [
       "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
       "--agent-id researcher --cooldown 0",
-      "Each call of a run that has cost 50 cents",
+      "Each call of a run that has cost at least $0.50",
     ],
   ],
   run: addRule,
@@ -78,12 +74,12 @@ function readRule(options: Options) {
 }
 
 function readName(text: string): string {
-  if (text.trim() === "") throw new Error("a rule needs a name that can be seen");
+  if (text.trim() === "") throw new Error("the name is blank");
   return text;
 }
 
 function readThreshold(text: string): number {
   const threshold = parseUsd(text.replace(/^\$/, ""));
-  if (threshold <= 0n) throw new Error(`${text} is not more than 0`);
+  if (threshold <= 0n) throw new Error(`${text} is not greater than 0`);
   return toUsd(threshold);
 }

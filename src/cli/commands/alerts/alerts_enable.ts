@@ -8,8 +8,7 @@ export const alertsEnable: Command = {
   name: "alerts enable",
   args: [arg("RULE", { live: "rule" })],
   summary: "Enable an alert rule",
-  detail:
-    "The rule fires at the earliest with the next model call that is booked while its threshold is reached.",
+  detail: "If the threshold is already reached, the rule fires when the next model call is booked.",
   options: {},
   examples: [["purser alerts enable rule_42", ""]],
   run: (ctx) => setRuleEnabled(ctx, true),

@@ -11,9 +11,9 @@ import { renderTable } from "../../render/render_table.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;
-/** Below this, seconds give way to what became of the alerts. */
+/** Below this width, times are shown without seconds, to leave room for the deliveries. */
 const NARROW_COLUMNS = 100;
-/** From there on, a rule's long name gives way to it: `10 failed, 10 pending, 10 ok`. */
+/** The width up to which CHANNELS takes room from a long RULE: `10 failed, 10 pending, 10 ok`. */
 const ROOM_FOR_CHANNELS = 28;
 
 /** `purser alerts history [--limit N]` */
@@ -21,7 +21,7 @@ export const alertsHistory: Command = {
   name: "alerts history",
   args: [],
   summary: "List the latest alerts and their deliveries",
-  options: { limit: option("N", "How many at most, 1 to 500 (default 20)") },
+  options: { limit: option("N", "Maximum number of alerts, 1 to 500 (default 20)") },
   examples: [["purser alerts history --limit 5", ""]],
   isReadOnly: true,
   run: listAlerts,
@@ -45,14 +45,14 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
           formatTime(alert.triggered_at).slice(0, isNarrow ? "2026-11-21 09:30".length : undefined),
       },
       { title: "SEVERITY", cell: (alert) => alert.severity, paint: paintSeverity, drop: 2 },
-      // In front, where cutting a long name leaves it.
+      // In front, so that cutting a long name keeps it.
       { title: "RULE", cell: (alert) => (alert.test ? "[test] " : "") + alert.rule_name, cutTo: 12 },
       {
         title: "SPENT",
         cell: (alert) => formatSpent(alert.test ? null : alert.value_usd, alert.threshold_usd),
         drop: 0,
       },
-      { title: "WHERE", cell: placeOf, cutTo: 8, drop: 1 },
+      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },
       {
         title: "CHANNELS",
         cell: (alert) => describeDeliveries(alert),
@@ -68,37 +68,37 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
   for (const warning of warnings) ctx.warn(warning);
 }
 
-/** `researcher run_42`: the agent of the call, and the run or session that the rule is about. */
-function placeOf(alert: {
+/** Names the agent of the call, and the run or session of the rule: `researcher run_42`. */
+function sourceOf(alert: {
   threshold_type: string;
   agent_id: string | null;
   session_id: string | null;
   run_id: string | null;
 }): string {
-  const place = alert.threshold_type === "per_run_usd"
+  const scope = alert.threshold_type === "per_run_usd"
     ? alert.run_id
     : alert.threshold_type === "per_session_usd"
     ? alert.session_id
     : null;
-  return [alert.agent_id, place].filter((part) => part !== null).join(" ") || "-";
+  return [alert.agent_id, scope].filter((part) => part !== null).join(" ") || "-";
 }
 
 type Delivered = Pick<AlertHistoryRecord, "deliveries">;
 
-/** What people have to know first, and the word for several. */
+/** The statuses, most urgent first, and the word for a count of them. */
 const BY_URGENCY = [["failed", "failed"], ["pending", "pending"], ["delivered", "ok"]] as const;
 
 /**
- * What became of an alert, channel by channel: `mail failed, slack retrying (2), ops ok`. Where that is wider than
- * `width`, channels are counted, those that are well first: `mail failed, 1 pending, 1 ok`.
+ * Describes the deliveries of an alert by channel: `mail failed, slack retrying (2), ops ok`. Where that is wider than
+ * `width`, channels are counted, successful ones first: `mail failed, 1 pending, 1 ok`.
  */
 export function describeDeliveries(delivered: Delivered, width = Infinity): string {
   const levels = describeLevels(delivered);
   return levels.find((text) => textWidth(text) <= width) ?? levels.at(-1)!;
 }
 
-/** How much room the deliveries of some alerts take when nothing is shortened, and when all is. */
-export function measureDeliveries(alerts: readonly Delivered[]): { shortest: number; longest: number } {
+/** Returns the widths of the deliveries of some alerts: fully shortened, and in full. */
+function measureDeliveries(alerts: readonly Delivered[]): { shortest: number; longest: number } {
   const widths = alerts.map((alert) => describeLevels(alert).map(textWidth));
   return {
     shortest: Math.max(0, ...widths.map((each) => each.at(-1)!)),
@@ -106,7 +106,7 @@ export function measureDeliveries(alerts: readonly Delivered[]): { shortest: num
   };
 }
 
-/** The same at length; then with those that are well counted, with those that are at it, and with all. */
+/** Returns the description in full, then with delivered channels counted, with pending ones too, and with all. */
 function describeLevels({ deliveries }: Delivered): string[] {
   if (deliveries.length === 0) return ["no channel"];
   return [3, 2, 1, 0].map((named) =>
@@ -122,12 +122,12 @@ function outcomeOf({ status, attempts, last_error }: DeliveryRecord): string {
   if (status === "delivered") return "ok";
   if (status === "failed") return "failed";
   if (attempts === 0) return "waiting";
-  // The first attempt is being made.
+  // The first attempt is in progress.
   return last_error === null ? "sending" : `retrying (${attempts})`;
 }
 
-/** Red where a channel has given up, yellow where one is at it. */
-export function paintDeliveries(
+/** Red if a delivery has failed, yellow if one is pending. */
+function paintDeliveries(
   { deliveries }: Pick<AlertHistoryRecord, "deliveries">,
   style: Style,
 ): Paint | undefined {
@@ -135,7 +135,7 @@ export function paintDeliveries(
   return has("failed") ? style.red : has("pending") ? style.yellow : undefined;
 }
 
-/** A line for each channel that gave up alerts of a history (newest first), with why it did the last time. */
+/** Returns a line for each channel with failed deliveries in a history (newest first), with the latest error. */
 export function failureWarnings(
   history: readonly Pick<AlertHistoryRecord, "deliveries" | "test">[],
 ): string[] {

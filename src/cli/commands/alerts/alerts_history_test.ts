@@ -5,7 +5,7 @@ import { describeDeliveries } from "./alerts_history.ts";
 const delivery = (channel: string, more: Partial<DeliveryRecord>) =>
   ({ channel, attempts: 1, last_error: null, ...more }) as DeliveryRecord;
 
-Deno.test("describeDeliveries() tells of failures first, and counts what has no room, those that are well first", () => {
+Deno.test("describeDeliveries() puts failures first, and counts channels where there is no room, successful ones first", () => {
   const deliveries = [
     delivery("log", { status: "delivered" }),
     delivery("ops", { status: "pending", attempts: 2, last_error: "HTTP 503" }),

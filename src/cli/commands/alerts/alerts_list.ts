@@ -22,10 +22,10 @@ const NONE = "No alert rules yet. Add one: " +
 export const alertsList: Command = {
   name: "alerts list",
   args: [],
-  summary: "List the alert rules and what is spent of each",
+  summary: "List alert rules and their current spending",
   detail:
-    "SPENT is what the present hour, day or month holds; of a rule per run or session, what the newest one has " +
-    "cost.",
+    "SPENT is the spending in the current hour, day or month. For a rule per run or session, it is the cost of the newest " +
+    "run or session.",
   options: {},
   examples: [["purser alerts list", ""]],
   isReadOnly: true,
@@ -47,13 +47,13 @@ async function listRules(ctx: CommandContext): Promise<void> {
 
 const GAP = 2;
 
-/** How narrow a rule's name and what it watches may get; the name first, since the id below says it too. */
+/** The minimum widths of NAME and WATCHES. NAME shrinks first: the id below identifies the rule too. */
 const MIN_NAME_WIDTH = 12;
 const MIN_WATCHES_WIDTH = 7;
 
 /**
- * Rules as a table. An id is needed whole for other commands: where it leaves no room for what a rule watches and
- * what is spent, it goes to a line of its own below each rule.
+ * Renders rules as a table. Other commands need the whole id: where it leaves no room for WATCHES and SPENT, it goes to a
+ * line of its own below each rule.
  */
 function renderRules(
   rules: readonly RuleWithValue[],

@@ -1,7 +1,7 @@
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 
-/** `purser alerts remove RULE`. The API answers without a body, so `--json` prints nothing. */
+/** `purser alerts remove RULE`. The API's response has no body, so `--json` prints nothing. */
 export const alertsRemove: Command = {
   name: "alerts remove",
   args: [arg("RULE", { live: "rule" })],

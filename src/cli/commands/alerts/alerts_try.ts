@@ -8,7 +8,7 @@ export const alertsTry: Command = {
   name: "alerts test",
   args: [arg("RULE", { live: "rule" })],
   summary: "Send a test alert of a rule through every channel",
-  detail: "Sends it once, whatever the min_severity of the channels. Exit code 1 if any channel fails.",
+  detail: "Sent once to every channel, whatever its min_severity. Exit code 1 if any channel fails.",
   options: {},
   examples: [["purser alerts test rule_42", ""]],
   run: tryRule,

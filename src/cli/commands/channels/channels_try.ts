@@ -11,7 +11,7 @@ import { renderTable } from "../../render/render_table.ts";
 export const channelsTry: Command = {
   name: "channels test",
   args: [arg("NAME", { live: "channel" })],
-  summary: "Send one test notification through a channel",
+  summary: "Send a test notification through one channel",
   detail: "Exit code 1 if it fails.",
   options: {},
   examples: [["purser channels test slack", ""]],

@@ -8,20 +8,20 @@ import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const NONE =
-  "No keys yet: a server answers this machine only. Make one: purser keys create ops --scope admin";
+  "No keys yet: servers answer this machine only. Create one: purser keys create ops --scope admin";
 
-/** What the narrowest name, the status and all scopes take beside an id. */
+/** The width of the narrowest name, the status and all scopes beside an id. */
 const ROOM_BESIDE_ID = 37;
 
 /** `purser keys list [--status STATUS] [--limit N]` */
 export const keysList: Command = {
   name: "keys list",
   args: [],
-  summary: "List the API keys, newest first",
-  detail: "The expired and the revoked ones too, unless --status names one kind. No key is shown.",
+  summary: "List API keys, newest first",
+  detail: "Includes expired and revoked keys, unless --status is given. The keys themselves are never shown.",
   options: {
-    status: option("STATUS", "Only those that are so", { oneOf: ["active", "expired", "revoked"] }),
-    limit: option("N", "How many at most, 1 to 1000 (default 100)"),
+    status: option("STATUS", "Only keys of this status", { oneOf: KEY_STATUSES }),
+    limit: option("N", "Maximum number of keys, 1 to 1000 (default 100)"),
   },
   examples: [["purser keys list --status active", ""]],
   isReadOnly: true,
@@ -39,7 +39,7 @@ async function listKeys(ctx: CommandContext): Promise<void> {
       time === null ? none : formatTime(time).slice(0, 16);
     const { columns } = ctx.terminal.stdout;
     const widestId = Math.max(...keys.map(({ key_id }) => key_id.length));
-    // Needed whole to revoke a key, so never cut.
+    // Revoking a key needs the whole id, so it is never cut.
     const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
     const table = renderTable(keys, [
       { title: "NAME", cell: (key) => key.name, paint: (_, style) => style.bold, cutTo: 8 },

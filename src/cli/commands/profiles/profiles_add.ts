@@ -4,17 +4,17 @@ import { arg, type BareContext, type Command, option } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
-/** `purser profiles add NAME --server URL [--api-key-file FILE]`, or with `--db`. */
+/** `purser profiles add NAME --server URL [--api-key-file FILE]`, or with `--db` */
 export const profilesAdd: Command = {
   name: "profiles add",
   args: [arg("NAME")],
-  summary: "Give a server or a database a name",
+  summary: "Add a profile for a server or a database",
   detail:
-    "Takes --server or --db as the place, and writes it into the config file; all else in the file stays as it is. " +
-    "--profile NAME on any command, or PURSER_PROFILE, then stands for it. The key stays in a file of its own, which " +
-    "is read when it is needed and shown to that server only.",
+    "Writes --server or --db to the config file under this name; the rest of the file stays as it is. --profile NAME or " +
+    "PURSER_PROFILE then selects it for any command. The API key stays in a file of its own, and is sent to that server " +
+    "only.",
   options: {
-    "api-key-file": option("FILE", "A file with the key for that server", { isFile: true }),
+    "api-key-file": option("FILE", "File with the API key for that server", { isFile: true }),
   },
   examples: [
     ["purser profiles add prod --server https://purser.example.com --api-key-file ~/.purser_prod", ""],
@@ -29,10 +29,10 @@ export const profilesAdd: Command = {
 async function addProfile(ctx: BareContext): Promise<void> {
   const { options, env } = ctx;
   const [name] = ctx.args as [string];
-  const place = readPlace(ctx);
+  const target = readTarget(ctx);
   const { path, add } = await openProfiles({ env, configPath: options.text("config") });
   try {
-    const added = await add({ name, ...place });
+    const added = await add({ name, ...target });
     if (ctx.isJson) return ctx.print(JSON.stringify(added));
     ctx.print(
       escapeText(
@@ -42,7 +42,7 @@ async function addProfile(ctx: BareContext): Promise<void> {
       ),
     );
   } catch (error) {
-    // What can't be a name or a place is the command line's fault; a file that can't be read is not.
+    // An invalid name or target is a usage error; a config file that can't be read is not.
     if (!(error instanceof PurserError) || error.code !== "invalid" || error.message.includes(path)) {
       throw error;
     }
@@ -50,11 +50,11 @@ async function addProfile(ctx: BareContext): Promise<void> {
   }
 }
 
-function readPlace({ options }: BareContext) {
+function readTarget({ options }: BareContext) {
   const { command } = options;
   if (options.has("api-key")) {
     throw new UsageError(
-      "Cannot keep --api-key in a profile: others could read it; write the key into a file and give --api-key-file",
+      "Cannot store --api-key in a profile: others could read it; write the key to a file and give --api-key-file",
       command,
     );
   }
@@ -63,7 +63,7 @@ function readPlace({ options }: BareContext) {
     throw new UsageError("Cannot add a profile from --profile: give --server or --db", command);
   }
   if (server === undefined && db === undefined) {
-    throw new UsageError("Cannot add a profile without a place: give --server or --db", command);
+    throw new UsageError("Cannot add a profile without a target: give --server or --db", command);
   }
   if (apiKeyFile === "") throw new UsageError("Cannot use --api-key-file: it is empty", command);
   if (db !== undefined && apiKeyFile !== undefined) {

@@ -28,7 +28,7 @@ async function listProfiles(ctx: BareContext): Promise<void> {
   ctx.print(renderTable(profiles, [
     { title: "NAME", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: 8 },
     { title: "KIND", cell: ({ server }) => server === null ? "db" : "server", drop: 2 },
-    { title: "PLACE", cell: ({ server, db }) => server ?? db ?? "", cutTo: 16 },
+    { title: "TARGET", cell: ({ server, db }) => server ?? db ?? "", cutTo: 16 },
     { title: "SECRET", cell: describeSecret, cutTo: 10, drop: 1 },
   ], { columns, style: ctx.style, hasUnicode }));
 }

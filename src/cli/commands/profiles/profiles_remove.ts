@@ -2,11 +2,11 @@ import { openProfiles } from "../../../config/mod.ts";
 import { arg, type BareContext, type Command } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
-/** `purser profiles remove NAME`. With `--json` it prints nothing, as all that removes. */
+/** `purser profiles remove NAME`. Prints nothing with `--json`, like every command that removes. */
 export const profilesRemove: Command = {
   name: "profiles remove",
   args: [arg("NAME", { live: "profile" })],
-  summary: "Take a profile out of the config file",
+  summary: "Remove a profile from the config file",
   options: {},
   examples: [["purser profiles remove prod", ""]],
   runWithoutConfig: removeProfile,

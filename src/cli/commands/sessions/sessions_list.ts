@@ -8,7 +8,7 @@ import { renderTable } from "../../render/render_table.ts";
 
 const DEFAULT_LIMIT = 20;
 
-/** What the narrowest agent, status and cost take beside an id. */
+/** The width of the narrowest agent, status and cost columns beside an id. */
 const ROOM_BESIDE_ID = 34;
 
 /** `purser sessions list [--agent NAME] [--limit N]` */
@@ -17,10 +17,10 @@ export const sessionsList: Command = {
   args: [],
   summary: "List sessions, latest first",
   options: {
-    agent: option("NAME", "Only this agent's", { live: "agent" }),
-    limit: option("N", "How many at most, 1 to 1000 (default 20)"),
+    agent: option("NAME", "Only sessions of this agent", { live: "agent" }),
+    limit: option("N", "Maximum number of sessions, 1 to 1000 (default 20)"),
   },
-  examples: [["purser sessions list --agent researcher --limit 5", "Its five latest sessions"]],
+  examples: [["purser sessions list --agent researcher --limit 5", "The agent's five latest sessions"]],
   isReadOnly: true,
   run: listSessions,
 };
@@ -39,7 +39,7 @@ async function listSessions(ctx: CommandContext): Promise<void> {
     }
     const { columns } = ctx.terminal.stdout;
     const widestId = Math.max(...sessions.map(({ session_id }) => session_id.length));
-    // Needed whole for other commands, so never cut.
+    // Other commands need the whole id, so it is never cut.
     const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
     const table = renderTable(sessions, [
       ...isBeside
@@ -65,5 +65,5 @@ async function listSessions(ctx: CommandContext): Promise<void> {
     ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
     return isBeside ? table : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(session_id)));
   });
-  if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more; --limit shows up to 1000`);
+  if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more sessions; --limit shows up to 1000`);
 }

@@ -5,12 +5,12 @@ import { formatCount } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
 import { paintStatus } from "../../render/format_values.ts";
 
-/** `purser state show FILE [--format table|json]`: needs no database. */
+/** `purser state show FILE [--format table|json]` */
 export const stateShow: Command = {
   name: "state show",
   args: [arg("FILE", { isFile: true })],
-  summary: "Show what a snapshot file holds",
-  detail: "Checks all of it. Needs no database. - is standard input; a gzip file is read as it is.",
+  summary: "Show the contents of a snapshot file",
+  detail: "Checks the whole file. Needs no database. FILE may be a gzip file, or - for standard input.",
   options: { format: option("FORMAT", "table (default) or json", { oneOf: ["table", "json"] }) },
   examples: [
     ["purser state show session.json", ""],
@@ -30,7 +30,7 @@ async function showSnapshot(ctx: CommandContext): Promise<void> {
   for await (const text of writeIndented(snapshot)) ctx.terminal.stdout.write(escapeJson(text));
 }
 
-/** The rows that the table has, in their order. */
+/** Renders the table of the fields. */
 function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapshot): string {
   const rows: [field: string, value: string][] = [
     ["schema_version", String(head.schema_version)],
@@ -55,9 +55,9 @@ function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapsho
   ], { columns, style, hasUnicode });
 }
 
-/** The document for people to read, its elements one by one. */
+/** Writes the document indented, one element at a time. */
 async function* writeIndented({ head, messages, events }: ReadSnapshot): AsyncGenerator<string> {
-  // Nobody can have written these into the document.
+  // Random, so that the document can't contain them.
   const [MESSAGES, EVENTS] = [crypto.randomUUID(), crypto.randomUUID()];
   const frame = JSON.stringify(
     { ...head, state: { ...head.state, messages: MESSAGES }, ...(head.events && { events: EVENTS }) },

@@ -50,7 +50,7 @@ Deno.test("renderScreen() scrolls the body, and not past its end", async () => {
   ]);
 });
 
-Deno.test("renderScreen() gives way where there is little room: as many lines as rows, none too wide", async () => {
+Deno.test("renderScreen() shrinks to the terminal: as many lines as rows, none too wide", async () => {
   const body = ["x"];
   for (let rows = 1; rows < 30; rows++) {
     for (const columns of [1, 5, 20, 40, 100]) {
@@ -62,7 +62,7 @@ Deno.test("renderScreen() gives way where there is little room: as many lines as
   }
 });
 
-Deno.test("renderScreen() shows hints, keeps to ASCII where it must, and writes escapes out", async () => {
+Deno.test("renderScreen() shows hints, keeps to ASCII without Unicode, and escapes control characters", async () => {
   const step = await lastStepOf(event(1, "a", {}, { agent_id: "evil\x1b[2J", at: null }));
   const { lines } = await screen({ step, hints: ["Mind\x1b[2J"], hasUnicode: false, rows: 18 });
   assert.deepEqual(lines.slice(0, 5), [
@@ -78,7 +78,7 @@ Deno.test("renderScreen() shows hints, keeps to ASCII where it must, and writes 
 const render = async (columns: number, events: readonly ReplayEvent[], hasUnicode = true) =>
   renderBody(await lastStepOf(...events), { columns, style: createStyle(false), hasUnicode });
 
-Deno.test("renderBody() tells what a call was sent and what came back", async () => {
+Deno.test("renderBody() shows the inputs and the answer of a call", async () => {
   assert.deepEqual(await render(80, STORY.slice(0, 4)), [
     "model.called",
     "step 1 · acme:gpt-x · 10 + 2 tokens · $0.1 · took 5 ms · tool-calls",
@@ -128,7 +128,7 @@ Deno.test("renderBody() fits narrow screens", async () => {
   }
 });
 
-Deno.test("renderBody() writes out what a terminal would obey", async () => {
+Deno.test("renderBody() escapes control characters", async () => {
   const evil = "\x1b[2J\r\x07";
   const [call] = called(1, "c1", 0, { text: `one\n\ttwo${evil}`, model: evil, reasoning: evil });
   const text = (await render(60, [{ ...call, imported_from: evil }])).join("\n");
@@ -137,7 +137,7 @@ Deno.test("renderBody() writes out what a terminal would obey", async () => {
   assert.match(text, /\n {2}one\n {6}two\\x1b\[2J\\r\\x07/);
 });
 
-Deno.test("renderBody() lays out as much of a text as a person scrolls through, and says what is left", async () => {
+Deno.test("renderBody() truncates huge texts, and reports the length of the rest", async () => {
   const lines = await render(80, [event(1, "tool.returned", { output: "x".repeat(300_000) })]);
   assert.equal(lines.at(-1), "... and 100,000 more characters, with --json");
 });

@@ -7,7 +7,7 @@ import { called, event, lastStepOf, stepsOf, STORY } from "../_test_events.ts";
 const style = createStyle(false);
 const render = async (...events: ReplayEvent[]) => renderPlainStep(await lastStepOf(...events), style);
 
-Deno.test("renderPlainStep() tells of a run in lines", async () => {
+Deno.test("renderPlainStep() renders a run as lines", async () => {
   const steps = await stepsOf(STORY);
   assert.equal(
     steps.map((step) => renderPlainStep(step, style)).join("\n"),
@@ -29,7 +29,7 @@ Deno.test("renderPlainStep() tells of a run in lines", async () => {
   );
 });
 
-Deno.test("renderPlainStep() tells of every type of event, of unknown ones too", async () => {
+Deno.test("renderPlainStep() renders every type of event, unknown ones too", async () => {
   const cases: [ReplayEvent, RegExp][] = [
     [
       event(1, "session.restored", { checksum: "abc" }),
@@ -40,8 +40,8 @@ Deno.test("renderPlainStep() tells of every type of event, of unknown ones too",
       / model\.failed {4}step 2 · so far \$0\n {6}error: 429$/,
     ],
     [
-      event(1, "budget.exceeded", { message: "Cannot go on", cost_usd_so_far: 0.3, budget_usd: 0.25 }),
-      / cost \$0\.3 · budget \$0\.25 · so far \$0\n {6}error: Cannot go on$/,
+      event(1, "budget.exceeded", { message: "Cannot continue", cost_usd_so_far: 0.3, budget_usd: 0.25 }),
+      / cost \$0\.3 · budget \$0\.25 · so far \$0\n {6}error: Cannot continue$/,
     ],
     [
       event(1, "budget.overshot", { call_id: "c1", bound_usd: "0.1", cost_usd: "0.2" }),
@@ -72,7 +72,7 @@ Deno.test("renderPlainStep() tells of every type of event, of unknown ones too",
   for (const [one, expected] of cases) assert.match(await render(one), expected);
 });
 
-Deno.test("renderPlainStep() shows what can be shown of a payload that is not as it should be", async () => {
+Deno.test("renderPlainStep() shows the valid parts of an invalid payload", async () => {
   const odd = [null, 7, "text", [], {
     tool_calls: "none",
     text: 5,
@@ -91,7 +91,7 @@ Deno.test("renderPlainStep() shows what can be shown of a payload that is not as
   }
 });
 
-Deno.test("renderPlainStep() shows a message's parts, and no sums, which it knows nothing of", async () => {
+Deno.test("renderPlainStep() shows a message's parts, and no totals", async () => {
   const content = [
     { type: "reasoning", text: "Hm." },
     { type: "text", text: "Hello\nyou" },
@@ -122,7 +122,7 @@ Deno.test("renderPlainStep() cuts long texts, and says so", async () => {
   assert.equal(tall.match(/ line\n/g)!.length, 20);
 });
 
-Deno.test("renderPlainStep() writes out what a terminal would obey, wherever it stands", async () => {
+Deno.test("renderPlainStep() escapes control characters everywhere", async () => {
   const evil = "\x1b]0;pwned\x07\x1b[2J\x9b31m\u202e";
   for (
     const type of [
@@ -158,14 +158,14 @@ Deno.test("renderPlainStep() writes out what a terminal would obey, wherever it 
   }
 });
 
-Deno.test("renderPlainStep() paints errors red and what is beside the point dim", async () => {
+Deno.test("renderPlainStep() paints errors red and minor details dim", async () => {
   const step = await lastStepOf(event(1, "run.failed", { message: "one\ntwo" }));
   const text = renderPlainStep(step, createStyle(true));
   assert.ok(text.includes("\x1b[31mrun.failed     \x1b[39m"));
   assert.ok(text.endsWith("\n        \x1b[31mone\x1b[39m\n        \x1b[31mtwo\x1b[39m"));
 });
 
-Deno.test("renderJsonStep() has the event as it came, the cost event of its call, and the sums", async () => {
+Deno.test("renderJsonStep() has the event, the cost event of its call, and the totals", async () => {
   const lines = (await stepsOf(STORY)).map((step) => JSON.parse(renderJsonStep(step)));
   assert.deepEqual(lines[2], {
     ...STORY[2],
@@ -182,7 +182,7 @@ Deno.test("renderJsonStep() has the event as it came, the cost event of its call
   assert.equal("cost_recorded" in lines[0], false);
 });
 
-Deno.test("renderJsonStep() has null for a cost that is not known, and no sums for messages", async () => {
+Deno.test("renderJsonStep() has null for an unknown cost, and no totals for messages", async () => {
   const unpriced = JSON.parse(renderJsonStep(await lastStepOf(...called(1, "a", null))));
   assert.equal(unpriced.cost_usd_so_far, null);
   assert.equal(unpriced.unpriced_calls_so_far, 1);

@@ -17,7 +17,7 @@ import { keepFacts, type Section, sectionOf, type StepView } from "../screen/ste
 type Payload = Record<string, unknown>;
 type Describe = (payload: Payload, step: ReplayStep) => StepView;
 
-/** What a step tells. A type that isn't known here, of a newer version, shows its payload. */
+/** Describes a step. An unknown type, of a newer version, shows its payload. */
 export function describeStep(step: ReplayStep): StepView {
   const { event } = step;
   const describe = DESCRIBE.get(event.type) ?? describeUnknown;
@@ -28,7 +28,7 @@ export function describeStep(step: ReplayStep): StepView {
 
 const describeUnknown: Describe = (payload) => ({ facts: [], sections: sectionOf("Payload", payload) });
 
-const describeWithPlace: Describe = (payload, { event }) => ({
+const describeWithSession: Describe = (payload, { event }) => ({
   facts: keepFacts(event.session_id ?? undefined, agentFact(event)),
   sections: sectionOf("Payload", payload),
 });
@@ -44,8 +44,8 @@ const describeProblem: Describe = ({ code, message, details }) => ({
 });
 
 const DESCRIBE = new Map<string, Describe>([
-  ["session.created", describeWithPlace],
-  ["session.restored", describeWithPlace],
+  ["session.created", describeWithSession],
+  ["session.restored", describeWithSession],
   ["run.started", (payload, { event }) => ({
     facts: keepFacts(event.run_id ?? undefined, agentFact(event), readText(payload.model)),
     sections: [
@@ -99,7 +99,7 @@ const DESCRIBE = new Map<string, Describe>([
 function callFacts(payload: Payload, recorded: Payload | undefined): string[] {
   const { provider, model } = payload;
   const name = keepFacts(readText(provider), readText(model)).join(":");
-  // The ledger's figures are those that are summed up.
+  // The totals are sums of the ledger's figures.
   const { input_tokens, output_tokens, cost_usd, duration_ms, estimated } = recorded ?? payload;
   const cost = readCost(cost_usd);
   return keepFacts(
@@ -164,7 +164,7 @@ function describeMessage({ role, content }: Record<string, unknown>): StepView {
   return { facts: keepFacts(readText(role)), sections: parts.flatMap(describePart) };
 }
 
-/** The parts of the AI SDK's messages; another one is shown as it is. */
+/** Describes a part of an AI SDK message; a part of an unknown type is shown as JSON. */
 function describePart(part: unknown): Section[] {
   if (typeof part === "string") return sectionOf("Text", part);
   if (!isRecord(part)) return sectionOf("Content", part);

@@ -4,21 +4,21 @@ import { callIdOf, type ReplayEvent } from "./replay_event.ts";
 /** One step of a replay. */
 export interface ReplayStep {
   event: ReplayEvent;
-  /** The ledger's word on the call of a `model.called`. */
+  /** The `cost.recorded` of the call of a `model.called`. */
   costRecorded?: ReplayEvent;
-  /** What the model was newly sent: the event that started its run, tools that returned. */
+  /** The new inputs of a model call: the event that started the run, tools that returned. */
   sent: readonly ReplayEvent[];
-  /** Since the step before; null for the first one, and where no time is known. May be negative. */
+  /** Time since the previous step; null for the first one, and where a time is unknown. May be negative. */
   sincePreviousMs: number | null;
-  /** Since the first step of the whole log. */
+  /** Time since the first step of the whole log. */
   elapsedMs: number | null;
-  /** Of all calls up to here, this step's included. */
+  /** Totals of all calls up to and including this step. */
   soFar: CallTotals;
 }
 
 /**
- * One step for each event of a log, except that a `cost.recorded` belongs to the `model.called` right before
- * it that has the same call. Holds no more than it needs for the next step.
+ * Yields one step for each event of a log; a `cost.recorded` directly after the `model.called` of the same call joins its
+ * step. Keeps only what the next step needs.
  */
 export async function* replaySteps(
   events: AsyncIterable<ReplayEvent> | Iterable<ReplayEvent>,
@@ -48,7 +48,7 @@ function createStepMaker(): (event: ReplayEvent, costRecorded?: ReplayEvent) => 
     if (event.type === "model.called" || event.type === "cost.recorded") counter.add(event, costRecorded);
     if (event.type === "run.started") unsent = [event];
     else if (event.type === "tool.returned") unsent.push(event);
-    // A failed call may be tried again, with the same.
+    // A failed call may be retried with the same inputs.
     const sent = event.type === "model.called" || event.type === "model.failed" ? [...unsent] : [];
     if (event.type === "model.called") unsent = [];
 
@@ -71,15 +71,15 @@ function timeOf({ at }: ReplayEvent): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** A part of a session's own log, by seq; both ends are in it. */
+/** A range of a session's own log by seq, both ends included. */
 export interface SeqRange {
   from?: number;
   until?: number;
 }
 
 /**
- * The steps that have an event in the range. Imported history lies before seq 1. Stops reading where the
- * range ends.
+ * Yields the steps with an event in the range. Imported history lies before seq 1. Stops reading at the end of the
+ * range.
  */
 export async function* selectSteps(
   steps: AsyncIterable<ReplayStep>,
@@ -96,24 +96,24 @@ export async function* selectSteps(
   }
 }
 
-/** How much of a log a viewer may hold. */
+/** The limits of what the viewer keeps in memory. */
 export interface HoldLimits {
   steps: number;
-  /** Of the events as JSON: what they take in memory is a few times that. */
+  /** The length of the events as JSON; in memory they take a few times that. */
   characters: number;
 }
 
-/** 200 million characters are about half of what a process may take by default. */
+/** 200 million characters are about half of a process's default memory limit. */
 export const HOLD_LIMITS: HoldLimits = { steps: 100_000, characters: 200_000_000 };
 
 /** Steps in memory. */
 export interface HeldSteps {
   steps: ReplayStep[];
-  /** The first step that had no room, where the log is longer. */
+  /** The first step over the limits, if any. */
   next?: ReplayStep;
 }
 
-/** Reads steps until they end or there is no room. Holds one at least. */
+/** Reads steps up to the limits, at least one. */
 export async function holdSteps(
   steps: AsyncIterable<ReplayStep>,
   limits: HoldLimits = HOLD_LIMITS,

@@ -16,13 +16,13 @@ Deno.test("replaySteps() makes one step of each event, and of a call together wi
   ]);
 });
 
-Deno.test("replaySteps() tells the time since the step before, and since the first", async () => {
+Deno.test("replaySteps() measures the time since the previous step and since the first", async () => {
   const steps = await stepsOf(STORY);
   assert.deepEqual(steps.map(({ sincePreviousMs }) => sincePreviousMs), [null, 0, 120, 1_280, 3, 7, 63_590]);
   assert.deepEqual(steps.map(({ elapsedMs }) => elapsedMs), [0, 0, 120, 1_400, 1_403, 1_410, 65_000]);
 });
 
-Deno.test("replaySteps() passes over times that are none, and keeps a clock that went back", async () => {
+Deno.test("replaySteps() skips invalid times, and keeps a clock that went back", async () => {
   const steps = await stepsOf([
     event(1, "a", {}, { at: null }),
     event(2, "b", {}, { ms: 100 }),
@@ -50,7 +50,7 @@ Deno.test("replaySteps() sums exactly, where floats would not", async () => {
   assert.equal(totalUsd(many.at(-1)!.soFar), 0.000001);
 });
 
-Deno.test("replaySteps() tells calls without a price apart, and counts what can't be read as one", async () => {
+Deno.test("replaySteps() counts calls without a price apart, with those whose cost is invalid", async () => {
   const steps = await stepsOf([...called(1, "a", null), ...called(3, "b", 0.5), ...called(5, "c", "cheap")]);
   assert.deepEqual(steps.map(({ soFar }) => totalUsd(soFar)), [null, 0.5, 0.5]);
   assert.deepEqual(steps.map(({ soFar }) => formatTotalCost(soFar)), [
@@ -60,7 +60,7 @@ Deno.test("replaySteps() tells calls without a price apart, and counts what can'
   ]);
 });
 
-Deno.test("replaySteps() makes a loose cost.recorded a step of its own, and counts it", async () => {
+Deno.test("replaySteps() makes a separate cost.recorded a step of its own, and counts it", async () => {
   const [call, cost] = called(1, "a", 0.25);
   const [, other] = called(3, "b", 0.5);
   const steps = await stepsOf([call, other, event(4, "tool.called"), cost]);
@@ -78,7 +78,7 @@ Deno.test("replaySteps() makes a loose cost.recorded a step of its own, and coun
   assert.deepEqual(steps.map(({ soFar }) => totalUsd(soFar)), [0.25, 0.75, 0.75, 0.75]);
 });
 
-Deno.test("replaySteps() counts a call that was never booked by what its answer told", async () => {
+Deno.test("replaySteps() counts a call that was never booked by the figures of its model.called", async () => {
   const steps = await stepsOf([called(1, "a", 0.25)[0], event(2, "run.failed")]);
   assert.deepEqual(steps.map(({ soFar }) => totalUsd(soFar)), [0.25, 0.25]);
 });
@@ -92,7 +92,7 @@ Deno.test("replaySteps() counts a call once that is both in the imported history
   ]]);
 });
 
-Deno.test("replaySteps() tells what a call was sent: its run's input at first, then what tools returned", async () => {
+Deno.test("replaySteps() lists the inputs of a call: the input of the run, then the results of tools", async () => {
   const failed = event(2, "model.failed", { error: "busy" });
   const steps = await stepsOf([
     ...STORY.slice(0, 2),
@@ -144,14 +144,14 @@ Deno.test("selectSteps() keeps the steps with an event in the range, a call's co
   }
 });
 
-Deno.test("selectSteps() leaves sums and times as they are in the whole log", async () => {
+Deno.test("selectSteps() keeps the totals and times of the whole log", async () => {
   const [step] = await select({ from: 9 });
   assert.equal(step!.soFar.costNanoUsd, 300_000_000n);
   assert.equal(step!.elapsedMs, 65_000);
   assert.equal(step!.sincePreviousMs, 63_590);
 });
 
-Deno.test("selectSteps() takes imported history as what comes before seq 1", async () => {
+Deno.test("selectSteps() puts imported history before seq 1", async () => {
   const imported = [1, 2, 7].map((seq) => event(seq, "old", {}, { imported_from: "production" }));
   const log = [...imported, ...STORY];
   const kept = async (range: SeqRange) =>
@@ -166,7 +166,7 @@ Deno.test("selectSteps() counts an event without a seq to the one before it", as
   assert.deepEqual((await select({ from: 2 }, log)).map(({ event }) => event.type), ["c"]);
 });
 
-Deno.test("selectSteps() ends reading where the range ends", async () => {
+Deno.test("selectSteps() stops reading at the end of the range", async () => {
   let isClosed = false;
   const events = (function* () {
     try {
@@ -182,13 +182,13 @@ Deno.test("selectSteps() ends reading where the range ends", async () => {
 
 const HUGE = { steps: 1_000, characters: 1_000_000 };
 
-Deno.test("holdSteps() holds all of a log that fits", async () => {
+Deno.test("holdSteps() returns all of a log within the limits", async () => {
   const { steps, next } = await holdSteps(replaySteps(STORY));
   assert.equal(steps.length, 7);
   assert.equal(next, undefined);
 });
 
-Deno.test("holdSteps() ends reading where there is no room, and tells what comes next", async () => {
+Deno.test("holdSteps() stops reading at the limits, and returns the next step", async () => {
   let read = 0;
   const endless = (function* () {
     while (true) yield event(++read, "tool.called", { input: "x".repeat(1_000) });
@@ -202,7 +202,7 @@ Deno.test("holdSteps() ends reading where there is no room, and tells what comes
   assert.deepEqual([small.steps.length, small.next?.event.seq], [4, 5]);
 });
 
-Deno.test("holdSteps() holds one step, however large", async () => {
+Deno.test("holdSteps() returns at least one step, however large", async () => {
   const { steps, next } = await holdSteps(replaySteps(STORY), { steps: 1, characters: 1 });
   assert.deepEqual([steps.length, next?.event.seq], [1, 2]);
 });
