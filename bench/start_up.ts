@@ -7,7 +7,7 @@ import { bundleToInstall } from "../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { rollUp } from "../src/booking/mod.ts";
-import { openCore, tidy } from "../src/service/mod.ts";
+import { openCore, sweepExpired } from "../src/service/mod.ts";
 import { fillLedger } from "./fill_ledger.ts";
 import { ratio, report, timeInTurn } from "./measure.ts";
 
@@ -63,7 +63,7 @@ async function makeLargeDatabase(path: string): Promise<void> {
   });
   await fillLedger(core, { size: LARGE, end: Date.now() });
   await rollUp(core); // as bookings would have left it
-  await tidy(core);
+  await sweepExpired(core);
   await core.close();
 }
 

@@ -298,7 +298,7 @@ for (const kind of databaseKinds()) {
     const place = await beginRun(ctx);
     const usage = usageOf({ inputTokens: 10, outputTokens: 2, cacheWriteTokens: 5, cacheWrite1hTokens: 3 });
     const call = modelCall({ callId: "a", ...place, at: NOW, usage, durationMs: 1.6, isEstimated: true });
-    await bookCall(ctx, { place, call, progress: { events: [], messages: [] } });
+    await bookCall(ctx, { run: place, call, progress: { events: [], messages: [] } });
     const before = await dump(ctx.store);
     const back = report("a", {
       ...place,
@@ -369,7 +369,7 @@ for (const kind of databaseKinds()) {
     const place = await beginRun(ctx);
     const at = ctx.clock.now();
     const state = await bookCall(ctx, {
-      place,
+      run: place,
       call: modelCall({ callId: "a", ...place, at, costNanoUsd: 7n }),
       progress: {
         events: [{ type: "tool.called", at, payload: { tool_name: "t\0" } }, {
@@ -403,7 +403,7 @@ for (const kind of databaseKinds()) {
     const at = ctx.clock.now();
     const states = await Promise.all(Array.from({ length: 50 }, (_, i) =>
       bookCall(ctx, {
-        place,
+        run: place,
         call: modelCall({ callId: `call_${i}`, ...place, at }),
         progress: { events: [{ type: "model.called", at, payload: { i } }], messages: [] },
       })));
@@ -423,7 +423,7 @@ for (const kind of databaseKinds()) {
     const place = await beginRun(ctx);
     const at = ctx.clock.now();
     const booking = {
-      place,
+      run: place,
       call: modelCall({ callId: "a", ...place, at }),
       progress: { events: [{ type: "model.called" as const, at }], messages: [] },
     };

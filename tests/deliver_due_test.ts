@@ -3,7 +3,7 @@ import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import { deliverDue } from "../src/delivery/mod.ts";
 import { NOTIFICATION } from "../src/delivery/channels/testing/_notifications.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { assembleCore, type Core } from "../src/service/mod.ts";
+import { type Core, openParts } from "../src/service/mod.ts";
 import { countingIds } from "../src/kernel/ids.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
@@ -14,7 +14,7 @@ const BOUNDS = { timeoutMs: 10_000, attemptsPerChannel: 20 };
 /** A core that delivers nothing by itself, with deliveries left in its outbox. */
 async function open(channels: RecordingChannel[], left: Record<string, string>) {
   const clock = fixedClock("2026-11-01T12:00:00.000Z");
-  const { core, dispatch } = await assembleCore({
+  const core = await openParts({
     clock,
     ids: countingIds(),
     alerts: createAlertEvaluator({ rules: [], dispatcher: createDispatcher(channels) }),
@@ -30,7 +30,7 @@ async function open(channels: RecordingChannel[], left: Record<string, string>) 
   return {
     clock,
     ctx: {
-      ...dispatch,
+      ...core,
       random: () => 0,
       readNotification: () => Promise.resolve(NOTIFICATION),
     },

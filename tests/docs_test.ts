@@ -6,11 +6,11 @@ import { builtInChannels } from "../plugins/mod.ts";
 import { DELIVERY_LEASE_MS } from "../src/delivery/claim_delivery.ts";
 import { createDispatcher, MAX_HISTORY } from "../src/alerts/mod.ts";
 import { RETRY_WAITS_MS } from "../src/delivery/retry_policy.ts";
-import { createChannelKit } from "../src/delivery/channels/channel_kit.ts";
+import { createChannelKit } from "../src/delivery/channels/load_plugin.ts";
 import { createChannels, type Notification } from "../src/delivery/channels/mod.ts";
 import { HOUR_MS, MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { loadConfig } from "../src/config/mod.ts";
-import { REMEMBERED_MS } from "../src/keys/mod.ts";
+import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
 import { loadToolModules } from "../src/runner/tools/mod.ts";
@@ -205,7 +205,7 @@ for (const [path, heading] of [["docs/keys.md", undefined], ["README.md", "Serve
 
 Deno.test("the figures in the document on keys are those of the code", async () => {
   const document = await readDocument("docs/keys.md");
-  assert.ok(document.includes(`within ${REMEMBERED_MS / 1000} seconds`));
+  assert.ok(document.includes(`within ${KEY_CACHE_MS / 1000} seconds`));
   const scopes = [...document.matchAll(/^\| `(\w+)` /gm)].map(([, scope]) => scope);
   assert.deepEqual(scopes, [...SCOPES]);
 });

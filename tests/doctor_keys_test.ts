@@ -69,7 +69,7 @@ Deno.test("a key that was in use when it expired is a warning for a week, unless
   await door.send("GET", "/agents", { key: unused.key });
   purser.clock.advance(1.5 * DAY_MS);
   await door.send("GET", "/agents", { key });
-  await Promise.all(purser.core.keyMemory.writing);
+  await Promise.all(purser.core.keyCache.writing);
   purser.clock.advance(DAY_MS);
   assert.deepEqual(await check(purser), {
     status: "warning",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock, systemClock } from "../src/kernel/clock.ts";
-import { warnOfWeakServer } from "../src/http/mod.ts";
+import { watchServerDurability } from "../src/http/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { leaveDelivery, until } from "./harness/deliveries.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
@@ -117,7 +117,7 @@ Deno.test({
       await asked.at(-1);
       for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     };
-    await warnOfWeakServer({ ...purser.core, store, clock });
+    await watchServerDurability({ ...purser.core, store, clock });
     const warnings = () =>
       purser.logs.filter(({ message }) => message.startsWith("Of the libSQL server")).length;
     assert.equal(warnings(), 0);

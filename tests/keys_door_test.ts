@@ -147,7 +147,7 @@ Deno.test("whether the process is alive is told without the database, also when 
   const door = openDoor(purser);
   const { key } = await makeKey(purser, ["admin"]);
   await door.send("GET", "/agents", { key });
-  await Promise.all(purser.core.keyMemory.writing);
+  await Promise.all(purser.core.keyCache.writing);
   await purser.core.close();
   assert.equal((await door.send("GET", "/healthz")).status, 200);
   assert.equal((await door.send("GET", "/readyz")).status, 503);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
-import { REMEMBERED_MS, stillHolds } from "../src/keys/mod.ts";
+import { createKeyCheck, KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
@@ -62,10 +62,10 @@ const statusOf = async (door: ReturnType<typeof openDoor>, key: string) => {
 
 test("an instance knows a revoked key for at most five seconds more", async ({ a, b, door }) => {
   const { key, keyId } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   assert.equal(await statusOf(door, key), 404);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(REMEMBERED_MS - 1);
+  b.clock.advance(KEY_CACHE_MS - 1);
   assert.equal(await statusOf(door, key), 404);
   b.clock.advance(1);
   assert.equal(await statusOf(door, key), 401);
@@ -89,7 +89,7 @@ test("the first key that another instance makes is asked for after at most five 
   const local = { from: "127.0.0.1", headers: { host: "localhost" } };
   assert.equal((await door.send("GET", "/agents", local)).status, 200);
   await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   assert.equal((await door.send("GET", "/agents", local)).status, 401);
 });
 
@@ -103,13 +103,13 @@ test("the first key that another instance makes is taken at once", async ({ a, d
 test("a key that is right costs one look in five seconds, and one that is wrong a look each time", async (instances) => {
   const { a, b, door } = instances;
   const { key, keyId } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   assert.equal(await statusOf(door, key), 404);
-  await Promise.all(b.core.keyMemory.writing);
+  await Promise.all(b.core.keyCache.writing);
   const before = instances.requests;
   await Promise.all(Array.from({ length: 20 }, () => statusOf(door, key)));
   assert.equal(instances.requests, before);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   await Promise.all(Array.from({ length: 20 }, () => statusOf(door, key)));
   const once = instances.requests - before;
   assert.ok(once >= 1 && once <= 3, `${once} requests for one look`);
@@ -126,10 +126,10 @@ test("a key that is right costs one look in five seconds, and one that is wrong 
 
 test("an answer without an end asks every five seconds whether its key is still taken", async ({ a, b }) => {
   const { keyId } = await makeKey(a, ["read"]);
-  const isTaken = stillHolds(b.core, { keyId, scopes: ["read"], agentId: null });
+  const isTaken = createKeyCheck(b.core, { keyId, scopes: ["read"], agentId: null });
   assert.equal(await isTaken(), true);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(REMEMBERED_MS - 1);
+  b.clock.advance(KEY_CACHE_MS - 1);
   assert.equal(await isTaken(), true);
   b.clock.advance(1);
   assert.equal(await isTaken(), false);
@@ -137,15 +137,15 @@ test("an answer without an end asks every five seconds whether its key is still 
 
 test("the last use is that of whichever instance was asked last", async ({ a, b, door }) => {
   const { key } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
+  b.clock.advance(KEY_CACHE_MS);
   await statusOf(door, key);
-  await Promise.all(b.core.keyMemory.writing);
+  await Promise.all(b.core.keyCache.writing);
   a.clock.advance(2 * MINUTE_MS);
   await statusOf(openDoor(a), key);
-  await Promise.all(a.core.keyMemory.writing);
+  await Promise.all(a.core.keyCache.writing);
   b.clock.advance(MINUTE_MS);
   await statusOf(door, key);
-  await Promise.all(b.core.keyMemory.writing);
+  await Promise.all(b.core.keyCache.writing);
   const { body } = await b.api("GET", "/keys");
   assert.equal(body[0].last_used_at, "2026-11-01T12:02:00.000Z", "the latest, not the last that was written");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { REMEMBERED_MS } from "../src/keys/mod.ts";
+import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 
 /** Keys in real processes: who serves, who asks, and who is let in. */
@@ -82,7 +82,7 @@ Deno.test("a server listens to others only when there is a key that is taken, an
     );
     assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
     // The server remembers a key for a moment; another process has revoked this one.
-    await systemClock.sleep(REMEMBERED_MS);
+    await systemClock.sleep(KEY_CACHE_MS);
     const revoked = await purser(asRunner, ["run", "helper", "hi", ...remote]);
     assert.equal(revoked.code, 4);
     assert.match(revoked.err, /^error: Cannot use the API key: it was revoked\n/);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { DAY_MS, MINUTE_MS } from "../src/kernel/clock.ts";
-import { hashSecret } from "../src/keys/hash_secret.ts";
-import { parseKeyText, writeKeyText } from "../src/keys/key_text.ts";
+import { hashSecret, parseKeyText, writeKeyText } from "../src/keys/key_text.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { dump } from "./harness/booking.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";
@@ -9,7 +8,7 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** API keys over REST: made, listed, used and revoked. */
 
-const settled = (purser: TestPurser) => Promise.all(purser.core.keyMemory.writing);
+const settled = (purser: TestPurser) => Promise.all(purser.core.keyCache.writing);
 
 Deno.test("a key is made, read and listed, and its text is in the first answer alone", async () => {
   await using purser = await openTestPurser();

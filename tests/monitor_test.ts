@@ -3,9 +3,9 @@ import { bookCall, bookLooseCalls } from "../src/booking/mod.ts";
 import type { LogFields } from "../src/kernel/log.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies, type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
-import { readBaseline, readHourCalls } from "../src/monitor/detect/read_baseline.ts";
+import { readBaseline, readHourCalls } from "../src/monitor/detect/baseline.ts";
 import { usageOf } from "../src/pricing/mod.ts";
-import { type EventPlace, listAllEvents } from "../src/sessions/mod.ts";
+import { listAllEvents, type RunRef } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
@@ -19,7 +19,7 @@ const CENT = 10_000_000n;
 const OPS = { name: "ops", kind: "webhook", minSeverity: "info" } as const;
 const PAGER = { name: "pager", kind: "webhook", minSeverity: "critical" } as const;
 
-type Place = EventPlace & { runId: string };
+type Place = RunRef;
 type TestContext = TestBooking & { clock: ReturnType<typeof eagerClock> };
 
 let calls = 0;
@@ -38,7 +38,7 @@ async function step(
     input,
   }));
   await bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({
       callId: callId(),
       ...place,

@@ -16,7 +16,7 @@ import {
   sweepWindows,
 } from "../src/ledger/mod.ts";
 import { toUsd } from "../src/kernel/money.ts";
-import { findForeignPlace } from "../src/sessions/mod.ts";
+import { findForeignRef } from "../src/sessions/mod.ts";
 import { ConstraintError, type Statement, type Store } from "../src/store/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
@@ -361,7 +361,7 @@ for (const kind of databaseKinds()) {
     await readSessionUsage(store, ["ses_1", "ses_2"]);
     await readAgentUsage(store, "ann");
     await readRunCost(store, "run");
-    await findForeignPlace({ store }, { agentId: "ann", sessionIds: ["ses_1"], runIds: ["run_1"] });
+    await findForeignRef({ store }, { agentId: "ann", sessionIds: ["ses_1"], runIds: ["run_1"] });
     const rules = THRESHOLD_TYPES.flatMap((thresholdType) =>
       ["", "ann"].map((scope) => ({ thresholdType, scope }))
     );
@@ -402,10 +402,10 @@ for (const kind of databaseKinds()) {
       calls.map((call) => ({ ...call, callId: `${call.callId} again`, at: START + 1 })),
     );
     const foreign = async (agentId: string) => [
-      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_1"], runIds: [] }),
-      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_2"], runIds: [] }),
-      await findForeignPlace(ctx, { agentId, sessionIds: [], runIds: ["run_2", "run_1"] }),
-      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_new"], runIds: ["run_new"] }),
+      await findForeignRef(ctx, { agentId, sessionIds: ["ses_1"], runIds: [] }),
+      await findForeignRef(ctx, { agentId, sessionIds: ["ses_2"], runIds: [] }),
+      await findForeignRef(ctx, { agentId, sessionIds: [], runIds: ["run_2", "run_1"] }),
+      await findForeignRef(ctx, { agentId, sessionIds: ["ses_new"], runIds: ["run_new"] }),
     ];
     for (let i = 0; i < 5; i++) {
       assert.deepEqual(await foreign("ann"), [undefined, undefined, undefined, undefined]);
@@ -487,7 +487,7 @@ async function goThrough(
       case "step": {
         const call = { ...toCall(step.call), ...place };
         const event = { type: "model.called" as const, at: call.at };
-        const state = await bookCall(ctx, { place, call, progress: { events: [event], messages: [] } });
+        const state = await bookCall(ctx, { run: place, call, progress: { events: [event], messages: [] } });
         return assert.equal(state.holdsSession, true);
       }
       case "repeat": {

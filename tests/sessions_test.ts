@@ -50,7 +50,7 @@ const textsOf = async (ctx: SessionContext, sessionId: string) =>
 function book(ctx: TestBooking, place: { sessionId: string; runId: string; agentId: string }, text: string) {
   const at = ctx.clock.now();
   return bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
     progress: {
       events: [{ type: "model.called", at, payload: { text } }],
@@ -339,7 +339,7 @@ for (const kind of kinds) {
       "x".repeat(200_000),
     ];
     await bookCall(ctx, {
-      place,
+      run: place,
       call: modelCall({ callId: "call", ...place }),
       progress: {
         events: contents.map((content, at) => ({ type: "tool.returned" as const, at, payload: { content } })),

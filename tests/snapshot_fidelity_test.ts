@@ -201,7 +201,7 @@ for (const kind of databaseKinds()) {
     const place = await beginRun(ctx, { sessionId: "ses" });
     const add = (messages: NewMessage[]) =>
       bookCall(ctx, {
-        place,
+        run: place,
         call: modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() }),
         progress: { events: [], messages },
       });

@@ -52,7 +52,7 @@ function book(
 ) {
   const at = ctx.clock.now();
   return bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
     progress: {
       events: [{ type: "model.called", at, payload: { text } }],
@@ -398,7 +398,7 @@ for (const kind of databaseKinds()) {
     const called = { type: "tool.returned" as const, at: 1, payload };
     for (let i = 0; i < 20; i++) {
       const call = modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() });
-      await bookCall(ctx, { place, call, progress: { events: [called, called, called], messages: [] } });
+      await bookCall(ctx, { run: place, call, progress: { events: [called, called, called], messages: [] } });
     }
     const page = await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 1_000 });
     assert.ok(page.length > 0 && page.length < 60, String(page.length));
@@ -450,7 +450,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
       })),
       { sql: "INSERT INTO imported_events VALUES ('ses', 7, 1, '{}')" },
     ]);
-    const leave = ctx.generationsInUse.enter("evt_dead");
+    const leave = ctx.generationsInUse.begin("evt_dead");
     await sweepGenerations(ctx);
     assert.equal((await dump(ctx.store)).messages!.length, before.messages!.length + 3);
     leave();
@@ -497,7 +497,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
     };
     await assert.rejects(
       restore(slow, snapshotOf()),
-      isError("unavailable", /it took so long that it was taken for dead/),
+      isError("unavailable", /it was so slow that it was swept as dead/),
     );
     assert.deepEqual(await textsOf(ctx, "ses"), texts);
     assert.equal((await logOf(ctx, "ses")).includes("session.restored"), false);

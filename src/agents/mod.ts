@@ -1,4 +1,11 @@
 /** Agent definitions. */
 export { type Agent, type AgentDefinition, describeAgent } from "./agent.ts";
-export { checkAgentName, defineAgent, insertAgentIfNew } from "./define_agent.ts";
-export { getAgent, getAgentDefinition, listAgents, removeAgent } from "./get_agent.ts";
+export {
+  checkAgentName,
+  defineAgent,
+  getAgent,
+  getAgentDefinition,
+  insertAgentIfNew,
+  listAgents,
+  removeAgent,
+} from "./agents.ts";

@@ -3,7 +3,7 @@ import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { tables } from "../store/mod.ts";
 
-/** An alert in wire form: what a notification tells of it. */
+/** An alert in wire form. */
 export interface AlertRecord {
   alert_id: string;
   rule_id: string;
@@ -13,7 +13,7 @@ export interface AlertRecord {
   threshold_usd: number;
   severity: Severity;
   value_usd: number;
-  /** Whose call it was; of a test, the agent that the rule is restricted to. */
+  /** The agent of the call; of a test, the agent that the rule is restricted to. */
   agent_id: string | null;
   session_id: string | null;
   run_id: string | null;
@@ -24,7 +24,7 @@ export interface AlertRecord {
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "channels">): AlertRecord {
   return {
     alert_id: row.alertId,

@@ -6,14 +6,14 @@ import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, deliveries } = tables;
 
-/** What became of an alert in one channel. */
+/** The delivery of an alert through one channel. */
 export interface DeliveryRecord {
   delivery_id: string;
   channel: string;
   kind: string;
   status: "pending" | "delivered" | "failed";
   attempts: number;
-  /** Why the latest attempt failed, for people. */
+  /** The reason why the latest attempt failed, for people. */
   last_error: string | null;
   delivered_at: string | null;
 }
@@ -23,10 +23,10 @@ export interface AlertHistoryRecord extends AlertRecord {
   deliveries: DeliveryRecord[];
 }
 
-/** How many alerts the history keeps, and a page of it has at most. */
+/** The number of alerts that the history keeps, and a page of it has at most. */
 export const MAX_HISTORY = 500;
 
-/** The latest alerts, newest first, each with what became of it in every channel; of one agent alone where named. */
+/** Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only. */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
   { limit = MAX_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
@@ -47,8 +47,8 @@ export async function listAlerts(
 }
 
 /**
- * Alerts that tell of one agent's spending alone: of its runs and sessions, and of its rules. A rule may have been
- * about all agents before it was changed, so only what it has told since counts.
+ * Matches alerts about the spend of one agent alone: of its runs and sessions, and of its rules. A rule may have been
+ * about all agents before it was changed, so only its later alerts match.
  */
 function isOfAgent(query: AlertContext["query"], agentId: string) {
   const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(

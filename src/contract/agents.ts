@@ -1,4 +1,4 @@
-import { AGENT_DEFAULTS } from "./limits.ts";
+import { AGENT_DEFAULTS, AGENT_LIMITS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
 import { TokenUsage } from "./usage.ts";
@@ -31,15 +31,15 @@ export const AgentBody = z.strictObject({
     description:
       "Whether calls without a known price are let through in spite of the budget; false if not given",
   }),
-  max_steps: z.number().int().min(1).max(1000).optional().openapi({
+  max_steps: z.number().int().min(1).max(AGENT_LIMITS.maxSteps).optional().openapi({
     format: "int32",
     description: `How many steps a run may take; ${AGENT_DEFAULTS.maxSteps} if not given`,
   }),
-  max_output_tokens: z.number().int().min(1).max(10_000_000).nullish().openapi({
+  max_output_tokens: z.number().int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish().openapi({
     format: "int32",
     description: "At most so many tokens in one answer",
   }),
-  tools: z.array(z.string()).max(128).optional().openapi({
+  tools: z.array(z.string()).max(AGENT_LIMITS.maxTools).optional().openapi({
     description: "The names of the tools that it may call; none if not given",
   }),
 }).openapi("AgentBody");

@@ -1,9 +1,8 @@
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
-import { DEFAULT_COOLDOWN_SECONDS } from "./limits.ts";
+import { DEFAULT_COOLDOWN_SECONDS, LABEL_PATTERN, LABEL_SCHEMA } from "./limits.ts";
 import { z } from "zod";
 import { PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN } from "../kernel/ids.ts";
-import { LABEL_PATTERN, LABEL_SCHEMA } from "./label.ts";
 import { parseUsd } from "../kernel/money.ts";
 import { toIssues } from "./schema_issues.ts";
 

@@ -1,4 +1,4 @@
-import { formatPath } from "../kernel/format_path.ts";
+import { formatPath } from "../kernel/text.ts";
 
 /** Something that is wrong with a value, and where; as a problem document tells it. */
 export interface Issue {

@@ -1,6 +1,6 @@
 import type { ReportedCall } from "../booking/mod.ts";
 import type { Core } from "../service/mod.ts";
-import { findForeignPlace } from "../sessions/mod.ts";
+import { findForeignRef } from "../sessions/mod.ts";
 import { outOfReach } from "./middleware/principal.ts";
 
 /**
@@ -17,7 +17,7 @@ export async function checkReports(
   }
   const ids = (key: "sessionId" | "runId") =>
     [...new Set(reports.map((report) => report[key]))].filter((id) => id !== null);
-  const foreign = await findForeignPlace(core, {
+  const foreign = await findForeignRef(core, {
     agentId: only,
     sessionIds: ids("sessionId"),
     runIds: ids("runId"),

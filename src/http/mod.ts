@@ -6,4 +6,4 @@ export { type Answering, createLateApp } from "./lazy_app.ts";
 export { type Handler, listen, type Listening } from "./server/listen.ts";
 export { pathOf, type Problem, problemResponse, toProblem } from "./middleware/problem.ts";
 export { serve } from "./server/serve.ts";
-export { warnOfWeakServer } from "../service/mod.ts";
+export { watchServerDurability } from "../service/mod.ts";

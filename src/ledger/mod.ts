@@ -2,7 +2,7 @@
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { type CostEvent, toCostEvent } from "./cost_event.ts";
 export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
-export { recordCalls } from "./record_calls.ts";
+export { listCalls, recordCalls, toModelCall } from "./calls.ts";
 export * from "./spend_counters.ts";
 export {
   firstAgentsOf,
@@ -13,7 +13,6 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
-export { toModelCall } from "./stored_call.ts";
 export {
   readAgentUsage,
   readRunUsage,
@@ -21,7 +20,6 @@ export {
   sessionUsageStatement,
   toSessionUsage,
 } from "./read_usage.ts";
-export { sweepWindows } from "./sweep_windows.ts";
-export { listCalls } from "./list_calls.ts";
+export { sweepWindows } from "./spend_counters.ts";
 export { type CostFilter, type CostRow, listCosts } from "./list_costs.ts";
 export { type StepCost, sumSteps } from "./sum_steps.ts";

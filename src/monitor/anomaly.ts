@@ -15,12 +15,12 @@ export interface Anomaly {
   call_id: string | null;
   /** One line for people. */
   message: string;
-  /** The figures; which ones depends on the kind. */
+  /** The figures, by kind. */
   details: Record<string, unknown>;
   detected_at: string;
 }
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
   return {
     anomaly_id: row.anomalyId,

@@ -10,7 +10,7 @@ import { createRule, listRules, removeRule, updateRule } from "../../src/alerts/
 import { bookReportedCalls, rollUp } from "../../src/booking/mod.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { type Core, openCore, tidy } from "../../src/service/mod.ts";
+import { type Core, openCore, sweepExpired } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { sweepWindows } from "../../src/ledger/mod.ts";
 import { meter, runAgent } from "../../src/runner/mod.ts";
@@ -48,8 +48,8 @@ export type Order =
     };
   }
   | { rest: true }
-  /** Delivers what there is to deliver, tidies up where it is to, and closes the database. */
-  | { close: { tidies: boolean } };
+  /** Delivers what there is to deliver, sweeps expired rows where required, and closes the database. */
+  | { close: { sweeps: boolean } };
 
 /** A line of a worker. */
 export interface Line {
@@ -104,7 +104,7 @@ async function work(): Promise<void> {
     }
     if ("close" in order) {
       await core!.drainDeliveries();
-      if (order.close.tidies) await tidy(core!);
+      if (order.close.sweeps) await sweepExpired(core!);
       await core!.close();
       core = undefined;
     }

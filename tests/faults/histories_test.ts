@@ -135,7 +135,7 @@ async function play(
     reading.abort();
     totals.looks += await looks;
     for (const [index, worker] of present.entries()) {
-      assert.ok(await worker.order({ close: { tidies: index === present.length - 1 } }));
+      assert.ok(await worker.order({ close: { sweeps: index === present.length - 1 } }));
       idle.push(worker);
     }
     const lines = all.flatMap((worker) => worker.said.slice(before.get(worker)));

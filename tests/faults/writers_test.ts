@@ -85,7 +85,7 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, l
     await Promise.all(writers.map((worker) => worker.order({ rest: true })));
     reading.abort();
     const seen = await looks;
-    for (const worker of writers) assert.ok(await worker.order({ close: { tidies: false } }));
+    for (const worker of writers) assert.ok(await worker.order({ close: { sweeps: false } }));
     // What the killed have left is the next process's.
     await endReservations(store);
     await endWaits(store);
@@ -95,7 +95,7 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, l
       const { rows } = await store.read({ sql: "SELECT count(*) FROM deliveries WHERE status = 'pending'" });
       return rows[0]![0] === 0n;
     });
-    assert.ok(await last.order({ close: { tidies: true } }));
+    assert.ok(await last.order({ close: { sweeps: true } }));
     for (const worker of spares) await worker.kill();
     const lines = all.flatMap(({ said }) => said);
     await check(store, { lines, base, receiver, seen });
@@ -131,7 +131,7 @@ async function readOn(store: Store, signal: AbortSignal): Promise<number> {
   return looks;
 }
 
-/** Lets the leases run out of what metered calls of killed processes have reserved: it goes with the next tidying. */
+/** Lets the leases run out of what metered calls of killed processes have reserved: it goes with the next retention sweep. */
 async function endReservations(store: Store): Promise<void> {
   await store.write([{
     sql: "UPDATE reservations SET expires_at = 1 WHERE scope NOT IN (SELECT run_id FROM runs)",

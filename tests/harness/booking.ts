@@ -6,7 +6,7 @@ import { createIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { PriceOverride } from "../../src/contract/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
-import { newMessage, type NewRun, type RecoveryContext, startRun } from "../../src/sessions/mod.ts";
+import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
 import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
@@ -73,7 +73,7 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
     runId: run.runId ?? ctx.ids.next("run"),
     agentId: run.agentId ?? "agent",
   };
-  const { lastSeq } = await startRun(ctx, {
+  const { lastSeq } = await claimSession(ctx, {
     model: "local:priced",
     costBudgetNanoUsd: null,
     budgetMode: "stop",

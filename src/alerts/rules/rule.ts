@@ -22,7 +22,7 @@ export interface AlertRule {
 
 export type RuleRow = typeof tables.alertRules.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toRule(row: RuleRow): AlertRule {
   return {
     rule_id: row.ruleId,

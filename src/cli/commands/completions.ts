@@ -1,4 +1,4 @@
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { arg, type BareContext, type Command } from "../command.ts";
 import { UsageError } from "../parse/usage_error.ts";
 

@@ -43,13 +43,14 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
 
   const { openDatabase } = await import("../../client/mod.ts");
   const { checkChannels } = await import("../../delivery/channels/mod.ts");
-  const { serve: listen, warnOfWeakServer } = await import("../../http/mod.ts");
+  const { serve: listen, watchServerDurability } = await import("../../http/mod.ts");
+  const { endLiveRuns } = await import("../../sessions/mod.ts");
   const { createApp } = await import("../../http/routes/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log }), stopped.promise]);
   if (!database) return EXIT.interrupted;
   try {
     await checkChannels(database.core.channels, config.configPath);
-    await warnOfWeakServer(database.core);
+    await watchServerDurability(database.core);
     const server = await listen(database.core, createApp(database.core), {
       host: config.host,
       port: config.port,
@@ -61,7 +62,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
     database.core.stop();
     await Promise.all([
       server.shutdown({ graceMs: GRACE_MS }),
-      database.core.endRuns({ graceMs: GRACE_MS - 5_000 }),
+      endLiveRuns(database.core, GRACE_MS - 5_000),
     ]);
   } finally {
     await database.close({ graceMs: GRACE_MS });
@@ -70,8 +71,8 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
 
 /** Warns where keys exist and none is valid: every request is refused, which may be intended. */
 async function warnOfMissingKey({ warn }: CommandContext, { core }: OpenDatabase): Promise<void> {
-  const { areKeysAskedFor, hasUsableKey } = await import("../../keys/mod.ts");
-  if (!await areKeysAskedFor(core) || await hasUsableKey(core)) return;
+  const { isAuthRequired, hasUsableKey } = await import("../../keys/mod.ts");
+  if (!await isAuthRequired(core) || await hasUsableKey(core)) return;
   warn(
     "No API key is active, so every request is refused until there is one: purser keys create NAME --scope admin",
   );

@@ -1,6 +1,6 @@
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { areKeysAskedFor, authenticate, type Principal } from "../../keys/mod.ts";
+import { authenticate, isAuthRequired, type Principal } from "../../keys/mod.ts";
 import type { Answering } from "../lazy_app.ts";
 import { isLoopback, loopbackGuard } from "./guard.ts";
 import type { Handler } from "../server/listen.ts";
@@ -15,7 +15,7 @@ import { isOpenRoute } from "../route_permissions.ts";
  */
 export function createDoor(core: Core, app: Answering): Handler {
   return async (request, from) => {
-    core.telemetry.heedRequest(request);
+    core.telemetry.trackRequest(request);
     try {
       checkAddress(request);
       const principal = await admit(core, request, from);
@@ -31,8 +31,8 @@ async function admit(core: Core, request: Request, from: string | undefined): Pr
   const authorization = request.headers.get("authorization");
   if (isOpenRoute(request)) {
     // Before the database is asked: whether the process is alive can be told without it.
-    if (refusalOf(request, from) === undefined || await areKeysAskedFor(core)) return NOBODY;
-  } else if (await areKeysAskedFor(core, { isOneShown: authorization !== null })) {
+    if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return NOBODY;
+  } else if (await isAuthRequired(core, { isKeyPresented: authorization !== null })) {
     return await authenticate(core, authorization);
   }
   const refusal = refusalOf(request, from);

@@ -4,11 +4,10 @@ import { type AgentDefinition, checkAgentName } from "../../agents/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
-import { checkModelName } from "../../runner/models/mod.ts";
 import { invalidRequest } from "../router.ts";
 import { AgentBody } from "../../contract/agents.ts";
 
-type KnownNames = Pick<Core, "providers" | "customModels" | "toolbox">;
+type KnownNames = Pick<Core, "models" | "toolbox">;
 
 /** Where no path names the agent, its definition has to. */
 const NamedAgent = AgentBody.required({ name: true });
@@ -34,7 +33,7 @@ export function toAgentDefinition(
       { details: { issues: [{ path: "name", message: "differs from the id in the path" }] } },
     );
   }
-  checkModelName(body.model, known.providers, known.customModels);
+  known.models.check(body.model);
   known.toolbox.check(body.tools ?? []);
   const budget = body.cost_budget_usd;
   return {

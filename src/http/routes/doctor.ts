@@ -1,13 +1,12 @@
-import { isAtLeast, type Severity } from "../../contract/values.ts";
 import { listAgents } from "../../agents/mod.ts";
 import { type ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
+import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/values.ts";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { checkWritable, readDurability } from "../../store/mod.ts";
-import { WEAK_SERVER } from "../../service/mod.ts";
+import { SERVER_DURABILITY } from "../../service/mod.ts";
 import { createRoute, json, problems, z } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { DoctorCheck } from "../../contract/service.ts";
@@ -90,8 +89,8 @@ async function checkDatabase({ store }: Core): Promise<Finding> {
     return ok(`libSQL server, ${version}, durability strong: every commit is on its disk`);
   }
   return warning(
-    `libSQL server, ${version}; ${WEAK_SERVER[durability].state}`,
-    WEAK_SERVER[durability].advice,
+    `libSQL server, ${version}; ${SERVER_DURABILITY[durability].state}`,
+    SERVER_DURABILITY[durability].advice,
   );
 }
 
@@ -142,7 +141,7 @@ async function checkModels(core: Core): Promise<Finding> {
     if (problem === undefined) usable.push(provider);
     else if (!/is not set$/.test(problem)) wrong.push(`${provider}: ${problem}`);
   }
-  const known = [...usable, ...Object.keys(core.providers)].join(", ");
+  const known = [...usable, ...core.models.configuredProviders].join(", ");
   const told = known === "" ? "no provider has a key" : `set up: ${known}`;
   const models = Map.groupBy(await listAgents(core), ({ model }) => model);
   for (const [model, agents] of models) {

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { areKeysAskedFor, stillHolds } from "../../keys/mod.ts";
+import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
@@ -92,8 +92,8 @@ export function eventRoutes(core: Core) {
 /** Tells whether who listens may still: until their key ends or, without one, until there is one. */
 function stillMay(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
   const principal = principalOf(c);
-  if (principal) return stillHolds(core, principal);
-  return async () => !c.env?.isKeyless || !await areKeysAskedFor(core);
+  if (principal) return createKeyCheck(core, principal);
+  return async () => !c.env?.isKeyless || !await isAuthRequired(core);
 }
 
 /** Until something is committed here, or, where others may write, for a moment. */

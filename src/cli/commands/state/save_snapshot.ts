@@ -1,11 +1,10 @@
 import { PurserError } from "../../../kernel/errors.ts";
+import { JsonFault, splitJson } from "../../../kernel/json/split_json.ts";
 import {
   decodeDocument,
-  DocumentFault,
   type Found,
   redactValue,
   rewriteDocument,
-  splitDocument,
   writeFile,
 } from "../../../snapshots/mod.ts";
 import type { CommandContext } from "../../command.ts";
@@ -40,7 +39,7 @@ export async function saveSnapshot(
       for await (const text of decode(document())) stdout.write(stdout.isTerminal ? escapeJson(text) : text);
     } else await writeFile(output, document());
   } catch (error) {
-    if (!(error instanceof DocumentFault)) throw error;
+    if (!(error instanceof JsonFault)) throw error;
     throw new PurserError(
       "unavailable",
       `Cannot export: the server sent an incomplete snapshot: ${error.message}`,
@@ -125,7 +124,7 @@ function createCredentialCheck(): CredentialCheck {
         }
       };
       const text = decodeDocument(taken(), Number.MAX_SAFE_INTEGER);
-      for await (const part of splitDocument(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
+      for await (const part of splitJson(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
         if (part.kind !== "open") {
           redact(JSON.parse(part.text), part.path);
         }
