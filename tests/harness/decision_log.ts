@@ -14,7 +14,7 @@ const LINE = ["rule_id", "threshold_type", "threshold_nano_usd", "cooldown_ms", 
 const ruleOf = (row: "NEW" | "OLD") =>
   `json_object(${LINE.map((column) => `'${column}', CAST(${row}.${column} AS TEXT)`).join(", ")})`;
 const note = (what: string, more = "NULL", detail = "NULL") =>
-  `INSERT INTO noted (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail})`;
+  `INSERT INTO decision_log (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail})`;
 
 const NOTES: [name: string, when: string, statement: string][] = [
   [
@@ -50,7 +50,7 @@ const NOTES: [name: string, when: string, statement: string][] = [
 export async function noteDecisions(store: Store): Promise<void> {
   await store.write([
     {
-      sql: `CREATE TABLE IF NOT EXISTS noted (step INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL,
+      sql: `CREATE TABLE IF NOT EXISTS decision_log (step INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL,
         ledger_end INTEGER NOT NULL, decided INTEGER NOT NULL, more INTEGER, detail TEXT)`,
     },
     ...NOTES.map(([name, when, statement]) => ({
@@ -59,7 +59,7 @@ export async function noteDecisions(store: Store): Promise<void> {
   ]);
 }
 
-interface Noted {
+interface Logged {
   what: "decided" | "fired" | "rule" | "changed" | "removed" | "passed";
   ledger_end: bigint;
   decided: bigint;
@@ -79,8 +79,8 @@ export interface DecisionCounts {
  * model fires and no more; a change of a rule comes after the evaluation of all earlier calls.
  */
 export async function checkDecisions(store: Store): Promise<DecisionCounts> {
-  const [noted, positions, stored, tallied] = await store.readAll([
-    { sql: "SELECT what, ledger_end, decided, more, detail FROM noted ORDER BY step" },
+  const [logged, positions, stored, tallied] = await store.readAll([
+    { sql: "SELECT what, ledger_end, decided, more, detail FROM decision_log ORDER BY step" },
     { sql: "SELECT position, call_id FROM calls WHERE adjusts IS NULL ORDER BY position" },
     {
       sql:
@@ -112,7 +112,7 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
     allFired.push(...fired);
     [expected, fired] = [[], []];
   };
-  for (const { what, ledger_end, decided: passed, more, detail } of toObjects<Noted>(noted!)) {
+  for (const { what, ledger_end, decided: passed, more, detail } of toObjects<Logged>(logged!)) {
     if (what === "fired") {
       const { ruleId, value, runId, sessionId } = JSON.parse(detail!);
       fired.push(textOf({ ruleId, value: BigInt(value), runId, sessionId }));
