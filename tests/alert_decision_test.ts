@@ -1,6 +1,6 @@
 import { THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import {
   bookInModel,
   type ModelAlert,

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { builtInChannels } from "../plugins/mod.ts";
 import { DELIVERY_LEASE_MS } from "../src/delivery/claim_delivery.ts";
-import { createDispatcher, MAX_HISTORY } from "../src/alerts/mod.ts";
+import { createDispatcher } from "../src/alerts/mod.ts";
+import { MAX_ALERT_HISTORY } from "../src/contract/limits.ts";
 import { RETRY_WAITS_MS } from "../src/delivery/retry_policy.ts";
 import { createChannelKit } from "../src/delivery/channels/load_plugin.ts";
 import { createChannels, type Notification } from "../src/delivery/channels/mod.ts";
@@ -320,7 +321,7 @@ Deno.test("the figures in docs/alerts.md are those of the code", async () => {
   assert.ok(document.includes(`after ${waits.slice(0, -1).join(", ")} and ${waits.at(-1)}, each wait`));
   const hours = RETRY_WAITS_MS.reduce((sum, wait) => sum + wait, 0) / HOUR_MS;
   assert.ok(document.includes(`some ${Math.ceil(hours)} hours (at most about ${Math.floor(hours * 1.2)})`));
-  assert.ok(document.includes(`the newest ${MAX_HISTORY} alerts`));
+  assert.ok(document.includes(`the newest ${MAX_ALERT_HISTORY} alerts`));
   assert.ok(document.includes(`default ${DEFAULT_COOLDOWN_SECONDS}, 0 for none`));
   for (const type of THRESHOLD_TYPES) assert.ok(document.includes(`| \`${type}\` `), type);
   const operating = await readDocument("docs/operating.md");

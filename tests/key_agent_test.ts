@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
+import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { type HttpClient, makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 

@@ -6,7 +6,7 @@ import { ROOT } from "../build/run_deno.ts";
 import { whyExclusive } from "../src/store/sqlite/file_sharing.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { said, skipNode } from "./harness/node.ts";
-import { installNpmPackage } from "./harness/npm_project.ts";
+import { createNpmProject } from "./harness/npm_project.ts";
 
 /** The npm package as users have it: built, packed, and installed into an empty project of Node. */
 
@@ -25,9 +25,7 @@ function test(name: string, fn: () => Promise<void>): void {
 
 Deno.test.beforeAll(async () => {
   if (skipNode) return;
-  const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
-  const packages = ["tsc", "@types/node"].map((name) => imports[name].replace("npm:", ""));
-  ({ folder: project, built, packedBytes, node } = await installNpmPackage(...packages));
+  ({ folder: project, built, packedBytes, node } = await createNpmProject());
   for await (const { name } of Deno.readDir(CONSUMER)) {
     await Deno.copyFile(join(CONSUMER, name), join(project, name));
   }

@@ -1,6 +1,7 @@
 import { and, desc, eq, gte, lt, or } from "drizzle-orm";
 import { type Query, tables } from "../store/mod.ts";
-import { type Anomaly, toAnomaly } from "./anomaly.ts";
+import { toAnomaly } from "./anomaly.ts";
+import type { Anomaly } from "../contract/anomalies.ts";
 
 const { anomalies } = tables;
 

@@ -1,5 +1,5 @@
 import type { Scope } from "../../src/contract/values.ts";
-import { createDoor } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/mod.ts";
 import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 
@@ -24,7 +24,7 @@ export interface HttpClient {
 
 /** Creates a client of a Purser in memory. */
 export function openHttpClient({ core, app }: Pick<TestPurser, "core" | "app">): HttpClient {
-  const handle = createDoor(core, app);
+  const handle = withAccessCheck(core, app);
   let check: ResponseCheck | undefined;
   const raw: HttpClient["raw"] = async (
     method,

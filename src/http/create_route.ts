@@ -4,32 +4,41 @@ import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { headers } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
 import type { Tag } from "./openapi/tags.ts";
+import { PERMISSION, type Permission, SECURITY_SCHEME } from "./permission.ts";
 
-/** What every operation of the API has to say of itself. */
-interface Described {
-  /** What a generated client calls it: a verb and a noun. It stays as it is for good. */
+/** The fields that every operation of the API has. */
+interface Operation extends Permission {
+  /** The operation's name in generated clients: a verb and a noun. It never changes. */
   operationId: string;
   summary: string;
   tags: [Tag];
 }
 
 /**
- * A route's definition. All that can be said of an operation stands in it: every status (`problems()` for those that
- * are errors), every header of an answer (`headers()`), every parameter.
+ * Returns a route's definition. It is complete: the permission, every parameter, every status (`problems()` for those
+ * that are errors) and every response header (`headers()`).
  */
 export const createRoute: <
   Path extends string,
-  Route extends Omit<RouteConfig, "path"> & { path: Path } & Described,
->(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = (route) =>
-  createAnyRoute(takesNoQuery(route) ? refusingQuery(route) : route) as never; // its type is that of the route as it was written
+  Route extends Omit<RouteConfig, "path"> & { path: Path } & Operation,
+>(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = ({ scopes, agentCheck, ...route }) => {
+  const permission: Permission = { scopes, agentCheck };
+  const checked = ignoresQuery(route) ? route : refusingQuery(route);
+  const responses = { ...checked.responses };
+  if (scopes === "open") delete responses[STATUS.unauthorized];
+  const security = scopes === "open" ? [] : scopes.map((scope) => ({ [SECURITY_SCHEME]: [scope] }));
+  return createAnyRoute({ ...checked, responses, security, [PERMISSION]: permission }) as never;
+};
 
-/** What is asked by probes and browsers, which may add something to an address, takes no notice of a query. */
-function takesNoQuery({ tags, request }: Omit<RouteConfig, "path"> & Described): boolean {
-  return request?.query === undefined && tags[0] !== "service";
+type RouteFields = Pick<RouteConfig, "request" | "responses"> & Pick<Operation, "tags">;
+
+/** Probes and browsers may add a query of their own to the address of a service route. */
+function ignoresQuery({ tags, request }: RouteFields): boolean {
+  return request?.query !== undefined || tags[0] === "service";
 }
 
-/** A filter that is not heeded would give more than was asked for, and say nothing. */
-function refusingQuery<Route extends Omit<RouteConfig, "path">>(route: Route): Route {
+/** A filter that is silently ignored would return more than was requested. */
+function refusingQuery<Route extends RouteFields>(route: Route): Route {
   const responses = { ...route.responses, ...problems("invalid") };
   return { ...route, request: { ...route.request, query: z.strictObject({}) }, responses };
 }
@@ -103,20 +112,25 @@ export function wholeNumber({ min, max }: { min: number; max: number }) {
   return z.preprocess(digits, z.number(rule).int(rule).min(min, rule).max(max, rule));
 }
 
+interface PageSize {
+  default: number;
+  max: number;
+}
+
 /** The `limit` of a list. */
-export const limitQuery = (defaultLimit: number, maxLimit: number) =>
-  wholeNumber({ min: 1, max: maxLimit }).default(defaultLimit).openapi({
+export const limitQuery = (size: PageSize) =>
+  wholeNumber({ min: 1, max: size.max }).default(size.default).openapi({
     type: "integer",
     format: "int32",
     minimum: 1,
-    maximum: maxLimit,
-    default: defaultLimit,
-    description: `How many at most, 1 to ${maxLimit}`,
+    maximum: size.max,
+    default: size.default,
+    description: `Maximum number of entries, 1 to ${size.max}`,
   });
 
 /** The `limit` and `cursor` of a list that comes in pages. */
-export const pageQuery = (defaultLimit: number, maxLimit: number) => ({
-  limit: limitQuery(defaultLimit, maxLimit),
+export const pageQuery = (size: PageSize) => ({
+  limit: limitQuery(size),
   cursor: z.string().optional().openapi({ description: "From the `Link` header of the page before" }),
 });
 
