@@ -25,7 +25,7 @@ export async function nodeOfVersion(version: string): Promise<string> {
   return await npx("--offline", version);
 }
 
-/** Installs each Node that the tests run, where npm has not installed it before. */
+/** Installs each Node that the tests run, unless npm has installed it before. */
 export async function fetchNodes(): Promise<void> {
   const versions = [OLDEST, OLDER, ...(await findYoungNode() ? [] : [FROM_NPM])];
   await Promise.all(versions.map((version) => npx("--prefer-offline", version)));
@@ -35,7 +35,7 @@ async function npx(mode: string, version: string): Promise<string> {
   return await said("npx", ["--yes", mode, `node@${version}`, "-p", "process.execPath"]);
 }
 
-/** The Node on the PATH, where it is young enough for the npm package. */
+/** Returns the Node on the PATH if it is recent enough for the npm package. */
 async function findYoungNode(): Promise<string | undefined> {
   const here = ["-p", "process.versions.node + ' ' + process.execPath"];
   const found = await said("node", here).catch(() => "");
