@@ -25,7 +25,7 @@ export interface CostEvent {
   estimated: boolean;
 }
 
-/** The wire form of a call. */
+/** Converts a call to wire form. */
 export function toCostEvent(call: ModelCall): CostEvent {
   const { usage } = call;
   return {

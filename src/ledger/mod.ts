@@ -1,4 +1,4 @@
-/** The ledger: record calls, sum spend, list costs. */
+/** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { type CostEvent, toCostEvent } from "./cost_event.ts";
 export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";

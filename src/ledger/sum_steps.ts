@@ -1,7 +1,7 @@
 import { parseTotalUsd, toUsd } from "../kernel/money.ts";
 import type { CostEvent } from "./cost_event.ts";
 
-/** What one step of a run has used, in wire form. */
+/** The usage and cost of one step of a run, in wire form. */
 export interface StepCost {
   run_id: string | null;
   step: number | null;
@@ -14,7 +14,7 @@ export interface StepCost {
   cost_usd: number | null;
 }
 
-/** Sums calls by run and step, in the order in which the steps began. Calls of no step stand alone. */
+/** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
 export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
   const steps = new Map<string, StepCost & { nanoUsd: bigint }>();
   for (const call of calls) {

@@ -1,7 +1,7 @@
 import type { AgentStatus } from "../contract/values.ts";
 import type { TokenUsage } from "../ledger/mod.ts";
 
-/** What a run gave, in wire form. */
+/** The result of a run, in wire form. */
 export interface RunResult {
   run_id: string;
   agent_id: string;
@@ -25,7 +25,7 @@ export interface RunEvent {
   payload: Record<string, unknown>;
 }
 
-/** What a listener hears of a run while it goes on: the text as it comes, and every committed event. */
+/** A part of a run in progress: text as it is streamed, or a committed event. */
 export type RunPart =
   | { type: "text"; text: string }
   | {
