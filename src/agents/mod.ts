@@ -1,4 +1,4 @@
-/** Agent definitions. */
+/** The definitions of agents. */
 export { type Agent, type AgentDefinition, describeAgent } from "./agent.ts";
 export {
   checkAgentName,

@@ -51,7 +51,7 @@ export function decideCall(state: {
     if (settled + reserved >= limit) return { go: false, wait: true };
     return { go: true, reserveNanoUsd: call.estimateNanoUsd };
   }
-  // First: where there is no bound, there is no tier, and so no price either.
+  // First: without a bound there is no tier, and so no price.
   if (!("max" in call.inputTokens)) return refuse("unbounded");
   if (call.rates === null || call.rates.output === null) return refuse("unpriced");
   const inputTokens = call.inputTokens.max;

@@ -1,4 +1,4 @@
-/** Keys to the API: made, listed, revoked, and recognised. */
+/** API keys: creates, lists, revokes and authenticates them. */
 export { allows, type ApiKey } from "./api_key.ts";
 export {
   authenticate,
