@@ -116,7 +116,7 @@ Deno.test("what can't be a profile is refused, and no file is made", () =>
       ],
       [{ name: "x", server: "https://me:s3cr3t@example.com" }, /without user/],
       [{ name: "x", db: ":memory:" }, /in memory/],
-      [{ name: "x", db: "libsql://me:s3cr3t@example.com" }, /the URL holds a secret/],
+      [{ name: "x", db: "libsql://me:s3cr3t@example.com" }, /the URL contains a secret/],
     ] as const;
     for (const [profile, message] of wrong) {
       const error = await profiles.add(profile).then(() => assert.fail(), (error) => error);

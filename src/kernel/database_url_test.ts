@@ -29,7 +29,7 @@ Deno.test("parseDatabaseUrl() says what to use instead of what it refuses", () =
     ["file:", /names no path/],
     ["file://host/a.db", /needs an absolute path/],
     ["file:a.db?mode=ro", /takes no \? or #/],
-    ["file:%E0%A4%A", /percent-encoded/],
+    ["file:%E0%A4%A", /percent-encoding/],
     ["libsql://", /not a URL with a host/],
     ["libsql://user:hunter2@a", /set PURSER_DB_TOKEN/],
     ["libsql://a?authToken=hunter2", /set PURSER_DB_TOKEN/],

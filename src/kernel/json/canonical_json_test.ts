@@ -67,7 +67,7 @@ Deno.test("canonicalize() tells where a value is not portable", () => {
     (path, message) => void faults.push(`${path.join(".").toWellFormed()}: ${message}`),
   );
   assert.deepEqual(faults, [
-    "a.1: has a lone surrogate, which is no Unicode text",
+    "a.1: has a lone surrogate, which is not valid Unicode",
     "b.c: is a number that is too large",
     "d.__proto__: is a key that is not allowed",
     "\ufffd: has a lone surrogate in its name",

@@ -167,17 +167,17 @@ for (
     ["{} {}", "", "text follows its end", 3],
     ["{}\0", "", "text follows its end", 2],
     ['{"a":1}}', "", "text follows its end", 7],
-    ["{", "", "it ends in the middle", 1],
-    ['{"ab', "", "it ends in the middle", 4],
-    ['{"a"', "a", "it ends in the middle", 4],
-    ['{"a":', "a", "it ends in the middle", 5],
-    ['{"a":12', "a", "it ends in the middle", 7],
-    ['{"a":{"b":"\\"}', "a", "it ends in the middle", 14],
-    ['{"a":1,', "", "it ends in the middle", 7],
-    ['{"state":{', "state", "it ends in the middle", 10],
-    ['{"state":{"messages":[', "state.messages[0]", "it ends in the middle", 22],
-    ['{"state":{"messages":[1,{"a":"', "state.messages[1]", "it ends in the middle", 30],
-    ['{"state":{"messages":[1,2]', "state.messages", "it ends in the middle", 26],
+    ["{", "", "it is truncated", 1],
+    ['{"ab', "", "it is truncated", 4],
+    ['{"a"', "a", "it is truncated", 4],
+    ['{"a":', "a", "it is truncated", 5],
+    ['{"a":12', "a", "it is truncated", 7],
+    ['{"a":{"b":"\\"}', "a", "it is truncated", 14],
+    ['{"a":1,', "", "it is truncated", 7],
+    ['{"state":{', "state", "it is truncated", 10],
+    ['{"state":{"messages":[', "state.messages[0]", "it is truncated", 22],
+    ['{"state":{"messages":[1,{"a":"', "state.messages[1]", "it is truncated", 30],
+    ['{"state":{"messages":[1,2]', "state.messages", "it is truncated", 26],
     ["{,}", "", "a key or } must follow", 1],
     ["{a:1}", "", "a key or } must follow", 1],
     ["{'a':1}", "", "a key or } must follow", 1],
@@ -202,8 +202,8 @@ for (
     ['{"a":1]', "a", "a comma or } must follow", 6],
     ['{"a":"x""y"}', "a", "a comma or } must follow", 8],
     ['{"state":{}]', "state", "a comma or } must follow", 11],
-    ['{"\\x":1}', "", "a key is no valid JSON string", 1],
-    ['{"a\nb":1}', "", "a key is no valid JSON string", 1],
+    ['{"\\x":1}', "", "a key is not a valid JSON string", 1],
+    ['{"a\nb":1}', "", "a key is not a valid JSON string", 1],
     ['{"agent_id":1,"\\u0061gent_id":1}', "", "the key agent_id stands twice", 14],
     ['{"state":{"a":1,"a":1}}', "state", "the key a stands twice", 16],
     ['{"events":[],"events":[]}', "", "the key events stands twice", 13],
@@ -281,7 +281,7 @@ Deno.test("splitJson() refuses every document that is cut short", async () => {
     fc.asyncProperty(documentText, chunkSizes, fc.nat(), async (text, sizes, seed) => {
       const end = seed % text.length;
       const fault = await findFault(text.slice(0, end), sizes, DEEP);
-      assert.equal(fault.message, end === 0 ? "the document is empty" : "it ends in the middle");
+      assert.equal(fault.message, end === 0 ? "the document is empty" : "it is truncated");
       assert.equal(fault.offset, end);
     }),
     { numRuns: 300 },

@@ -270,7 +270,7 @@ for (
         });
         await assert.rejects(
           open({ path }),
-          /kept it locked for 0.1 s; .*the Purser that needs the file to itself/,
+          /kept it locked for 0.1 s; .*the Purser that needs exclusive access/,
         );
       }
       assert.equal((await first.read({ sql: "PRAGMA journal_mode" })).rows[0]![0], "wal");
