@@ -122,7 +122,7 @@ testRefusals("bytes that are not UTF-8 are refused", async (refuse) => {
   await refuse(Uint8Array.from([0xfe, 0xff, ...bigEndian]), { detail });
 });
 
-testRefusals("a key that stands twice is refused at every level, however it is spelt", async (refuse) => {
+testRefusals("a duplicate key is refused at every level, however it is spelt", async (refuse) => {
   for (const path of OBJECTS) {
     for (
       const twins of [

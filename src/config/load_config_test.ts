@@ -277,7 +277,7 @@ Deno.test("loadConfig() says which variable is not set, and where the file needs
     "providers.local.api_key needs the environment variable LOCAL_KEY, which is not set; " +
       "set it or remove the setting from the file",
   );
-  assert.match(await refusal(`{"tools": ["a.ts", "\${A:-b}"]}`), /^tools\[1\] holds a \$\{ that is not/);
+  assert.match(await refusal(`{"tools": ["a.ts", "\${A:-b}"]}`), /^tools\[1\] contains a \$\{ that is not/);
 });
 
 Deno.test("loadConfig() says line and column of a syntax error", async () => {

@@ -17,7 +17,7 @@ export interface ListedProfile {
   db: string | null;
   /** The path of the key file as written. */
   api_key_file: string | null;
-  /** Whether the config file contains a key or a token. */
+  /** True if the config file contains a key or a token. */
   has_secret: boolean;
 }
 

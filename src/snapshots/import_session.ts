@@ -19,7 +19,7 @@ export interface ImportResult {
   session_id: string;
   messages_restored: number;
   dry_run: boolean;
-  /** Whether the session did not exist before. */
+  /** True if the session did not exist before. */
   new_session: boolean;
   /** The number of messages before the import. */
   messages_before: number;
@@ -27,7 +27,7 @@ export interface ImportResult {
   events_imported: number;
   /** The run in progress that was fenced. */
   fenced_run_id: string | null;
-  /** Whether the snapshot's definition of the agent was stored. */
+  /** True if the snapshot's definition of the agent was stored. */
   agent_defined: boolean;
 }
 

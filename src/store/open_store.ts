@@ -27,7 +27,7 @@ export interface OpenStoreOptions {
  * requests at the edge share no connections.
  */
 export interface SharedStore {
-  /** Whether the schema is known to be up to date. */
+  /** True if the schema is known to be up to date. */
   isMigrated: boolean;
   tokens: WriteTokens;
 }

@@ -47,7 +47,7 @@ export const noInstanceLocks: InstanceLocks = {
  */
 export interface Store {
   readonly kind: "file" | "memory" | "remote";
-  /** Whether other processes may use the database at the same time. */
+  /** True if other processes may use the database at the same time. */
   readonly isShared: boolean;
   /** The locks of the instances that use the database. */
   readonly instances: InstanceLocks;

@@ -11,7 +11,7 @@ export type OnJsonFault = (path: readonly (string | number)[], message: string) 
 export interface CanonicalJson {
   text: string;
   keyCount: number;
-  /** Whether a key ends with a backslash, which may be a V8 bug: see `parseSlowly`. */
+  /** True if a key ends with a backslash, which may be a V8 bug: see `parseSlowly`. */
   hasBackslashKey: boolean;
 }
 

@@ -204,7 +204,7 @@ class Splitter {
     const start = this.#reader.startOffset - this.#chunkOffset;
     const key = parseKey(this.#reader.take()) ?? this.#refuse("a key is not a valid JSON string", start);
     if (key === FORBIDDEN_KEY) this.#refuse(`the key ${key} is not allowed`, start);
-    if (container.keys.has(key)) this.#refuse(`the key ${toName(key)} stands twice`, start);
+    if (container.keys.has(key)) this.#refuse(`the key ${toName(key)} is duplicated`, start);
     container.keys.add(key);
     container.key = key;
     this.#expected = "colon";
@@ -254,7 +254,7 @@ class ValueReader {
   #depth = 0;
   #isWord = false;
   #isInString = false;
-  /** Whether the previous chunk ended in a string, within an escape. */
+  /** True if the previous chunk ended in a string, within an escape. */
   #isEscaped = false;
 
   constructor(private readonly maxDepth: number, private readonly refuseDepth: (at: number) => never) {}

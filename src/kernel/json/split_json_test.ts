@@ -204,15 +204,15 @@ for (
     ['{"state":{}]', "state", "a comma or } must follow", 11],
     ['{"\\x":1}', "", "a key is not a valid JSON string", 1],
     ['{"a\nb":1}', "", "a key is not a valid JSON string", 1],
-    ['{"agent_id":1,"\\u0061gent_id":1}', "", "the key agent_id stands twice", 14],
-    ['{"state":{"a":1,"a":1}}', "state", "the key a stands twice", 16],
-    ['{"events":[],"events":[]}', "", "the key events stands twice", 13],
+    ['{"agent_id":1,"\\u0061gent_id":1}', "", "the key agent_id is duplicated", 14],
+    ['{"state":{"a":1,"a":1}}', "state", "the key a is duplicated", 16],
+    ['{"events":[],"events":[]}', "", "the key events is duplicated", 13],
     ['{"__proto__":1}', "", "the key __proto__ is not allowed", 1],
     ['{"state":{"_\\u005fproto__":1}}', "state", "the key __proto__ is not allowed", 10],
     ['{"a":[[[[', "a", "it is nested deeper than 3 levels", 8],
     ['{"state":{"messages":[0,{"a":[{"b":{', "state.messages[1]", "it is nested deeper than 3 levels", 35],
     [`{"${LONG}" 1}`, CUT, "a colon must follow", 1004],
-    [`{"${LONG}":1,"${LONG}":1}`, "", `the key ${CUT} stands twice`, 1006],
+    [`{"${LONG}":1,"${LONG}":1}`, "", `the key ${CUT} is duplicated`, 1006],
   ] as const
 ) {
   Deno.test(`splitJson() refuses ${JSON.stringify(text.replaceAll(LONG, CUT))}: ${path}: ${message}`, async () => {
@@ -259,7 +259,7 @@ Deno.test("splitJson() gives a part as soon as its text is whole", async () => {
 });
 
 /**
- * What `JSON.parse` takes, and what it should make of it: keys that end with a backslash, also of texts before this one,
+ * Text that `JSON.parse` accepts, and its expected value: keys that end with a backslash, also of texts before this one,
  * mislead V8's; see `parseSlowly`.
  */
 function parseRightly(text: string): unknown {
@@ -323,14 +323,14 @@ Deno.test("splitJson() and JSON.parse() of its texts take just what JSON.parse()
       } catch (error) {
         if (error instanceof assert.AssertionError) throw error;
         const isObject = typeof expected === "object" && expected !== null && !Array.isArray(expected);
-        assert.ok(!isObject || /stands twice|not allowed/.test(String(error)), String(error));
+        assert.ok(!isObject || /is duplicated|not allowed/.test(String(error)), String(error));
       }
     }),
     { numRuns: 500 },
   );
 });
 
-Deno.test("keyCount is the number of keys that a reader sees, and more where a key stands twice", async () => {
+Deno.test("keyCount is the number of keys that a reader sees, and more where a key is duplicated", async () => {
   await fc.assert(
     fc.asyncProperty(value, hardString, value, chunkSizes, async (item, key, twin, sizes) => {
       const member = (content: unknown) => `${JSON.stringify(key)}: ${JSON.stringify(content)}`;

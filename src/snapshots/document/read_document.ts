@@ -191,7 +191,7 @@ class DocumentReader {
       value = parseSlowly(text);
       canonical = canonicalize(value, onFault);
     }
-    if (canonical.keyCount !== keyCount) this.#issues.add(base, "has an object in which a key stands twice");
+    if (canonical.keyCount !== keyCount) this.#issues.add(base, "has an object with a duplicate key");
     return this.#issues.count === before ? { value, canonical: canonical.text } : undefined;
   }
 

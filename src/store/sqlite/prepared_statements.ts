@@ -7,7 +7,7 @@ interface Prepared {
   statement: SqliteStatement;
   /** Empty for a statement that returns no rows. */
   columns: string[];
-  /** Whether it is known to be read-only. */
+  /** True if it is known to be read-only. */
   isQuery: boolean;
   /** The number of values of each row that it binds, where it is run for rows. */
   rowValues?: number;

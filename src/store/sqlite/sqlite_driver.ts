@@ -16,7 +16,7 @@ export interface SqliteStatement {
 
 /** The part of a `node:sqlite` connection that the store uses. */
 export interface SqliteConnection {
-  /** Whether a transaction is open. */
+  /** True while a transaction is open. */
   readonly isTransaction: boolean;
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
