@@ -137,7 +137,8 @@ async function start(
   const { primaryGrpcPort } = options;
   const child = new Deno.Command(binary, {
     args: [
-      ...["--db-path", directory, "--no-welcome", "--enable-namespaces"],
+      // Without an interval it can come to a stop when several write: see docs/operating.md.
+      ...["--db-path", directory, "--no-welcome", "--enable-namespaces", "--checkpoint-interval-s", "10"],
       ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${adminPort}`],
       ...(primaryGrpcPort === undefined
         ? ["--grpc-listen-addr", `127.0.0.1:${grpcPort}`]

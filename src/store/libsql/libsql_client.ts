@@ -1,4 +1,5 @@
-import { type Client, createClient, type InStatement } from "@libsql/client/web";
+import { type Client, createClient, type InValue } from "@libsql/client/web";
+import type { ClientResult } from "./commit_client.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 
@@ -12,15 +13,21 @@ export interface RemotePlace {
 }
 
 /** Creates a client of a libSQL server whose requests have a timeout. */
-export function createRemoteClient({ url, authToken, timeoutMs, fetch }: RemotePlace): Client {
+export function createRemoteClient(place: RemotePlace): Client {
+  const { url, authToken } = place;
+  return createClient({ url, authToken, intMode: "bigint", fetch: createTimedFetch(place) });
+}
+
+/** Creates a `fetch` with a timeout, which the clients lack: a hanging server would block every caller for ever. */
+export function createTimedFetch({ fetch, timeoutMs }: RemotePlace): (request: Request) => Promise<Response> {
   const send = fetch ?? globalThis.fetch;
-  return createClient({
-    url,
-    authToken,
-    intMode: "bigint",
-    // The client has no timeout of its own: a hanging server would block every caller for ever.
-    fetch: (request: Request) => send(request, { signal: AbortSignal.timeout(timeoutMs) }),
-  });
+  return (request) => send(request, { signal: AbortSignal.timeout(timeoutMs) });
+}
+
+/** A statement in the clients' form. */
+export interface InStatement {
+  sql: string;
+  args: InValue[];
 }
 
 /** Runs queries over one consistent view. */
@@ -48,6 +55,12 @@ export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise
   }
 }
 
+/** Runs a task after a delay; returns the function that cancels it. */
+export function startTimer(delayMs: number, task: () => void): () => void {
+  const timer = setTimeout(task, delayMs);
+  return () => clearTimeout(timer);
+}
+
 /** Returns only the host: a URL may contain a token. */
 export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "an unreadable address";
@@ -71,11 +84,6 @@ export function toInStatements(
       });
     },
   };
-}
-
-interface ClientResult {
-  columns: string[];
-  rows: ArrayLike<unknown>[];
 }
 
 function toResultSet(result: ClientResult): ResultSet {

@@ -1,8 +1,10 @@
 import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { CommitClient } from "./commit_client.ts";
 import {
   createRemoteClient,
+  createTimedFetch,
   hostOf,
   readBatch,
   type RemotePlace,
@@ -49,6 +51,7 @@ export class RemoteStore implements Store {
   readonly isShared = true;
   readonly instances = noInstanceLocks;
   #client: Client;
+  #commits: CommitClient;
   #queue: WriteQueue;
   #options: RemoteOptions;
   #tokens: WriteTokens;
@@ -58,6 +61,11 @@ export class RemoteStore implements Store {
     this.#options = options;
     this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
     this.#client = createRemoteClient(options);
+    this.#commits = new CommitClient({
+      ...options,
+      fetch: createTimedFetch(options),
+      keepsConnection: options.tokens === undefined,
+    });
     this.#queue = new WriteQueue(
       (units, until) => this.#commit(units, until),
       (task) => queueMicrotask(task),
@@ -107,14 +115,15 @@ export class RemoteStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    await this.#commits.close();
     this.#client.close();
   }
 
   /**
-   * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
-   * token with a unique key: a repetition of one that happened fails on it, and counts as done. It may be the first try
-   * here: Deno's `fetch` sends a request again by itself when a reused connection ends unanswered. A connection for each
-   * commit (see `createSingleSendFetch()`) would cost a TLS handshake each.
+   * Commits units at most once. A lost response leaves open whether the commit happened, so every commit inserts a unique
+   * token: a retry of one that happened fails on it, and counts as done. Even the first attempt may be a retry: Deno's
+   * `fetch` repeats a request when a reused connection ends without a response. A connection for each commit (see
+   * `createSingleSendFetch()`) would cost a TLS handshake each.
    */
   #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
     const token = this.#options.newToken();
@@ -125,7 +134,7 @@ export class RemoteStore implements Store {
     const { sent, toResults } = toInStatements([...prefix, ...units.flat()]);
     return this.#untilDeadline("write", until, async () => {
       try {
-        const results = toResults(await this.#client.batch(sent, "write"));
+        const results = toResults(await this.#commits.commit(sent));
         this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
@@ -135,7 +144,7 @@ export class RemoteStore implements Store {
     });
   }
 
-  /** The results of a commit whose answer was lost: its SELECTs, run once more. */
+  /** Returns the results of a commit whose response was lost: its SELECTs, run again. */
   async #readBack(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
     const results: ResultSet[] = [];
     for (const statement of units.flat()) {
@@ -167,7 +176,7 @@ export class RemoteStore implements Store {
           );
         }
         const isPassing = canPass(error);
-        if (!isPassing && !isRefusedAtTheDoor(error)) throw error;
+        if (!isPassing && !isRequestRefused(error)) throw error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
           throw this.#unavailable(action, error);
         }
@@ -215,7 +224,7 @@ function canPass(error: unknown): boolean {
 }
 
 /** Returns whether the server refused the request before the statement: a wrong token, or no such database. */
-function isRefusedAtTheDoor(error: unknown): boolean {
+function isRequestRefused(error: unknown): boolean {
   const status = httpStatus(error);
   return status !== undefined && status >= 400 && status < 500;
 }
