@@ -102,7 +102,7 @@ const chunkSizes = fc.oneof(
   fc.constant([100_000]),
 );
 
-Deno.test("splitJson() gives members whole and the elements of tracked arrays one by one", async () => {
+Deno.test("splitJson() yields members whole and the elements of tracked arrays one by one", async () => {
   const text = ' {"agent_id" : "a\\"]", "state":{"messages":[{"id":1,"x":{"y":[]}} , 2,[ ]],"status":null},' +
     '\r\n\t"events":[ ], "cost":-1.5e+3 } \n';
   assert.deepEqual(await split(text), [
@@ -118,7 +118,7 @@ Deno.test("splitJson() gives members whole and the elements of tracked arrays on
   ]);
 });
 
-Deno.test("splitJson() gives a tracked path of another type as a plain member", async () => {
+Deno.test("splitJson() yields a tracked path of another type as a plain member", async () => {
   assert.deepEqual(await split('{"events":{"a":1},"state":[{"messages":[]}]}'), [
     { kind: "member", path: ["events"], text: '{"a":1}', keyCount: 1 },
     { kind: "member", path: ["state"], text: '[{"messages":[]}]', keyCount: 1 },
@@ -129,7 +129,7 @@ Deno.test("splitJson() gives a tracked path of another type as a plain member", 
   ]);
 });
 
-Deno.test("splitJson() decodes the keys it walks, and knows tracked ones by their decoded form", async () => {
+Deno.test("splitJson() decodes the keys it tracks, and compares their decoded form", async () => {
   assert.deepEqual(await split('{"\\u0061gent_id":1,"ev\\u0065nts":[2],"\\"\\\\":3}'), [
     { kind: "member", path: ["agent_id"], text: "1", keyCount: 0 },
     { kind: "open", path: ["events"], type: "array" },
@@ -138,14 +138,14 @@ Deno.test("splitJson() decodes the keys it walks, and knows tracked ones by thei
   ]);
 });
 
-Deno.test("splitJson() passes over a byte order mark at the start, and there only", async () => {
+Deno.test("splitJson() skips a byte order mark at the start, and there only", async () => {
   assert.deepEqual(await split("\ufeff{}"), []);
   assert.deepEqual(await split("\ufeff {}", [0, 1]), []);
   assert.equal((await findFault("\ufeff\ufeff{}", [1])).message, "it is not a JSON object");
   assert.deepEqual(assemble(await split('{"a":"\ufeff"}', [1])), { a: "\ufeff" });
 });
 
-Deno.test("splitJson() lets a value be as deep as the limit, counted from its own bracket", async () => {
+Deno.test("splitJson() accepts a value as deep as the limit, counted from its own bracket", async () => {
   assert.equal((await split('{"state":{"messages":[[[[]]]]},"a":[{"b":[1]}]}')).length, 4);
   const none = { ...OPTIONS, maxDepth: 0 };
   assert.equal((await split('{"events":["[[",1],"a":true}', undefined, none)).length, 4);
@@ -224,7 +224,7 @@ for (
   });
 }
 
-Deno.test("splitJson() gives all that stands before a fault, and lets go of its source there", async () => {
+Deno.test("splitJson() yields all parts before a fault, and releases its source there", async () => {
   let chunkCount = 0;
   let isReleased = false;
   async function* source() {
@@ -247,7 +247,7 @@ Deno.test("splitJson() gives all that stands before a fault, and lets go of its 
   assert.deepEqual([chunkCount, isReleased], [2, true]);
 });
 
-Deno.test("splitJson() gives a part as soon as its text is whole", async () => {
+Deno.test("splitJson() yields a part as soon as its text is complete", async () => {
   async function* source() {
     yield '{"events":[{"id":1}';
     yield await Promise.reject(new Error("the line is cut"));
@@ -267,7 +267,7 @@ function parseRightly(text: string): unknown {
   return parseSlowly(text);
 }
 
-Deno.test("splitJson() gives the parts of a text, however it is written and cut", async () => {
+Deno.test("splitJson() yields the parts of a text, however it is formatted and chunked", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, async (text, sizes) => {
       assert.deepEqual(assemble(await split(text, sizes, DEEP)), parseRightly(text));
@@ -276,7 +276,7 @@ Deno.test("splitJson() gives the parts of a text, however it is written and cut"
   );
 });
 
-Deno.test("splitJson() refuses every document that is cut short", async () => {
+Deno.test("splitJson() refuses every truncated document", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, fc.nat(), async (text, sizes, seed) => {
       const end = seed % text.length;
@@ -288,7 +288,7 @@ Deno.test("splitJson() refuses every document that is cut short", async () => {
   );
 });
 
-Deno.test("splitJson() and JSON.parse() of its texts take just what JSON.parse() takes", async () => {
+Deno.test("splitJson() and JSON.parse() of its texts accept exactly what JSON.parse() accepts", async () => {
   const slip = fc.constantFrom(
     "",
     ",",
@@ -330,7 +330,7 @@ Deno.test("splitJson() and JSON.parse() of its texts take just what JSON.parse()
   );
 });
 
-Deno.test("keyCount is the number of keys that a reader sees, and more where a key is duplicated", async () => {
+Deno.test("keyCount is the number of parsed keys, and higher where a key is duplicated", async () => {
   await fc.assert(
     fc.asyncProperty(value, hardString, value, chunkSizes, async (item, key, twin, sizes) => {
       const member = (content: unknown) => `${JSON.stringify(key)}: ${JSON.stringify(content)}`;
