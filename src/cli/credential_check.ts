@@ -1,4 +1,4 @@
-import { decodeDocument, type Found, redactValue } from "../snapshots/mod.ts";
+import { decodeDocument, DOCUMENT_LISTS, type Found, redactValue } from "../snapshots/mod.ts";
 import { splitJson } from "../kernel/json/split_json.ts";
 
 /** Looks for credentials in a snapshot on its way. */
@@ -12,7 +12,6 @@ export interface CredentialCheck {
   watch(bytes: AsyncIterable<Uint8Array<ArrayBuffer>>): AsyncGenerator<Uint8Array<ArrayBuffer>>;
 }
 
-const ARRAYS = [["state", "messages"], ["events"]];
 /** Names, numbers and times; all else may hold what people, models and tools have written. */
 const STRUCTURAL = new Set([
   ...["schema_version", "agent_id", "session_id", "source_environment", "exported_at", "event_log_count"],
@@ -43,7 +42,7 @@ export function createCredentialCheck(): CredentialCheck {
         }
       };
       const text = decodeDocument(taken(), Number.MAX_SAFE_INTEGER);
-      for await (const part of splitJson(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
+      for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: 1_000 })) {
         if (part.kind !== "open") {
           redact(JSON.parse(part.text), part.path);
         }

@@ -1,4 +1,4 @@
-/** Bytes as text: the runtimes' own methods (`toHex`, `toBase64`, `fromBase64`) are missing in Node 22 and 24. */
+/** Conversions to and from text. Node 22 and 24 lack the standard `toHex`, `toBase64` and `fromBase64` of byte arrays. */
 
 /** The bytes per call: the number of arguments of a call is limited. */
 const STEP = 32 * 1024;
