@@ -2,6 +2,7 @@ import { PurserError } from "../../../kernel/errors.ts";
 import { JsonFault, splitJson } from "../../../kernel/json/split_json.ts";
 import {
   decodeDocument,
+  DOCUMENT_LISTS,
   type Found,
   redactValue,
   rewriteDocument,
