@@ -319,7 +319,9 @@ Deno.test("the figures in docs/alerts.md are those of the code", async () => {
 });
 
 Deno.test("docs/operating.md names every check of the doctor, and no other", async () => {
-  const table = (await readDocument("docs/operating.md")).split("\n## Is all well?\n")[1]!.split("\n## ")[0]!;
+  const table = (await readDocument("docs/operating.md")).split("\n## Health checks\n")[1]!.split(
+    "\n## ",
+  )[0]!;
   const named = [...table.matchAll(/^\| `([^`]+)` /gm)].map(([, name]) => name!);
   await using purser = await openTestPurser();
   const { body } = await purser.api("GET", "/doctor");
