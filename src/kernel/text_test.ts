@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { fromBase64, toBase64, toHex } from "./text.ts";
 
 Deno.test("toHex(), toBase64() and fromBase64() behave as the runtime's own methods", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { MAX_JSON_DEPTH } from "./canonical_json.ts";
 import { toJsonText, toPlainJsonText, toPlainValue } from "./portable_json.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { createSpool, openTemporaryFile, type Spool, type TemporaryFile } from "./spool.ts";
