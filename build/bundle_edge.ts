@@ -7,13 +7,13 @@ import { ROOT, runDeno } from "./run_deno.ts";
  */
 const LEFT_OUT = [
   "./src/client/mod.ts",
-  "./sqlite_store.ts",
-  "./database_file.ts",
+  "./sqlite/sqlite_store.ts",
+  "./sqlite/database_file.ts",
   "./deno_server.ts",
   "./node_server.ts",
   "./smtp/mod.ts",
-  "./guarded_http.ts",
-  "./resolve_host.ts",
+  "./http/guarded_http.ts",
+  "./http/resolve_host.ts",
 ];
 
 /** The modules of Node that the bundle imports: what a runtime needs `nodejs_compat` for. */

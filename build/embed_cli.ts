@@ -38,11 +38,18 @@ export function hostTarget(): Target {
   return found;
 }
 
+/** No server listens there. */
+const NO_PROXY_THERE = "http://127.0.0.1:1";
+
 /**
  * Compiles the CLI to one binary in a folder. Where Deno's base binary can't be downloaded, Deno lists all the same what it
- * would embed, and the list is what this gives.
+ * would embed, and the list is what this gives. With `isOffline`, the base binary is taken from Deno's cache or not at all.
  */
-export async function embedCli(target: Target, folder: string): Promise<Embedding> {
+export async function embedCli(
+  target: Target,
+  folder: string,
+  { isOffline = false } = {},
+): Promise<Embedding> {
   const bundleFolder = join(folder, "bundle");
   const names = await bundleCli(bundleFolder);
   const binary = join(folder, target === hostTarget() ? "purser" : `purser-${target}`) +
@@ -60,7 +67,7 @@ export async function embedCli(target: Target, folder: string): Promise<Embeddin
       ...["--target", target, "--output", binary, join(bundleFolder, "cli.js")],
     ], { env, mayFail: true });
 
-  const real = await compile();
+  const real = await compile(isOffline ? { HTTPS_PROXY: NO_PROXY_THERE } : undefined);
   if (real.success) {
     return { target, binary, ...readList(real.said), bundle: { folder: bundleFolder, names } };
   }

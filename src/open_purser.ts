@@ -1,14 +1,14 @@
-import type { BudgetMode, Durability, Severity } from "./contract/values.ts";
+import type { Durability, Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import { type Agent, defineAgent } from "./agents/mod.ts";
+import { type Agent, defineAgent, toAgentDefinition } from "./agents/mod.ts";
 import type { AlertEvaluator } from "./alerts/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
 import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
-import { createApp, readAgentDefinition } from "./http/routes/mod.ts";
-import type { App } from "./http/mod.ts";
+import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
+import { type App, createApp } from "./http/mod.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
@@ -57,17 +57,8 @@ export interface PurserOptions {
 }
 
 /** The definition of an agent, with the fields of the API. */
-export interface AgentInput {
+export interface AgentInput extends AgentBody {
   name: string;
-  model: string;
-  system_prompt?: string;
-  /** USD, at most nine decimals. */
-  cost_budget_usd?: number | null;
-  budget_mode?: BudgetMode;
-  allow_unpriced?: boolean;
-  max_steps?: number;
-  max_output_tokens?: number | null;
-  tools?: string[];
 }
 
 /** Options of one run. */
@@ -145,7 +136,11 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     },
   });
   await core.prices.ready(); // `meter()` is synchronous, and checks that the model has a price
-  const define = (agent: AgentInput) => readAgentDefinition(core, agent);
+  const define = (agent: AgentInput) =>
+    toAgentDefinition(agent.name, readNamedAgent(agent), {
+      checkModel: (model) => core.models.check(model),
+      checkTools: (tools) => core.toolbox.check(tools),
+    });
   return {
     runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>
       await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
@@ -156,7 +151,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     },
     importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
     meter: (model, context) => meter(core, model, context),
-    app: createApp(core),
+    app: await createApp(core),
     bus: core.bus,
     close,
   };

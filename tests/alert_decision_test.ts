@@ -1,6 +1,6 @@
 import { THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import {
   bookInModel,
   type ModelAlert,
@@ -9,8 +9,7 @@ import {
   valueOf,
 } from "../src/alerts/firing/_decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
-import { type TimeWindow, windowAt } from "../src/alerts/firing/windows.ts";
+import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/read_rule_values.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";

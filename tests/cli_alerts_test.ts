@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/routes/mod.ts";
+import { createApp } from "../src/http/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 
@@ -126,7 +126,7 @@ async function fireRules(books: Books): Promise<void> {
   await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
   const at = "2026-11-21T09:29:00.000Z";
   const call = { ...EVENT, at, session_id: "ses_1", run_id: "run_1", cost_usd: 3.2 };
-  const answer = await createApp(books.core).request("/costs/events", {
+  const answer = await (await createApp(books.core)).request("/costs/events", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify([call]),

@@ -132,8 +132,8 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
   const before = filesOf(place.folder);
   const cases: [string[], number, RegExp][] = [
     [["export", "helper"], 2, /--output is missing; give a file, or - for standard output/],
-    [["export", "helper", "--output", place.folder], 1, /Cannot write .*: it is a directory/],
-    [["export", "helper", "--output", "/no/such/place"], 1, /there is no such directory/],
+    [["export", "helper", "--output", place.folder], 1, /Cannot write .*: is a directory/],
+    [["export", "helper", "--output", "/no/such/place"], 1, /no such file or directory/],
     [["export", "helper", "--output", "x", "--tag", "novalue"], 2, /"novalue" is not of the form key=value/],
     [["export", "nobody", "--output", "-"], 3, /agent nobody has no session/],
     [
@@ -141,8 +141,8 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
       1,
       /it belongs to agent helper, not to nobody/,
     ],
-    [["import", place.folder], 1, /it is a directory/],
-    [["import", `${place.folder}/none.json`], 1, /there is no such file/],
+    [["import", place.folder], 1, /is a directory/],
+    [["import", `${place.folder}/none.json`], 1, /no such file or directory/],
     [["import", empty], 1, /the document is empty/],
     [["show", empty], 1, /the document is empty/],
     [["import", broken], 1, /it ends in the middle/],

@@ -17,7 +17,7 @@ const MOST_BYTES = 26 * 1024 * 1024;
 const MOST_BUNDLE_BYTES = 4 * 1024 * 1024;
 
 const folder = await Deno.makeTempDir({ prefix: "purser_compile_" });
-const made = await embedCli(hostTarget(), folder);
+const made = await embedCli(hostTarget(), folder, { isOffline: true });
 Deno.test.afterAll(() => Deno.remove(folder, { recursive: true }));
 
 /** The program to start: the binary, or the bundle that would be in it. */

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/check_connection.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/routes/mod.ts";
+import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 
@@ -73,7 +73,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  clock               this machine's own is the only one
 ✗  channel ops         webhook: url: must be \\x1b[2J an http:// or
                        https:// URL
-                       → Correct its settings and start again; then:
+                       → Correct its settings and restart; then:
                          purser channels test ops
 ✓  alert rules         none yet; purser alerts add makes one
 ✓  models              no provider has a key
@@ -81,7 +81,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
                        2026-11-21T09:30:00.000Z: no
-                       → They are not tried again; see purser alerts
+                       → They are not retried; see purser alerts
                          history, and try purser channels test ops
 
 1 check failed, 1 warning
@@ -101,7 +101,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   await books.purser("agents set bot --model openai:gpt-5-mini");
   const { code, out, err } = await books.purser("doctor --json");
   assert.deepEqual([code, err], [0, ""]);
-  assert.equal(out, await (await createApp(books.core).request("/doctor")).text() + "\n");
+  assert.equal(out, await (await (await createApp(books.core)).request("/doctor")).text() + "\n");
   const { out: shown } = await books.purser("doctor");
   assert.match(
     squeeze(shown),

@@ -12,7 +12,7 @@ async function check(purser: TestPurser) {
 }
 
 const inDays = (purser: TestPurser, days: number) => toIso(purser.clock.now() + days * DAY_MS);
-const RENEW = "Make a new one with purser keys create, hand it over, and revoke the old one";
+const RENEW = "Make a new one with purser keys create, deploy it, and revoke the old one";
 
 Deno.test("keys that are taken for a while yet are well", async () => {
   await using purser = await openTestPurser();
@@ -31,7 +31,7 @@ Deno.test("that no key is an admin's is told, and is no fault", async () => {
   });
 });
 
-Deno.test("when no key is taken any more, a server answers nobody, and that is a warning", async () => {
+Deno.test("when no key is active, a server refuses every request, and that is a warning", async () => {
   await using purser = await openTestPurser();
   const { keyId } = await makeKey(purser, ["admin"]);
   await makeKey(purser, ["read"], { expires_at: inDays(purser, 1) });
@@ -39,7 +39,7 @@ Deno.test("when no key is taken any more, a server answers nobody, and that is a
   purser.clock.advance(DAY_MS);
   assert.deepEqual(await check(purser), {
     status: "warning",
-    detail: "none of 2 is still taken, so a server answers nobody",
+    detail: "none of 2 is active, so a server refuses every request",
     advice: "On the database itself: purser keys create NAME --scope admin",
   });
 });

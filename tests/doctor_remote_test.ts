@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock, systemClock } from "../src/kernel/clock.ts";
-import { watchServerDurability } from "../src/http/mod.ts";
+import { watchServerDurability } from "../src/service/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { leaveDelivery, until } from "./harness/deliveries.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
@@ -41,7 +41,7 @@ Deno.test({
   async fn() {
     assert.deepEqual(await clockOf(0), { name: "clock", ...WELL, detail: "within 5 s of the database's" });
     const { status, detail, advice } = await clockOf(-90_000);
-    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; up to 5 s is well"]);
+    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; at most 5 s is fine"]);
     assert.match(advice!, /NTP/);
   },
 });

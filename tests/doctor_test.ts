@@ -79,7 +79,7 @@ Deno.test("a check that breaks says so, and only the log says how", async () => 
     name: "failed deliveries",
     status: "failed",
     detail: "it could not be checked",
-    advice: "The log tells why",
+    advice: "The log has the reason",
   });
   assert.doesNotMatch(JSON.stringify(body), /secret/);
   assert.equal(purser.logs.at(-1)!.fields.reason, "the secret of the disk");
@@ -106,7 +106,7 @@ Deno.test("each channel's settings are checked, and no secret is told", async ()
   const ops = await check(purser, "channel ops");
   assert.equal(ops.status, "failed");
   assert.match(ops.detail, /^webhook: url: must be an http:\/\/ or https:\/\/ URL.*; secret: must be whsec_/);
-  assert.equal(ops.advice, "Correct its settings and start again; then: purser channels test ops");
+  assert.equal(ops.advice, "Correct its settings and restart; then: purser channels test ops");
   assert.match((await check(purser, "channel phone")).detail, /^sms: There is no channel kind sms /);
   const text = JSON.stringify((await purser.api("GET", "/doctor")).body);
   for (const secret of SECRETS) assert.ok(!text.includes(secret), secret);
@@ -121,7 +121,7 @@ const addRule = (purser: TestPurser, severity: string, enabled = true) =>
     enabled,
   });
 
-Deno.test("alert rules are counted, and those that reach nobody but the log are a warning", async () => {
+Deno.test("alert rules are counted, and those that go to the log only are a warning", async () => {
   await using purser = await withChannels([recordingChannel("ops", { minSeverity: "warning" })]);
   await addRule(purser, "critical");
   await addRule(purser, "warning");
@@ -135,7 +135,7 @@ Deno.test("alert rules are counted, and those that reach nobody but the log are 
   assert.deepEqual(await check(purser, "alert rules"), {
     name: "alert rules",
     status: "warning",
-    detail: "3 enabled, 1 disabled; 1 of the enabled ones reach nobody but the log",
+    detail: "3 enabled, 1 disabled; 1 of the enabled ones go to the log only",
     advice: "Lower the min_severity of a channel",
   });
 
@@ -144,7 +144,7 @@ Deno.test("alert rules are counted, and those that reach nobody but the log are 
   assert.deepEqual(await check(alone, "alert rules"), {
     name: "alert rules",
     status: "warning",
-    detail: "1 enabled, 0 disabled; all of the enabled ones reach nobody but the log",
+    detail: "1 enabled, 0 disabled; all of the enabled ones go to the log only",
     advice: "Name a channel in the config file",
   });
 });
@@ -172,7 +172,7 @@ Deno.test("agents that can't run for want of a key are named, and so are keys th
     status: "warning",
     detail: "no provider has a key; openai: OPENAI_API_KEY holds blanks or characters that no key has; " +
       "a, b, c and 1 more can't run on anthropic:claude-sonnet-4-5: ANTHROPIC_API_KEY is not set",
-    advice: "Set what is missing in the environment of Purser, and start again",
+    advice: "Set the missing variables in the environment of Purser, and restart it",
   });
 });
 
@@ -201,7 +201,7 @@ Deno.test("a delivery that was due ten minutes ago and that nobody is at fails t
     name: "waiting deliveries",
     status: "failed",
     detail: "2 for ops, due since 2026-10-31T12:00:00.000Z",
-    advice: "Nobody is at them: look into the log, and start the process again that delivers",
+    advice: "No process is delivering these: look into the log, and restart the process that delivers",
   });
 });
 
@@ -244,7 +244,7 @@ Deno.test("deliveries that were given up are a warning for seven days, with the 
     status: "warning",
     detail: "2 through ops, the last at 2026-10-31T12:00:00.000Z: HTTP 503; " +
       "1 through mail, the last at 2026-10-29T12:00:00.000Z: no",
-    advice: "They are not tried again; see purser alerts history, and try purser channels test ops",
+    advice: "They are not retried; see purser alerts history, and try purser channels test ops",
   });
   purser.clock.advance(6 * DAY);
   const later = await check(purser, "failed deliveries");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { isLoopback, loopbackGuard, serve } from "../src/http/mod.ts";
+import { checkLoopbackRequest, isLoopback, serve } from "../src/http/mod.ts";
 import { makeKey } from "./harness/keyed_door.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 type Headers = Record<string, string>;
 
-function refusal(headers: Headers, method = "GET", guard = loopbackGuard): string | undefined {
+function refusal(headers: Headers, method = "GET", guard = checkLoopbackRequest): string | undefined {
   try {
     guard(new Request("http://127.0.0.1:8420/agents", { method, headers }));
     return undefined;

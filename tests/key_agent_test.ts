@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
+import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { type KeyedDoor, makeKey, openDoor } from "./harness/keyed_door.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 

@@ -1,6 +1,6 @@
 import { SCOPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
-import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
+import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { MINUTE_MS } from "../src/kernel/clock.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
 import { makeKey, openDoor } from "./harness/keyed_door.ts";

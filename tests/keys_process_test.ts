@@ -49,7 +49,7 @@ Deno.test("a server listens to others only when there is a key that is taken, an
     code: 4,
     out: "",
     err:
-      "error: Cannot listen on 0.0.0.0: without an API key anybody who reaches it could spend your money; make one " +
+      "error: Cannot listen on 0.0.0.0: without an API key any client that reaches it could spend your money; make one " +
       "with purser keys create NAME --scope admin, or use --host 127.0.0.1\n",
   });
 

@@ -1,6 +1,6 @@
 import { type Grouping, GROUPINGS } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import {
   type CostFilter,

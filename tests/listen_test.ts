@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { startDenoServer } from "../src/http/server/deno_server.ts";
-import { type Handler, listen, type StartServer } from "../src/http/server/listen.ts";
+import { type Handler, listen, startDenoServer, type StartServer } from "../src/http/server/listen.ts";
 import { startNodeServer } from "../src/http/server/node_server.ts";
 import { rejection } from "./harness/test_purser.ts";
 

@@ -3,7 +3,7 @@ import { bookCall, bookLooseCalls } from "../src/booking/mod.ts";
 import type { LogFields } from "../src/kernel/log.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies, type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
-import { readBaseline, readHourCalls } from "../src/monitor/detect/read_baseline.ts";
+import { readBaseline, readHourCalls } from "../src/monitor/detect/baseline.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { listAllEvents, type RunRef } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";

@@ -5,8 +5,8 @@ import { ROOT } from "../build/run_deno.ts";
 import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
-import { nodeMissing, said, skipNode } from "./harness/node.ts";
-import { installNpmPackage, type NpmProject } from "./harness/npm_project.ts";
+import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
+import { createNpmProject, type NpmProject } from "./harness/npm_project.ts";
 
 /** The command line on Node, as `npm install` puts it into a project: it does what the one on Deno does. */
 
@@ -20,7 +20,7 @@ function test(name: string, fn: () => Promise<void>): void {
 
 Deno.test.beforeAll(async () => {
   if (skipNode) return;
-  project = await installNpmPackage();
+  project = await createNpmProject();
   command = join(project.folder, "node_modules/.bin/purser");
 });
 Deno.test.afterAll(async () => {
@@ -71,21 +71,21 @@ test("every file of it is read by the oldest Node that is promised", async () =>
     for (const name of readdirSync(folder)) new SourceTextModule(readFileSync(folder + name, "utf8"));
     console.log(readdirSync(folder).length);`;
   await Deno.writeTextFile(join(project.folder, "read.mjs"), code);
-  const oldest = await said("npx", ["--yes", "node@22.20.0", "-p", "process.execPath"]);
+  const oldest = await nodeOfVersion(OLDEST);
   const flags = ["--experimental-vm-modules", "--no-warnings"];
   const count = Number(await said(oldest, [...flags, "read.mjs"], project.folder));
   assert.equal(count, project.built.files.filter((file) => file.startsWith("cli/")).length);
 });
 
 test("an older Node is refused in one sentence", async () => {
-  const older = await said("npx", ["--yes", "node@22.16.0", "-p", "process.execPath"]);
+  const older = await nodeOfVersion(OLDER);
   const output = await new Deno.Command(older, {
     args: [join(project.folder, "node_modules/purser/cli/purser.js"), "demo"],
   }).output();
   assert.equal(output.code, 1);
   assert.equal(
     new TextDecoder().decode(output.stderr),
-    "error: Cannot run purser on Node 22.16.0: use Node 22.20 or 24.7 or newer\n",
+    `error: Cannot run purser on Node ${OLDER}: use Node 22.20 or 24.7 or newer\n`,
   );
 });
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import openapiTypescript, { astToString } from "openapi-typescript";
-import ts from "typescript";
-import { createDoor, listen } from "../src/http/mod.ts";
+import { OPENAPI_FETCH } from "#dev/openapi_fetch.ts";
+import openapiTypescript, { astToString } from "#dev/openapi_typescript.ts";
+import ts from "#dev/typescript.ts";
+import { listen, withAccessCheck } from "../src/http/mod.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
@@ -23,10 +24,9 @@ async function generate(directory: string): Promise<void> {
   await Deno.writeTextFile(`${directory}/purser.d.ts`, astToString(await openapiTypescript(body)));
   await Deno.mkdir(`${directory}/node_modules`);
   // Deno's own npm cache holds them.
-  const openapiFetch = import.meta.resolve("openapi-fetch");
-  const helpers = createRequire(openapiFetch).resolve("openapi-typescript-helpers/package.json");
+  const helpers = createRequire(OPENAPI_FETCH).resolve("openapi-typescript-helpers/package.json");
   const packages = {
-    "openapi-fetch": new URL("..", openapiFetch).pathname,
+    "openapi-fetch": new URL("..", OPENAPI_FETCH).pathname,
     "openapi-typescript-helpers": dirname(helpers),
   };
   for (const [name, path] of Object.entries(packages)) {
@@ -60,7 +60,7 @@ async function compile(directory: string, program: string): Promise<string[]> {
 }
 
 async function serveForTest({ core, app }: TestPurser) {
-  const server = await listen(core, createDoor(core, app), { host: "127.0.0.1", port: 0 });
+  const server = await listen(core, withAccessCheck(core, app), { host: "127.0.0.1", port: 0 });
   return { url: server.url, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
@@ -72,14 +72,7 @@ Deno.test("the guide's client compiles from the generated types, and does agains
     const program = blockOf("ts").replace("http://127.0.0.1:8420", server.url);
     assert.deepEqual(await compile(directory, program), []);
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: [
-        "run",
-        "-A",
-        "--quiet",
-        "--config",
-        new URL("deno.json", ROOT).pathname,
-        `${directory}/client.ts`,
-      ],
+      args: ["run", "-A", "--quiet", "--no-lock", "--node-modules-dir=manual", `${directory}/client.ts`],
       env: { NO_COLOR: "1" },
     }).output();
     assert.equal(code, 0, new TextDecoder().decode(stderr));

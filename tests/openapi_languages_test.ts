@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { Converter } from "@apiture/openapi-down-convert";
-import { createConfig, lintFromString } from "@redocly/openapi-core";
-import { FetchingJSONSchemaStore, InputData, JSONSchemaInput, quicktype } from "quicktype-core";
+import { Converter } from "#dev/openapi_down_convert.ts";
+import { createConfig, lintFromString } from "#dev/openapi_core.ts";
+import { FetchingJSONSchemaStore, InputData, JSONSchemaInput, quicktype } from "#dev/quicktype_core.ts";
 import type { OpenApiDocument } from "./harness/openapi_document.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { lintFromString, loadConfig, type NormalizedProblem } from "@redocly/openapi-core";
+import { lintFromString, loadConfig, type NormalizedProblem } from "#dev/openapi_core.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RE2JS } from "re2js";
+import { RE2JS } from "#dev/re2js.ts";
 import { STATUS } from "../src/kernel/errors.ts";
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../src/contract/snapshot/json_schema.ts";
 import { EVENT } from "./harness/bodies.ts";

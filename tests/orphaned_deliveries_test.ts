@@ -6,7 +6,7 @@ import { recordingChannel } from "./harness/recording_channel.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import type { TestPurser } from "./harness/test_purser.ts";
 
-const WARNING = "Notifications were given up whose channels nobody has had for 7 days";
+const WARNING = "Notifications were given up: no instance has had their channels for 7 days";
 
 async function checkOf(purser: TestPurser, name: string) {
   const { body } = await purser.api("GET", "/doctor");

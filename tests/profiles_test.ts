@@ -73,13 +73,13 @@ Deno.test("a key's file that others can read is warned about, and one that is mi
   assert.deepEqual(await purser(place, ["agents", "list", "--profile", "prod"]), {
     code: 1,
     out: "",
-    err: `error: Cannot use the API key file ${key}: there is no such file; write the key into it\n`,
+    err: `error: Cannot use the API key file ${key}: no such file or directory; write the key into it\n`,
   });
   await Deno.writeTextFile(key, "psr_1");
   await Deno.chmod(key, 0o644);
   const { code, err } = await purser(place, ["agents", "list", "--profile", "prod"]);
   assert.equal(code, 0);
-  assert.match(JSON.parse(err).message, /^Others on this machine can read the API key file .*: chmod 600 /);
+  assert.match(JSON.parse(err).message, /^Other users can read the API key file .*: chmod 600 /);
 });
 
 Deno.test("profiles can be put right while the rest of the config is wrong", async () => {

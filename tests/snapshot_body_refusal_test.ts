@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { dump } from "./harness/booking.ts";
 import { bytesOf, FULL, FULL_TEXT, gzip, RESTORE, testRefusals } from "./harness/refusals.ts";

@@ -1,7 +1,7 @@
 import { AGENT_DEFAULTS } from "../src/contract/limits.ts";
 import assert from "node:assert/strict";
 import type { LanguageModelV4, LanguageModelV4Content } from "@ai-sdk/provider";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { z } from "zod";
 import { type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
 import { bookCall } from "../src/booking/mod.ts";

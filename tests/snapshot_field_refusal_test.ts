@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
 import { fullSnapshot } from "./harness/any_snapshot.ts";
 import { changed, FULL, FULL_TEXT, testRefusals, textWith, textWithMember } from "./harness/refusals.ts";

@@ -450,7 +450,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
       })),
       { sql: "INSERT INTO imported_events VALUES ('ses', 7, 1, '{}')" },
     ]);
-    const leave = ctx.generationsInUse.enter("evt_dead");
+    const leave = ctx.generationsInUse.begin("evt_dead");
     await sweepGenerations(ctx);
     assert.equal((await dump(ctx.store)).messages!.length, before.messages!.length + 3);
     leave();
@@ -497,7 +497,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
     };
     await assert.rejects(
       restore(slow, snapshotOf()),
-      isError("unavailable", /it took so long that it was taken for dead/),
+      isError("unavailable", /it was so slow that it was swept as dead/),
     );
     assert.deepEqual(await textsOf(ctx, "ses"), texts);
     assert.equal((await logOf(ctx, "ses")).includes("session.restored"), false);

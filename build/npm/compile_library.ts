@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { ROOT } from "../run_deno.ts";
+import { TYPESCRIPT } from "./versions.ts";
 
 /** Node 22 has all of it; what is younger and used unawares does not compile. */
 const TARGET = "es2024";
@@ -15,14 +16,15 @@ export async function compileLibrary(entries: readonly string[], folder: string)
   // A copy, beside which Deno lays out the packages of the lock file as TypeScript looks for them.
   const copy = await Deno.makeTempDir({ prefix: "purser-npm-" });
   try {
-    for (const name of ["deno.json", "deno.lock", "cli.ts", "src", "plugins"]) {
+    for (const name of ["deno.json", "cli.ts", "src", "plugins"]) {
       await copyTree(join(ROOT, name), join(copy, name));
     }
+    await Deno.copyFile(join(ROOT, "tests/deno.lock"), join(copy, "deno.lock"));
     await Deno.copyFile(new URL("deno_globals.d.ts", import.meta.url), join(copy, "deno_globals.d.ts"));
     await Deno.writeTextFile(join(copy, "package.json"), '{ "type": "module" }');
     await Deno.writeTextFile(join(copy, "tsconfig.json"), JSON.stringify(tsconfig(copy, entries, folder)));
     await run(copy, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
-    await run(copy, ["run", "-A", "--quiet", "--frozen", `${await compilerOf()}/tsc`, "--project", "."]);
+    await run(copy, ["run", "-A", "--quiet", "--frozen", `npm:${TYPESCRIPT}/tsc`, "--project", "."]);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }
@@ -46,14 +48,6 @@ function tsconfig(copy: string, entries: readonly string[], folder: string) {
       outDir: folder,
     },
   };
-}
-
-/**
- * The specifier of the compiler. It is not the `typescript` that other libraries are made for: version 5 leaves some of the
- * imports that are late as they are, in spite of `rewriteRelativeImportExtensions`.
- */
-async function compilerOf(): Promise<string> {
-  return JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json"))).imports.tsc;
 }
 
 async function copyTree(from: string, to: string): Promise<void> {

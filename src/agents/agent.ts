@@ -1,3 +1,4 @@
+import type { Agent } from "../contract/agents.ts";
 import type { BudgetMode } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
@@ -16,22 +17,6 @@ export interface AgentDefinition {
   maxSteps: number;
   maxOutputTokens: number | null;
   tools: readonly string[];
-}
-
-/** An agent in wire form. */
-export interface Agent {
-  agent_id: string;
-  name: string;
-  model: string;
-  system_prompt: string;
-  cost_budget_usd: number | null;
-  budget_mode: BudgetMode;
-  allow_unpriced: boolean;
-  max_steps: number;
-  max_output_tokens: number | null;
-  tools: string[];
-  created_at: string;
-  updated_at: string;
 }
 
 /** Converts a definition to wire form, as the event log keeps it with each run. */

@@ -1,8 +1,12 @@
 import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN } from "../kernel/ids.ts";
+import type { AgentBody } from "../contract/agents.ts";
+import { AGENT_DEFAULTS } from "../contract/limits.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import { parseUsd } from "../kernel/money.ts";
 import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
-import { type Agent, type AgentDefinition, toAgent } from "./agent.ts";
+import { type AgentDefinition, toAgent } from "./agent.ts";
+import { type Agent } from "../contract/agents.ts";
 import { asc, eq } from "drizzle-orm";
 
 const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
@@ -67,6 +71,42 @@ function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
   ];
 }
 
+/** The checks of the names in a definition; they throw `invalid` for unknown names. */
+export interface DefinitionChecks {
+  checkModel(model: string): void;
+  checkTools(tools: readonly string[]): void;
+}
+
+/** Converts the wire form of a definition. Throws `invalid`, also for unknown names. */
+export function toAgentDefinition(
+  agentId: string,
+  body: AgentBody,
+  checks: DefinitionChecks,
+): AgentDefinition {
+  checkAgentName(agentId);
+  if (body.name !== undefined && body.name !== agentId) {
+    throw new PurserError(
+      "invalid",
+      `Cannot define agent ${agentId}: name is ${JSON.stringify(body.name)}; leave it out or make them equal`,
+      { details: { issues: [{ path: "name", message: "differs from the id in the path" }] } },
+    );
+  }
+  checks.checkModel(body.model);
+  checks.checkTools(body.tools ?? []);
+  const budget = body.cost_budget_usd;
+  return {
+    agentId,
+    model: body.model,
+    systemPrompt: (body.system_prompt ?? AGENT_DEFAULTS.systemPrompt).toWellFormed(),
+    costBudgetNanoUsd: budget === undefined || budget === null ? null : parseUsd(budget, "cost_budget_usd"),
+    budgetMode: body.budget_mode ?? AGENT_DEFAULTS.budgetMode,
+    allowUnpriced: body.allow_unpriced ?? AGENT_DEFAULTS.allowUnpriced,
+    maxSteps: body.max_steps ?? AGENT_DEFAULTS.maxSteps,
+    maxOutputTokens: body.max_output_tokens ?? AGENT_DEFAULTS.maxOutputTokens,
+    tools: body.tools ?? AGENT_DEFAULTS.tools,
+  };
+}
+
 /** Throws `invalid` for a name that agents may not have. */
 export function checkAgentName(name: string): void {
   if (name === "snapshot") {
@@ -75,9 +115,7 @@ export function checkAgentName(name: string): void {
   if (!NAME_PATTERN.test(name)) {
     throw new PurserError(
       "invalid",
-      `Cannot use ${
-        JSON.stringify(name)
-      } as an agent's name: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+      `Cannot use ${JSON.stringify(name)} as an agent's name: use ${NAME_RULE}`,
     );
   }
 }

@@ -1,3 +1,4 @@
+import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { MAX_AHEAD_MS, type ModelCall, toModelCall } from "../ledger/mod.ts";
@@ -10,16 +11,6 @@ import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { checkUsage, type Usage } from "../pricing/mod.ts";
 
 const { calls: ledger } = tables;
-
-/** The result of a report. */
-export interface BookedReport {
-  /** Newly booked calls. */
-  booked: number;
-  /** Calls that had already been booked with the same content. */
-  duplicates: number;
-  /** Newly booked calls without a known price. */
-  unpriced: number;
-}
 
 /**
  * Books calls made elsewhere, all or none. Idempotent by `call_id`.

@@ -1,21 +1,7 @@
+import type { ApiKey } from "../contract/keys.ts";
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { tables } from "../store/mod.ts";
-
-/** A key in wire form; its text is not known to anybody but who has it. */
-export interface ApiKey {
-  key_id: string;
-  name: string;
-  scopes: Scope[];
-  /** The only agent that it reaches; null for all. */
-  agent_id: string | null;
-  status: KeyStatus;
-  created_at: string;
-  expires_at: string | null;
-  /** To the minute. */
-  last_used_at: string | null;
-  revoked_at: string | null;
-}
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
 

@@ -1,5 +1,6 @@
 /** API keys: creates, lists, revokes and authenticates them. */
-export { allows, type ApiKey } from "./api_key.ts";
+export { allows } from "./api_key.ts";
+export { type ApiKey } from "../contract/keys.ts";
 export {
   authenticate,
   createKeyCheck,

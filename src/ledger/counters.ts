@@ -1,3 +1,4 @@
+import type { TokenUsage } from "../contract/usage.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
@@ -51,22 +52,6 @@ export function toCounters(values: readonly SqlValue[]): Counters {
 }
 
 const toBigInt = (value: SqlValue | undefined) => typeof value === "bigint" ? value : 0n;
-
-/** Tokens and cost of a run, a session or an agent's lifetime, in wire form. */
-export interface TokenUsage {
-  input_tokens: number;
-  output_tokens: number;
-  total_tokens: number;
-  /** 0 when no call was made; null when calls were made and none could be priced. */
-  cost_usd: number | null;
-  /** The model of the newest call. */
-  model: string | null;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  reasoning_tokens: number;
-  model_calls: number;
-  unpriced_calls: number;
-}
 
 /** Returns the cost of the priced calls in USD; null if there are calls and none has a price. */
 export function costUsd(

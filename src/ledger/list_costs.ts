@@ -1,3 +1,4 @@
+import type { CostRow } from "../contract/costs.ts";
 import type { Grouping } from "../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
@@ -13,26 +14,6 @@ export interface CostFilter {
   model?: string;
   limit: number;
   offset: number;
-}
-
-/** A group's key and its counters, in wire form. */
-export interface CostRow {
-  agent_id?: string;
-  session_id?: string;
-  run_id?: string;
-  provider?: string;
-  model?: string;
-  hour?: string;
-  day?: string;
-  model_calls: number;
-  unpriced_calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  reasoning_tokens: number;
-  total_tokens: number;
-  cost_usd: number | null;
 }
 
 const NANO_PER_USD = 1_000_000_000n;

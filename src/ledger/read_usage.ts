@@ -1,5 +1,6 @@
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
-import { type Counters, noCounters, toCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
+import { type Counters, noCounters, toCounters, toTokenUsage } from "./counters.ts";
+import type { TokenUsage } from "../contract/usage.ts";
 import { COUNTER_SUMS, textAt, usageOfIds } from "./usage_sql.ts";
 
 type ReadContext = Pick<Store, "read">;

@@ -1,18 +1,6 @@
+import type { StepCost } from "../contract/sessions.ts";
 import { parseTotalUsd, toUsd } from "../kernel/money.ts";
-import type { CostEvent } from "./cost_event.ts";
-
-/** The usage and cost of one step of a run, in wire form. */
-export interface StepCost {
-  run_id: string | null;
-  step: number | null;
-  tools: string[];
-  model_calls: number;
-  unpriced_calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  total_tokens: number;
-  cost_usd: number | null;
-}
+import type { CostEvent } from "../contract/usage.ts";
 
 /** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
 export function sumSteps(calls: readonly CostEvent[]): StepCost[] {

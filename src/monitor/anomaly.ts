@@ -1,26 +1,11 @@
-import type { AnomalyKind, Severity } from "../contract/values.ts";
+import type { Anomaly } from "../contract/anomalies.ts";
+import type { AnomalyKind } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { tables } from "../store/mod.ts";
 
 export type AnomalyRow = typeof tables.anomalies.$inferSelect;
 
-/** An anomaly in wire form: the payload of `anomaly.detected`. */
-export interface Anomaly {
-  anomaly_id: string;
-  kind: AnomalyKind;
-  severity: Severity;
-  agent_id: string;
-  session_id: string | null;
-  run_id: string | null;
-  call_id: string | null;
-  /** One line for people. */
-  message: string;
-  /** The figures; which ones depends on the kind. */
-  details: Record<string, unknown>;
-  detected_at: string;
-}
-
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
   return {
     anomaly_id: row.anomalyId,

@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { toPlainValue } from "../kernel/json/json.ts";
+import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { type TraceTool, traceTools } from "./tools/trace_tools.ts";

@@ -1,6 +1,6 @@
 import type { Bus } from "../bus/mod.ts";
 import { toIso } from "../kernel/clock.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { SqlValue, Statement } from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
 import type { NewEvent } from "./session_event.ts";

@@ -1,6 +1,6 @@
 import type { Bus } from "../bus/mod.ts";
 import type { AgentStatus } from "../contract/values.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { Statement } from "../store/mod.ts";
 import { appendEvents, appendMessages, type Progress, publishEvents } from "./append.ts";
 import type { RunRef, SessionContext } from "./context.ts";

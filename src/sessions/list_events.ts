@@ -4,7 +4,7 @@ import { toIso } from "../kernel/clock.ts";
 import { toCostEvent, toModelCall } from "../ledger/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
-import type { SessionEvent } from "./session_event.ts";
+import type { SessionEvent } from "../contract/events.ts";
 import { toCanonicalText } from "../kernel/json/canonical_json.ts";
 
 const { calls, events } = tables;

@@ -1,4 +1,5 @@
-import type { AgentStatus } from "../contract/values.ts";
+import type { Run } from "../contract/runs.ts";
+import type { Session } from "../contract/sessions.ts";
 import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -8,38 +9,6 @@ import { tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 
 const { runs, sessions } = tables;
-
-/** A session in wire form. */
-export interface Session {
-  session_id: string;
-  agent_id: string;
-  status: AgentStatus;
-  message_count: number;
-  event_log_count: number;
-  token_usage: TokenUsage;
-  tags: Record<string, string>;
-  restored_from?: Record<string, unknown>;
-  active_run_id: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** A run in wire form. */
-export interface Run {
-  run_id: string;
-  agent_id: string;
-  session_id: string;
-  model: string;
-  status: AgentStatus;
-  output: string | null;
-  error: Record<string, unknown> | null;
-  steps: number;
-  cost_budget_usd: number | null;
-  budget_mode: "stop" | "strict";
-  token_usage: TokenUsage;
-  started_at: string;
-  ended_at: string | null;
-}
 
 type ReadContext = Pick<SessionContext, "query"> & { store: Pick<SessionContext["store"], "read"> };
 

@@ -9,18 +9,3 @@ export interface NewEvent {
   callId?: string;
   payload?: Record<string, unknown>;
 }
-
-/** An event of the log in wire form. */
-export interface SessionEvent {
-  /** Position in the log of all sessions. */
-  event_id: number;
-  /** Position in the session's own log, from 1; null for a call that belongs to no session. */
-  seq: number | null;
-  type: SessionEventType;
-  at: string;
-  agent_id: string;
-  session_id: string | null;
-  run_id: string | null;
-  call_id: string | null;
-  payload: Record<string, unknown>;
-}

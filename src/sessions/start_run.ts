@@ -2,7 +2,7 @@ import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { leaseNow, leaseTime, toObjects } from "../store/mod.ts";
 import type { RunRef, SessionContext } from "./context.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { createChannelKit } from "../../src/delivery/channels/channel_kit.ts";
-import { makePlugin } from "../../src/delivery/channels/load_plugin.ts";
+import { createChannelKit, makePlugin } from "../../src/delivery/channels/load_plugin.ts";
 import { writeSettingsTable } from "./settings_table.ts";
 
 for (const [kind, load] of Object.entries(builtInChannels)) {

@@ -35,7 +35,7 @@ test("an export to a full disk says so, leaves no file behind, and spares the on
   const failed = (file: string) => ({
     code: 1,
     out: "",
-    err: `error: Cannot write ${disk.folder}/${file}: the disk is full\n`,
+    err: `error: Cannot write ${disk.folder}/${file}: no space left on device\n`,
   });
 
   assert.deepEqual(await exportTo("new.json"), failed("new.json"));
@@ -60,7 +60,7 @@ test("an export to a full disk says so, leaves no file behind, and spares the on
 
 /** Told before the disk is full to its brim: what was staged can then be taken back. */
 const NO_ROOM =
-  /^error: Cannot restore the session: the disk of the database has only \d+ MB left; make room, and try again\n$/;
+  /^error: Cannot restore the session: the disk of the database has only \d+ MB left; free some space and try again\n$/;
 
 for (const mib of [6, 14, 30]) {
   test(`an import too large for a disk of ${mib} MiB leaves the session as it was, and room for all else`, async () => {
@@ -100,7 +100,7 @@ test("a database whose server was killed can be read on a disk that is full by n
   for (let start = 0; start < 2; start++) assert.equal(await exportSession(place, db), before);
   assert.match(
     (await importDocument(place, db, { number: 2, bytes: 10 * KIB, isTaken: false })).err,
-    /^error: Cannot (write to database .*: the disk is full|restore the session: .* make room, and try again)\n$/,
+    /^error: Cannot (write to database .*: the disk is full|restore the session: .* free some space and try again)\n$/,
   );
   const others = disk.names().filter((name) => !/^(books\.db(-wal|-shm)?|rest)$/.test(name));
   assert.deepEqual(others, [], "nothing is left beside the database");
@@ -181,7 +181,7 @@ test("an import that needs more room for its temporary file than there is says s
   const failed = {
     code: 1,
     out: "",
-    err: "error: Cannot read the snapshot: the directory for temporary files is on a disk that is full\n",
+    err: "error: Cannot read the snapshot: the directory for temporary files is on a full disk\n",
   };
   const before = await lookAt(place, place.folder);
   const large = { number: 2, bytes: 10 * MIB, isTaken: false, env };

@@ -10,7 +10,7 @@ addEventListener("unload", () => {
 
 if (Deno.args[0] === "get") {
   const { openCore } = await import("../../src/service/mod.ts");
-  const { createApp } = await import("../../src/http/routes/mod.ts");
+  const { createApp } = await import("../../src/http/mod.ts");
   const core = await openCore({
     config: {
       dbUrl: Deno.args[1]!,
@@ -20,7 +20,7 @@ if (Deno.args[0] === "get") {
       maxBodyBytes: 1_000_000,
     },
   });
-  const response = await createApp(core).request("/agents/ses/snapshot");
+  const response = await (await createApp(core)).request("/agents/ses/snapshot");
   let bytes = 0;
   for await (const chunk of response.body!) bytes += chunk.length;
   console.log(bytes);

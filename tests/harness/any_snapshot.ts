@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { snapshotOf } from "./snapshots.ts";
 

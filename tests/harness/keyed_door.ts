@@ -1,5 +1,5 @@
 import type { Scope } from "../../src/contract/values.ts";
-import { createDoor } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/mod.ts";
 import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 
@@ -24,7 +24,7 @@ export interface KeyedDoor {
 
 /** Opens the door of a Purser in memory. */
 export function openDoor({ core, app }: Pick<TestPurser, "core" | "app">): KeyedDoor {
-  const door = createDoor(core, app);
+  const door = withAccessCheck(core, app);
   let check: ResponseCheck | undefined;
   const raw: KeyedDoor["raw"] = async (
     method,

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import type { ModelCall } from "../../src/ledger/mod.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
 

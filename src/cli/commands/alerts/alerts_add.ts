@@ -1,3 +1,4 @@
+import { MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
@@ -9,7 +10,6 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
 const REQUIRED = ["name", "threshold-usd", "threshold-type", "severity"] as const;
-const YEAR_S = 31_536_000;
 
 /** `purser alerts add …` */
 export async function alertsAdd(ctx: CommandContext): Promise<void> {
@@ -33,7 +33,7 @@ function readRule(options: Options) {
     threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES)!,
     severity: options.oneOf("severity", SEVERITIES)!,
     agent_id: options.read("agent-id", checkId),
-    cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: YEAR_S }),
+    cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
     repeat: options.oneOf("repeat", REPEATS),
     enabled: options.has("disabled") ? false : undefined,
   };

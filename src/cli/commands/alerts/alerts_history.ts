@@ -1,3 +1,4 @@
+import { MAX_ALERT_HISTORY } from "../../../contract/limits.ts";
 import type { CommandContext } from "../../command.ts";
 import {
   describeDeliveries,
@@ -11,7 +12,6 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const DEFAULT_LIMIT = 20;
-const MAX_LIMIT = 500;
 /** Below this, seconds give way to what became of the alerts. */
 const NARROW_COLUMNS = 100;
 /** From there on, a rule's long name gives way to it: `10 failed, 10 pending, 10 ok`. */
@@ -19,7 +19,7 @@ const ROOM_FOR_CHANNELS = 28;
 
 /** `purser alerts history [--limit N]` */
 export async function alertsHistory(ctx: CommandContext): Promise<void> {
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: MAX_LIMIT }) ?? DEFAULT_LIMIT;
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: MAX_ALERT_HISTORY }) ?? DEFAULT_LIMIT;
   const { api } = await ctx.connect();
   const answer = await api.alerts.history.$get({ query: { limit: String(limit) } });
   let warnings: string[] = [];

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { KEY_STATUSES } from "../../../contract/values.ts";
 import type { CommandContext } from "../../command.ts";
 import { paintKeyStatus } from "../../render/describe_key.ts";
@@ -15,7 +16,7 @@ const ROOM_BESIDE_ID = 37;
 /** `purser keys list [--status STATUS] [--limit N]` */
 export async function keysList(ctx: CommandContext): Promise<void> {
   const status = ctx.options.oneOf("status", KEY_STATUSES);
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? 100;
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.keys.max }) ?? 100;
   const { api } = await ctx.connect();
   const answer = await api.keys.$get({ query: { status, limit: String(limit) } });
   await printAnswer(ctx, answer, (keys) => {

@@ -1,6 +1,7 @@
 import { checkChannels } from "../../../delivery/channels/mod.ts";
 import { type OpenDatabase, openDatabase } from "../../../client/mod.ts";
-import { serve, watchServerDurability } from "../../../http/mod.ts";
+import { serve } from "../../../http/mod.ts";
+import { watchServerDurability } from "../../../service/mod.ts";
 import { endLiveRuns } from "../../../sessions/mod.ts";
 import { hasUsableKey, isAuthRequired } from "../../../keys/mod.ts";
 import type { CommandContext } from "../../command.ts";

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../../contract/limits.ts";
 import type { CommandContext } from "../../command.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
 import { formatCost, formatCount, formatTime } from "../../render/format_values.ts";
@@ -13,7 +14,7 @@ const ROOM_BESIDE_ID = 34;
 
 /** `purser sessions list [--agent NAME] [--limit N]` */
 export async function sessionsList(ctx: CommandContext): Promise<void> {
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? DEFAULT_LIMIT;
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.sessions.max }) ?? DEFAULT_LIMIT;
   const agent = ctx.options.read("agent", checkId);
   const { api } = await ctx.connect();
   const query = { limit: String(limit) };
