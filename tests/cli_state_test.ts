@@ -145,10 +145,10 @@ Deno.test("a failed export or import prints one sentence, and leaves no file and
     [["import", `${place.folder}/none.json`], 1, /no such file or directory/],
     [["import", empty], 1, /the document is empty/],
     [["show", empty], 1, /the document is empty/],
-    [["import", broken], 1, /it ends in the middle/],
-    [["show", broken], 1, /it ends in the middle/],
+    [["import", broken], 1, /it is truncated/],
+    [["show", broken], 1, /it is truncated/],
     [["import", large], 1, /it is over 268435456 bytes; max_snapshot_bytes in the config allows more/],
-    [["replay", broken], 1, /it ends in the middle/],
+    [["replay", broken], 1, /it is truncated/],
   ];
   for (const [args, code, message] of cases) {
     const outcome = await purser(place, ["state", ...args]);

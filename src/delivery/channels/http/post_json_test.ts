@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { httpResult } from "./http_result.ts";
+import { httpResult } from "./post_json.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.000Z");
 const answer = (status: number, body = "", headers: Record<string, string> = {}) => ({
@@ -8,7 +8,7 @@ const answer = (status: number, body = "", headers: Record<string, string> = {})
   body,
 });
 
-Deno.test("httpResult() tells success, failures that may pass and failures that stay", () => {
+Deno.test("httpResult() distinguishes success, retryable and permanent failures", () => {
   assert.deepEqual(httpResult(answer(204), NOW), { ok: true });
   assert.deepEqual(httpResult(answer(307), NOW), {
     ok: false,
@@ -23,7 +23,7 @@ Deno.test("httpResult() tells success, failures that may pass and failures that 
   assert.deepEqual(httpResult(answer(425), NOW), { ok: false, retry: true, reason: "HTTP 425" });
 });
 
-Deno.test("httpResult() prefers the receiver's own words, as one short line, to a page for browsers", () => {
+Deno.test("httpResult() quotes the response body as one short line, unless it is HTML", () => {
   const reasonOf = (status: number, body: string) =>
     (httpResult(answer(status, body), NOW) as { reason: string }).reason;
   assert.equal(reasonOf(404, "channel_not_found\n"), "HTTP 404: channel_not_found");
@@ -33,7 +33,7 @@ Deno.test("httpResult() prefers the receiver's own words, as one short line, to 
   assert.equal(reasonOf(400, "x".repeat(1000)), `HTTP 400: ${"x".repeat(119)}…`);
 });
 
-Deno.test("httpResult() takes Retry-After only where a later attempt makes sense", () => {
+Deno.test("httpResult() honors Retry-After of retryable failures only", () => {
   const waits = (status: number) => httpResult(answer(status, "", { "retry-after": "9" }), NOW);
   assert.deepEqual(waits(503), { ok: false, retry: true, reason: "HTTP 503", retryAfterMs: 9_000 });
   assert.ok(!("retryAfterMs" in waits(400)));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { hideSecrets, listSecrets, readSecretFiles } from "./secret_settings.ts";
+import { hideSecrets, listSecrets, readSecretFiles } from "./channel_settings.ts";
 
 const secret = z.string().min(3).meta({ secret: true });
 
@@ -36,7 +36,7 @@ const SETTINGS = {
   certificate: "shown",
 };
 
-Deno.test("hideSecrets() hides every secret, however its schema is made, and shows the rest", () => {
+Deno.test("hideSecrets() hides every secret in any kind of schema, and shows the rest", () => {
   assert.deepEqual(hideSecrets(SETTINGS, Settings), {
     ...SETTINGS,
     url: "https://hooks.example:8443/***",
@@ -51,7 +51,7 @@ Deno.test("hideSecrets() hides every secret, however its schema is made, and sho
   });
 });
 
-Deno.test("hideSecrets() hides what it can't know: unknown settings, odd values, and all without a schema", () => {
+Deno.test("hideSecrets() hides unknown settings, unexpected values, and everything without a schema", () => {
   assert.deepEqual(hideSecrets({ pasword: "x", nested: { other: ["x"] } }, Settings), {
     pasword: "***",
     nested: { other: ["***"] },
@@ -66,7 +66,7 @@ Deno.test("hideSecrets() hides what it can't know: unknown settings, odd values,
   assert.deepEqual(hideSecrets(file, Settings), file, "where a secret is, is none");
 });
 
-Deno.test("listSecrets() finds every secret; of an address what stands after the host", () => {
+Deno.test("listSecrets() lists every secret; of a URL the parts after the host", () => {
   const secrets = listSecrets(SETTINGS, Settings);
   assert.deepEqual(secrets.sort(), [
     ...["/path-secret", "123456", "?query-secret", "either-secret", "header-secret", "inner-secret"],
@@ -80,7 +80,7 @@ Deno.test("listSecrets() finds every secret; of an address what stands after the
   assert.deepEqual(listSecrets({ url: "not-a-url-but-secret" }, Settings), ["not-a-url-but-secret"]);
 });
 
-Deno.test("readSecretFiles() reads files for secrets, and for what says that it may be one", async () => {
+Deno.test("readSecretFiles() reads files for secrets, and for settings with fromFile", async () => {
   const files: Record<string, string> = { "/one": " one-secret\n", "/url": "https://a/b", "/ca": "PEM" };
   const read = (path: string) => Promise.resolve(files[path]!);
   const settings = {
@@ -101,7 +101,7 @@ Deno.test("readSecretFiles() reads files for secrets, and for what says that it 
   });
 });
 
-Deno.test("readSecretFiles() says which file is missing, empty or not to be read", async () => {
+Deno.test("readSecretFiles() names a file that is missing, empty or unreadable", async () => {
   const one = { one: { file: "/one" } };
   const missing = Object.assign(new Error("os error 2"), { code: "ENOENT" });
   const cases: [() => Promise<string>, string][] = [
