@@ -30,7 +30,7 @@ async function startOnDeno(): Promise<Server> {
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
 
   // Late, as all that the bundle for other runtimes leaves out.
-  const [{ openDatabase }, { checkChannels }, { createDoor }] = await Promise.all([
+  const [{ openDatabase }, { checkChannels }, { withAccessCheck }] = await Promise.all([
     import("./src/client/mod.ts"),
     import("./src/delivery/channels/mod.ts"),
     import("./src/http/mod.ts"),
@@ -45,7 +45,7 @@ async function startOnDeno(): Promise<Server> {
   }
   endOnSignals(() => close({ graceMs: GRACE_MS }));
   // `deno serve` binds to every address unless told otherwise; the door knows who may come in.
-  const door = createDoor(core, app);
+  const door = withAccessCheck(core, app);
   return {
     fetch(request, info) {
       const address = info?.remoteAddr;

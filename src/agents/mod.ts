@@ -1,5 +1,6 @@
-/** Agent definitions. */
-export { type Agent, type AgentDefinition, describeAgent } from "./agent.ts";
+/** The definitions of agents. */
+export { type AgentDefinition, describeAgent } from "./agent.ts";
+export { type Agent } from "../contract/agents.ts";
 export {
   checkAgentName,
   defineAgent,
@@ -8,4 +9,5 @@ export {
   insertAgentIfNew,
   listAgents,
   removeAgent,
+  toAgentDefinition,
 } from "./agents.ts";

@@ -1,26 +1,10 @@
-import type { Severity, ThresholdType } from "../contract/values.ts";
+import type { Alert } from "../contract/alerts.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { tables } from "../store/mod.ts";
 
-/** An alert in wire form. */
-export interface AlertRecord {
-  alert_id: string;
-  rule_id: string;
-  /** The rule as it was when it fired. */
-  rule_name: string;
-  threshold_type: ThresholdType;
-  threshold_usd: number;
-  severity: Severity;
-  value_usd: number;
-  /** The agent of the call; of a test, the agent that the rule is restricted to. */
-  agent_id: string | null;
-  session_id: string | null;
-  run_id: string | null;
-  window_start: string | null;
-  triggered_at: string;
-  test: boolean;
-}
+/** An alert in wire form, without its deliveries. */
+export type AlertRecord = Omit<Alert, "deliveries">;
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 

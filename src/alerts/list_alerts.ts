@@ -1,39 +1,21 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import type { Alert, AlertDelivery } from "../contract/alerts.ts";
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { tables } from "../store/mod.ts";
-import { type AlertRecord, toAlertRecord } from "./alert_record.ts";
+import { toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, deliveries } = tables;
 
-/** The delivery of an alert through one channel. */
-export interface DeliveryRecord {
-  delivery_id: string;
-  channel: string;
-  kind: string;
-  status: "pending" | "delivered" | "failed";
-  attempts: number;
-  /** The reason why the latest attempt failed, for people. */
-  last_error: string | null;
-  delivered_at: string | null;
-}
-
-/** An alert of the history. */
-export interface AlertHistoryRecord extends AlertRecord {
-  deliveries: DeliveryRecord[];
-}
-
-/** The number of alerts that the history keeps, and a page of it has at most. */
-export const MAX_HISTORY = 500;
-
 /** Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only. */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
-  { limit = MAX_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
-): Promise<AlertHistoryRecord[]> {
+  { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
+): Promise<Alert[]> {
   const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
   const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);
-  const history = new Map<string, AlertHistoryRecord>();
+  const history = new Map<string, Alert>();
   for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
   if (rows.length > 0) {
     const ids = JSON.stringify([...history.keys()]);
@@ -60,7 +42,7 @@ function isOfAgent(query: AlertContext["query"], agentId: string) {
   return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule)));
 }
 
-function toDeliveryRecord(row: typeof deliveries.$inferSelect): DeliveryRecord {
+function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
   const { status, settledAt } = row;
   return {
     delivery_id: row.deliveryId,

@@ -9,8 +9,8 @@ export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firi
 export { firingLogic } from "./firing/firing_logic.ts";
 export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
-export { getRule, listRules, ruleNotFound, type RuleWithValue } from "./rules/read_rules.ts";
-export { type AlertRule } from "./rules/rule.ts";
+export { getRule, listRules, ruleNotFound } from "./rules/read_rules.ts";
+export { type AlertRule } from "../contract/alerts.ts";
 export { describeAlert, readAlertNotification } from "./describe_alert.ts";
 export {
   type AlertDispatcher,
@@ -20,6 +20,7 @@ export {
   createDispatcher,
 } from "./evaluator.ts";
 export { type AlertContext, hasRules } from "./context.ts";
-export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
+export { listAlerts } from "./list_alerts.ts";
 export type { RuleChanges, RuleInput } from "../contract/rule_input.ts";
-export { type RuleTest, testRule } from "./send_rule_test_message.ts";
+export { testRule } from "./send_rule_test_message.ts";
+export { type RuleTest } from "../contract/alerts.ts";

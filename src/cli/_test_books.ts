@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { openCore } from "../service/mod.ts";
-import { createApp } from "../http/routes/mod.ts";
+import { createApp } from "../http/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./main.ts";
@@ -30,7 +30,7 @@ export async function openTestBooks(options: { models?: Record<string, LanguageM
     ids: countingIds(),
     models: options.models,
   });
-  const app = createApp(core);
+  const app = await createApp(core);
   const send = async (request: Request) => await app.fetch(request);
   let open = 0;
   const connect = (): Promise<Connection> => {

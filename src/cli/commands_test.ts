@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { DAY_MS, fixedClock, toIso } from "../kernel/clock.ts";
-import { createApp } from "../http/routes/mod.ts";
+import { createApp } from "../http/mod.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
@@ -231,7 +231,7 @@ async function bookCalls({ core, clock }: Awaited<ReturnType<typeof openTestBook
     output_tokens: 200,
     cost_usd,
   }));
-  const answer = await createApp(core).request("/costs/events", {
+  const answer = await (await createApp(core)).request("/costs/events", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(calls),

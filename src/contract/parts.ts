@@ -13,7 +13,8 @@ import { parseUsd } from "../kernel/money.ts";
  */
 
 /** An agent's, a session's or a run's id that the caller chooses. */
-export const name = (example: string) => z.string().regex(NAME_PATTERN, NAME_RULE).openapi({ example });
+export const name = (example: string) =>
+  z.string().regex(NAME_PATTERN, `must be ${NAME_RULE}`).openapi({ example });
 
 /** A name that is kept as it is given. */
 export const Label = z.string().regex(

@@ -1,3 +1,4 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext } from "./context.ts";
 import { MAX_ATTEMPTS } from "./retry_policy.ts";
@@ -52,7 +53,7 @@ WHERE delivery_id = ?1 AND leased_by = ?2`;
 // An alert beyond the history is deleted with the last of its deliveries.
 const TRIM = `DELETE FROM alerts
 WHERE alert_id = (SELECT subject_id FROM deliveries WHERE delivery_id = ?1)
-  AND position <= (SELECT max(position) FROM alerts) - 500
+  AND position <= (SELECT max(position) FROM alerts) - ${MAX_ALERT_HISTORY}
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending')`;
 
 /** A delivery that this process holds. */

@@ -15,5 +15,6 @@ export {
   type WaitingFor,
 } from "./outbox_status.ts";
 export { giveUpOrphans } from "./recover_deliveries.ts";
-export { testAllChannels, testChannel, type TestContext, type TestResult } from "./send_test_message.ts";
+export { testAllChannels, testChannel, type TestContext } from "./send_test_message.ts";
+export { type TestResult } from "../contract/channels.ts";
 export { instanceOf } from "./claim_delivery.ts";

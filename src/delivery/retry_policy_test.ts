@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { decideRetry, RETRY_WAITS_MS } from "./retry_policy.ts";
 
 Deno.test("decideRetry() gives up a permanent failure at once", () => {

@@ -1,3 +1,4 @@
+import type { TestResult } from "../contract/channels.ts";
 import type { Delivery, Notification, SendResult } from "./channels/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -22,17 +23,6 @@ export interface TestContext extends Pick<DeliveryContext, "clock" | "ids"> {
   channels: { list: readonly TestableChannel[] };
   /** Aborts attempts when the process ends. */
   stopping: AbortSignal;
-}
-
-/** How a test went in one channel. */
-export interface TestResult {
-  channel: string;
-  kind: string;
-  delivery_id: string;
-  status: "delivered" | "failed";
-  /** Why it failed, for people, without a secret. */
-  error: string | null;
-  duration_ms: number;
 }
 
 /** Sends a test notification through one channel, once, without the outbox. Throws `not_found`. */

@@ -1,5 +1,6 @@
-/** Keys to the API: made, listed, revoked, and recognised. */
-export { allows, type ApiKey } from "./api_key.ts";
+/** API keys: creates, lists, revokes and authenticates them. */
+export { allows } from "./api_key.ts";
+export { type ApiKey } from "../contract/keys.ts";
 export {
   authenticate,
   createKeyCheck,

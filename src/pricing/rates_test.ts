@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { formatUsd, parseUsd } from "../kernel/money.ts";
 import { anyRates, anyUsage } from "./_arbitraries.ts";
 import { DEMO_RATES, priceUsage, type Rates, tierFor } from "./rates.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { priceUsage, tierFor } from "./rates.ts";
 import { anyRates, anyUsage } from "./_arbitraries.ts";
 import { outputTokensThatFit, worstCaseCost, worstCaseRates } from "./worst_case.ts";

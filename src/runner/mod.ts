@@ -5,7 +5,8 @@
  */
 export type { RunnerContext } from "./context.ts";
 export { runAgent, type RunInput } from "./run_agent.ts";
-export type { RunPart, RunResult } from "./run_result.ts";
+export type { RunPart } from "./run_result.ts";
+export type { RunResult } from "../contract/runs.ts";
 export { meter, type MeterContext } from "./metering/meter.ts";
 export type { ModelResolver, ResolvedModel } from "./models/mod.ts";
 export type { Toolbox, ToolKit } from "./tools/mod.ts";

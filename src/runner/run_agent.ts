@@ -3,7 +3,8 @@ import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN } from "../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { keepLease, registerRun, type RunRef, startRun } from "../sessions/mod.ts";
@@ -15,7 +16,8 @@ import type { ResolvedModel } from "./models/mod.ts";
 import { endAfterAnswer, endAfterError } from "./run_end.ts";
 import { runLoop } from "./run_loop.ts";
 import { RunRecorder } from "./run_recorder.ts";
-import type { RunPart, RunResult } from "./run_result.ts";
+import type { RunPart } from "./run_result.ts";
+import type { RunResult } from "../contract/runs.ts";
 
 /** A run to make. */
 export interface RunInput {
@@ -166,7 +168,9 @@ function subscribe({ bus }: RunnerContext, run: RunRef, onPart: PreparedRun["onP
   if (!onPart) return () => {};
   return bus.subscribe(({ type, seq, at, run_id, session_id, payload }) => {
     if (run_id !== run.runId || session_id === null) return;
-    onPart({ type: "event", event: { type, seq, at, run_id, session_id, payload } });
+    // Whatever a run publishes with its session is in the session's log.
+    const event = { type: type as SessionEventType, seq, at, run_id, session_id, payload };
+    onPart({ type: "event", event });
   });
 }
 
@@ -180,9 +184,7 @@ function checkSessionId(sessionId: string | undefined): string | undefined {
   if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return sessionId;
   throw new PurserError(
     "invalid",
-    `Cannot use ${
-      JSON.stringify(sessionId)
-    } as a session's id: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    `Cannot use ${JSON.stringify(sessionId)} as a session's id: use ${NAME_RULE}`,
   );
 }
 

@@ -1,5 +1,6 @@
+import type { ImportResult } from "../contract/snapshots.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
-import { type AgentDefinition } from "../agents/mod.ts";
+import type { AgentDefinition } from "../agents/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { parseUsd } from "../kernel/money.ts";
@@ -12,24 +13,6 @@ import { readDocument, type ReadSnapshot } from "./document/read_document.ts";
 import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "../contract/snapshot/snapshot.ts";
 import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
 import { removeGeneration, sweepGenerations } from "./generations/sweep_generations.ts";
-
-/** The outcome of an import or a dry run, in wire form. */
-export interface ImportResult {
-  agent_id: string;
-  session_id: string;
-  messages_restored: number;
-  dry_run: boolean;
-  /** Whether the session did not exist before. */
-  new_session: boolean;
-  /** The number of messages before the import. */
-  messages_before: number;
-  /** Events of the other environment that were imported as history. */
-  events_imported: number;
-  /** The run in progress that was fenced. */
-  fenced_run_id: string | null;
-  /** Whether the snapshot's definition of the agent was stored. */
-  agent_defined: boolean;
-}
 
 const FENCED = "its session was restored from a snapshot";
 

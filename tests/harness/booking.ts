@@ -28,7 +28,7 @@ export const LOCAL_PRICE = PriceOverride.parse({
 
 let prices: Promise<PriceBook> | undefined;
 
-/** What one process has for booking. */
+/** The contexts of one process for booking. */
 export async function createBooking(
   store: Store,
   options: { clock?: Clock; instanceId?: string } = {},
@@ -85,14 +85,14 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
   return { ...place, lastSeq };
 }
 
-/** Makes every booking fail, until the function that it returns is called. */
+/** Makes every booking fail until the returned function is called. */
 export function failBookings(store: Store, error: Error): () => void {
   const { writeInSet } = store;
   store.writeInSet = () => Promise.reject(error);
   return () => void (store.writeInSet = writeInSet);
 }
 
-/** Everything that a database holds, table by table, to be compared. */
+/** The whole content of a database, table by table, for comparison. */
 export async function dump(store: Store): Promise<Record<string, unknown[][]>> {
   const names = await store.read({
     sql:

@@ -1,3 +1,4 @@
+import type { AlertRule } from "../../contract/alerts.ts";
 import type { Bus } from "../../bus/mod.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import type { RuleChanges, RuleInput } from "../../contract/rule_input.ts";
@@ -7,7 +8,7 @@ import { ALL_AGENTS } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
-import { getRule, readRule, type RuleWithValue, withValues } from "./read_rules.ts";
+import { getRule, readRule, withValues } from "./read_rules.ts";
 import type { RuleRow } from "./rule.ts";
 
 /** The context of changing rules. */
@@ -22,7 +23,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
  * Adds a rule. Earlier spend counts, but fires nothing: the next matching cost event does. So the calls before are
  * decided first, in the same commit.
  */
-export async function createRule(ctx: ChangeContext, input: RuleInput): Promise<RuleWithValue> {
+export async function createRule(ctx: ChangeContext, input: RuleInput): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const now = ctx.clock.now();
   const enabled = input.enabled ?? true;
@@ -86,13 +87,13 @@ WHERE rule_id = ?1`;
 /**
  * Changes the given fields, in one unit and without reading before: concurrent changes of different fields all hold. A
  * moved threshold forgets the windows for which the rule fired; its cooldown continues. Enabling fires nothing by itself.
- * Where nothing differs `updated_at` stays. Throws `not_found`.
+ * If nothing differs, `updated_at` stays. Throws `not_found`.
  */
 export async function updateRule(
   ctx: ChangeContext,
   ruleId: string,
   changes: RuleChanges,
-): Promise<RuleWithValue> {
+): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   const now = ctx.clock.now();
   const { threshold_usd: threshold, agent_id: agentId, cooldown_seconds: cooldown, enabled } = changes;

@@ -4,18 +4,13 @@ import { toUsd } from "../../kernel/money.ts";
 import { type Query, tables } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { readRuleValues } from "./read_rule_values.ts";
-import { type AlertRule, type RuleRow, toRule } from "./rule.ts";
-
-/** A rule with the value it measures at present. */
-export interface RuleWithValue extends AlertRule {
-  /** The spend in its present window; per run or session, in the newest one. Null: nothing yet. */
-  value_usd: number | null;
-}
+import { type RuleRow, toRule } from "./rule.ts";
+import { type AlertRule } from "../../contract/alerts.ts";
 
 /** Lists all rules, oldest first. */
 export async function listRules(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
-): Promise<RuleWithValue[]> {
+): Promise<AlertRule[]> {
   const { alertRules } = tables;
   const rows = await ctx.query.select().from(alertRules)
     .orderBy(asc(alertRules.createdAt), asc(alertRules.ruleId));
@@ -26,7 +21,7 @@ export async function listRules(
 export async function getRule(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
   ruleId: string,
-): Promise<RuleWithValue> {
+): Promise<AlertRule> {
   return (await withValues(ctx, [await readRule(ctx.query, ruleId)]))[0]!;
 }
 
@@ -45,7 +40,7 @@ export function ruleNotFound(ruleId: string): PurserError {
 export async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],
-): Promise<RuleWithValue[]> {
+): Promise<AlertRule[]> {
   const values = await readRuleValues(ctx, rows);
   return rows.map((row, index) => {
     const value = values[index] ?? null;

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import { type Grouping, GROUPINGS } from "../../contract/values.ts";
 import type { Connection } from "../../client/mod.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
@@ -40,7 +41,7 @@ export const cost: Command = {
 
 async function showCosts(ctx: CommandContext): Promise<void> {
   const groupBy = ctx.options.oneOf("by", GROUPINGS);
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? 100;
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max }) ?? 100;
   const span = readSpan(ctx, groupBy);
   const { api } = await ctx.connect();
   if (groupBy === undefined && !ctx.isJson) return await printOverview(ctx, api, span, limit);

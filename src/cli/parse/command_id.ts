@@ -1,7 +1,7 @@
-import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { UsageError } from "./usage_error.ts";
 
-const RULE = "an id has 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
+const RULE = `an id has ${NAME_RULE}`;
 
 /** Returns an id as it was typed. Throws on an invalid one, which would change the request's URL. */
 export function checkId(text: string): string {

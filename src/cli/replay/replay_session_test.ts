@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../../client/mod.ts";
-import { createApp } from "../../http/routes/mod.ts";
+import { createApp } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodeOf } from "../exit_code.ts";
 import { memoryTerminal } from "../terminal/_memory_terminal.ts";
@@ -53,7 +53,7 @@ async function openBooks() {
   const books = await openTestBooks();
   await books.purser("agents set helper --model demo:echo --tool calculator");
   await books.purser('run helper "What is 17 * 23?" --session first');
-  const app = createApp(books.core);
+  const app = await createApp(books.core);
   const send = async (request: Request) => await app.fetch(request);
   const connect = (): Promise<Connection> =>
     Promise.resolve({

@@ -7,8 +7,8 @@ import { SnapshotMessage, UtcTime } from "./message.ts";
 /** The version of the snapshot format that this program writes. */
 export const SCHEMA_VERSION = 1;
 
-const name = z.string().regex(NAME_PATTERN, NAME_RULE);
-const AGENT_NAME_RULE = NAME_RULE + "; snapshot is a path of the API";
+const name = z.string().regex(NAME_PATTERN, `must be ${NAME_RULE}`);
+const AGENT_NAME_RULE = `must be ${NAME_RULE}; snapshot is a path of the API`;
 const agentName = z.string().regex(NAME_PATTERN, AGENT_NAME_RULE)
   .refine((agentId) => agentId !== "snapshot", AGENT_NAME_RULE).meta({ not: { const: "snapshot" } });
 const count = z.int().nonnegative();
@@ -58,7 +58,7 @@ export const SnapshotAgent = z.looseObject({
   allow_unpriced: z.boolean().optional(),
   max_steps: z.int().min(1).max(AGENT_LIMITS.maxSteps).optional(),
   max_output_tokens: z.int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish(),
-  tools: z.array(z.string()).max(AGENT_LIMITS.maxTools).optional(),
+  tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional(),
 }).meta({ id: "Agent" });
 export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { parseSlowly } from "./parse_slowly.ts";
 
 Deno.test("parseSlowly() reads what JSON.parse() reads", () => {
@@ -12,7 +12,7 @@ Deno.test("parseSlowly() reads what JSON.parse() reads", () => {
   );
 });
 
-Deno.test("parseSlowly() keeps keys apart of which V8 takes one for the other", () => {
+Deno.test("parseSlowly() distinguishes keys that V8 confuses", () => {
   JSON.parse('{"shape":1,"\\\\":2}');
   for (const key of ["\n", "\\", '"', "\\\n", "\\n", "a\\"]) {
     const text = JSON.stringify({ shape: 1, [key]: [{ [key]: "\\" }, -1.5e3, true, null, {}, []] });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { detectGrowingInput, type InputGrowth } from "./detectors.ts";
 
 /** Returns the result after each call: a severity, or the reason why there is none. */

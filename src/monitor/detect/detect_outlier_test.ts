@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { computeStats } from "./baseline.ts";
 import { detectOutlier, outlierLimit } from "./detectors.ts";
 import { LIMITS } from "./limits.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { detectRepeatedCall, type SeenCalls } from "./detectors.ts";
 import { KEPT } from "./limits.ts";
 import { hashCall } from "./run_watch.ts";

@@ -1,5 +1,5 @@
+import type { ImportedEvent } from "../../contract/snapshots.ts";
 import type { Store } from "../../store/mod.ts";
-import type { SnapshotEvent } from "../../contract/snapshot/snapshot.ts";
 
 /** The maximum size of a page, except for a single larger event: a libSQL server's answers are limited to 10 MB. */
 const PAGE_BYTES = 1024 * 1024;
@@ -14,9 +14,6 @@ const READ_PAGE = `WITH sizes AS (
 SELECT e.position, e.content FROM sizes s JOIN imported_events e ON e.rowid = s.id
 WHERE s.before < ${PAGE_BYTES} ORDER BY e.position`;
 const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
-
-/** An event of another environment's log, with its position in the imported history. */
-export type ImportedEvent = SnapshotEvent & { position: number; imported_from: string };
 
 /** Reads the imported history of a session as canonical JSON. */
 export async function* readImportedEventTexts(

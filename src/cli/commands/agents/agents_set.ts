@@ -1,4 +1,5 @@
 import type { Connection } from "../../../client/mod.ts";
+import { AGENT_LIMITS } from "../../../contract/limits.ts";
 import { BUDGET_MODES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
@@ -107,10 +108,10 @@ function readChanges(options: Options) {
     system_prompt: options.text("system"),
     cost_budget_usd: options.read("budget", readBudget),
     budget_mode: options.oneOf("budget-mode", BUDGET_MODES),
-    max_steps: options.wholeNumber("max-steps", { min: 1, max: 1_000 }),
+    max_steps: options.wholeNumber("max-steps", { min: 1, max: AGENT_LIMITS.maxSteps }),
     max_output_tokens: options.text("max-output-tokens") === "none"
       ? null
-      : options.wholeNumber("max-output-tokens", { min: 1, max: 10_000_000 }),
+      : options.wholeNumber("max-output-tokens", { min: 1, max: AGENT_LIMITS.maxOutputTokens }),
     tools: options.has("no-tools") ? [] : options.has("tool") ? [...options.texts("tool")] : undefined,
     allow_unpriced: options.has("allow-unpriced")
       ? true

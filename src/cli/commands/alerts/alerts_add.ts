@@ -1,3 +1,4 @@
+import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
@@ -9,7 +10,6 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
 const REQUIRED = ["name", "threshold-usd", "threshold-type", "severity"] as const;
-const YEAR_S = 31_536_000;
 
 /** `purser alerts add …` */
 export const alertsAdd: Command = {
@@ -26,7 +26,7 @@ export const alertsAdd: Command = {
     "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
     severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
     "agent-id": option("NAME", "Only the spending of this agent", { live: "agent" }),
-    cooldown: option("SECONDS", "Minimum time between two alerts (default 3600)"),
+    cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
     repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
       oneOf: REPEATS,
     }),
@@ -67,7 +67,7 @@ function readRule(options: Options) {
     threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES)!,
     severity: options.oneOf("severity", SEVERITIES)!,
     agent_id: options.read("agent-id", checkId),
-    cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: YEAR_S }),
+    cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
     repeat: options.oneOf("repeat", REPEATS),
     enabled: options.has("disabled") ? false : undefined,
   };

@@ -1,4 +1,4 @@
-import type { AlertHistoryRecord, DeliveryRecord } from "../../../alerts/mod.ts";
+import type { Alert, AlertDelivery } from "../../../contract/alerts.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { countOf } from "../../render/format_values.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
@@ -83,7 +83,7 @@ function sourceOf(alert: {
   return [alert.agent_id, scope].filter((part) => part !== null).join(" ") || "-";
 }
 
-type Delivered = Pick<AlertHistoryRecord, "deliveries">;
+type Delivered = Pick<Alert, "deliveries">;
 
 /** The statuses, most urgent first, and the word for a count of them. */
 const BY_URGENCY = [["failed", "failed"], ["pending", "pending"], ["delivered", "ok"]] as const;
@@ -118,7 +118,7 @@ function describeLevels({ deliveries }: Delivered): string[] {
   );
 }
 
-function outcomeOf({ status, attempts, last_error }: DeliveryRecord): string {
+function outcomeOf({ status, attempts, last_error }: AlertDelivery): string {
   if (status === "delivered") return "ok";
   if (status === "failed") return "failed";
   if (attempts === 0) return "waiting";
@@ -128,16 +128,16 @@ function outcomeOf({ status, attempts, last_error }: DeliveryRecord): string {
 
 /** Red if a delivery has failed, yellow if one is pending. */
 function paintDeliveries(
-  { deliveries }: Pick<AlertHistoryRecord, "deliveries">,
+  { deliveries }: Pick<Alert, "deliveries">,
   style: Style,
 ): Paint | undefined {
-  const has = (wanted: DeliveryRecord["status"]) => deliveries.some(({ status }) => status === wanted);
+  const has = (wanted: AlertDelivery["status"]) => deliveries.some(({ status }) => status === wanted);
   return has("failed") ? style.red : has("pending") ? style.yellow : undefined;
 }
 
 /** Returns a line for each channel with failed deliveries in a history (newest first), with the latest error. */
 export function failureWarnings(
-  history: readonly Pick<AlertHistoryRecord, "deliveries" | "test">[],
+  history: readonly Pick<Alert, "deliveries" | "test">[],
 ): string[] {
   const failures = new Map<string, { count: number; reason: string | null }>();
   for (const { deliveries, test } of history) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { DeliveryRecord } from "../../../alerts/mod.ts";
+import type { AlertDelivery } from "../../../contract/alerts.ts";
 import { describeDeliveries } from "./alerts_history.ts";
 
-const delivery = (channel: string, more: Partial<DeliveryRecord>) =>
-  ({ channel, attempts: 1, last_error: null, ...more }) as DeliveryRecord;
+const delivery = (channel: string, more: Partial<AlertDelivery>) =>
+  ({ channel, attempts: 1, last_error: null, ...more }) as AlertDelivery;
 
 Deno.test("describeDeliveries() puts failures first, and counts channels where there is no room, successful ones first", () => {
   const deliveries = [

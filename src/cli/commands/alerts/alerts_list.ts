@@ -1,4 +1,4 @@
-import type { RuleWithValue } from "../../../alerts/mod.ts";
+import type { AlertRule } from "../../../contract/alerts.ts";
 import {
   describeWatch,
   formatCooldown,
@@ -56,25 +56,25 @@ const MIN_WATCHES_WIDTH = 7;
  * line of its own below each rule.
  */
 function renderRules(
-  rules: readonly RuleWithValue[],
+  rules: readonly AlertRule[],
   options: { columns: number | undefined; style: Style; hasUnicode: boolean },
 ): string {
   const { columns = Infinity, style } = options;
   const cells = {
-    name: (rule: RuleWithValue) => rule.name,
-    id: (rule: RuleWithValue) => rule.rule_id,
+    name: (rule: AlertRule) => rule.name,
+    id: (rule: AlertRule) => rule.rule_id,
     watches: describeWatch,
-    spent: (rule: RuleWithValue) => formatSpent(rule.value_usd, rule.threshold_usd),
-    enabled: (rule: RuleWithValue) => rule.enabled ? "yes" : "no",
+    spent: (rule: AlertRule) => formatSpent(rule.value_usd, rule.threshold_usd),
+    enabled: (rule: AlertRule) => rule.enabled ? "yes" : "no",
   };
-  const widthOf = (title: string, cell: (rule: RuleWithValue) => string) =>
+  const widthOf = (title: string, cell: (rule: AlertRule) => string) =>
     Math.max(title.length, ...rules.map((rule) => textWidth(escapeText(cell(rule)))));
   const widths = Object.entries(cells).map(([title, cell]) => widthOf(title, cell));
   const isBeside = widths.reduce((sum, width) => sum + width + GAP, -GAP) <= columns;
   const roomToWatch = columns - MIN_NAME_WIDTH - widthOf("SPENT", cells.spent) - 2 * GAP;
 
-  const id: Column<RuleWithValue> = { title: "ID", cell: cells.id };
-  const enabled: Column<RuleWithValue> = {
+  const id: Column<AlertRule> = { title: "ID", cell: cells.id };
+  const enabled: Column<AlertRule> = {
     title: "ENABLED",
     cell: cells.enabled,
     paint: (rule) => rule.enabled ? undefined : style.yellow,
@@ -98,7 +98,7 @@ function renderRules(
     },
   ], options);
   if (isBeside) return table;
-  const idLine = (rule: RuleWithValue) =>
+  const idLine = (rule: AlertRule) =>
     `${style.dim(escapeText(rule.rule_id))}${rule.enabled ? "" : `  ${style.yellow("disabled")}`}`;
   return putIdsBelow(table, rules.map(idLine));
 }

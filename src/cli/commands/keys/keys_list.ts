@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../../contract/limits.ts";
 import type { ApiKey } from "../../../keys/mod.ts";
 import { KEY_STATUSES } from "../../../contract/values.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
@@ -30,7 +31,7 @@ export const keysList: Command = {
 
 async function listKeys(ctx: CommandContext): Promise<void> {
   const status = ctx.options.oneOf("status", KEY_STATUSES);
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? 100;
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.keys.max }) ?? 100;
   const { api } = await ctx.connect();
   const answer = await api.keys.$get({ query: { status, limit: String(limit) } });
   await printAnswer(ctx, answer, (keys) => {

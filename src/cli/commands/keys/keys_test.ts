@@ -115,7 +115,7 @@ Deno.test("keys revoke warns when no active key is left", async () => {
   const unknown = await books.purser("keys revoke key_9999");
   assert.deepEqual([unknown.code, unknown.err], [
     3,
-    "error: Cannot find API key key_9999; purser keys list tells the ids\n",
+    "error: Cannot find API key key_9999; purser keys list shows the ids\n",
   ]);
 });
 

@@ -2,6 +2,7 @@ import { PurserError } from "../../../kernel/errors.ts";
 import { JsonFault, splitJson } from "../../../kernel/json/split_json.ts";
 import {
   decodeDocument,
+  DOCUMENT_LISTS,
   type Found,
   redactValue,
   rewriteDocument,
@@ -93,7 +94,6 @@ interface CredentialCheck {
   watch(bytes: AsyncIterable<Uint8Array<ArrayBuffer>>): AsyncGenerator<Uint8Array<ArrayBuffer>>;
 }
 
-const ARRAYS = [["state", "messages"], ["events"]];
 /** Names, numbers and times. All other fields may hold text of people, models and tools. */
 const STRUCTURAL = new Set([
   ...["schema_version", "agent_id", "session_id", "source_environment", "exported_at", "event_log_count"],
@@ -124,7 +124,7 @@ function createCredentialCheck(): CredentialCheck {
         }
       };
       const text = decodeDocument(taken(), Number.MAX_SAFE_INTEGER);
-      for await (const part of splitJson(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
+      for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: 1_000 })) {
         if (part.kind !== "open") {
           redact(JSON.parse(part.text), part.path);
         }
