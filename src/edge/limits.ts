@@ -86,13 +86,13 @@ export const EDGE_LIMITS = {
     reason: "the platform ends it, on some 30 s after the client has gone",
     effect: "differs",
     advice:
-      "what was called is booked; the lease runs out, and the run is marked `interrupted` at the next look",
+      "what was called is booked; the lease expires, and the run is marked `interrupted` at the next trigger",
   },
   prompt_cancel: {
     what: "Cancelling a run at once",
     reason: "requests share nothing but the database",
     effect: "differs",
-    advice: "the run hears of it with its next model call, or within 10 s",
+    advice: "the run ends at its next model call, or within 10 s",
   },
 } as const satisfies Record<string, EdgeLimit>;
 
