@@ -212,7 +212,7 @@ Deno.test("GET /metrics says of every number whether it is the database's or the
   await using purser = await openTestPurser();
   const { help } = await scrape(purser);
   for (const [name, text] of Object.entries(help)) {
-    assert.match(text, /From the database: the same from every instance|Of this process\./, name);
+    assert.match(text, /Read from the database: the same in every instance|In this process\./, name);
   }
   const document = await Deno.readTextFile(new URL("../docs/observability.md", import.meta.url));
   for (const name of Object.keys(help)) assert.ok(document.includes(`\`${name}`), `${name} is documented`);

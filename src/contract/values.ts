@@ -25,7 +25,7 @@ export function isAtLeast(severity: Severity, minimum: Severity): boolean {
   return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(minimum);
 }
 
-/** What an alert rule measures. */
+/** The spend that an alert rule measures. */
 export const THRESHOLD_TYPES = [
   "per_run_usd",
   "per_session_usd",
@@ -35,15 +35,15 @@ export const THRESHOLD_TYPES = [
 ] as const;
 export type ThresholdType = typeof THRESHOLD_TYPES[number];
 
-/** When an alert rule fires again: after each cooldown, or once for each run, session, day or month. */
+/** When an alert rule fires again: after each cooldown, or once per run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
 export type Repeat = typeof REPEATS[number];
 
-/** What the monitor detects. */
+/** The anomalies that the monitor detects. */
 export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_call", "fast_calls"] as const;
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
-/** What costs are summed by. */
+/** The groupings of costs. */
 export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
@@ -67,18 +67,18 @@ export const SESSION_EVENT_TYPES = [
 ] as const;
 export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 
-/** What an API key may do. `admin` includes the others. */
+/** The scopes of an API key. `admin` includes the others. */
 export const SCOPES = ["read", "run", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** Whether an API key is valid now. */
+/** The states of an API key. */
 export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
 export type KeyStatus = typeof KEY_STATUSES[number];
 
-/** How far a delivery has come. */
+/** The states of a delivery. */
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = typeof DELIVERY_STATUSES[number];
 
-/** What a commit survives: `full` a power cut, `normal` a crash of the process. */
+/** Durability of a commit: `full` survives a power cut, `normal` a crash of the process. */
 export const DURABILITIES = ["full", "normal"] as const;
 export type Durability = typeof DURABILITIES[number];

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { PurserError } from "../kernel/errors.ts";
 
-/** Reads a cursor. Throws `invalid` on anything that `linkNext` has not written. */
+/** Parses a cursor. Throws `invalid` on anything that `linkNext` has not made. */
 export function readCursor<T>(
   cursor: string | undefined,
   check: (value: unknown) => value is T,
@@ -11,14 +11,14 @@ export function readCursor<T>(
     const value: unknown = JSON.parse(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")));
     if (check(value)) return value;
   } catch {
-    // falls through to the error below
+    // not base64, or not JSON
   }
-  throw new PurserError("invalid", "Cannot read cursor: take it from the Link header of the page before", {
+  throw new PurserError("invalid", "Cannot read cursor: take it from the Link header of the previous page", {
     details: { issues: [{ path: "cursor", message: "is not a cursor of this list" }] },
   });
 }
 
-/** Points to the next page in the `Link` header. */
+/** Sets the `Link` header to the next page. */
 export function linkNext(c: Context, position: unknown): void {
   const url = new URL(c.req.url);
   const cursor = btoa(JSON.stringify(position)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");

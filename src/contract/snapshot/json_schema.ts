@@ -2,7 +2,7 @@ import { z } from "zod";
 import committed from "./snapshot_v1.schema.json" with { type: "json" };
 import { Snapshot } from "./snapshot.ts";
 
-/** Where the schema of version 1 is served. */
+/** The path of the schema of version 1. */
 export const SNAPSHOT_SCHEMA_PATH = "/schemas/snapshot/v1.json";
 
 /** The schema as it is published. */

@@ -1,4 +1,4 @@
-import { AGENT_STATUSES } from "../values.ts";
+import { AGENT_STATUSES, BUDGET_MODES } from "../values.ts";
 import { z } from "zod";
 import { AGENT_LIMITS, MAX_ENVIRONMENT_NAME, PRINTABLE } from "../limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
@@ -13,7 +13,7 @@ const agentName = z.string().regex(NAME_PATTERN, AGENT_NAME_RULE)
   .refine((agentId) => agentId !== "snapshot", AGENT_NAME_RULE).meta({ not: { const: "snapshot" } });
 const count = z.int().nonnegative();
 
-/** What a session's calls had cost in the environment of the snapshot. */
+/** Tokens and cost of a session's calls in the environment of the snapshot. */
 export const TokenUsage = z.looseObject({
   input_tokens: count,
   output_tokens: count,
@@ -54,7 +54,7 @@ export const SnapshotAgent = z.looseObject({
   ),
   system_prompt: z.string().refine((text) => !text.includes("\0"), "must not contain NUL").optional(),
   cost_budget_usd: z.number().nonnegative().max(1e9).nullish(),
-  budget_mode: z.enum(["stop", "strict"]).optional(),
+  budget_mode: z.enum(BUDGET_MODES).optional(),
   allow_unpriced: z.boolean().optional(),
   max_steps: z.int().min(1).max(AGENT_LIMITS.maxSteps).optional(),
   max_output_tokens: z.int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish(),
@@ -67,7 +67,7 @@ const TAG_RULE = "must have a name";
 const MAX_TAG_CHARACTERS = 65_536;
 export const TAGS_RULE = `must not have more than ${MAX_TAG_CHARACTERS} characters in all`;
 
-/** Whether tags are small enough to be kept. */
+/** Returns whether tags are small enough to be stored. */
 export function areSmall(tags: Record<string, string>): boolean {
   let characters = 0;
   for (const [key, value] of Object.entries(tags)) characters += key.length + value.length;

@@ -1,15 +1,15 @@
-/** What the operations are about, in the order in which the document has them. */
+/** The tags of operations, in the document's order. */
 export const TAGS = {
-  agents: "The definitions: which model, which tools, and what a run may cost",
-  runs: "Running an agent, and what came of it",
-  sessions: "What was said: sessions, their messages' count and their event logs",
-  snapshots: "A whole session as one portable document, and back",
-  costs: "The ledger: what calls have cost, and calls made elsewhere",
-  alerts: "The lines that spending should not cross, and what was told when it did",
-  channels: "Where alerts go",
-  events: "What happens, as it happens",
-  keys: "API keys: who may do what",
-  service: "The service itself: its health, and its documents",
+  agents: "Agent definitions: model, tools, and the budget of a run",
+  runs: "Running agents, and the results",
+  sessions: "Sessions: their state and their event logs",
+  snapshots: "Exporting a whole session as one portable document, and restoring it",
+  costs: "The ledger: the cost of calls, and calls made elsewhere",
+  alerts: "Alert rules on spend, and the alerts that they fired",
+  channels: "The channels that deliver alerts",
+  events: "A live stream of events",
+  keys: "API keys and their scopes",
+  service: "The service itself: health, metrics and documents",
 } as const;
 
 export type Tag = keyof typeof TAGS;

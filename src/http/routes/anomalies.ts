@@ -14,11 +14,11 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listAnomalies",
-  summary: "What the behaviour monitor has noticed, newest first",
+  summary: "List the anomalies that the behaviour monitor detected, newest first",
   tags: ["costs"],
   request: {
     query: z.strictObject({
-      from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
       agent_id: AgentId.optional(),
       ...pageQuery(PAGE_SIZES.anomalies),
     }),

@@ -15,16 +15,16 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listCosts",
-  summary: "Spend, grouped",
+  summary: "Sum spend by group",
   description:
-    "Agents and models come dearest first, the others latest first. Calls without a known price count " +
+    "Agents and models by cost, the highest first; the others latest first. Calls without a known price count " +
     "as zero in `cost_usd` and are counted in `unpriced_calls`.",
   tags: ["costs"],
   request: {
     query: z.strictObject({
       group_by: Grouping.default("agent"),
-      from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
-      to: QueryTime.optional().openapi({ description: "Exclusive; the same" }),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
+      to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
       agent_id: AgentId.optional(),
       model: z.string().optional().openapi({ example: "gpt-5-mini" }),
       ...pageQuery(PAGE_SIZES.costs),

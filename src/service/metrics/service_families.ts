@@ -3,7 +3,7 @@ import { formatUsd } from "../../kernel/money.ts";
 import type { ModelTotals, ServiceTotals } from "./read_totals.ts";
 import type { Family, Sample } from "./render_families.ts";
 
-/** What this process knows by itself. */
+/** The state of this process. */
 export interface ProcessState {
   version: string;
   environment: string;
@@ -11,19 +11,19 @@ export interface ProcessState {
   database: string;
   runsInProgress: number;
   waitingWrites: number;
-  /** The names of the channels that it delivers to. */
+  /** Names of the channels that it delivers to. */
   channels: readonly string[];
 }
 
-/** The statuses that a run can end with. */
+/** The statuses of ended runs. */
 const ENDS = ["completed", "failed", "budget_exceeded", "cancelled", "interrupted"];
 const OUTCOMES = ["delivered", "failed"];
 
-/** How a help text ends that says where its numbers are from. */
-const SHARED = "From the database: the same from every instance, also after a restart.";
-const OWN = "Of this process.";
+/** The ends of help texts, which name the source of the values. */
+const SHARED = "Read from the database: the same in every instance, and across restarts.";
+const OWN = "In this process.";
 
-/** What `GET /metrics` tells. What can be foreseen begins at 0, so that a first increase is seen. */
+/** Returns the metrics of `GET /metrics`. Known label values start at 0, so that a first increase is visible. */
 export function serviceFamilies(totals: ServiceTotals, state: ProcessState): Family[] {
   return [...modelFamilies(totals.models), ...countFamilies(totals, state), ...processFamilies(state)];
 }
@@ -40,14 +40,14 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
     {
       name: "purser_spend_usd_total",
       type: "counter",
-      help: `USD spent on model calls that have a price. ${SHARED}`,
+      help: `USD spent on model calls with a known price. ${SHARED}`,
       samples: each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
     },
     {
       name: "purser_tokens_total",
       type: "counter",
       help:
-        "Tokens by kind; the kinds don't overlap: input is what no cache had to do with, output what was no " +
+        "Tokens by kind. The kinds don't overlap: input is without cache reads and writes, output is without " +
         `reasoning. ${SHARED}`,
       samples: models.flatMap((totals) =>
         tokenKinds(totals).map(([kind, value]) => ({ labels: { ...labelsOf(totals), kind }, value }))
@@ -62,7 +62,7 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
     {
       name: "purser_unpriced_calls_total",
       type: "counter",
-      help: `Model calls in the ledger without a known price; they are not in the spend. ${SHARED}`,
+      help: `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
       samples: each(({ unpricedCalls }) => unpricedCalls),
     },
   ];
@@ -100,7 +100,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_alerts_total",
       type: "counter",
-      help: `Alerts that have fired, without tests. ${SHARED}`,
+      help: `Alerts that fired, tests excluded. ${SHARED}`,
       samples: SEVERITIES.map((severity) => ({
         labels: { severity },
         value: totals.alerts.get(severity) ?? 0n,
@@ -109,7 +109,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_deliveries_total",
       type: "counter",
-      help: `Notifications that were delivered or given up, by channel, without tests. ${SHARED}`,
+      help: `Notifications that were delivered or given up, by channel, tests excluded. ${SHARED}`,
       samples: allChannels.flatMap((channel) =>
         OUTCOMES.map((outcome) => ({
           labels: { channel, outcome },
@@ -120,7 +120,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_deliveries_waiting",
       type: "gauge",
-      help: `Notifications that are still to be delivered, by channel. ${SHARED}`,
+      help: `Pending notifications, by channel. ${SHARED}`,
       samples: waitingChannels.map((channel) => ({
         labels: { channel },
         value: totals.waiting.get(channel) ?? 0n,
@@ -135,19 +135,19 @@ function processFamilies(state: ProcessState): Family[] {
     {
       name: "purser_runs_in_progress",
       type: "gauge",
-      help: `Runs that are in progress. ${OWN}`,
+      help: `Runs in progress. ${OWN}`,
       samples: [{ value: state.runsInProgress }],
     },
     {
       name: "purser_write_queue_waiting",
       type: "gauge",
-      help: `Units that wait to be written to the database, those being written not counted. ${OWN}`,
+      help: `Units queued for a write to the database, without those being written. ${OWN}`,
       samples: [{ value: state.waitingWrites }],
     },
     {
       name: "purser_build_info",
       type: "gauge",
-      help: `Always 1; the labels tell what is running. ${OWN}`,
+      help: `Always 1; the labels identify the build. ${OWN}`,
       samples: [{ labels: { version, environment, database }, value: 1 }],
     },
   ];
