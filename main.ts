@@ -23,7 +23,7 @@ interface Server {
 async function startOnDeno(): Promise<Server> {
   const env = readEnvironment();
   const config = await loadConfig({ env, defaults: { logLevel: "info" } });
-  const { surviveFaults } = await import("./src/kernel/survive_faults.ts");
+  const { surviveFaults } = await import("./src/kernel/this_process.ts");
   const { createJsonLog, neverThrowing } = await import("./src/kernel/log.ts");
   const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
   surviveFaults((message) => log.error(message));

@@ -11,7 +11,6 @@ import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
 import { type App, createApp } from "./http/mod.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
-import { checkModelName } from "./runner/models/mod.ts";
 import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
 import {
   bytesOf,
@@ -139,7 +138,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
   await core.prices.ready?.(); // `meter` has to know at once whether a model has a price
   const define = (agent: AgentInput) =>
     toAgentDefinition(agent.name, readNamedAgent(agent), {
-      checkModel: (model) => checkModelName(model, core.providers, core.customModels),
+      checkModel: (model) => core.models.check(model),
       checkTools: (tools) => core.toolbox.check(tools),
     });
   return {

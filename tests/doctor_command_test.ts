@@ -9,13 +9,13 @@ import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 
-/** The version of a database that this program makes. */
+/** The version of a database that this program creates. */
 const SCHEMA = migrations.at(-1)!.version;
 
-/** The same without what is there for alignment only. */
+/** Removes the padding that is there for alignment only. */
 const squeeze = (text: string) => text.replaceAll(/ {2,}/g, "  ");
 
-/** The doctor's channels in place of a core's own: the API's checks, as the command line shows them. */
+/** Gives a core the doctor's channels: the API's checks, as the command line shows them. */
 async function openBooks(problem?: string) {
   const books = await openTestBooks();
   const channel = {
@@ -28,7 +28,7 @@ async function openBooks(problem?: string) {
   return books;
 }
 
-Deno.test("purser doctor prints a line for each check, in words where nobody looks on", async () => {
+Deno.test("purser doctor prints a line for each check, without marks and colours off a terminal", async () => {
   await using books = await openBooks();
   assert.deepEqual(await books.purser("doctor"), {
     code: 0,
@@ -120,7 +120,7 @@ async function configure({ folder }: Place, config: object): Promise<string> {
   return `${folder}/purser/purser.json`;
 }
 
-Deno.test("purser doctor names the config file, and tells what can't be opened as a failed check", async () => {
+Deno.test("purser doctor names the config file, and reports a database that can't be opened as a failed check", async () => {
   await using place = await newPlace();
   const path = await configure(place, { channels: [{ kind: "webhook" }] });
   const { code, out } = await runPurser(place, ["doctor"]);
@@ -171,11 +171,11 @@ Deno.test("purser serve refuses to start with channels that can't deliver, and n
   const problem = JSON.parse((await runPurser(place, ["serve", "--port", "0", "--json"])).err);
   assert.equal(problem.code, "invalid");
   assert.deepEqual(problem.details.channels.map(({ name }: { name: string }) => name), ["ops", "mail"]);
-  // Commands that end soon don't look: what they do has to be quick.
+  // Commands that end soon don't check channels: they have to be quick.
   assert.equal((await runPurser(place, ["agents", "list"])).err, "");
 });
 
-Deno.test("deno serve main.ts refuses in the same words, and leaves the database to others", async () => {
+Deno.test("deno serve main.ts refuses in the same words, and releases the database", async () => {
   await using place = await newPlace();
   const path = await configure(place, WRONG);
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -197,7 +197,7 @@ Deno.test("deno serve main.ts refuses in the same words, and leaves the database
   assert.deepEqual(left, ["books.db", "purser"]);
 });
 
-Deno.test("purser serve starts when every channel is right, and so does a command beside it, with its own config", async () => {
+Deno.test("purser serve starts with valid channels, and so does a command beside it, with its own config", async () => {
   await using place = await newPlace();
   await configure(place, { channels: [WRONG.channels[1]] });
   const child = start(place, ["serve", "--port", "0"]);
@@ -218,7 +218,7 @@ Deno.test("purser serve starts when every channel is right, and so does a comman
   assert.equal((await child.status).code, 0);
 });
 
-Deno.test("a server whose clock is not this machine's is a warning that says by how much", () => {
+Deno.test("a clock that differs from the server's is a warning with the difference", () => {
   const asked = (date: string | null) => ({
     before: Date.parse("2026-11-21T09:30:10.000Z"),
     after: Date.parse("2026-11-21T09:30:11.000Z"),
@@ -240,7 +240,7 @@ Deno.test("a server whose clock is not this machine's is a warning that says by 
   assert.match(check("Sat, 21 Nov 2026 09:32:00 GMT").detail, /110 s behind/);
 });
 
-Deno.test("a key that goes to another machine in clear is warned of, without the key", () => {
+Deno.test("a key sent to another machine in plaintext is warned of, without the key", () => {
   const check = (server: string, key: object = { apiKey: "psr_secret" }) =>
     checkConnection({ server, ...key }, { kind: "remote", where: "there" }, {
       before: 0,

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { REMEMBERED_MS } from "../src/keys/mod.ts";
+import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 
-/** Keys in real processes: who serves, who asks, and who is let in. */
+/** Keys in real processes: servers, clients and their access. */
 
 interface Server {
   url: string;
-  /** Ends it; gives its exit code and all that it said. */
+  /** Ends it; returns its exit code and its whole output. */
   stop(): Promise<{ code: number; said: string }>;
 }
 
-/** A server that has said where it answers. */
+/** A server that has printed its address. */
 async function listening(child: Deno.ChildProcess, pattern: RegExp): Promise<Server> {
   let said = "";
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
@@ -42,7 +42,7 @@ async function keyOf(place: Place, line: string): Promise<{ key: string; keyId: 
   return { key, keyId: key_id };
 }
 
-Deno.test("a server listens to others only when there is a key that is taken, and then lets in who has one", async () => {
+Deno.test("a server listens on other addresses only with a valid key, and then serves clients that have one", async () => {
   await using place = await newPlace();
   const refused = await purser(place, ["serve", "--host", "0.0.0.0", "--port", "0"]);
   assert.deepEqual(refused, {
@@ -82,7 +82,7 @@ Deno.test("a server listens to others only when there is a key that is taken, an
     );
     assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
     // The server remembers a key for a moment; another process has revoked this one.
-    await systemClock.sleep(REMEMBERED_MS);
+    await systemClock.sleep(KEY_CACHE_MS);
     const revoked = await purser(asRunner, ["run", "helper", "hi", ...remote]);
     assert.equal(revoked.code, 4);
     assert.match(revoked.err, /^error: Cannot use the API key: it was revoked\n/);
@@ -105,7 +105,7 @@ Deno.test("a server listens to others only when there is a key that is taken, an
   assert.match(said, /^warning: No API key is active, so nobody is answered until there is one/);
 });
 
-Deno.test("deno serve main.ts asks for the same keys, and its own machine's commands need none", async () => {
+Deno.test("deno serve main.ts requires the same keys, and commands on its machine need none", async () => {
   await using place = await newPlace();
   const { key } = await keyOf(place, "ops --scope admin");
   const child = new Deno.Command(Deno.execPath(), {

@@ -1,7 +1,7 @@
 import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 import { createPayload } from "./payload.ts";
 
-/** Posts to an incoming webhook of Slack, or of what understands the same, as Mattermost does. */
+/** Posts to an incoming webhook of Slack, or of a compatible service such as Mattermost. */
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) =>
   defineChannel({
     kind: "slack",

@@ -1,6 +1,4 @@
-import type { Severity } from "../../src/delivery/channels/mod.ts";
-import type { Fact, Notification } from "../../src/delivery/channels/mod.ts";
-import { escapeText } from "./escape.ts";
+import type { Fact, Notification, Severity } from "../../src/delivery/channels/mod.ts";
 
 const COLOURS = {
   info: "#3b82f6",
@@ -17,8 +15,8 @@ const MAX_FACT_CHARS = 200;
 const MAX_CONTEXT_CHARS = 500;
 
 /**
- * The message for Slack: blocks within an attachment, because only those have a colour, under a text that
- * is shown above them and in the alerts of phones. `link_names` and `verbatim`: nothing in it calls anybody.
+ * Creates the message for Slack: blocks within an attachment, because only those have a color, below a text that also
+ * appears in push notifications. `link_names` and `verbatim` keep it from mentioning users.
  */
 export function createPayload({ severity, title, facts, at, environment, isTest }: Notification) {
   const word = severity.charAt(0).toUpperCase() + severity.slice(1);
@@ -38,7 +36,7 @@ export function createPayload({ severity, title, facts, at, environment, isTest 
   };
 }
 
-/** The facts in sections of two columns; what is too much is counted in the last one. */
+/** Arranges the facts in sections of two columns; the last one counts those that are left out. */
 function sectionsOf(facts: readonly Fact[]) {
   const shown = facts.length > MAX_FACTS ? facts.slice(0, MAX_FACTS - 1) : facts;
   const fields = shown.map(({ label, value }) =>
@@ -53,4 +51,24 @@ function sectionsOf(facts: readonly Fact[]) {
 
 function formatField(label: string, value: string) {
   return { type: "mrkdwn", text: `*${label.replaceAll("*", "∗")}*\n${value}`, verbatim: true };
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+
+/**
+ * Escapes a text for Slack as one line: `&`, `<` and `>` as entities, so that it holds neither a link nor a `<!channel>`,
+ * and a zero-width space in mentions such as `@here`. Cut to `max` UTF-16 units after escaping, never within an entity or
+ * a surrogate pair, with `…` at the end. An empty text becomes `–`.
+ */
+function escapeText(text: string, max: number): string {
+  const plain = text.slice(0, max + 1).toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]+/gu, " ").trim()
+    .replace(/@(?=here|channel|everyone)/gi, "@\u200B");
+  let escaped = "";
+  for (const char of plain) {
+    const next = ENTITIES[char] ?? char;
+    if (escaped.length + next.length > max - 1) return escaped + "…";
+    escaped += next;
+  }
+  return escaped || "–";
 }

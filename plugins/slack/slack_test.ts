@@ -1,6 +1,6 @@
 import { SEVERITIES } from "../../src/contract/values.ts";
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import {
   AWKWARD_TEXTS,
   MANY_FACTS,

@@ -4,9 +4,7 @@ import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts"
 import type { SendResult } from "../../src/delivery/channels/mod.ts";
 import { startReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
 import { type FakeServer, type Reply, startFakeServer } from "./_fake_server.ts";
-import { isHostName, isMailAddress } from "./address.ts";
-import smtp from "./mod.ts";
-import { createMemory } from "./settled_recipients.ts";
+import smtp, { createSettledRecipients, isHostName, isMailAddress } from "./mod.ts";
 
 const PASSWORD = "p4sswordsecret";
 
@@ -202,11 +200,15 @@ Deno.test("isHostName() takes names and addresses, and neither ports nor paths",
   assert.deepEqual(bad.filter(isHostName), []);
 });
 
-Deno.test("createMemory() remembers a bounded number of deliveries", () => {
-  const memory = createMemory();
-  for (let n = 0; n <= 1_000; n++) memory.settle(`dlv_${n}`, ["a@b"], { isDone: false });
-  assert.deepEqual(memory.openRecipients("dlv_0", ["a@b", "c@d"]), ["a@b", "c@d"], "the oldest is forgotten");
-  assert.deepEqual(memory.openRecipients("dlv_1000", ["a@b", "c@d"]), ["c@d"]);
-  memory.settle("dlv_1000", [], { isDone: true });
-  assert.deepEqual(memory.openRecipients("dlv_1000", ["a@b"]), ["a@b"]);
+Deno.test("createSettledRecipients() remembers a bounded number of deliveries", () => {
+  const recipients = createSettledRecipients();
+  for (let n = 0; n <= 1_000; n++) recipients.settle(`dlv_${n}`, ["a@b"], { isDone: false });
+  assert.deepEqual(
+    recipients.openRecipients("dlv_0", ["a@b", "c@d"]),
+    ["a@b", "c@d"],
+    "the oldest is forgotten",
+  );
+  assert.deepEqual(recipients.openRecipients("dlv_1000", ["a@b", "c@d"]), ["c@d"]);
+  recipients.settle("dlv_1000", [], { isDone: true });
+  assert.deepEqual(recipients.openRecipients("dlv_1000", ["a@b"]), ["a@b"]);
 });

@@ -3,7 +3,7 @@ import type { ConformanceOptions } from "../../src/delivery/channels/testing/con
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const url = "https://hooks.example/";
 
-/** What the conformance suite has to know of this channel. */
+/** The options of the conformance suite for this channel. */
 export const conformance: ConformanceOptions = {
   kind: "webhook",
   reaches: "http",

@@ -1,12 +1,11 @@
 import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
-import { isHeaderName, isHeaderValue, isReserved } from "./headers.ts";
 import { importSecret, isSecret, sign } from "./sign.ts";
 
 const NO_SECRET = "must be whsec_ and the base64 of 24 to 64 random bytes, as " +
   '`echo "whsec_$(openssl rand -base64 32)"` makes one';
 
 /**
- * POSTs JSON, signed by the Standard Webhooks specification (standardwebhooks.com) where there is a secret.
+ * POSTs JSON, signed by the Standard Webhooks specification (standardwebhooks.com) if there is a secret.
  * Its `webhook-id` is the same in every attempt.
  */
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) => {
@@ -41,7 +40,7 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit)
             timestamp: at,
             data: { ...data, id, title, severity, environment, test: isTest },
           });
-          // The time of this attempt, not of the event: receivers refuse what is older than five minutes.
+          // The time of the attempt, not of the event: receivers reject requests older than five minutes.
           const timestamp = Math.floor(now() / 1000);
           const signature = await sign({ id: deliveryId, timestamp, body, keys });
           const answer = await postJson({
@@ -61,3 +60,34 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit)
     },
   });
 };
+
+/** Headers of the transport. */
+const RESERVED = new Set([
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Returns true for a header that Purser sets itself. */
+function isReserved(name: string): boolean {
+  return RESERVED.has(name.toLowerCase()) || name.toLowerCase().startsWith("webhook-");
+}
+
+/** Returns true for a token (RFC 9110, 5.6.2). */
+function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name);
+}
+
+/** Returns true for a line of printable ASCII, which every receiver reads the same way. */
+function isHeaderValue(value: string): boolean {
+  return /^[\x20-\x7e]{1,4000}$/.test(value);
+}

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Webhook } from "standardwebhooks";
+import { Webhook } from "#dev/standardwebhooks.ts";
 import { createChannels } from "../../src/delivery/channels/mod.ts";
 import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
 import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";

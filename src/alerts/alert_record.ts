@@ -3,12 +3,12 @@ import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { tables } from "../store/mod.ts";
 
-/** An alert in wire form: what a notification tells of it. */
+/** An alert in wire form, without its deliveries. */
 export type AlertRecord = Omit<Alert, "deliveries">;
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "channels">): AlertRecord {
   return {
     alert_id: row.alertId,

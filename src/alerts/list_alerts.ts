@@ -8,7 +8,7 @@ import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, deliveries } = tables;
 
-/** The latest alerts, newest first, each with what became of it in every channel; of one agent alone where named. */
+/** Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only. */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
   { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
@@ -29,8 +29,8 @@ export async function listAlerts(
 }
 
 /**
- * Alerts that tell of one agent's spending alone: of its runs and sessions, and of its rules. A rule may have been
- * about all agents before it was changed, so only what it has told since counts.
+ * Matches alerts about the spend of one agent alone: of its runs and sessions, and of its rules. A rule may have been
+ * about all agents before it was changed, so only its later alerts match.
  */
 function isOfAgent(query: AlertContext["query"], agentId: string) {
   const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(

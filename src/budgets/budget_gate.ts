@@ -9,7 +9,7 @@ import {
   decideCall,
   type RefusalReason,
 } from "./decide_call.ts";
-import { reservedOf } from "./reservation_logic.ts";
+import { reservedOf } from "./reservations.ts";
 
 /** A call that wants to be made. */
 export interface CallRequest {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { worstCaseCost } from "../pricing/mod.ts";
 import { type CallBounds, type CallDecision, decideCall } from "./decide_call.ts";
 

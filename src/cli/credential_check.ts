@@ -1,4 +1,5 @@
-import { decodeDocument, type Found, redactValue, splitDocument } from "../snapshots/mod.ts";
+import { decodeDocument, type Found, redactValue } from "../snapshots/mod.ts";
+import { splitJson } from "../kernel/json/split_json.ts";
 
 /** Looks for credentials in a snapshot on its way. */
 export interface CredentialCheck {
@@ -42,7 +43,7 @@ export function createCredentialCheck(): CredentialCheck {
         }
       };
       const text = decodeDocument(taken(), Number.MAX_SAFE_INTEGER);
-      for await (const part of splitDocument(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
+      for await (const part of splitJson(text, { arrays: ARRAYS, maxDepth: 1_000 })) {
         if (part.kind !== "open") {
           redact(JSON.parse(part.text), part.path);
         }

@@ -164,7 +164,7 @@ Deno.test("loadConfig() needs a database setting where no home directory is know
 Deno.test("loadConfig() refuses a named config file that is missing", async () => {
   await assert.rejects(load({ options: { configPath: "/no/purser.json" } }), {
     code: "invalid",
-    message: "Cannot read the config file /no/purser.json: there is no such file",
+    message: "Cannot read the config file /no/purser.json: no such file or directory",
   });
   await assert.rejects(load({ env: { ...HOME, PURSER_CONFIG: "/no.json" } }), { code: "invalid" });
 });
@@ -275,7 +275,7 @@ Deno.test("loadConfig() says which variable is not set, and where the file needs
   assert.equal(
     await refusal(`{"providers": {"local": {"base_url": "http://a/v1", "api_key": "\${LOCAL_KEY}"}}}`),
     "providers.local.api_key needs the environment variable LOCAL_KEY, which is not set; " +
-      "set it or take the setting out of the file",
+      "set it or remove the setting from the file",
   );
   assert.match(await refusal(`{"tools": ["a.ts", "\${A:-b}"]}`), /^tools\[1\] holds a \$\{ that is not/);
 });
@@ -367,11 +367,11 @@ Deno.test("loadConfig() says what is wrong with PURSER_CONFIG_JSON, and takes no
     [{ PURSER_CONFIG_JSON: "{", PURSER_CONFIG: "/a.json" }, /together with PURSER_CONFIG: give one of them$/],
     [{ PURSER_CONFIG_JSON: '{ "db": 1 }' }, /^Cannot use PURSER_CONFIG_JSON: db: /],
     [{ PURSER_CONFIG_JSON: '{\n "db" }' }, /^Cannot use PURSER_CONFIG_JSON: line 2, column 7: /],
-    [{ PURSER_CONFIG_JSON: '{ "tools": ["./tools.ts"] }' }, /a path in it is relative/],
-    [{ PURSER_CONFIG_JSON: '{ "db": "purser.db" }' }, /a path in it is relative/],
+    [{ PURSER_CONFIG_JSON: '{ "tools": ["./tools.ts"] }' }, /it has a relative path/],
+    [{ PURSER_CONFIG_JSON: '{ "db": "purser.db" }' }, /it has a relative path/],
     [
       { PURSER_CONFIG_JSON: '{ "channels": [{ "kind": "slack", "webhook_url": { "file": "hook" } }] }' },
-      /a path in it is relative/,
+      /it has a relative path/,
     ],
   ];
   for (const [env, message] of refusals) {

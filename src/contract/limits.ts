@@ -1,6 +1,6 @@
 /** Every limit and default of the wire, once. Schemas, statements, commands and the documents take them from here. */
 
-/** The most that one reported call may cost, in USD. */
+/** The maximum cost of one reported call, in USD. */
 export const MAX_CALL_USD = 1_000_000;
 
 /** The most calls that one report may have. */

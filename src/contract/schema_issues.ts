@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import { formatPath } from "../kernel/format_path.ts";
+import { formatPath } from "../kernel/text.ts";
 
 /** Something that is wrong with a value, and where, as in a problem document. */
 export interface Issue {

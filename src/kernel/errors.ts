@@ -77,3 +77,23 @@ export function isDiskFull(error: unknown): boolean {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The text of each system error code as in strerror(3): each runtime words it differently, and some repeat the path. */
+const SYSTEM_REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or directory",
+  EISDIR: "is a directory",
+  ENOTDIR: "not a directory",
+  EACCES: "permission denied",
+  EPERM: "operation not permitted",
+  EROFS: "read-only file system",
+  ENOSPC: "no space left on device",
+  EDQUOT: "disk quota exceeded",
+  ENAMETOOLONG: "file name too long",
+  ELOOP: "too many levels of symbolic links",
+  EMFILE: "too many open files",
+};
+
+/** Returns the reason of a system error in the same words on every runtime; the message of any other error. */
+export function systemReason(error: unknown): string {
+  return SYSTEM_REASONS[systemCodeOf(error) ?? ""] ?? messageOf(error);
+}

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { fixedClock } from "./clock.ts";
 import { countingIds, createIds, NAME_PATTERN } from "./ids.ts";
 

@@ -1,3 +1,5 @@
+import { messageOf } from "./errors.ts";
+
 /**
  * What an entry needs of the process that it runs in: Deno's own calls where Deno runs, since what stands for Node's there
  * takes as long to load as all else of a short command; Node's elsewhere.
@@ -62,4 +64,21 @@ export function nodeProcess(process: NodeJS.Process): ThisProcess {
 /** Returns this process. */
 export function thisProcess(): ThisProcess {
   return globalThis.Deno === undefined ? nodeProcess(globalThis.process) : denoProcess(globalThis.Deno);
+}
+
+/**
+ * Lets the process outlive a promise that nothing handles and an error that nothing catches, and reports each: they are
+ * those of tools and channels that users bring along, and one of them must not end all runs and alerts.
+ */
+export function surviveFaults(report: (message: string) => void): void {
+  thisProcess().onFaults((kind, error) => {
+    const what = kind === "rejection"
+      ? "A promise was rejected that nobody handles"
+      : "An error was thrown that nobody catches";
+    try {
+      report(`${what}: ${messageOf(error)}`);
+    } catch {
+      // The reader of standard error has gone.
+    }
+  });
 }

@@ -1,8 +1,7 @@
 import type { ApiKey } from "../contract/keys.ts";
-import type { KeyStatus } from "../contract/values.ts";
+import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { tables } from "../store/mod.ts";
-import { orderScopes } from "./scopes.ts";
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
 
@@ -29,4 +28,14 @@ export function toApiKey(row: KeyRow, now: number): ApiKey {
     last_used_at: time(row.lastUsedAt),
     revoked_at: time(row.revokedAt),
   };
+}
+
+/** Whether scopes suffice where any of some is needed. */
+export function allows(scopes: readonly Scope[], needed: readonly Scope[]): boolean {
+  return scopes.includes("admin") || needed.some((scope) => scopes.includes(scope));
+}
+
+/** Each scope once, in the order above. */
+export function orderScopes(scopes: readonly Scope[]): Scope[] {
+  return SCOPES.filter((scope) => scopes.includes(scope));
 }

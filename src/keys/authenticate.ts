@@ -1,14 +1,13 @@
 import type { Scope } from "../contract/values.ts";
 import { createHash } from "node:crypto";
-import { toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { MINUTE_MS, toIso } from "../kernel/clock.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
 import { type KeyRow, statusOf } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";
-import { hasHash } from "./hash_secret.ts";
-import { REMEMBERED_MS } from "./key_memory.ts";
-import { parseKeyText } from "./key_text.ts";
-import { noteUse } from "./note_use.ts";
-import { readKey } from "./read_key.ts";
+import { hasHash, parseKeyText } from "./key_text.ts";
+import { KEY_CACHE_MS } from "./key_cache.ts";
+import { readKey } from "./api_keys.ts";
+import type { Store } from "../store/mod.ts";
 
 /** Who a request comes from, and what they may. */
 export interface Principal {
@@ -44,14 +43,14 @@ export async function authenticate(
     throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
   }
   const digest = createHash("sha256").update(text).digest("base64");
-  const row = await ctx.keyMemory.recall(digest, () => verify(ctx, parsed));
+  const row = await ctx.keyCache.recall(digest, () => verify(ctx, parsed));
   if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
   const status = statusOf(row, ctx.clock.now());
   if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
   if (status === "expired") {
     throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
   }
-  noteUse(ctx, row);
+  recordUse(ctx, row);
   return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
 }
 
@@ -66,9 +65,9 @@ async function verify(
 
 /**
  * Tells, as often as it is asked, whether a key is still taken: for answers that go on for as long as the client likes.
- * On a shared database it looks every `REMEMBERED_MS`.
+ * On a shared database it looks every `KEY_CACHE_MS`.
  */
-export function stillHolds(
+export function createKeyCheck(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
   { keyId }: Principal,
 ): () => Promise<boolean> {
@@ -77,7 +76,7 @@ export function stillHolds(
   return async () => {
     if (keyId === null) return false;
     const now = clock.monotonic();
-    if (!store.isShared || now - readAt >= REMEMBERED_MS) {
+    if (!store.isShared || now - readAt >= KEY_CACHE_MS) {
       row = await readKey(store, keyId);
       readAt = now;
     }
@@ -87,4 +86,54 @@ export function stillHolds(
 
 function unauthorized(message: string): PurserError {
   return new PurserError("unauthorized", message);
+}
+
+const NOTE = `UPDATE api_keys SET last_used_at = ?2
+WHERE key_id = ?1 AND (last_used_at IS NULL OR last_used_at < ?2)`;
+
+/**
+ * Notes that a key is used, once a minute at most. The request does not wait for it, and does not fail with it.
+ */
+export function recordUse(
+  { store, clock, log, keyCache, keepAlive }: Omit<KeyContext, "query" | "ids">,
+  { keyId, lastUsedAt }: Pick<KeyRow, "keyId" | "lastUsedAt">,
+): void {
+  const now = clock.now();
+  const useRecordedAt = keyCache.useRecordedAt.get(keyId) ?? lastUsedAt;
+  // A time in the future is of a clock that was set back: it counts as long ago.
+  if (useRecordedAt !== null && useRecordedAt <= now && now - useRecordedAt < MINUTE_MS) return;
+  keyCache.useRecordedAt.set(keyId, now);
+  const writing = store.write([{ sql: NOTE, args: [keyId, now] }]).then(
+    () => {},
+    (error) =>
+      log.warn("The last use of an API key could not be noted", { key_id: keyId, reason: messageOf(error) }),
+  ).finally(() => keyCache.writing.delete(writing));
+  keyCache.writing.add(writing);
+  keepAlive?.(writing);
+}
+
+const HAS_KEYS = "SELECT EXISTS (SELECT 1 FROM api_keys)";
+const HAS_USABLE = `SELECT EXISTS (SELECT 1 FROM api_keys
+WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
+
+/**
+ * Whether requests need a key: as soon as the database has ever had one; revoked ones count. Where one is shown, a shared
+ * database is looked into anew: it may be the first, made through another instance a moment ago.
+ */
+export function isAuthRequired(
+  ctx: Pick<KeyContext, "store" | "keyCache">,
+  { isKeyPresented = false } = {},
+): Promise<boolean> {
+  return ctx.keyCache.hasKeys(() => readHasKeys(ctx.store), isKeyPresented);
+}
+
+/** Whether there is a key that is neither revoked nor expired. */
+export async function hasUsableKey({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<boolean> {
+  const { rows } = await store.read({ sql: HAS_USABLE, args: [clock.now()] });
+  return Number(rows[0]![0]) === 1;
+}
+
+async function readHasKeys(store: Pick<Store, "read">): Promise<boolean> {
+  const { rows } = await store.read({ sql: HAS_KEYS });
+  return Number(rows[0]![0]) === 1;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
-import type { KeyMemory } from "./key_memory.ts";
+import type { KeyCache } from "./key_cache.ts";
 
 /** What keys need of the process they are asked for in. */
 export interface KeyContext {
@@ -11,7 +11,7 @@ export interface KeyContext {
   clock: Clock;
   ids: Ids;
   log: Log;
-  keyMemory: KeyMemory;
+  keyCache: KeyCache;
   /** Lets work go on after the answer, where a request would end it. */
   keepAlive?(work: Promise<unknown>): void;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { crc32 } from "node:zlib";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { redactCredentials } from "../redaction/mod.ts";
 import { countingIds, createIds } from "../kernel/ids.ts";

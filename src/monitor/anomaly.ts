@@ -5,7 +5,7 @@ import type { tables } from "../store/mod.ts";
 
 export type AnomalyRow = typeof tables.anomalies.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
   return {
     anomaly_id: row.anomalyId,

@@ -5,17 +5,17 @@ import type { Anomaly } from "../contract/anomalies.ts";
 
 const { anomalies } = tables;
 
-/** Which anomalies are listed. Times in milliseconds since the epoch. */
+/** Filters anomalies. Times in milliseconds since the epoch. */
 export interface AnomalyFilter {
   limit: number;
   /** Inclusive. */
   since?: number;
   agentId?: string;
-  /** The last one of the page before. */
+  /** The last anomaly of the previous page. */
   after?: { detectedAt: number; anomalyId: string };
 }
 
-/** What was noticed, newest first. */
+/** Lists anomalies, newest first. */
 export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
   const { limit, since, agentId, after } = filter;
   const { detectedAt, anomalyId } = anomalies;

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import type { Rates } from "./rates.ts";
 import type { Usage } from "./usage/usage.ts";
 

@@ -3,10 +3,8 @@ import { type Log, silentLog } from "../kernel/log.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
-import { DEMO_RATES } from "./demo_rates.ts";
-import { indexOverrides } from "./price_override.ts";
-import { priceUsage } from "./price_usage.ts";
-import type { Rates } from "./rates.ts";
+import { DEMO_RATES, priceUsage, type Rates } from "./rates.ts";
+import { indexOverrides } from "./override_rates.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 
@@ -75,13 +73,13 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 }
 
 /** A price book that loads when it is first needed. */
-export interface LatePriceBook extends PriceBook {
+export interface LazyPriceBook extends PriceBook {
   /** Loads the prices; the other functions throw before. Rejects as `createPriceBook` does. */
   ready(): Promise<void>;
 }
 
 /** Puts off loading the catalog, 30 ms, until something is to be priced: most commands price nothing. */
-export function createLatePriceBook(options: Parameters<typeof createPriceBook>[0]): LatePriceBook {
+export function createLazyPriceBook(options: Parameters<typeof createPriceBook>[0]): LazyPriceBook {
   let loading: Promise<void> | undefined;
   let book: PriceBook | undefined;
   const loaded = (): PriceBook => {

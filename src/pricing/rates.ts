@@ -1,4 +1,5 @@
-import type { PicoUsdPerToken } from "../kernel/money.ts";
+import { divideHalfEven, type NanoUsd, parseUsdPerMillion, type PicoUsdPerToken } from "../kernel/money.ts";
+import type { Usage } from "./usage/usage.ts";
 
 /** The prices of one tier, each in pico-USD per token. */
 export interface RateTier {
@@ -31,3 +32,38 @@ export function tierFor(rates: Rates, inputTokens: number): RateTier {
   }
   return rates.tiers[0]!;
 }
+
+/**
+ * The cost of a checked usage at the given rates, in nano-USD; null where the rates have no price for its
+ * output. Prices the leaves (each whole minus its parts) in integers and rounds once, half to even.
+ */
+export function priceUsage(rates: Rates, usage: Usage): NanoUsd | null {
+  const tier = tierFor(rates, usage.inputTokens);
+  const uncached = usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens;
+  let picoUsd = BigInt(uncached) * tier.input;
+  if (usage.cacheReadTokens > 0) picoUsd += BigInt(usage.cacheReadTokens) * tier.cacheRead;
+  if (usage.cacheWriteTokens > 0) {
+    picoUsd += BigInt(usage.cacheWriteTokens - usage.cacheWrite1hTokens) * tier.cacheWrite +
+      BigInt(usage.cacheWrite1hTokens) * tier.cacheWrite1h;
+  }
+  if (usage.outputTokens > 0) {
+    if (tier.output === null || tier.reasoning === null) return null;
+    picoUsd += BigInt(usage.outputTokens - usage.reasoningTokens) * tier.output +
+      BigInt(usage.reasoningTokens) * tier.reasoning;
+  }
+  return divideHalfEven(picoUsd, 1000n);
+}
+
+/** The made-up prices of the built-in `demo` models: 1 USD per million input tokens, 4 per million output. */
+export const DEMO_RATES: Rates = {
+  source: "demo",
+  tiers: [{
+    aboveInputTokens: -1,
+    input: parseUsdPerMillion(1),
+    output: parseUsdPerMillion(4),
+    reasoning: parseUsdPerMillion(4),
+    cacheRead: parseUsdPerMillion(0.1),
+    cacheWrite: parseUsdPerMillion(1.25),
+    cacheWrite1h: parseUsdPerMillion(1.25),
+  }],
+};

@@ -2,9 +2,10 @@ import type { SessionEventType } from "../contract/values.ts";
 import { and, asc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { toCostEvent, toModelCall } from "../ledger/mod.ts";
-import { tables } from "../store/mod.ts";
+import { type Query, tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 import type { SessionEvent } from "../contract/events.ts";
+import { toCanonicalText } from "../kernel/json/canonical_json.ts";
 
 const { calls, events } = tables;
 
@@ -79,4 +80,23 @@ async function selectEvents(
 export async function lastEventId(ctx: Pick<SessionContext, "store">): Promise<number> {
   const { rows } = await ctx.store.read({ sql: "SELECT max(event_id) FROM events" });
   return Number(rows[0]?.[0] ?? 0);
+}
+
+const PAGE_ROWS = 500;
+
+/**
+ * The log of a session up to `lastSeq` as canonical JSON, in pages of bounded size. The position in the log of all
+ * sessions is left out: it means nothing in another database.
+ */
+export async function* readEventTexts(
+  ctx: { query: Query },
+  { sessionId, lastSeq }: { sessionId: string; lastSeq: number },
+): AsyncGenerator<string[]> {
+  for (let after = 0; after < lastSeq;) {
+    const limit = Math.min(PAGE_ROWS, lastSeq - after);
+    const events = await listSessionEvents(ctx, { sessionId, after, limit });
+    if (events.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
+    yield events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    after += events.length;
+  }
 }

@@ -46,7 +46,7 @@ UNION ALL SELECT 'run', p.value FROM json_each(?2) p
 LIMIT 1`;
 
 /** The first of some sessions and runs that is another agent's, be it known here or from reported calls alone. */
-export async function findForeignPlace(
+export async function findForeignRef(
   { store }: ReadContext,
   { agentId, sessionIds, runIds }: {
     agentId: string;

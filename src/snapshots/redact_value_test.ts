@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { type Found, redactValue } from "./redact_value.ts";
 
 /** Put together here, so that no scanner of repositories takes it for a real one. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { ResultSet } from "./store.ts";
 import { type SetWriter, WriteQueue, type WriteUnit } from "./write_queue.ts";

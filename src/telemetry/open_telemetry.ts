@@ -1,7 +1,6 @@
 import * as api from "@opentelemetry/api";
 import type { Clock } from "../kernel/clock.ts";
 import { VERSION } from "../kernel/version.ts";
-import { hideUrls } from "./hide_urls.ts";
 import { type MetricName, METRICS } from "./metrics.ts";
 import { type Attributes, noTelemetry, type Span, type SpanStart, type Telemetry } from "./telemetry.ts";
 
@@ -70,7 +69,7 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     isOn: true,
     startSpan,
     record,
-    heedRequest(request) {
+    trackRequest(request) {
       const span = safely(() => api.trace.getActiveSpan());
       if (span) requests.set(request, span);
     },
@@ -99,4 +98,50 @@ function defined(attributes: Attributes): api.Attributes {
 
 function pick(attributes: Attributes, names: readonly string[]): api.Attributes {
   return defined(Object.fromEntries(names.map((name) => [name, attributes[name]])));
+}
+
+type AnyFunction = (...values: unknown[]) => unknown;
+
+/** Prototypes that have been changed already: several cores of one process share them. */
+const changed = new WeakSet<object>();
+
+/** Keys to Purser's API, wherever they stand. */
+const API_KEYS = /psr_[0-9a-z]{26}_[0-9a-z]{39}/gi;
+
+/**
+ * Keeps addresses of requests out of spans that Deno makes by itself while `isInside`. It would tell them whole, and
+ * they are secret (a Slack webhook is nothing but its address) or made of a tool's arguments. What is told is the
+ * origin: `https://hooks.slack.com`. Elsewhere only API keys are taken out, which a client may put into an address by
+ * mistake. Where another implementation makes the spans, nothing changes.
+ */
+export function hideUrls(tracer: api.Tracer, isInside: () => boolean): void {
+  if (!("Deno" in globalThis)) return;
+  const prototype = Object.getPrototypeOf(tracer.startSpan("never ended, so never told"));
+  if (changed.has(prototype)) return;
+  changed.add(prototype);
+  const { setAttribute, setStatus } = prototype as Record<string, AnyFunction>;
+  Object.assign(prototype, {
+    setAttribute(this: api.Span, key: string, value: unknown) {
+      const isUrl = key === "url.path" || key === "url.query";
+      if (!isInside()) return setAttribute!.call(this, key, hideKeysIn(value));
+      return isUrl ? this : setAttribute!.call(this, key, hideUrlsIn(value));
+    },
+    setStatus(this: api.Span, status: api.SpanStatus) {
+      const told = isInside() ? { ...status, message: hideUrlsIn(status.message) } : status;
+      return setStatus!.call(this, told);
+    },
+  });
+}
+
+function hideKeysIn<T>(value: T): T | string {
+  return typeof value === "string" ? value.replace(API_KEYS, "psr_…") : value;
+}
+
+/** A text with every address in it cut down to its origin. */
+export function hideUrlsIn<T>(value: T): T | string {
+  if (typeof value !== "string") return value;
+  return value.replace(
+    /\b[a-z][a-z0-9+.-]*:\/\/\S+/gi,
+    (url) => URL.canParse(url) ? new URL(url).origin : "…",
+  );
 }

@@ -1,4 +1,6 @@
 import type { MetricName } from "./metrics.ts";
+import { PurserError } from "../kernel/errors.ts";
+import type { Clock } from "../kernel/clock.ts";
 
 /** Facts of a span or a measurement; undefined is left out. Never a prompt, an answer, an argument or a secret. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
@@ -33,7 +35,7 @@ export interface Telemetry {
   /** Adds to a histogram; of the attributes, those that are dimensions of the metric are taken. */
   record(metric: MetricName, value: number, attributes: Attributes): void;
   /** Remembers the span that the server has made for a request; called while that is being worked on. */
-  heedRequest(request: Request): void;
+  trackRequest(request: Request): void;
   /** Names a heeded request's span by its route, as `/agents/{agent_id}`. */
   nameRequest(request: Request, route: string): void;
 }
@@ -45,6 +47,31 @@ export const noTelemetry: Telemetry = {
   isOn: false,
   startSpan: () => noSpan,
   record() {},
-  heedRequest() {},
+  trackRequest() {},
   nameRequest() {},
 };
+
+/**
+ * The kind of a failure as `error.type` tells it: Purser's code, a provider's status, or the name of an error. Never its
+ * message.
+ */
+export function errorTypeOf(error: unknown): string {
+  if (error instanceof PurserError) return error.code;
+  const { lastError, statusCode, name } = (error ?? {}) as Record<string, unknown>;
+  if (lastError !== undefined) return errorTypeOf(lastError);
+  if (typeof statusCode === "number") return String(statusCode);
+  return typeof name === "string" && /^\w{1,64}$/.test(name) ? name : "_OTHER";
+}
+
+/** Where every OpenTelemetry implementation for JavaScript registers itself; Deno's does with `OTEL_DENO=true`. */
+const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+
+/**
+ * The telemetry of this process: OpenTelemetry where an implementation has been registered before, else none. Without
+ * one nothing is loaded, so that short commands don't pay for it.
+ */
+export async function findTelemetry(clock: Pick<Clock, "monotonic">): Promise<Telemetry> {
+  if (!(REGISTRY in globalThis)) return noTelemetry;
+  const { createOpenTelemetry } = await import("./open_telemetry.ts");
+  return createOpenTelemetry(clock);
+}

@@ -1,7 +1,6 @@
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
-import { errorTypeOf } from "./error_type.ts";
+import { type Attributes, errorTypeOf, type Span, type Telemetry } from "./telemetry.ts";
 import { agentAttributes, providerName, type TokenCounts, usageAttributes } from "./gen_ai.ts";
-import type { Attributes, Span, Telemetry } from "./telemetry.ts";
 
 /** A model call as it is told. */
 export interface CallFacts {

@@ -1,7 +1,7 @@
 /**
- * The CLI as a process that tells, when it ends, the most memory it has ever held, in KB: on the last line of
- * standard error, from Linux's own account. With the arguments `get` and a database it reads the snapshot of the
- * session `ses` through the API of an app in this process instead, and prints how many bytes it has.
+ * The CLI as a process that prints, when it ends, its peak memory in KB on the last line of standard error, as
+ * reported by Linux. With the arguments `get` and a database it reads the snapshot of the
+ * session `ses` through the API of an app in this process instead, and prints its size in bytes.
  */
 addEventListener("unload", () => {
   const status = Deno.readTextFileSync("/proc/self/status");

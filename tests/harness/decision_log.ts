@@ -4,8 +4,8 @@ import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, type Store, tables, toObjects } from "../../src/store/mod.ts";
 
 /*
- * What a database does about alerts, written down by triggers of a test: each decision with its time, each alert, and each
- * change of a rule, in the order of the commits. So the model can be asked about any history of any number of processes.
+ * A log of the decisions on alerts, written by triggers of the test: each decision with its time, each alert, and each
+ * change of a rule, in the order of the commits. The model can then be checked against any history of any processes.
  */
 
 const END = "(SELECT coalesce(max(position), 0) FROM calls)";
@@ -46,7 +46,7 @@ const NOTES: [name: string, when: string, statement: string][] = [
   ],
 ];
 
-/** Has the database write it all down from now on. */
+/** Starts the log of a database. */
 export async function noteDecisions(store: Store): Promise<void> {
   await store.write([
     {
@@ -67,7 +67,7 @@ interface Noted {
   detail: string | null;
 }
 
-/** What the check of a history came across. */
+/** The findings of the check of a history. */
 export interface DecisionCounts {
   decisions: number;
   alerts: number;
@@ -75,8 +75,8 @@ export interface DecisionCounts {
 }
 
 /**
- * Each call is decided on once, in the order of the ledger, by the rules of that moment, and fires what the model says and
- * no more; whatever changed a rule had every call decided before.
+ * Checks that each call is evaluated once, in the order of the ledger, by the rules of that moment, and fires what the
+ * model fires and no more; a change of a rule comes after the evaluation of all earlier calls.
  */
 export async function checkDecisions(store: Store): Promise<DecisionCounts> {
   const [noted, positions, stored, tallied] = await store.readAll([
@@ -107,7 +107,7 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
     assert.deepEqual(
       fired.sort(),
       expected.sort(),
-      `the call at position ${decided} fires what the model says`,
+      `the call at position ${decided} fires what the model fires`,
     );
     allFired.push(...fired);
     [expected, fired] = [[], []];
@@ -144,7 +144,7 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
     const rule = readRule(detail!);
     const known = states.get(rule.ruleId);
     if (rule.enabled || known?.rule.enabled) {
-      assert.equal(passed, ledger_end, `a rule that is ${what} finds each call decided on`);
+      assert.equal(passed, ledger_end, `a rule that is ${what} finds each call evaluated`);
     }
     if (what === "removed") states.delete(rule.ruleId);
     else if (!known) states.set(rule.ruleId, { rule, firedAt: null, claims: new Set(), isOver: false });
@@ -179,7 +179,7 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
   }
 
   function decide(position: bigint, now: number): void {
-    assert.equal(position, decided + 1n, "calls are decided on once, in their order");
+    assert.equal(position, decided + 1n, "calls are evaluated once, in their order");
     decided = position;
     counts.decisions++;
     const call = callAt.get(position);
@@ -207,7 +207,7 @@ function readRule(text: string): RuleState["rule"] {
   };
 }
 
-/** `valueOf`, which remembers how far it has added up each window: calls are only ever added at the end. */
+/** `valueOf` with a cache of the sum of each window so far: calls are only ever added at the end. */
 function rememberingSum(): typeof valueOf {
   const known = new Map<string, { sum: bigint; upTo: number }>();
   return (window, booked) => {

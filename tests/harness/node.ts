@@ -1,29 +1,52 @@
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
-/** A Node to run the npm package with: the one on the PATH where it is young enough, else this one from npm. */
+/** A Node to run the npm package with: the one on the PATH if it is recent enough, otherwise this one from npm. */
 const FROM_NPM = "22.23.0";
+
+/** The oldest Node that the npm package promises to run on, and one that is older. */
+export const OLDEST = "22.20.0";
+export const OLDER = "22.16.0";
 
 /** Why tests of the npm package can't run on this machine, or undefined where they can. */
 export const nodeMissing: string | undefined = await hasProgram("npm") && await hasProgram("npx")
   ? undefined
   : "npm and npx are not on the PATH";
 
-/** Whether to skip them; where everything is required, they run, and fail. */
+/** True if they are skipped; in the full gate they run, and fail. */
 export const skipNode: boolean = nodeMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
 /** Finds Node's binary. */
 export async function findNode(): Promise<string> {
+  return await findYoungNode() ?? await nodeOfVersion(FROM_NPM);
+}
+
+/** Returns the path of a Node of that version, which `deno task setup` has installed. */
+export async function nodeOfVersion(version: string): Promise<string> {
+  return await npx("--offline", version);
+}
+
+/** Installs each Node that the tests run, where npm has not installed it before. */
+export async function fetchNodes(): Promise<void> {
+  const versions = [OLDEST, OLDER, ...(await findYoungNode() ? [] : [FROM_NPM])];
+  await Promise.all(versions.map((version) => npx("--prefer-offline", version)));
+}
+
+async function npx(mode: string, version: string): Promise<string> {
+  return await said("npx", ["--yes", mode, `node@${version}`, "-p", "process.execPath"]);
+}
+
+/** The Node on the PATH, where it is young enough for the npm package. */
+async function findYoungNode(): Promise<string | undefined> {
   const here = ["-p", "process.versions.node + ' ' + process.execPath"];
   const found = await said("node", here).catch(() => "");
   const [version, path] = found.split(" ");
   const [major = 0, minor = 0] = version!.split(".").map(Number);
   const oldest = OLDEST_NODE.find(([each]) => each === major)?.[1];
   const isYounger = major > OLDEST_NODE.at(-1)![0];
-  if (path && (isYounger || (oldest !== undefined && minor >= oldest))) return path;
-  return await said("npx", ["--yes", `node@${FROM_NPM}`, "-p", "process.execPath"]);
+  return path && (isYounger || (oldest !== undefined && minor >= oldest)) ? path : undefined;
 }
 
-/** Runs a program to its end and gives what it printed; throws with all that it said where it failed. */
+/** Runs a program to its end and returns its standard output; throws with its whole output if it failed. */
 export async function said(program: string, args: string[], cwd?: string): Promise<string> {
   const output = await new Deno.Command(program, { args, cwd, stdin: "null", env: { NO_COLOR: "1" } })
     .output();

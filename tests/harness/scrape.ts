@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-// @ts-types="./prometheus_parser.d.ts"
-import parse from "parse-prometheus-text-format";
+import parse from "#dev/parse_prometheus.ts";
 import type { TestPurser } from "./test_purser.ts";
 
-/** What one scrape gave, read by a parser that is not Purser's. */
+/** The result of one scrape, read by an independent parser. */
 export interface Scrape {
   types: Record<string, string>;
   help: Record<string, string>;

@@ -2,7 +2,7 @@ import type { ThresholdType } from "../../contract/values.ts";
 import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 import type { RuleRow } from "../rules/rule.ts";
-import { type TimeWindow, windowAt } from "./windows.ts";
+import { type TimeWindow, windowAt } from "../rules/read_rule_values.ts";
 
 /** The rules of DESIGN.md §10 as plain functions over everything that was ever booked: slow, and easy to check. */
 

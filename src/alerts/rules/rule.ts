@@ -5,7 +5,7 @@ import type { tables } from "../../store/mod.ts";
 
 export type RuleRow = typeof tables.alertRules.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form, without its present value. */
 export function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
   return {
     rule_id: row.ruleId,

@@ -1,4 +1,4 @@
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { COMMANDS, type CommandSpec, COMMON_OPTIONS, type OptionSpec } from "../command_table.ts";
 import { Options } from "./options.ts";
 import { type Token, tokenize } from "./tokenize.ts";

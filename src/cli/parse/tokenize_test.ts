@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseArgs } from "node:util";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { tokenize } from "./tokenize.ts";
 
 const WORDS = [

@@ -1,4 +1,4 @@
-import type { Alert, AlertDelivery } from "../../alerts/mod.ts";
+import type { Alert, AlertDelivery } from "../../contract/alerts.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { countOf } from "./format_values.ts";
 import type { Paint, Style } from "../terminal/style.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AlertDelivery } from "../../alerts/mod.ts";
+import type { AlertDelivery } from "../../contract/alerts.ts";
 import { describeDeliveries } from "./describe_deliveries.ts";
 
 const delivery = (channel: string, more: Partial<AlertDelivery>) =>

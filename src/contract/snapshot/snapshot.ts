@@ -13,7 +13,7 @@ const agentName = z.string().regex(NAME_PATTERN, AGENT_NAME_RULE)
   .refine((agentId) => agentId !== "snapshot", AGENT_NAME_RULE).meta({ not: { const: "snapshot" } });
 const count = z.int().nonnegative();
 
-/** Tokens and cost of a session's calls in the environment of the snapshot. */
+/** Tokens and cost of the session's calls in the environment of the snapshot. */
 export const TokenUsage = z.looseObject({
   input_tokens: count,
   output_tokens: count,
@@ -39,12 +39,12 @@ export const SnapshotEvent = z.looseObject({
   run_id: z.string().nullable(),
   call_id: z.string().nullable(),
   payload: z.record(z.string(), z.unknown()),
-  /** The environment whose history it is, where that is not the snapshot's own. */
+  /** The environment that logged it, if not the snapshot's own. */
   imported_from: z.string().optional(),
 }).meta({ id: "Event" });
 export type SnapshotEvent = z.infer<typeof SnapshotEvent>;
 
-/** The definition that the session's agent had. */
+/** The definition of the session's agent. */
 export const SnapshotAgent = z.looseObject({
   agent_id: agentName.optional(),
   name: agentName.optional(),
@@ -63,11 +63,11 @@ export const SnapshotAgent = z.looseObject({
 export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 
 const TAG_RULE = "must have a name";
-/** Every list of sessions has their tags. */
+/** Lists of sessions include their tags. */
 const MAX_TAG_CHARACTERS = 65_536;
 export const TAGS_RULE = `must not have more than ${MAX_TAG_CHARACTERS} characters in all`;
 
-/** Returns whether tags are small enough to be stored. */
+/** Returns whether tags are within the size limit. */
 export function areSmall(tags: Record<string, string>): boolean {
   let characters = 0;
   for (const [key, value] of Object.entries(tags)) characters += key.length + value.length;
@@ -95,5 +95,5 @@ export const Snapshot = z.looseObject({
 });
 export type Snapshot = z.infer<typeof Snapshot>;
 
-/** A snapshot whose two lists are empty, for they are read and written element by element. */
+/** A snapshot without messages and events, which are streamed. */
 export type SnapshotHead = Snapshot;

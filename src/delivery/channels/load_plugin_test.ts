@@ -42,7 +42,7 @@ Deno.test("createLoadPlugin() says of an unknown kind which there are, and which
   ]);
   assert.deepEqual(await load("zzz", { "a.ts": good("pager"), "b.ts": "" }), [
     "invalid",
-    "There is no channel kind zzz (known are log, pager); Cannot load the plugin b.ts: there is no such file",
+    "There is no channel kind zzz (known are log, pager); Cannot load the plugin b.ts: no such file or directory",
   ]);
   assert.deepEqual(await load("pager", { "a.ts": good("pager"), "b.ts": good("pager") }), [
     "invalid",

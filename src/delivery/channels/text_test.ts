@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { cutText, oneLine } from "./text.ts";
 
 Deno.test("cutText() keeps to the limit for any text, and never halves a surrogate pair", () => {

@@ -14,7 +14,7 @@ import { pathOf, problemResponse, toProblem } from "./problem.ts";
  */
 export function withAccessCheck(core: Core, app: FetchHandler): Handler {
   return async (request, from) => {
-    core.telemetry.heedRequest(request);
+    core.telemetry.trackRequest(request);
     try {
       checkAddress(request);
       const principal = await authenticateRequest(core, request, from);
@@ -35,7 +35,7 @@ async function authenticateRequest(
   if (isOpenRequest(request)) {
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
-  } else if (await isAuthRequired(core, { isOneShown: authorization !== null })) {
+  } else if (await isAuthRequired(core, { isKeyPresented: authorization !== null })) {
     return await authenticate(core, authorization);
   }
   const refusal = refusalOf(request, from);

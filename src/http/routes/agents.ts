@@ -2,7 +2,6 @@ import { defineAgent, getAgent, listAgents, removeAgent, toAgentDefinition } fro
 import type { Core } from "../../service/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
-import { checkModelName } from "../../runner/models/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
@@ -80,7 +79,7 @@ export function createRoutes(core: Core) {
     .openapi(put, async (c) => {
       const { agent_id } = c.req.valid("param");
       const definition = toAgentDefinition(agent_id, c.req.valid("json"), {
-        checkModel: (model) => checkModelName(model, core.providers, core.customModels),
+        checkModel: (model) => core.models.check(model),
         checkTools: (tools) => core.toolbox.check(tools),
       });
       const { agent, isNew } = await defineAgent(core, definition);

@@ -1,6 +1,6 @@
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { findForeignPlace } from "../../sessions/mod.ts";
+import { findForeignRef } from "../../sessions/mod.ts";
 import { onlyAgentOf, outOfReach } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems } from "../create_route.ts";
 import { createRouter } from "../router.ts";
@@ -84,7 +84,7 @@ async function checkReports(
   }
   const ids = (key: "sessionId" | "runId") =>
     [...new Set(reports.map((report) => report[key]))].filter((id) => id !== null);
-  const foreign = await findForeignPlace(core, {
+  const foreign = await findForeignRef(core, {
     agentId: only,
     sessionIds: ids("sessionId"),
     runIds: ids("runId"),

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { isAuthRequired, stillHolds } from "../../keys/mod.ts";
+import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { afterQuery, createRoute, eventStream, problems, z } from "../create_route.ts";
@@ -95,7 +95,7 @@ export function createRoutes(core: Core) {
 /** Returns a check that fails once the stream's key is no longer valid or, without one, once there is a key. */
 function accessCheckOf(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
   const principal = principalOf(c);
-  if (principal) return stillHolds(core, principal);
+  if (principal) return createKeyCheck(core, principal);
   return async () => !c.env?.isKeyless || !await isAuthRequired(core);
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { canonicalize, toCanonicalText } from "./canonical_json.ts";
 
 Deno.test("canonicalize() sorts keys by UTF-16 units, at every depth, also keys that look like indices", () => {

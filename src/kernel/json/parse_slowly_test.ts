@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { parseSlowly } from "./parse_slowly.ts";
 
 Deno.test("parseSlowly() reads what JSON.parse() reads", () => {

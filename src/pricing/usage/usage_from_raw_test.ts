@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import type { Usage } from "./usage.ts";
 import { usageOf } from "./usage.ts";
 import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";

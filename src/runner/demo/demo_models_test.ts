@@ -6,7 +6,7 @@ import { z } from "zod";
 import { fixedClock } from "../../kernel/clock.ts";
 import { findExpression } from "./demo_answers.ts";
 import { createDemoModel, DEMO_MODELS } from "./demo_models.ts";
-import { createToolbox } from "../tools/tools.ts";
+import { createToolbox } from "../tools/mod.ts";
 
 const toolbox = createToolbox({ clock: fixedClock("2026-07-01T12:00:00Z") });
 const tools = await toolbox.pick(["calculator", "current_time"]);

@@ -12,9 +12,8 @@ import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
 import { type Usage, usageFromAiSdk, usageOf } from "../../pricing/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";
-import { callBounds } from "./call_bounds.ts";
-import { estimateInputTokens, estimateOutputTokens } from "./input_bound.ts";
-import { orAbort } from "../leave_on_abort.ts";
+import { callBounds, estimateInputTokens, estimateOutputTokens } from "./call_bounds.ts";
+import { abortable } from "../abortable.ts";
 import { meterStream, NO_ANSWER, serviceTierOf } from "./meter_stream.ts";
 import { overshotBudget } from "./overshoot.ts";
 
@@ -101,7 +100,7 @@ async function openStream(
   const opening = Promise.resolve(model.doStream(options));
   if (!options.abortSignal) return await opening;
   try {
-    return await orAbort(opening, options.abortSignal);
+    return await abortable(opening, options.abortSignal);
   } catch (error) {
     opening.then(({ stream }) => stream.cancel(error), () => {}).catch(() => {});
     throw error;

@@ -2,7 +2,7 @@ import type { ToolSet } from "ai";
 import { z } from "zod";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { BUILT_IN_TOOLS } from "./builtin_tool_names.ts";
+import type { BUILT_IN_TOOLS } from "./mod.ts";
 import { evaluateExpression } from "./calculator.ts";
 
 /** What `calculator` and `current_time` answer. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { evaluateExpression } from "./calculator.ts";
 
 Deno.test("evaluateExpression() keeps the usual order of operations", () => {

@@ -1,6 +1,6 @@
 import { checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
 import type { Core } from "../core.ts";
-import { WEAK_SERVER } from "../warn_of_weak_server.ts";
+import { SERVER_DURABILITY } from "../watch_durability.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** Checks that the database takes writes, and whether a commit survives a power cut. */
@@ -21,8 +21,8 @@ export async function checkDatabase({ store }: Pick<Core, "store">): Promise<Fin
     return ok(`libSQL server, ${version}, durability strong: every commit is on its disk`);
   }
   return warning(
-    `libSQL server, ${version}; ${WEAK_SERVER[durability].state}`,
-    WEAK_SERVER[durability].advice,
+    `libSQL server, ${version}; ${SERVER_DURABILITY[durability].state}`,
+    SERVER_DURABILITY[durability].advice,
   );
 }
 

@@ -1,5 +1,5 @@
 import { listAgents } from "../../agents/mod.ts";
-import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
+import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
@@ -14,7 +14,7 @@ export async function checkModels(core: Core): Promise<Finding> {
     if (problem === undefined) usable.push(provider);
     else if (!/is not set$/.test(problem)) problems.push(`${provider}: ${problem}`);
   }
-  const names = [...usable, ...Object.keys(core.providers)].join(", ");
+  const names = [...usable, ...core.models.configuredProviders].join(", ");
   const state = names === "" ? "no provider has a key" : `set up: ${names}`;
   const models = Map.groupBy(await listAgents(core), ({ model }) => model);
   for (const [model, agents] of models) {

@@ -1,25 +1,25 @@
-import type { NanoUsd } from "../../kernel/money.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 
-/** All-time usage of one model. The kinds of tokens don't overlap. */
+/** The lifetime totals of one model. The kinds of tokens don't overlap. */
 export interface ModelTotals {
-  /** Present where totals are split by agent. */
+  /** Set if totals are grouped by agent. */
   agentId?: string;
   provider: string;
   model: string;
   modelCalls: bigint;
   unpricedCalls: bigint;
-  /** Input tokens without cache reads and cache writes. */
+  /** Without cache reads and writes. */
   inputTokens: bigint;
   cacheReadTokens: bigint;
   cacheWriteTokens: bigint;
-  /** Output tokens without reasoning. */
+  /** Without reasoning. */
   outputTokens: bigint;
   reasoningTokens: bigint;
   costNanoUsd: NanoUsd;
 }
 
-/** Totals of the whole service, read from the database at one moment. */
+/** The totals of the whole service at one moment. */
 export interface ServiceTotals {
   models: ModelTotals[];
   /** Runs that have ended, by status. */
@@ -28,7 +28,7 @@ export interface ServiceTotals {
   alerts: ReadonlyMap<string, bigint>;
   /** Settled deliveries by channel and outcome. */
   deliveries: { channel: string; outcome: string; count: bigint }[];
-  /** Pending deliveries, by channel. */
+  /** Pending deliveries by channel. */
   waiting: ReadonlyMap<string, bigint>;
 }
 
@@ -49,7 +49,7 @@ export function totalsStatements({ byAgent }: { byAgent: boolean }): Statement[]
   return [{ sql: byAgent ? BY_AGENT : BY_MODEL }, { sql: TALLIES }, { sql: WAITING }];
 }
 
-/** Reads the all-time totals of calls, runs, alerts and deliveries. */
+/** Reads the totals of all calls, runs, alerts and deliveries. */
 export async function readTotals(
   store: Pick<Store, "readAll">,
   options: { byAgent: boolean },
@@ -79,6 +79,6 @@ function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTo
     cacheWriteTokens: cacheWrite!,
     outputTokens: output!,
     reasoningTokens: reasoning!,
-    costNanoUsd: usd! * 1_000_000_000n + rest!,
+    costNanoUsd: usd! * NANO_PER_USD + rest!,
   };
 }

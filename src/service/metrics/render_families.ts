@@ -1,10 +1,10 @@
-/** One sample of a family; integers and decimal strings are printed unchanged, so that money stays exact. */
+/** One value of a family; integers and decimal texts are printed unchanged, so that money stays exact. */
 export interface Sample {
   labels?: Readonly<Record<string, string>>;
   value: bigint | number | string;
 }
 
-/** A metric family of Prometheus. */
+/** A metric family of Prometheus: all samples of one name. */
 export interface Family {
   name: string;
   type: "counter" | "gauge";

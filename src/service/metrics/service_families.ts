@@ -1,4 +1,4 @@
-import { SEVERITIES } from "../../contract/values.ts";
+import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import type { ModelTotals, ServiceTotals } from "./read_totals.ts";
 import type { Family, Sample } from "./render_families.ts";
@@ -11,19 +11,20 @@ export interface ProcessState {
   database: string;
   runsInProgress: number;
   waitingWrites: number;
-  /** Names of the channels that it delivers to. */
+  /** The names of its channels. */
   channels: readonly string[];
 }
 
-/** The statuses of ended runs. */
-const ENDS = ["completed", "failed", "budget_exceeded", "cancelled", "interrupted"];
-const OUTCOMES = ["delivered", "failed"];
+/** The statuses that a run can end with. */
+const ENDS = AGENT_STATUSES.filter((status) => status !== "idle" && status !== "running");
+/** The outcomes of settled deliveries. */
+const OUTCOMES = DELIVERY_STATUSES.filter((status) => status !== "pending");
 
-/** The ends of help texts, which name the source of the values. */
-const SHARED = "Read from the database: the same in every instance, and across restarts.";
-const OWN = "In this process.";
+/** The end of each HELP text: the scope of the numbers. */
+const SHARED = "From the database: the same from every instance, also after a restart.";
+const OWN = "Of this process.";
 
-/** Returns the metrics of `GET /metrics`. Known label values start at 0, so that a first increase is visible. */
+/** Returns the families of `GET /metrics`. Known label values start at 0, so that rate() sees their first increase. */
 export function serviceFamilies(totals: ServiceTotals, state: ProcessState): Family[] {
   return [...modelFamilies(totals.models), ...countFamilies(totals, state), ...processFamilies(state)];
 }
@@ -47,7 +48,7 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
       name: "purser_tokens_total",
       type: "counter",
       help:
-        "Tokens by kind. The kinds don't overlap: input is without cache reads and writes, output is without " +
+        "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
         `reasoning. ${SHARED}`,
       samples: models.flatMap((totals) =>
         tokenKinds(totals).map(([kind, value]) => ({ labels: { ...labelsOf(totals), kind }, value }))
@@ -109,7 +110,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_deliveries_total",
       type: "counter",
-      help: `Notifications that were delivered or given up, by channel, tests excluded. ${SHARED}`,
+      help: `Notifications delivered or given up, by channel, without tests. ${SHARED}`,
       samples: allChannels.flatMap((channel) =>
         OUTCOMES.map((outcome) => ({
           labels: { channel, outcome },
@@ -120,7 +121,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_deliveries_waiting",
       type: "gauge",
-      help: `Pending notifications, by channel. ${SHARED}`,
+      help: `Notifications waiting for delivery, by channel. ${SHARED}`,
       samples: waitingChannels.map((channel) => ({
         labels: { channel },
         value: totals.waiting.get(channel) ?? 0n,
@@ -141,7 +142,7 @@ function processFamilies(state: ProcessState): Family[] {
     {
       name: "purser_write_queue_waiting",
       type: "gauge",
-      help: `Units queued for a write to the database, without those being written. ${OWN}`,
+      help: `Units waiting to be written to the database, without those being written. ${OWN}`,
       samples: [{ value: state.waitingWrites }],
     },
     {

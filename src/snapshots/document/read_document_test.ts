@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { z } from "zod";
 import { fullSnapshot, type LooseDocument, sealedText } from "../../../tests/harness/any_snapshot.ts";
 import { snapshotOf } from "../../../tests/harness/snapshots.ts";

@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
-import { splitDocument } from "./split_document.ts";
-import { decodeDocument } from "./decode_document.ts";
+import { splitJson } from "../../kernel/json/split_json.ts";
+import { decodeDocument } from "../files/snapshot_source.ts";
 
-/** What is done to a member of the document or of its state, a message or an event. */
+/** Rewrites a member of the document or of its state, a message or an event. */
 export type Rewrite = (value: unknown, path: readonly string[]) => unknown;
 
 const ARRAYS = [["state", "messages"], ["events"]];
-/** Whoever wrote it has checked it. */
+/** More than any valid document has: it was validated when it was exported. */
 const MAX_DEPTH = 1_000;
 const FLUSH_CHARACTERS = 256 * 1024;
 
 /**
- * A document with each of its parts rewritten, in the order it has; its integrity is computed anew. Memory stays
- * flat. The document is one of ours: canonical JSON.
+ * Rewrites each part of a document, in its order, and recomputes its integrity. Memory use is constant. The document
+ * is one of an export: canonical JSON.
  */
 export async function* rewriteDocument(
   bytes: AsyncIterable<Uint8Array>,
@@ -32,7 +32,7 @@ export async function* rewriteDocument(
     isEmpty: true,
   }];
   let text = "{";
-  const parts = splitDocument(decodeDocument(bytes, Number.MAX_SAFE_INTEGER), {
+  const parts = splitJson(decodeDocument(bytes, Number.MAX_SAFE_INTEGER), {
     arrays: ARRAYS,
     maxDepth: MAX_DEPTH,
   });

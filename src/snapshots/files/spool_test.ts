@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { createSpool, type Spool } from "./spool.ts";
-import { openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
+import { createSpool, openTemporaryFile, type Spool, type TemporaryFile } from "./spool.ts";
 
 const MIB = 1024 * 1024;
 
@@ -152,7 +151,7 @@ Deno.test("createSpool() is disposed of more than once, also in the middle of a 
 
 Deno.test("createSpool() says what is wrong with the directory for temporary files", async () => {
   const faults: [Error, RegExp][] = [
-    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a disk that is full/],
+    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a full disk/],
     [new Error("denied"), /can't be used: denied/],
   ];
   for (const [fault, pattern] of faults) {

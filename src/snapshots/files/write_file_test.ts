@@ -44,9 +44,9 @@ Deno.test("writeFile() leaves the target as it was, and nothing beside it, when 
 Deno.test("writeFile() says why it can't: a directory, or none", () =>
   inDirectory(async (directory) => {
     await assert.rejects(writeFile(directory, chunks("a")), {
-      message: `Cannot write ${directory}: it is a directory`,
+      message: `Cannot write ${directory}: is a directory`,
     });
-    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /there is no such directory/);
+    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /no such file or directory/);
     assert.deepEqual(filesOf(directory), []);
   }));
 

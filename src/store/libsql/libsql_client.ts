@@ -1,4 +1,5 @@
-import { type Client, createClient, type InStatement } from "@libsql/client/web";
+import { type Client, createClient, type InValue } from "@libsql/client/web";
+import type { ClientResult } from "./commit_client.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 
@@ -12,15 +13,21 @@ export interface RemotePlace {
 }
 
 /** A client of a libSQL server whose requests end in time. */
-export function createRemoteClient({ url, authToken, timeoutMs, fetch }: RemotePlace): Client {
+export function createRemoteClient(place: RemotePlace): Client {
+  const { url, authToken } = place;
+  return createClient({ url, authToken, intMode: "bigint", fetch: createTimedFetch(place) });
+}
+
+/** The clients have no timeout of their own: a server that hangs would hold every caller for ever. */
+export function createTimedFetch({ fetch, timeoutMs }: RemotePlace): (request: Request) => Promise<Response> {
   const send = fetch ?? globalThis.fetch;
-  return createClient({
-    url,
-    authToken,
-    intMode: "bigint",
-    // The client has no timeout of its own: a server that hangs would hold every caller for ever.
-    fetch: (request: Request) => send(request, { signal: AbortSignal.timeout(timeoutMs) }),
-  });
+  return (request) => send(request, { signal: AbortSignal.timeout(timeoutMs) });
+}
+
+/** A statement as the clients take it. */
+export interface InStatement {
+  sql: string;
+  args: InValue[];
 }
 
 /** Runs queries over one consistent view. */
@@ -48,6 +55,12 @@ export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise
   }
 }
 
+/** Runs a task after that time, unless what it returns is called before. */
+export function startTimer(delayMs: number, task: () => void): () => void {
+  const timer = setTimeout(task, delayMs);
+  return () => clearTimeout(timer);
+}
+
 /** Only the host: a URL may carry a token. */
 export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "an unreadable address";
@@ -71,11 +84,6 @@ export function toInStatements(
       });
     },
   };
-}
-
-interface ClientResult {
-  columns: string[];
-  rows: ArrayLike<unknown>[];
 }
 
 function toResultSet(result: ClientResult): ResultSet {

@@ -1,8 +1,10 @@
 import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { CommitClient } from "./commit_client.ts";
 import {
   createRemoteClient,
+  createTimedFetch,
   hostOf,
   readBatch,
   type RemotePlace,
@@ -49,6 +51,7 @@ export class RemoteStore implements Store {
   readonly isShared = true;
   readonly instances = noInstanceLocks;
   #client: Client;
+  #commits: CommitClient;
   #queue: WriteQueue;
   #options: RemoteOptions;
   #tokens: WriteTokens;
@@ -58,6 +61,11 @@ export class RemoteStore implements Store {
     this.#options = options;
     this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
     this.#client = createRemoteClient(options);
+    this.#commits = new CommitClient({
+      ...options,
+      fetch: createTimedFetch(options),
+      keepsConnection: options.tokens === undefined,
+    });
     this.#queue = new WriteQueue(
       (units, until) => this.#commit(units, until),
       (task) => queueMicrotask(task),
@@ -107,6 +115,7 @@ export class RemoteStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    await this.#commits.close();
     this.#client.close();
   }
 
@@ -125,7 +134,7 @@ export class RemoteStore implements Store {
     const { sent, toResults } = toInStatements([...prefix, ...units.flat()]);
     return this.#untilDeadline("write", until, async () => {
       try {
-        const results = toResults(await this.#client.batch(sent, "write"));
+        const results = toResults(await this.#commits.commit(sent));
         this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {

@@ -274,6 +274,40 @@ test("a server that is killed and started again is found again", async () => {
   await store.close();
 });
 
+test("a store commits on one connection of the server, and on a new one where that is gone", async () => {
+  await using sqld = await startSqld({ durability: "strong" });
+  const batons: unknown[] = [];
+  const fetch: Fetch = async (input, init) => {
+    const text = await (input as Request).clone().text();
+    if (text.includes("BEGIN IMMEDIATE")) batons.push(JSON.parse(text).baton);
+    return await globalThis.fetch(input, init);
+  };
+  const store = connect({ url: sqld.url, fetch });
+  await store.write([{ sql: "CREATE TABLE t (a)" }]);
+  await store.write([INSERT]);
+  await assert.rejects(store.write([{ sql: "INSERT INTO nowhere VALUES (1)" }]), /no such table/);
+  await store.write([INSERT]);
+  assert.deepEqual(batons.map(Boolean), [false, true, true, true]);
+  await sqld.kill();
+  await sqld.restart();
+  assert.equal((await store.write([INSERT, COUNT]))[1]!.rows[0]![0], 3n);
+  assert.equal(batons.at(-1), undefined);
+  await store.close();
+});
+
+test("eight stores that write without a pause all get their turns", async () => {
+  const place = await shared!.createDatabase();
+  const stores = Array.from({ length: 8 }, () => connect(place, { clock: systemClock }));
+  await stores[0]!.write([{ sql: "CREATE TABLE t (a)" }]);
+  // Large enough that the WAL is to be moved into the database all the time.
+  const large = { sql: "INSERT INTO t VALUES (zeroblob(100000))" };
+  await Promise.all(stores.map(async (store) => {
+    for (let i = 0; i < 30; i++) await store.write([large]);
+  }));
+  assert.equal((await stores[0]!.read(COUNT)).rows[0]![0], 240n);
+  for (const store of stores) await store.close();
+});
+
 test("a server where nobody listens is unavailable, by its address", async () => {
   const sqld = await startSqld();
   await sqld[Symbol.asyncDispose]();

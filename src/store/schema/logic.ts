@@ -1,4 +1,4 @@
-import { toHex } from "../../kernel/encode_bytes.ts";
+import { toHex } from "../../kernel/text.ts";
 import { type Store, toObjects } from "../store.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { toHex } from "../../kernel/encode_bytes.ts";
+import { toHex } from "../../kernel/text.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Store, toObjects } from "../store.ts";

@@ -1,14 +1,13 @@
 import { dirname } from "node:path";
-import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
+import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
 
 /** Makes the folder and the file of a new database, readable by their owner only: it holds conversations. */
 export async function prepareDatabaseFile(path: string): Promise<void> {
   const isFolder = await files.isFolder(path).catch(() => undefined); // mostly because there is nothing yet
   if (isFolder === false) return;
   // The driver would tell of a number.
-  if (isFolder) throw refuse(path, "it is a directory; name a file in it");
+  if (isFolder) throw refuse(path, "is a directory; name a file in it");
   try {
     await files.makeFolder(dirname(path));
     await files.writeNew(path, "");

@@ -6,7 +6,7 @@ Deno.test("prepareDatabaseFile() refuses a directory by name, and takes a file t
   inDirectory(async (directory) => {
     await assert.rejects(prepareDatabaseFile(directory), {
       code: "unavailable",
-      message: `Cannot open database ${directory}: it is a directory; name a file in it`,
+      message: `Cannot open database ${directory}: is a directory; name a file in it`,
     });
     const path = `${directory}/new/purser.db`;
     await prepareDatabaseFile(path);

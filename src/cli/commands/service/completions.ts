@@ -1,7 +1,7 @@
 import { BASH_SCRIPT, FISH_SCRIPT, ZSH_SCRIPT } from "../../completion/mod.ts";
 import type { BareContext } from "../../command.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { nearestName } from "../../../config/mod.ts";
+import { nearestName } from "../../../kernel/text.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: FISH_SCRIPT };
 

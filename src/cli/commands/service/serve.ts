@@ -1,7 +1,8 @@
 import { checkChannels } from "../../../delivery/channels/mod.ts";
 import { type OpenDatabase, openDatabase } from "../../../client/mod.ts";
-import { createApp, serve } from "../../../http/mod.ts";
-import { warnOfWeakServer } from "../../../service/mod.ts";
+import { serve } from "../../../http/mod.ts";
+import { watchServerDurability } from "../../../service/mod.ts";
+import { endLiveRuns } from "../../../sessions/mod.ts";
 import { hasUsableKey, isAuthRequired } from "../../../keys/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -29,8 +30,9 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   if (!database) return EXIT.interrupted;
   try {
     await checkChannels(database.core.channels, config.configPath);
-    await warnOfWeakServer(database.core);
-    const server = await serve(database.core, await createApp(database.core), {
+    await watchServerDurability(database.core);
+    const { createApp } = await import("../../../http/routes/mod.ts");
+    const server = await serve(database.core, createApp(database.core), {
       host: config.host,
       port: config.port,
     });
@@ -41,7 +43,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
     database.core.stop();
     await Promise.all([
       server.shutdown({ graceMs: GRACE_MS }),
-      database.core.endRuns({ graceMs: GRACE_MS - 5_000 }),
+      endLiveRuns(database.core, GRACE_MS - 5_000),
     ]);
   } finally {
     await database.close({ graceMs: GRACE_MS });

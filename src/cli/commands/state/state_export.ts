@@ -1,5 +1,6 @@
 import { PurserError } from "../../../kernel/errors.ts";
-import { DocumentFault, parseTags, rewriteDocument, writeFile } from "../../../snapshots/mod.ts";
+import { parseTags, rewriteDocument, writeFile } from "../../../snapshots/mod.ts";
+import { JsonFault } from "../../../kernel/json/split_json.ts";
 import type { CommandContext } from "../../command.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -72,7 +73,7 @@ async function save(
       for await (const text of decode(document())) stdout.write(stdout.isTerminal ? escapeJson(text) : text);
     } else await writeFile(output, document());
   } catch (error) {
-    if (!(error instanceof DocumentFault)) throw error;
+    if (!(error instanceof JsonFault)) throw error;
     throw new PurserError(
       "unavailable",
       `Cannot export: what the server sent is no whole snapshot: ${error.message}`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Answer, readRequest, startHttpReceiver, startReceiver } from "../testing/_receiver.ts";
-import { DeliveryError } from "../delivery_error.ts";
+import { DeliveryError } from "../channel.ts";
 import { createGuardedPost } from "./guarded_http.ts";
 import type { PostAnswer } from "./post_json.ts";
 import type { GuardOptions } from "./resolve_host.ts";

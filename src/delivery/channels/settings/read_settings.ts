@@ -5,16 +5,16 @@ import type { ChannelPlugin } from "../channel.ts";
 import { createScrub, type Scrub } from "./scrub_secrets.ts";
 import { listSecrets, readSecretFiles } from "./secret_settings.ts";
 
-/** Settings that are ready for `open`. */
+/** Settings that are valid, for `open`. */
 export interface ReadSettings {
   settings: unknown;
-  /** Takes every secret in them out of a text. */
+  /** Removes every secret of theirs from a text. */
   scrub: Scrub;
 }
 
 /**
- * Reads the settings of one channel: secrets from their files, then the plugin's schema. Throws `invalid`,
- * with every fault in one line, and without a secret.
+ * Reads the settings of one channel: secrets from their files, then validation by the plugin's schema. Throws
+ * `invalid`, with the faults in one line, and without a secret.
  */
 export async function readSettings(
   plugin: ChannelPlugin,
@@ -25,7 +25,7 @@ export async function readSettings(
   const settings = await readSecretFiles(written, schema, readTextFile);
   const result = await schema.safeParseAsync(settings);
   const secrets = listSecrets(settings, schema);
-  // What the schema made of a secret, such as a trimmed one, is a secret as well.
+  // A secret that the schema has transformed, such as by trimming, is a secret as well.
   if (result.success) secrets.push(...listSecrets(result.data, schema));
   const scrub = createScrub(secrets);
   if (result.success) return { settings: result.data, scrub };
@@ -36,7 +36,7 @@ export async function readSettings(
   throw new PurserError("invalid", scrub(faults.slice(0, 5).join("; ")));
 }
 
-/** A misspelt key must not go unnoticed; a plugin that takes any keys says so by `z.looseObject`. */
+/** Rejects unknown keys, which may be misspelt; a plugin that takes any uses `z.looseObject`. */
 function refuseUnknownKeys(schema: ZodType): ZodType {
   const { catchall } = schema._zod.def as { catchall?: unknown };
   return catchall === undefined ? (schema as ZodObject).strict() : schema;

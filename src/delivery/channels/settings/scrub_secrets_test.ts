@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
+import fc from "#dev/fast_check.ts";
 import { createScrub } from "./scrub_secrets.ts";
 
 Deno.test("createScrub() hides a secret as it is, URL-encoded, URL-decoded, in JSON and in any case", () => {

@@ -105,7 +105,7 @@ Deno.test("readSecretFiles() says which file is missing, empty or not to be read
   const one = { one: { file: "/one" } };
   const missing = Object.assign(new Error("os error 2"), { code: "ENOENT" });
   const cases: [() => Promise<string>, string][] = [
-    [() => Promise.reject(missing), "Cannot read /one: there is no such file"],
+    [() => Promise.reject(missing), "Cannot read /one: no such file or directory"],
     [() => Promise.reject(new Error("permission denied")), "Cannot read /one: permission denied"],
     [() => Promise.resolve(" \n"), "Cannot read /one: the file is empty"],
   ];

@@ -1,4 +1,4 @@
-import type { Notification } from "../notification.ts";
+import type { Notification } from "../channel.ts";
 
 /** A notification as an alert makes it. */
 export const NOTIFICATION: Notification = {

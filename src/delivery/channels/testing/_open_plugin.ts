@@ -1,5 +1,5 @@
 import type { Channel, ChannelContext, ChannelModule, Delivery } from "../channel.ts";
-import { createChannelKit } from "../channel_kit.ts";
+import { createChannelKit } from "../load_plugin.ts";
 import type { PostAnswer, PostRequest } from "../http/post_json.ts";
 
 /** What a plugin did with what it was given. */

@@ -5,8 +5,8 @@ import type { Delivery, SendResult } from "../channel.ts";
 import type { ConfiguredChannel } from "../configured_channel.ts";
 import type { ConformanceOptions, TestAddress } from "./conformance.ts";
 import { NOTIFICATION } from "./_notifications.ts";
-import type { Notification } from "../notification.ts";
-import { createChannels } from "../open_channels.ts";
+import type { Notification } from "../channel.ts";
+import { createChannels } from "../create_channels.ts";
 import type { ChannelModule } from "../channel.ts";
 
 /** A channel's kind under test. */

@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import { join, relative } from "node:path";
+import { ROOT } from "../../build/run_deno.ts";
+
+const FOLDER = join(ROOT, "dist", "tests");
+
+/** What every build is made of. */
+const SOURCES = ["cli.ts", "main.ts", "src", "plugins", "build", "deno.json", "deno.lock", "tests/deno.lock"];
+
+let digest: Promise<string> | undefined;
+
+/**
+ * Returns the folder of a build that all test files share, and that later runs find again: it is made anew only where a
+ * source has changed since. Tests don't write there. The first caller makes it, others wait, in this process or another.
+ */
+export async function sharedBuild(name: string, make: (folder: string) => Promise<unknown>): Promise<string> {
+  digest ??= digestSources();
+  const folder = join(FOLDER, `${name}_${await digest}`);
+  await Deno.mkdir(FOLDER, { recursive: true });
+  using lock = await Deno.open(join(FOLDER, `${name}.lock`), { create: true, write: true });
+  await lock.lock(true);
+  if (await Deno.stat(folder).then(() => true, () => false)) return folder;
+  for await (const entry of Deno.readDir(FOLDER)) {
+    if (entry.isDirectory && entry.name.startsWith(`${name}_`)) {
+      await Deno.remove(join(FOLDER, entry.name), { recursive: true });
+    }
+  }
+  const unfinished = `${folder}_unfinished`;
+  await make(unfinished);
+  await Deno.rename(unfinished, folder);
+  return folder;
+}
+
+async function digestSources(): Promise<string> {
+  const hash = createHash("sha256").update(Deno.version.deno);
+  for (const path of (await Promise.all(SOURCES.map((path) => list(join(ROOT, path))))).flat().sort()) {
+    hash.update(`\0${relative(ROOT, path)}\0`).update(await Deno.readFile(path));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function list(path: string): Promise<string[]> {
+  if ((await Deno.stat(path)).isFile) return path.endsWith("_test.ts") ? [] : [path];
+  const entries = await Array.fromAsync(Deno.readDir(path));
+  return (await Promise.all(entries.map(({ name }) => list(join(path, name))))).flat();
+}

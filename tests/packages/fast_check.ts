@@ -1,0 +1,1 @@
+export { default } from "npm:fast-check@4.10.2";

