@@ -1,6 +1,6 @@
 import { checkChannels } from "../../../delivery/channels/mod.ts";
 import { type OpenDatabase, openDatabase } from "../../../client/mod.ts";
-import { serve } from "../../../http/mod.ts";
+import { createApp, serve } from "../../../http/mod.ts";
 import { watchServerDurability } from "../../../service/mod.ts";
 import { endLiveRuns } from "../../../sessions/mod.ts";
 import { hasUsableKey, isAuthRequired } from "../../../keys/mod.ts";
@@ -31,8 +31,7 @@ export async function serveCommand(ctx: CommandContext): Promise<number | void> 
   try {
     await checkChannels(database.core.channels, config.configPath);
     await watchServerDurability(database.core);
-    const { createApp } = await import("../../../http/routes/mod.ts");
-    const server = await serve(database.core, createApp(database.core), {
+    const server = await serve(database.core, await createApp(database.core), {
       host: config.host,
       port: config.port,
     });
