@@ -3,7 +3,7 @@ import type { ZodType } from "zod";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { headers } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
-import type { Tag } from "./openapi/tags.ts";
+import type { Tag } from "./openapi/document.ts";
 import { PERMISSION, type Permission, SECURITY_SCHEME } from "./permission.ts";
 
 /** The fields that every operation of the API has. */
@@ -46,11 +46,6 @@ function refusingQuery<Route extends RouteFields>(route: Route): Route {
 /** Returns a JSON response for a route's definition. */
 export function json<Schema extends ZodType>(schema: Schema, description: string) {
   return { description, content: { "application/json": { schema } } };
-}
-
-/** Returns a JSON response that is one page of a list; its `Link` header has the next one. */
-export function page<Schema extends ZodType>(schema: Schema, description: string) {
-  return { ...json(schema, description), headers: headers("Link") };
 }
 
 /** Returns a required JSON body for a route's definition. */
@@ -103,44 +98,5 @@ export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
     },
   }]));
 }
-
-/** A whole number in a query, in digits: `Number` would also accept `1e3`, `0x10` and an empty text. */
-export function wholeNumber({ min, max }: { min: number; max: number }) {
-  const digits = (value: unknown) =>
-    typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  const rule = `must be a whole number from ${min} to ${max}`;
-  return z.preprocess(digits, z.number(rule).int(rule).min(min, rule).max(max, rule));
-}
-
-interface PageSize {
-  default: number;
-  max: number;
-}
-
-/** The `limit` of a list. */
-export const limitQuery = (size: PageSize) =>
-  wholeNumber({ min: 1, max: size.max }).default(size.default).openapi({
-    type: "integer",
-    format: "int32",
-    minimum: 1,
-    maximum: size.max,
-    default: size.default,
-    description: `Maximum number of entries, 1 to ${size.max}`,
-  });
-
-/** The `limit` and `cursor` of a paginated list. */
-export const pageQuery = (size: PageSize) => ({
-  limit: limitQuery(size),
-  cursor: z.string().optional().openapi({ description: "From the `Link` header of the previous page" }),
-});
-
-/** The position in a numbered list after which to continue. */
-export const afterQuery = (description: string) =>
-  wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER }).openapi({
-    type: "integer",
-    format: "int64",
-    minimum: 0,
-    description,
-  });
 
 export { headers, z };

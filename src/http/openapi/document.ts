@@ -2,7 +2,6 @@ import { VERSION } from "../../kernel/version.ts";
 import { RESPONSE_HEADERS } from "../../contract/headers.ts";
 import { SECURITY_SCHEME } from "../permission.ts";
 import type { Router } from "../router.ts";
-import { TAGS } from "./tags.ts";
 
 /** The parts of the document that are used here. */
 export interface OpenApiDocument {
@@ -59,6 +58,22 @@ export type Content = Record<
 export interface Reference {
   $ref: string;
 }
+
+/** The tags of operations, in the document's order. */
+const TAGS = {
+  agents: "Agent definitions: model, tools, and the budget of a run",
+  runs: "Running agents, and the results",
+  sessions: "Sessions: their state and their event logs",
+  snapshots: "Exporting a whole session as one portable document, and restoring it",
+  costs: "The ledger: the cost of calls, and calls made elsewhere",
+  alerts: "Alert rules on spend, and the alerts that they fired",
+  channels: "The channels that deliver alerts",
+  events: "A live stream of events",
+  keys: "API keys and their scopes",
+  service: "The service itself: health, metrics and documents",
+} as const;
+
+export type Tag = keyof typeof TAGS;
 
 const DESCRIPTION = `
 Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.

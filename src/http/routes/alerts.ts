@@ -11,16 +11,8 @@ import {
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  limitQuery,
-  problems,
-  z,
-} from "../create_route.ts";
+import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
+import { limitQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Alert, AlertRule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
 

@@ -1,9 +1,10 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
-import { linkNext, readCursor } from "../page.ts";
+import { linkNext, readCursor } from "../pagination.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
+import { createRoute, problems, z } from "../create_route.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { Anomaly } from "../../contract/anomalies.ts";

@@ -5,7 +5,8 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
-import { afterQuery, createRoute, eventStream, problems, z } from "../create_route.ts";
+import { createRoute, eventStream, problems, z } from "../create_route.ts";
+import { afterQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
 

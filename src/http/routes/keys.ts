@@ -2,18 +2,9 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
-import { linkNext, readCursor } from "../page.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  page,
-  pageQuery,
-  problems,
-  z,
-} from "../create_route.ts";
+import { linkNext, readCursor } from "../pagination.ts";
+import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 
 const params = z.object({ key_id: KeyId });

@@ -13,16 +13,8 @@ import {
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
-import {
-  afterQuery,
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  limitQuery,
-  problems,
-  z,
-} from "../create_route.ts";
+import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
+import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
 import { invalidInput } from "../../contract/schema_issues.ts";
 import { SessionId } from "../../contract/parts.ts";
