@@ -38,12 +38,12 @@ export function hostTarget(): Target {
   return found;
 }
 
-/** No server listens there. */
+/** No server listens on port 1. */
 const NO_PROXY_THERE = "http://127.0.0.1:1";
 
 /**
- * Compiles the CLI to one binary in a folder. Where Deno's base binary can't be downloaded, Deno lists all the same what it
- * would embed, and the list is what this gives. With `isOffline`, the base binary is taken from Deno's cache or not at all.
+ * Compiles the CLI to one binary in a folder. If Deno's base binary can't be downloaded, Deno still lists the files that
+ * it would embed, and only the list is returned. With `isOffline`, the base binary is taken from Deno's cache or not at all.
  */
 export async function embedCli(
   target: Target,

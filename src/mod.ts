@@ -1,5 +1,5 @@
 /**
- * Purser as a library: run agents, book every model call, stop at the budget, take and restore sessions.
+ * Purser as a library: runs agents, books every model call, stops at the budget, exports and restores sessions.
  *
  * ```ts
  * const purser = await openPurser({ db: ":memory:" });

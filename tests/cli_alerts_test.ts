@@ -35,15 +35,15 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
     code: 2,
     err: `error: Cannot add a rule without --threshold-type, --severity${USAGE}`,
   },
-  { line: `alerts add --name "" ${DAILY}`, code: 2, err: /--name: a rule needs a name/ },
+  { line: `alerts add --name "" ${DAILY}`, code: 2, err: /--name: the name is blank/ },
   {
     line: `alerts add --name ${"x".repeat(201)} ${DAILY}`,
     code: 1,
     err: /^error: .* name: must be 1 to 200/,
   },
   ...Object.entries({
-    "0": "0 is not more than 0",
-    "-1": "-1 is not more than 0",
+    "0": "0 is not greater than 0",
+    "-1": "-1 is not greater than 0",
     "NaN": "Cannot read an amount in USD: NaN is not a number",
     "1e-10": "Cannot read an amount in USD: 1e-10 has more than nine decimals",
     "1000000001": "Cannot read an amount in USD: it is over a billion USD",
@@ -177,7 +177,7 @@ Deno.test("alerts history shows each alert and its status in each channel", asyn
   assert.equal(lines.length, 5);
   assert.equal(
     lines[0],
-    "WHEN (UTC)           SEVERITY  RULE                SPENT        WHERE            CHANNELS",
+    "WHEN (UTC)           SEVERITY  RULE                SPENT        SOURCE           CHANNELS",
   );
   assert.equal(
     lines[1],
@@ -353,9 +353,9 @@ Deno.test("channels list shows each channel and its problem", async () => {
   });
   assert.deepEqual(await books.purser("channels list"), {
     code: 0,
-    out: `NAME  KIND     STATUS   FROM      TIMEOUT  SETTINGS
-log   log      ok       info         10 s
-ops   webhook  invalid  critical    2.5 s  url=***, headers={"x-team":"a\\u001bb"}
+    out: `NAME  KIND     STATUS   MIN SEVERITY  TIMEOUT  SETTINGS
+log   log      ok       info             10 s
+ops   webhook  invalid  critical        2.5 s  url=***, headers={"x-team":"a\\u001bb"}
 `,
     err: "warning: Channel ops can't be used: url: is not a URL\n",
   });

@@ -38,7 +38,7 @@ async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
   assert.equal(new TextDecoder().decode(stdout), "");
   assert.match(
     new TextDecoder().decode(stderr),
-    /^Cancelling the run; Ctrl-C again leaves at once\nwarning: The run was cancelled\n2 steps · .* · first\n$/,
+    /^Cancelling the run; Ctrl-C again exits at once\nwarning: The run was cancelled\n2 steps · .* · first\n$/,
   );
   const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
   assert.deepEqual([session.status, session.active_run_id], ["cancelled", null]);

@@ -47,8 +47,8 @@ Deno.test("a session moves from one database to another by a file, and continues
   };
   assert.deepEqual(await purser(other, ["state", "import", file, "--dry-run"]), {
     code: 0,
-    out: "Would restore session first of helper: 4 messages\nThe session is not known here\n" +
-      "9 events would be kept as imported history\nAgent helper would be defined, as the snapshot has it\n" +
+    out: "Would restore session first of helper: 4 messages\nThe session does not exist here\n" +
+      "9 events would be kept as imported history\nAgent helper would be created from the snapshot\n" +
       "Nothing was written\n",
     err: "",
   });
@@ -61,7 +61,7 @@ Deno.test("a session moves from one database to another by a file, and continues
   assert.match(show.out, /Cost +\$0\n/);
   assert.match(
     show.out,
-    /Restored +.* UTC, from environment local, exported .* UTC\n +had cost \$0\.\d+ there, for \d+ tokens: not counted here\n +with 9 events of history/,
+    /Restored +.* UTC, from environment local, exported .* UTC\n +cost \$0\.\d+ there, for \d+ tokens; not counted here\n +with 9 events of history/,
   );
   assert.equal((await purser(other, ["cost", "--by", "agent"])).out.includes("helper"), false);
   assert.equal((await purser(other, ["run", "helper", "hi", "--session", "first"])).code, 0);
@@ -145,10 +145,10 @@ Deno.test("a failed export or import prints one sentence, and leaves no file and
     [["import", `${place.folder}/none.json`], 1, /no such file or directory/],
     [["import", empty], 1, /the document is empty/],
     [["show", empty], 1, /the document is empty/],
-    [["import", broken], 1, /it ends in the middle/],
-    [["show", broken], 1, /it ends in the middle/],
+    [["import", broken], 1, /it is truncated/],
+    [["show", broken], 1, /it is truncated/],
     [["import", large], 1, /it is over 268435456 bytes; max_snapshot_bytes in the config allows more/],
-    [["replay", broken], 1, /it ends in the middle/],
+    [["replay", broken], 1, /it is truncated/],
   ];
   for (const [args, code, message] of cases) {
     const outcome = await purser(place, ["state", ...args]);

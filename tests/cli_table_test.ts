@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { bundleToInstall } from "../build/bundle_cli.ts";
-import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { runDeno } from "../build/run_deno.ts";
 import { COMMANDS } from "../src/cli/command_table.ts";
 import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
+import { installCli } from "./harness/installed_cli.ts";
 import { skipSqld } from "./harness/sqld.ts";
 
 /** One contract: a command does the same over every kind of database, in a process and through a server. */
@@ -28,17 +25,6 @@ Deno.test("the table has every command, succeeding and failing", () => {
     if (!mayFail.includes(name)) assert.ok(rows.some(({ code }) => code !== undefined), `${name} failing`);
   }
 });
-
-/** Installs the command line into a folder, as `docs/installing.md` says; returns its command. */
-async function installCli(folder: string): Promise<string> {
-  const bundle = join(folder, "bundle");
-  await bundleToInstall(bundle);
-  await runDeno([
-    ...["install", "--global", ...CLI_PERMISSIONS, "--name", "purser", "--root", folder],
-    ...["--config", join(bundle, "deno.json"), join(bundle, "cli.js")],
-  ]);
-  return join(folder, "bin", "purser");
-}
 
 const places = skipSqld ? ["file"] as const : ["file", "sqld"] as const;
 

@@ -32,7 +32,7 @@ Deno.test("purser doctor prints a line for each check, without marks and colours
   await using books = await openBooks();
   assert.deepEqual(await books.purser("doctor"), {
     code: 0,
-    out: `ok       connection          none needed: this process works on the database
+    out: `ok       connection          not needed: this process opens the database
 ok       config              no file: all settings have their defaults or come from the environment
 ok       database            in memory, schema version ${SCHEMA}; all of it is gone when the process ends
 ok       clock               this machine's own is the only one
@@ -43,7 +43,7 @@ ok       API keys            none yet, so a server answers this machine only
 ok       waiting deliveries  none
 ok       failed deliveries   none in the history that is kept
 
-All is well
+All checks passed
 `,
     err: "",
   });
@@ -65,7 +65,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
   const plain = stripVTControlCharacters(out);
   assert.equal(
     plain,
-    `✓  connection          none needed: this process works on the database
+    `✓  connection          not needed: this process opens the database
 ✓  config              no file: all settings have their defaults or
                        come from the environment
 ✓  database            in memory, schema version ${SCHEMA}; all of it is gone
@@ -210,7 +210,7 @@ Deno.test("purser serve starts with valid channels, and so does a command beside
   }
   const { code, out } = await runPurser(place, ["doctor"]);
   assert.equal(code, 0, out);
-  assert.match(out, /^ok {7}connection {10}none needed: this process works on the database$/m);
+  assert.match(out, /^ok {7}connection {10}not needed: this process opens the database$/m);
   assert.match(out, /^ok {7}channel slack {7}slack; its settings are right$/m);
   child.kill("SIGTERM");
   reader.releaseLock();
@@ -229,13 +229,13 @@ Deno.test("a clock that differs from the server's is a warning with the differen
   const check = (date: string | null) => checkConnection(config, remote, asked(date));
   assert.match(
     check("Sat, 21 Nov 2026 09:30:05 GMT").detail,
-    /^the server at books\.example\.com, by the profile prod; /,
+    /^the server at books\.example\.com, from the profile prod; /,
   );
   assert.equal(check("Sat, 21 Nov 2026 09:30:05 GMT").status, "ok");
   for (const date of [null, "yesterday"]) assert.equal(check(date).status, "ok");
   const ahead = check("Sat, 21 Nov 2026 09:29:00 GMT");
   assert.equal(ahead.status, "warning");
-  assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is well$/);
+  assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is accepted$/);
   assert.match(ahead.advice!, /NTP/);
   assert.match(check("Sat, 21 Nov 2026 09:32:00 GMT").detail, /110 s behind/);
 });
@@ -250,7 +250,7 @@ Deno.test("a key sent to another machine in plaintext is warned of, without the 
   for (const key of [{ apiKey: "psr_secret" }, { apiKeyFile: "/key" }]) {
     const { status, detail, advice } = check("http://books.example.com", key);
     assert.equal(status, "warning");
-    assert.match(detail, /in clear/);
+    assert.match(detail, /is sent unencrypted/);
     assert.match(advice!, /TLS.*https/);
     assert.doesNotMatch(detail + advice, /psr_secret/);
   }

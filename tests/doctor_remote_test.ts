@@ -84,7 +84,7 @@ Deno.test({
       assert.equal(status, "warning");
       assert.equal(
         detail,
-        `libSQL server, schema version ${SCHEMA}; it doesn't tell how durable a commit is`,
+        `libSQL server, schema version ${SCHEMA}; it doesn't report how durable a commit is`,
       );
       assert.match(advice!, /GET \/v1\/namespaces\/NAME\/config/);
     }
@@ -119,7 +119,7 @@ Deno.test({
     };
     await watchServerDurability({ ...purser.core, store, clock });
     const warnings = () =>
-      purser.logs.filter(({ message }) => message.startsWith("Of the libSQL server")).length;
+      purser.logs.filter(({ message }) => message.startsWith("Durability of the libSQL server")).length;
     assert.equal(warnings(), 0);
     for (const [mode, count] of [["relaxed", 1], ["relaxed", 1], ["strong", 1], ["relaxed", 2]] as const) {
       await become(mode);

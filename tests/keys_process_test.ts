@@ -102,7 +102,7 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
   const health = await (await fetch(`${closed.url}/healthz`)).json();
   const { said } = await closed.stop();
   assert.deepEqual([answer.status, health.status], [401, "ok"]);
-  assert.match(said, /^warning: No API key is active, so nobody is answered until there is one/);
+  assert.match(said, /^warning: No API key is active, so every request is refused until there is one/);
 });
 
 Deno.test("deno serve main.ts requires the same keys, and commands on its machine need none", async () => {

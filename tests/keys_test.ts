@@ -216,7 +216,7 @@ Deno.test("a last use that can't be written neither fails nor delays a request",
   purser.core.store.write = write;
   assert.deepEqual(purser.logs.map(({ level, message, fields }) => [level, message, fields]), [[
     "warn",
-    "The last use of an API key could not be noted",
+    "The last use of an API key could not be recorded",
     { key_id: keyId, reason: "the disk is full" },
   ]]);
 });

@@ -168,7 +168,7 @@ Deno.test("the rules refuse the imports that they are meant to refuse", () => {
     ["plugins/slack/mod.ts", "src/kernel/money.ts"],
     ["plugins/slack/mod.ts", "src/delivery/mod.ts"],
     ["src/alerts/x.ts", "plugins/mod.ts"],
-    ["src/service/x.ts", "plugins/slack/payload.ts"],
+    ["src/service/x.ts", "plugins/smtp/deliver.ts"],
     ["src/new_folder/x.ts", "src/kernel/money.ts"],
     ["main.ts", "cli.ts"],
   ];

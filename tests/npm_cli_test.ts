@@ -158,7 +158,7 @@ test("Ctrl-C ends a server gracefully, and a run with 130", async () => {
   server.kill("SIGINT");
   for (let part = await reader.read(); !part.done; part = await reader.read()) said += part.value;
   assert.equal((await server.status).code, 0);
-  assert.match(said, /\nEnding what is in progress; Ctrl-C again ends at once\n$/);
+  assert.match(said, /\nShutting down; Ctrl-C again exits at once\n$/);
   await server.stdout.cancel();
 
   const set = [

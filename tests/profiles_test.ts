@@ -49,7 +49,7 @@ Deno.test("a profile selects its server, and sends the key of its file to that s
   assert.deepEqual(server.shown, [null]);
 
   const doctor = await purser(byEnvironment, ["doctor"]);
-  assert.match(doctor.out, /^ok +connection +the server at 127\.0\.0\.1:\d+, by the profile prod; /m);
+  assert.match(doctor.out, /^ok +connection +the server at 127\.0\.0\.1:\d+, from the profile prod; /m);
   const listed = await purser(place, ["profiles", "list"]);
   for (const { out, err } of [add, set, doctor, listed]) assert.doesNotMatch(out + err, /s3cr3t/);
 });
@@ -96,7 +96,7 @@ Deno.test("profiles can be fixed while the rest of the config is invalid", async
 Deno.test("an invalid profile is bad usage with a remedy", async () => {
   await using place = await newPlace();
   const wrong: [string, RegExp][] = [
-    ["profiles add prod", /^error: Cannot add a profile without a place: give --server or --db\n/],
+    ["profiles add prod", /^error: Cannot add a profile without a target: give --server or --db\n/],
     ["profiles add prod --server http://x --api-key s3cr3t", /give --api-key-file/],
     ["profiles add prod --server http://x --db y", /^error: Cannot use --server together with --db/],
     ["profiles add prod --db y --api-key-file f", /a database takes no API key; set PURSER_DB_TOKEN/],
@@ -116,5 +116,8 @@ Deno.test("serve refuses a profile that names a server", async () => {
   await purser(place, ["profiles", "add", "prod", "--server", "http://127.0.0.1:1"]);
   const { code, err } = await purser(place, ["serve", "--port", "0", "--profile", "prod"]);
   assert.equal(code, 2);
-  assert.match(err, /^error: Cannot serve with a server set: the profile prod names one; take it away\n/);
+  assert.match(
+    err,
+    /^error: Cannot serve while a server is set: the profile prod names one; use another profile\n/,
+  );
 });

@@ -1,6 +1,6 @@
 /**
- * `deno task setup`: fetches all that tests and builds need, so that they run without a network afterwards. `deno task test`
- * begins with it. What is there already is not fetched again.
+ * `deno task setup`: downloads everything that tests and builds need, so that they run without a network afterwards.
+ * `deno task test` begins with it. Existing packages are not downloaded again.
  */
 import { join } from "node:path";
 import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
@@ -13,7 +13,7 @@ import { fetchNpmPackages } from "./harness/npm_project.ts";
 import { SQLD, sqldMissing } from "./harness/sqld.ts";
 import { WORKERD } from "./harness/workerd.ts";
 
-/** What is fetched, by what it is for. */
+/** The downloads, by purpose. */
 const STEPS: Record<string, () => Promise<unknown>> = {
   "the packages of the product": () => runDeno(["cache", "--quiet", "main.ts", "cli.ts"]),
   "the packages of tests and builds": () =>
@@ -51,12 +51,12 @@ function listPackages(): string[] {
   ];
 }
 
-/** Deno fetches its bundler with the first bundle. */
+/** Deno downloads its bundler with the first bundle. */
 async function fetchBundler(): Promise<void> {
   await withEmptyProgram((path) => ["bundle", "--quiet", "--output", `${path}.js`, path]);
 }
 
-/** Deno fetches the base of compiled binaries with the first one. */
+/** Deno downloads the base of compiled binaries with the first one. */
 async function fetchBaseBinary(): Promise<void> {
   const { denoDir } = JSON.parse((await runDeno(["info", "--json"])).said);
   const folder = join(denoDir, "dl", "release", `v${Deno.version.deno}`);

@@ -21,8 +21,8 @@ export default ({ defineChannel, z }: ChannelKit) => {
       to_addrs: z.preprocess(
         (value) => typeof value === "string" ? [value] : value,
         z.array(address).min(1).max(100),
-      ).describe("One address, or a list of them"),
-      from_addr: address.optional().describe("Default: `username`"),
+      ).describe("One address, or a list of up to 100"),
+      from_addr: address.optional().describe("Default: `username`; required if that is no mail address"),
       tls: z.enum(["starttls", "tls", "none"]).default("starttls")
         .describe("`none` sends everything in plaintext, the password too"),
       ca: z.string().startsWith("-----BEGIN CERTIFICATE-----", "must be a certificate in PEM").optional()

@@ -11,25 +11,29 @@ const NO_SECRET = "must be whsec_ and the base64 of 24 to 64 random bytes, as " 
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) => {
   const secret = z.string().refine(isSecret, NO_SECRET).meta({ secret: true });
   const header = z.string()
-    .refine(isHeaderName, "is no name of a header")
+    .refine(isHeaderName, "is not a valid header name")
     .refine((name) => !isReserved(name), "is a header that Purser sets itself");
   return defineChannel({
     kind: "webhook",
     summary: "POSTs JSON to an address, signed by the Standard Webhooks specification",
     settings: z.object({
       url: z.string().refine(isHttpUrl, "must be an http:// or https:// URL without user and password")
-        .meta({ secret: "url" }).describe("Where to POST"),
-      secret: secret.optional().describe("Signs what is sent; `whsec_` and base64 of 24 to 64 bytes"),
+        .meta({ secret: "url" }).describe(
+          "The URL to POST to, `http://` or `https://`, without user and password",
+        ),
+      secret: secret.optional().describe("Signs the request; `whsec_` and base64 of 24 to 64 bytes"),
       secrets: z.array(secret).min(1).max(10).optional()
-        .describe("Several instead of one, while they are exchanged: each signs"),
+        .describe("Up to ten instead of one, during a rotation: each signs"),
       headers: z.record(
         header,
-        z.string().refine(isHeaderValue, "is no value of a header").meta({ secret: true }),
+        z.string().refine(isHeaderValue, "is not a valid header value").meta({ secret: true }),
       )
-        .optional().describe("Further headers, such as `authorization`"),
+        .optional().describe(
+          "Further headers, such as `authorization`; not those of the transport, nor `webhook-…`",
+        ),
     }).refine(({ secret, secrets }) => secret === undefined || secrets === undefined, {
       path: ["secrets"],
-      error: "stands beside secret; give one of them",
+      error: "cannot be combined with secret; use one of them",
     }),
     async open({ url, secret, secrets = secret ? [secret] : [], headers = {} }, { postJson, now }) {
       const keys = await Promise.all(secrets.map(importSecret));

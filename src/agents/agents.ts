@@ -18,13 +18,13 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
   allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
   max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, updated_at = excluded.updated_at`;
 
-/** Keeps an agent's definition, replacing the one of that name. Returns also whether the name was new. */
+/** Stores the definition of an agent, and replaces an existing one of that name. */
 export async function defineAgent(
   ctx: { store: Store; clock: Clock },
   agent: AgentDefinition,
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(agent.agentId);
-  // Before the write, whose answer may be lost: what is read with it may be the state after it.
+  // Read before the write, whose answer may be lost: a repeated write would read its own result.
   const before = await ctx.store.read({
     sql: "SELECT 1 FROM agents WHERE agent_id = ?",
     args: [agent.agentId],
@@ -39,8 +39,8 @@ export async function defineAgent(
 }
 
 /**
- * The statement that defines an agent unless there is one of that name, and only if a condition holds, whose
- * values are numbered from `?1`.
+ * Returns the statement that defines an agent unless there is one of that name, and only if a condition holds, whose
+ * parameters are numbered from `?1`.
  */
 export function insertAgentIfNew(
   agent: AgentDefinition,
@@ -48,14 +48,14 @@ export function insertAgentIfNew(
   condition: { sql: string; args: readonly SqlValue[] },
 ): Statement {
   const values = valuesOf(agent, now);
-  const places = [...values, now].map((_, index) => `?${condition.args.length + Math.min(index, 9) + 1}`);
+  const parameters = [...values, now].map((_, index) => `?${condition.args.length + Math.min(index, 9) + 1}`);
   return {
-    sql: `${INSERT} SELECT ${places.join(", ")} WHERE ${condition.sql} ON CONFLICT (agent_id) DO NOTHING`,
+    sql: `${INSERT} SELECT ${parameters.join(", ")} WHERE ${condition.sql} ON CONFLICT (agent_id) DO NOTHING`,
     args: [...condition.args, ...values],
   };
 }
 
-/** A definition's columns and the time, in the order of the table. */
+/** Returns the columns of a definition and the time, in the order of the table. */
 function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
   return [
     agent.agentId,
@@ -107,7 +107,7 @@ export function toAgentDefinition(
   };
 }
 
-/** Throws `invalid` on a name that an agent may not have. `snapshot` is a path of the REST API. */
+/** Throws `invalid` for a name that agents may not have. */
 export function checkAgentName(name: string): void {
   if (name === "snapshot") {
     throw new PurserError("invalid", "Cannot use snapshot as an agent's name: it is a path of the API");
@@ -128,24 +128,24 @@ async function readAgent(query: Query, agentId: string) {
   return row;
 }
 
-/** One agent in wire form. Throws `not_found`. */
+/** Returns one agent in wire form. Throws `not_found`. */
 export async function getAgent(ctx: { query: Query }, agentId: string): Promise<Agent> {
   return toAgent(await readAgent(ctx.query, agentId));
 }
 
-/** One agent as the runner needs it. Throws `not_found`. */
+/** Returns the definition of one agent. Throws `not_found`. */
 export function getAgentDefinition(ctx: { query: Query }, agentId: string): Promise<AgentDefinition> {
   return readAgent(ctx.query, agentId);
 }
 
-/** All agents by name. */
+/** Lists all agents by name. */
 export async function listAgents(ctx: { query: Query }): Promise<Agent[]> {
   return (await ctx.query.select().from(agents).orderBy(asc(agents.agentId))).map(toAgent);
 }
 
-/** Forgets a definition; the agent's sessions and its part of the ledger stay. Throws `not_found`. */
+/** Deletes a definition; the sessions of the agent and its calls in the ledger stay. Throws `not_found`. */
 export async function removeAgent(ctx: { store: Store; query: Query }, agentId: string): Promise<void> {
-  // Before the write, whose answer may be lost: what is read with it may be the state after it.
+  // Read before the write, whose answer may be lost: a repeated write would read its own result.
   await readAgent(ctx.query, agentId);
   await ctx.store.write([{ sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] }]);
 }

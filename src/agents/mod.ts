@@ -1,4 +1,4 @@
-/** Agent definitions. */
+/** The definitions of agents. */
 export { type AgentDefinition, describeAgent } from "./agent.ts";
 export { type Agent } from "../contract/agents.ts";
 export {

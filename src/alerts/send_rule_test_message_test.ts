@@ -19,7 +19,7 @@ const AT = "2026-11-01T12:00:00.000Z";
 
 type Send = (notification: Notification, delivery: Delivery) => SendResult | Promise<SendResult>;
 
-/** A database in memory, and channels that do what they are told; what they were given is kept. */
+/** Opens a database in memory with scripted channels, whose calls are recorded. */
 async function open(sends: Record<string, Send>) {
   const clock = fixedClock(AT);
   const store = await openStore({
@@ -63,7 +63,7 @@ async function open(sends: Record<string, Send>) {
 const ok: Send = () => ({ ok: true });
 const refuse: Send = () => ({ ok: false, retry: true, reason: "HTTP 503", retryAfterMs: 1 });
 
-Deno.test("testRule() sends one attempt to every channel and keeps each outcome", async () => {
+Deno.test("testRule() makes one attempt in every channel and records each outcome", async () => {
   await using test = await open({ ops: ok, chat: refuse });
   const { rule_id } = await createRule(test.ctx, { ...RULE, agent_id: "researcher" });
   const { alert_id, results } = await testRule(test.ctx, rule_id);
@@ -165,7 +165,7 @@ Deno.test("testRule() leaves the rule as it was, and tests a disabled one too", 
   assert.deepEqual((await test.ctx.store.read({ sql: "SELECT * FROM alert_claims" })).rows, []);
 });
 
-Deno.test("testRule() has its deliveries on record, out of the dispatcher's reach, while it sends", async () => {
+Deno.test("testRule() holds its deliveries in the outbox while it sends", async () => {
   const hang = Promise.withResolvers<SendResult>();
   const sent = Promise.withResolvers<void>();
   await using test = await open({
@@ -187,13 +187,13 @@ Deno.test("testRule() has its deliveries on record, out of the dispatcher's reac
   assert.deepEqual(deliveries.map(({ status }) => status), ["failed", "delivered"]);
 });
 
-Deno.test("testRule() of a rule that is not there sends nothing", async () => {
+Deno.test("testRule() sends nothing for an unknown rule", async () => {
   await using test = await open({ ops: ok });
   assert.equal((await rejection(testRule(test.ctx, "rule_nope"))).code, "not_found");
   assert.deepEqual([test.given, await listAlerts(test.ctx)], [[], []]);
 });
 
-Deno.test("testChannel() sends a notification that tells of nothing, and leaves no history", async () => {
+Deno.test("testChannel() sends a test notification, and leaves no history", async () => {
   await using test = await open({ ops: ok, chat: refuse });
   const result = await testChannel(test.ctx, "chat");
   const { delivery_id } = result;

@@ -15,7 +15,7 @@ const { calls: ledger } = tables;
 /**
  * Books calls made elsewhere, all or none. Idempotent by `call_id`.
  *
- * @throws {PurserError} `invalid`; `conflict` when a call is known with other content
+ * @throws {PurserError} `invalid`; `conflict` when a call has been booked with other content
  */
 export async function bookReportedCalls(
   ctx: BookingContext,
@@ -25,7 +25,7 @@ export async function bookReportedCalls(
   const { calls, repeated } = withoutRepeats(
     reports.map((report, index) => toReportedModelCall(ctx, report, index)),
   );
-  // Nothing is looked up before: nearly every report is new, and the ledger itself refuses a call that it has.
+  // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
   for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
     try {
@@ -45,7 +45,7 @@ export async function bookReportedCalls(
   }
 }
 
-/** One report may tell of a call twice; it counts once. */
+/** Removes the repetitions of a call within one report. */
 function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repeated: number } {
   const byId = new Map<string, ModelCall>();
   for (const call of calls) {
@@ -56,7 +56,7 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
-/** The calls that are not in the ledger. */
+/** Returns the calls that are not in the ledger. */
 async function findFresh(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
   const known = await findKnown(ctx, calls);
   return calls.filter((call) => !isKnown(call, known));
@@ -86,10 +86,10 @@ function conflict(callId: string, where: string): PurserError {
 
 const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * 1_000_000_000n;
 
-/** The price source of a call whose cost was reported with it. */
+/** The price source of a call that was reported with its cost. */
 const REPORTED = "reported";
 
-/** A call made elsewhere, as it is reported. */
+/** The report of a call made elsewhere. */
 export interface ReportedCall {
   callId: string;
   at: number;
@@ -104,12 +104,12 @@ export interface ReportedCall {
   /** Undefined: Purser prices it. */
   costUsd?: number | null;
   durationMs: number | null;
-  /** Whether the tokens are an estimate; default: they are not. */
+  /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
 }
 
 /**
- * Brings a report to the ledger's form: checked, and priced where it has no cost of its own.
+ * Converts a report to a call of the ledger: checks it, and prices it unless it has a cost.
  *
  * @throws {PurserError} `invalid`, naming the element
  */
@@ -117,7 +117,7 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
   const where = `[${index}]`;
   for (const [field, text] of textsOf(report)) {
     if (!text.isWellFormed() || text.includes("\0")) {
-      throw invalid(`${where}.${field}`, "it holds a character that a database can't keep");
+      throw invalid(`${where}.${field}`, "it holds a character that a database can't store");
     }
   }
   check(`${where}.agent_id`, () => checkAgentName(report.agentId));
@@ -139,7 +139,7 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
   return { ...call, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
 }
 
-/** Names the element that a check turns down. */
+/** Adds the path of the element to the error of a check. */
 function check(path: string, run: () => void): void {
   try {
     run();
@@ -167,15 +167,15 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
 }
 
 /**
- * Whether a report tells of a booked call what is booked. A price is not part of a report without a cost, so
- * that one that comes again after prices have changed is still the same; one with a cost is the same where
- * the cost is, whoever worked it out, so that a booked call's cost event can be reported back.
+ * Returns whether a report has the same content as a booked call. Without a cost in the report, prices are not compared, so
+ * that a report can be repeated after prices have changed. With one, the costs must be equal whatever their source, so that
+ * the cost event of a booked call can be reported back.
  */
 export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   const isSameCost = incoming.priceSource === REPORTED
     ? incoming.costNanoUsd === booked.costNanoUsd
     : booked.priceSource !== REPORTED;
-  // Cost events don't tell of these tokens: 0 may stand for any number of them.
+  // Cost events don't have these tokens, so 0 matches any number.
   const { cacheWrite1hTokens } = incoming.usage;
   const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;
   return isSameCost && isSameCacheWrite && contentOf(booked) === contentOf(incoming);

@@ -1,4 +1,4 @@
-/** Budgets: decide (pure), reserve, settle. */
+/** Budgets: `decideCall()` makes the decision to refuse a call; the gate applies it with reservations in the database. */
 export {
   type Budget,
   budgetExceeded,

@@ -1,19 +1,19 @@
 import { runCost } from "../ledger/mod.ts";
 import { DATABASE_NOW, type Logic, type Store } from "../store/mod.ts";
 
-/** A reservation that was never given back, because its process ended outside a run, counts no longer than this. */
+/** The expiry of a reservation that was never freed, because its process died outside of a run. */
 export const RESERVATION_MS = 15 * 60_000;
 
 export const NOW = DATABASE_NOW;
 
-/** SQL for what calls in flight have reserved of a run's budget; of those, `is_lost` says whose count never came. */
+/** SQL for the reservations of a run's budget by calls in flight; `is_lost` marks those whose count never arrived. */
 export const reservedOf = (runId: string, more = "") =>
   `(SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations
     WHERE kind = 'run' AND scope = ${runId} AND start = 0 AND expires_at > ${NOW}${more})`;
 
 /**
- * A request to reserve: it becomes a row where what is settled and reserved is at most the ceiling. A trigger looks at
- * each request with those before it in the same statement, so that two that fit singly can't overshoot together.
+ * A request to reserve becomes a row if the settled and reserved cost is at most the ceiling. A trigger evaluates each request
+ * after those before it in the same statement, so that two requests that fit separately can't overshoot together.
  */
 export const reservationLogic: readonly Logic[] = [
   {
@@ -34,12 +34,9 @@ END`,
 
 const OLD = `FROM reservations WHERE expires_at <= ${NOW}`;
 
-/**
- * Removes reservations that count no longer: of calls outside a run that Purser keeps, whose process was killed while
- * they were made. Any process may, at any time.
- */
+/** Removes expired reservations, left by calls outside of a run whose process was killed. Any process may do this at any time. */
 export async function sweepReservations({ store }: { store: Store }): Promise<void> {
-  // Looked for first: there is mostly nothing to remove, and a commit costs a flush.
+  // Read first: there is rarely anything to remove, and a commit costs a flush.
   const { rows } = await store.read({ sql: `SELECT 1 ${OLD} LIMIT 1` });
   if (rows.length > 0) await store.write([{ sql: `DELETE ${OLD}` }]);
 }

@@ -8,14 +8,14 @@ import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./main.ts";
 import { splitLine } from "./parse/_split_line.ts";
 
-/** What one command line did. */
+/** The outcome of a command line. */
 export interface Outcome {
   code: number;
   out: string;
   err: string;
 }
 
-/** Books in memory that command lines are run against, in this process; time stands still. */
+/** A database in memory for command lines of this process, with a fixed clock. */
 export async function openTestBooks(options: { models?: Record<string, LanguageModelV4> } = {}) {
   const clock = fixedClock("2026-11-21T09:30:00.000Z");
   const core = await openCore({
@@ -43,7 +43,7 @@ export async function openTestBooks(options: { models?: Record<string, LanguageM
       close: () => Promise.resolve(void open--),
     });
   };
-  /** Runs `purser` with a line as a shell would read it. */
+  /** Runs `purser` with a line, split like a shell does. */
   const purser = async (
     line: string,
     { terminal = memoryTerminal(), env = {} }: {

@@ -33,81 +33,84 @@ function load(
   });
 }
 
-/** Where a command works with these, and what it shows there. */
-async function placeOf(options: ConfigOptions, env: Record<string, string> = {}) {
+/** Returns the target of these settings, and the secret for it. */
+async function targetOf(options: ConfigOptions, env: Record<string, string> = {}) {
   const { server, dbUrl, apiKey, apiKeyFile, dbToken, profile } = await load(options, env);
   return Object.fromEntries(
     Object.entries({
       profile,
-      place: server ?? dbUrl,
+      target: server ?? dbUrl,
       secret: server === undefined ? dbToken : apiKey ?? apiKeyFile,
     }).filter(([, value]) => value !== undefined),
   );
 }
 
-Deno.test("--profile stands for a server or a database, and brings its own secret", async () => {
-  assert.deepEqual(await placeOf({ profile: "prod" }), {
+Deno.test("--profile selects a server or a database, with its own secret", async () => {
+  assert.deepEqual(await targetOf({ profile: "prod" }), {
     profile: "prod",
-    place: "https://prod.example.com",
+    target: "https://prod.example.com",
     secret: "prod-key",
   });
-  assert.deepEqual(await placeOf({ profile: "keyed" }), {
+  assert.deepEqual(await targetOf({ profile: "keyed" }), {
     profile: "keyed",
-    place: "https://keyed.example.com",
+    target: "https://keyed.example.com",
     secret: "/home/ada/.config/purser/keys/keyed",
   });
-  assert.deepEqual(await placeOf({ profile: "books" }), {
+  assert.deepEqual(await targetOf({ profile: "books" }), {
     profile: "books",
-    place: "libsql://books.example.com",
+    target: "libsql://books.example.com",
     secret: "books-token",
   });
 });
 
-Deno.test("the secret beside server and db is never shown to the place of a profile", async () => {
-  assert.deepEqual(await placeOf({ profile: "open" }), {
+Deno.test("the file's top-level secrets are never sent to the target of a profile", async () => {
+  assert.deepEqual(await targetOf({ profile: "open" }), {
     profile: "open",
-    place: "https://open.example.com",
+    target: "https://open.example.com",
   });
-  assert.deepEqual(await placeOf({ profile: "local" }), {
+  assert.deepEqual(await targetOf({ profile: "local" }), {
     profile: "local",
-    place: "/home/ada/.config/purser/books.db",
+    target: "/home/ada/.config/purser/books.db",
   });
 });
 
-Deno.test("--profile wins over the environment, its own key too", async () => {
+Deno.test("--profile overrides the environment, including its key", async () => {
   const env = {
     PURSER_SERVER: "https://env.example.com",
     PURSER_API_KEY: "env-key",
     PURSER_DB_TOKEN: "env-token",
   };
-  assert.deepEqual((await placeOf({ profile: "prod" }, env)).secret, "prod-key");
-  assert.deepEqual((await placeOf({ profile: "keyed" }, { ...env, PURSER_DB: "x.db" })).profile, "keyed");
-  assert.deepEqual(await placeOf({ profile: "books" }, env), {
+  assert.deepEqual((await targetOf({ profile: "prod" }, env)).secret, "prod-key");
+  assert.deepEqual((await targetOf({ profile: "keyed" }, { ...env, PURSER_DB: "x.db" })).profile, "keyed");
+  assert.deepEqual(await targetOf({ profile: "books" }, env), {
     profile: "books",
-    place: "libsql://books.example.com",
+    target: "libsql://books.example.com",
     secret: "books-token",
   });
   // A profile without a key leaves that to the environment.
-  assert.deepEqual((await placeOf({ profile: "open" }, env)).secret, "env-key");
-  assert.deepEqual((await placeOf({ profile: "prod", apiKey: "typed" }, env)).secret, "typed");
+  assert.deepEqual((await targetOf({ profile: "open" }, env)).secret, "env-key");
+  assert.deepEqual((await targetOf({ profile: "prod", apiKey: "typed" }, env)).secret, "typed");
 });
 
-Deno.test("PURSER_PROFILE wins over the file, and gives way to every place that is named", async () => {
+Deno.test("PURSER_PROFILE overrides the file, and is overridden by every explicit target", async () => {
   const env = { PURSER_PROFILE: "prod" };
-  assert.deepEqual(await placeOf({}, env), {
+  assert.deepEqual(await targetOf({}, env), {
     profile: "prod",
-    place: "https://prod.example.com",
+    target: "https://prod.example.com",
     secret: "prod-key",
   });
-  assert.equal((await placeOf({}, { PURSER_PROFILE: "local" })).place, "/home/ada/.config/purser/books.db");
+  assert.equal((await targetOf({}, { PURSER_PROFILE: "local" })).target, "/home/ada/.config/purser/books.db");
   // Its key goes nowhere else.
-  const elsewhere = { place: "https://other.example.com", secret: "file-key" };
-  assert.deepEqual(await placeOf({ server: "https://other.example.com" }, env), elsewhere);
-  assert.deepEqual(await placeOf({}, { ...env, PURSER_SERVER: "https://other.example.com" }), elsewhere);
-  assert.deepEqual(await placeOf({ dbUrl: "x.db" }, env), { place: "x.db", secret: "file-token" });
-  assert.deepEqual(await placeOf({}, { ...env, PURSER_DB: "x.db" }), { place: "x.db", secret: "file-token" });
-  assert.equal((await placeOf({}, { ...env, PURSER_API_KEY: "env-key" })).secret, "env-key");
-  assert.equal((await placeOf({ profile: "keyed" }, env)).profile, "keyed");
+  const elsewhere = { target: "https://other.example.com", secret: "file-key" };
+  assert.deepEqual(await targetOf({ server: "https://other.example.com" }, env), elsewhere);
+  assert.deepEqual(await targetOf({}, { ...env, PURSER_SERVER: "https://other.example.com" }), elsewhere);
+  assert.deepEqual(await targetOf({ dbUrl: "x.db" }, env), { target: "x.db", secret: "file-token" });
+  assert.deepEqual(await targetOf({}, { ...env, PURSER_DB: "x.db" }), {
+    target: "x.db",
+    secret: "file-token",
+  });
+  assert.equal((await targetOf({}, { ...env, PURSER_API_KEY: "env-key" })).secret, "env-key");
+  assert.equal((await targetOf({ profile: "keyed" }, env)).profile, "keyed");
 });
 
 Deno.test("an empty --db is refused, such as from an unset variable of a script", () =>
@@ -116,7 +119,7 @@ Deno.test("an empty --db is refused, such as from an unset variable of a script"
     message: "Cannot use --db: it is empty; give a path or a URL",
   }));
 
-Deno.test("two options that name a place each are refused", async () => {
+Deno.test("two options that each name a target are refused", async () => {
   const one = "Cannot use --profile together with --";
   await assert.rejects(load({ profile: "prod", server: "https://x" }), {
     message: `${one}server: give one of them`,
@@ -124,7 +127,7 @@ Deno.test("two options that name a place each are refused", async () => {
   await assert.rejects(load({ profile: "prod", dbUrl: "x.db" }), { message: `${one}db: give one of them` });
 });
 
-Deno.test("an unknown profile says which there may have been", async () => {
+Deno.test("an unknown profile is refused with the nearest name", async () => {
   const message = async (options: ConfigOptions, env: Record<string, string> = {}, file: object = FILE) => {
     const error = await load(options, env, file).then(() => assert.fail(), (error) => error);
     assert.ok(error instanceof PurserError && error.code === "invalid");
@@ -145,7 +148,7 @@ Deno.test("an unknown profile says which there may have been", async () => {
   assert.match(await message({ profile: "toString" }), /has no profile toString/);
 });
 
-Deno.test("a profile that isn't used needs neither its variables nor a right URL", async () => {
+Deno.test("an unused profile needs neither its variables nor a valid URL", async () => {
   const { server } = await load({ profile: "open" }, { PROD_KEY: undefined as unknown as string });
   assert.equal(server, "https://open.example.com");
   await assert.rejects(load({ profile: "prod" }, { PROD_KEY: undefined as unknown as string }), {
@@ -153,7 +156,7 @@ Deno.test("a profile that isn't used needs neither its variables nor a right URL
   });
 });
 
-Deno.test("a profile that makes no sense is refused, with its place in the file and no value", async () => {
+Deno.test("an invalid profile is refused, with its path in the file and no value", async () => {
   const message = async (profile: object) =>
     (await load({}, {}, { profiles: { prod: profile } }).then(() => assert.fail(), (error) => error)).message;
   assert.match(await message({}), /profiles\.prod: must name a server or a db, and only one of them$/);

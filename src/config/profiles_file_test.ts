@@ -6,7 +6,7 @@ import { openProfilesFile } from "./profiles_file.ts";
 
 const WRITTEN = `// What this machine uses
 {
-    "port": 9000, // nobody else has it
+    "port": 9000, // no other line has it
 
     /* One of them */
     "profiles": {
@@ -16,7 +16,7 @@ const WRITTEN = `// What this machine uses
 }
 `;
 
-Deno.test("profiles are added and removed, and all else in the file stays as it is", () =>
+Deno.test("profiles are added and removed, and the rest of the file is unchanged", () =>
   inDirectory(async (folder) => {
     const path = `${folder}/purser.json`;
     await Deno.writeTextFile(path, WRITTEN);
@@ -27,7 +27,7 @@ Deno.test("profiles are added and removed, and all else in the file stays as it 
     for (
       const comment of [
         "// What this machine uses",
-        "// nobody else has it",
+        "// no other line has it",
         "/* One of them */",
         "// the old one",
       ]
@@ -44,7 +44,7 @@ Deno.test("profiles are added and removed, and all else in the file stays as it 
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["purser.json"]);
   }));
 
-Deno.test("a config file is made where there is none, for its user only", () =>
+Deno.test("a missing config file is created, for its user only", () =>
   inDirectory(async (folder) => {
     const path = `${folder}/config/purser/purser.json`;
     await openProfilesFile(path).add({
@@ -68,7 +68,7 @@ Deno.test("a config file is made where there is none, for its user only", () =>
     assert.equal((await Deno.stat(`${folder}/config/purser`)).mode! & 0o777, 0o700);
   }));
 
-Deno.test("a config file that is a link stays one", () =>
+Deno.test("a config file that is a symbolic link stays one", () =>
   inDirectory(async (folder) => {
     await Deno.mkdir(`${folder}/dotfiles`);
     await Deno.writeTextFile(`${folder}/dotfiles/purser.json`, "{}");
@@ -78,7 +78,7 @@ Deno.test("a config file that is a link stays one", () =>
     assert.match(await Deno.readTextFile(`${folder}/dotfiles/purser.json`), /books\.db/);
   }));
 
-Deno.test("line ends, tabs and a byte order mark are kept", () =>
+Deno.test("line endings, tabs and a byte order mark are kept", () =>
   inDirectory(async (folder) => {
     const path = `${folder}/purser.json`;
     await Deno.writeTextFile(path, '\uFEFF{\r\n\t"port": 9000\r\n}\r\n');
@@ -89,7 +89,7 @@ Deno.test("line ends, tabs and a byte order mark are kept", () =>
     );
   }));
 
-Deno.test("a file that can't be understood is left alone, and the message says where", () =>
+Deno.test("a file with a syntax error is not changed, and the message has the position", () =>
   inDirectory(async (folder) => {
     const path = `${folder}/purser.json`;
     for (
@@ -105,7 +105,7 @@ Deno.test("a file that can't be understood is left alone, and the message says w
     }
   }));
 
-Deno.test("what can't be a profile is refused, and no file is made", () =>
+Deno.test("an invalid profile is refused, and no file is created", () =>
   inDirectory(async (folder) => {
     const profiles = openProfilesFile(`${folder}/purser.json`);
     const wrong = [
@@ -116,7 +116,7 @@ Deno.test("what can't be a profile is refused, and no file is made", () =>
       ],
       [{ name: "x", server: "https://me:s3cr3t@example.com" }, /without user/],
       [{ name: "x", db: ":memory:" }, /in memory/],
-      [{ name: "x", db: "libsql://me:s3cr3t@example.com" }, /the URL holds a secret/],
+      [{ name: "x", db: "libsql://me:s3cr3t@example.com" }, /the URL contains a secret/],
     ] as const;
     for (const [profile, message] of wrong) {
       const error = await profiles.add(profile).then(() => assert.fail(), (error) => error);
@@ -129,7 +129,7 @@ Deno.test("what can't be a profile is refused, and no file is made", () =>
     await assert.rejects(profiles.remove("y"), { code: "not_found" });
   }));
 
-Deno.test("a listing shows no secret", () =>
+Deno.test("a listing contains no secret", () =>
   inDirectory(async (folder) => {
     const path = `${folder}/purser.json`;
     const profiles = {
@@ -147,7 +147,7 @@ Deno.test("a listing shows no secret", () =>
     ]);
   }));
 
-Deno.test("readKeyFile() reads one key, warns where others can read it, and never repeats what it holds", () =>
+Deno.test("readKeyFile() reads one key, warns where others can read it, and never repeats its content", () =>
   inDirectory(async (folder) => {
     const path = `${folder}/key`;
     const warnings: string[] = [];

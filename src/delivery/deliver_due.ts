@@ -19,12 +19,12 @@ export interface DeliveryBounds {
  * dispatcher. Never rejects. The next pass takes the rest, and a delivery whose process was killed after its lease.
  */
 export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): Promise<void> {
-  const late = new AbortController();
+  const ending = new AbortController();
   const cut = new AbortController();
   const done = new AbortController();
   const timing = (async () => {
     await ctx.clock.sleep(bounds.timeoutMs, done.signal);
-    late.abort();
+    ending.abort();
     if (!done.signal.aborted) await ctx.clock.sleep(FINISH_MS, done.signal);
     if (!done.signal.aborted) cut.abort();
   })();
@@ -34,7 +34,12 @@ export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): 
     await Promise.all(waiting.map(async ({ channel: name, waitMs }) => {
       const channel = ctx.channels.get(name);
       if (channel === undefined || waitMs === undefined || waitMs > 0) return;
-      await deliverThrough(ctx, channel, { late: late.signal, cut: cut.signal }, bounds.attemptsPerChannel);
+      await deliverThrough(
+        ctx,
+        channel,
+        { ending: ending.signal, cut: cut.signal },
+        bounds.attemptsPerChannel,
+      );
     }));
   } catch (error) {
     ctx.log.warn("The outbox could not be read", { reason: messageOf(error) });
@@ -47,7 +52,7 @@ export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): 
 async function deliverThrough(
   ctx: DispatchContext,
   channel: ConfiguredChannel,
-  { late, cut }: { late: AbortSignal; cut: AbortSignal },
+  { ending, cut }: { ending: AbortSignal; cut: AbortSignal },
   attempts: number,
 ): Promise<void> {
   try {
@@ -61,7 +66,7 @@ async function deliverThrough(
     }
     let settle: Settlement | undefined;
     for (let left = attempts;; left--) {
-      const claim = left > 0 && !late.aborted ? "any" : "none";
+      const claim = left > 0 && !ending.aborted ? "any" : "none";
       const claimed = await settleAndClaim(ctx, { channel: channel.name, settle, claim });
       if (claimed === undefined) return;
       settle = await deliverClaimed(ctx, channel, claimed, cut);

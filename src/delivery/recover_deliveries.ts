@@ -1,3 +1,4 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import { leaseNow, leaseTime, type SqlValue, toObjects } from "../store/mod.ts";
@@ -85,7 +86,7 @@ const GIVE_UP =
 WHERE ${IS_ORPHAN}`;
 
 // Alerts beyond the history are deleted with the last of their deliveries.
-const TRIM = `DELETE FROM alerts WHERE position <= (SELECT max(position) FROM alerts) - 500
+const TRIM = `DELETE FROM alerts WHERE position <= (SELECT max(position) FROM alerts) - ${MAX_ALERT_HISTORY}
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending')`;
 
 /**

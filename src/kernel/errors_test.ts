@@ -26,7 +26,7 @@ Deno.test("a PurserError without a cause has none, not an undefined one", () => 
   assert.equal(Object.hasOwn(new PurserError("invalid", "Cannot read"), "cause"), false);
 });
 
-Deno.test("a BudgetExceededError says what was spent and what was allowed", () => {
+Deno.test("a BudgetExceededError has the spend and the budget", () => {
   const error = new BudgetExceededError("Cannot call", { cost_usd_so_far: 1.5, budget_usd: 1 });
   assert.ok(error instanceof PurserError);
   assert.equal(error.name, "BudgetExceededError");
@@ -34,13 +34,13 @@ Deno.test("a BudgetExceededError says what was spent and what was allowed", () =
   assert.deepEqual(error.details, { cost_usd_so_far: 1.5, budget_usd: 1 });
 });
 
-Deno.test("messageOf() takes whatever was thrown", () => {
+Deno.test("messageOf() accepts any thrown value", () => {
   assert.equal(messageOf(new TypeError("no")), "no");
   assert.equal(messageOf("no"), "no");
   assert.equal(messageOf(undefined), "undefined");
 });
 
-Deno.test("systemReason() returns the same for Deno's errors and Node's", () =>
+Deno.test("systemReason() returns the same for errors of Deno and Node", () =>
   inDirectory(async (folder) => {
     const file = join(folder, "file");
     await Deno.writeTextFile(file, "");

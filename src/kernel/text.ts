@@ -1,14 +1,19 @@
-/** Bytes as text. The runtimes' own methods for it (`toHex`, `toBase64`, `fromBase64`) are missing in Node 22 and 24. */
+/** Conversions to and from text. Node 22 and 24 lack the standard `toHex`, `toBase64` and `fromBase64` of byte arrays. */
 
-/** So many bytes at once: a call takes a bounded number of arguments. */
+/** The bytes per call: the number of arguments of a call is limited. */
 const STEP = 32 * 1024;
 
-/** Lower-case hexadecimal. */
+/** Encodes bytes in lower-case hexadecimal. */
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Base64 with padding. */
+/** Returns the SHA-256 of a text in UTF-8, in hexadecimal. */
+export async function sha256Hex(text: string): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}
+
+/** Encodes bytes as base64 with padding. */
 export function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let start = 0; start < bytes.length; start += STEP) {
@@ -17,12 +22,12 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** The bytes of base64, with or without padding. Throws for anything else. */
+/** Decodes base64, with or without padding. Throws on anything else. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-/** A path into a JSON value as people write it: `prices[0].model`, `[3].at`. */
+/** Formats a path into a JSON value: `prices[0].model`, `[3].at`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path.map((key, index) =>
     typeof key === "number" ? `[${key}]` : (index === 0 ? "" : ".") + String(key)
@@ -30,7 +35,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 /**
- * The known name that a mistyped one most likely stands for: it begins with it, or at most half of its letters differ.
+ * Returns the known name closest to a mistyped one: it begins with it, or at most half of its letters differ.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const allowed = Math.floor(name.length / 2);
@@ -45,7 +50,7 @@ function distanceOf(typed: string, candidate: string): number {
   return typed.length > 2 && candidate.startsWith(typed) ? 1 : editDistance(typed, candidate);
 }
 
-/** Levenshtein's distance, row by row. */
+/** Computes the Levenshtein distance, row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {

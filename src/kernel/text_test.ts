@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { fromBase64, toBase64, toHex } from "./text.ts";
 
-Deno.test("toHex(), toBase64() and fromBase64() do as the runtime's own methods do", () => {
+Deno.test("toHex(), toBase64() and fromBase64() behave as the runtime's own methods", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
     assert.equal(toHex(bytes), bytes.toHex());
     assert.equal(toBase64(bytes), bytes.toBase64());
@@ -15,7 +15,7 @@ Deno.test("toBase64() takes many megabytes", () => {
   assert.equal(toBase64(bytes), bytes.toBase64());
 });
 
-Deno.test("fromBase64() takes and refuses what the runtime's own method does", () => {
+Deno.test("fromBase64() accepts and refuses what the runtime's own method does", () => {
   for (
     const text of [
       "",

@@ -5,7 +5,7 @@ import type { tables } from "../store/mod.ts";
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
 
-/** Whether a key is taken at a time. */
+/** Returns the status of a key at a time. */
 export function statusOf(
   { revokedAt, expiresAt }: Pick<KeyRow, "revokedAt" | "expiresAt">,
   now: number,
@@ -14,7 +14,7 @@ export function statusOf(
   return expiresAt !== null && expiresAt <= now ? "expired" : "active";
 }
 
-/** The wire form of a row. */
+/** Converts a row to wire form. */
 export function toApiKey(row: KeyRow, now: number): ApiKey {
   const time = (at: number | null) => at === null ? null : toIso(at);
   return {
@@ -30,12 +30,12 @@ export function toApiKey(row: KeyRow, now: number): ApiKey {
   };
 }
 
-/** Whether scopes suffice where any of some is needed. */
+/** Returns whether the scopes include one of the needed ones, or `admin`. */
 export function allows(scopes: readonly Scope[], needed: readonly Scope[]): boolean {
   return scopes.includes("admin") || needed.some((scope) => scopes.includes(scope));
 }
 
-/** Each scope once, in the order above. */
+/** Returns each scope once, in the order of `SCOPES`. */
 export function orderScopes(scopes: readonly Scope[]): Scope[] {
   return SCOPES.filter((scope) => scopes.includes(scope));
 }

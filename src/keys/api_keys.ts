@@ -7,13 +7,13 @@ import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
 import { type SqlValue, type Store, tables } from "../store/mod.ts";
 
-/** A key that is to be made. */
+/** A key to create. */
 export interface NewKey {
   name: string;
   scopes: readonly Scope[];
-  /** The only agent that it is to reach; null for all. */
+  /** The only agent that the key grants access to; null for all. */
   agentId: string | null;
-  /** When it ends, in milliseconds since the epoch; null for never. */
+  /** The expiry, in milliseconds since the epoch; null for none. */
   expiresAt: number | null;
 }
 
@@ -21,10 +21,10 @@ const INSERT = `INSERT INTO api_keys (key_id, name, hash, scopes, agent_id, crea
 VALUES (?, ?, ?, ?, ?, ?, ?)`;
 
 /**
- * Makes a key. Its text is in the answer and nowhere else; the database has a hash of its secret part. From the first
- * key on, keys are asked for.
+ * Creates a key. Its text is only in the result; the database has a hash of its secret part. From the first key on,
+ * authentication is required.
  *
- * @throws {PurserError} `invalid` when it has no name, could do nothing, has ended already, or is one agent's and `admin`
+ * @throws {PurserError} `invalid` without a name or scope, for an expiry in the past, and for `admin` limited to one agent
  */
 export async function createKey(
   ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
@@ -67,15 +67,15 @@ function invalid(path: string, message: string): PurserError {
 
 const { apiKeys } = tables;
 
-/** Which keys are listed. */
+/** A filter of keys. */
 export interface KeyFilter {
   limit: number;
   status?: KeyStatus;
-  /** The last one of the page before. */
+  /** The last key of the previous page. */
   before?: { createdAt: number; keyId: string };
 }
 
-/** Keys, newest first; the revoked and the expired ones too. */
+/** Lists keys, newest first, including revoked and expired ones. */
 export async function listKeys(
   { query, clock }: Pick<KeyContext, "query" | "clock">,
   { limit, status, before }: KeyFilter,
@@ -90,7 +90,7 @@ export async function listKeys(
   return rows.map((row) => toApiKey(row, now));
 }
 
-/** One key. Throws `not_found`. */
+/** Returns one key. Throws `not_found`. */
 export async function getKey(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
   keyId: string,
@@ -100,7 +100,7 @@ export async function getKey(
   return toApiKey(row, clock.now());
 }
 
-/** The same as `statusOf()` says of a row. */
+/** SQL for the same status that `statusOf()` returns. */
 function hasStatus(status: KeyStatus, now: number) {
   const { revokedAt, expiresAt } = apiKeys;
   switch (status) {
@@ -113,15 +113,15 @@ function hasStatus(status: KeyStatus, now: number) {
   }
 }
 
-/** By its id alone: whoever puts a whole key in its place by mistake must not find it in an error. */
+/** Returns the error for an unknown id, but without a text that may be a whole key passed by mistake. */
 export function keyNotFound(keyId: string): PurserError {
   const named = /^key_\w{1,40}$/.test(keyId) ? ` ${keyId}` : "";
-  return new PurserError("not_found", `Cannot find API key${named}; purser keys list tells the ids`);
+  return new PurserError("not_found", `Cannot find API key${named}; purser keys list shows the ids`);
 }
 
 /**
- * Takes a key back for good: at once in this process, within `KEY_CACHE_MS` in others on the same database. One that
- * is revoked already stays as it is. Throws `not_found`.
+ * Revokes a key: at once in this process, within `KEY_CACHE_MS` in others on the same database. A key that is revoked already
+ * stays as it is. Throws `not_found`.
  */
 export async function revokeKey(
   ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
@@ -134,14 +134,14 @@ export async function revokeKey(
     },
     { sql: "SELECT 1 FROM api_keys WHERE key_id = ?", args: [keyId] },
   ]);
-  ctx.keyCache.forget();
+  ctx.keyCache.clear();
   if (results[1]!.rows.length === 0) throw keyNotFound(keyId);
 }
 
 const READ = `SELECT key_id, name, hash, scopes, agent_id, created_at, expires_at, last_used_at, revoked_at
 FROM api_keys WHERE key_id = ?`;
 
-/** One key as the database has it; undefined where there is none. Each request pays for it, so no builder. */
+/** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
 export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
   const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
   if (!row) return undefined;

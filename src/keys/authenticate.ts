@@ -9,22 +9,22 @@ import { KEY_CACHE_MS } from "./key_cache.ts";
 import { readKey } from "./api_keys.ts";
 import type { Store } from "../store/mod.ts";
 
-/** Who a request comes from, and what they may. */
+/** The authenticated caller of a request, and its permissions. */
 export interface Principal {
-  /** Null: whoever has shown no key. */
+  /** Null for an anonymous caller. */
   readonly keyId: string | null;
   readonly scopes: readonly Scope[];
-  /** The only agent within reach; null for all. */
+  /** The only accessible agent; null for all. */
   readonly agentId: string | null;
 }
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 
 /**
- * Recognises the key of an `Authorization` header, and notes its use. A wrong secret and an unknown id cost the same
- * work and get the same answer; that a key is revoked or expired is told only to who has all of it.
+ * Authenticates the key of an `Authorization` header, and records its use. A wrong secret and an unknown id take the same time
+ * and give the same error; that a key is revoked or expired is disclosed only with the right secret.
  *
- * @throws {PurserError} `unauthorized`; its message never holds the key
+ * @throws {PurserError} `unauthorized`; its message never includes the key
  */
 export async function authenticate(
   ctx: Omit<KeyContext, "ids" | "query">,
@@ -43,7 +43,7 @@ export async function authenticate(
     throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
   }
   const digest = createHash("sha256").update(text).digest("base64");
-  const row = await ctx.keyCache.recall(digest, () => verify(ctx, parsed));
+  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
   if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
   const status = statusOf(row, ctx.clock.now());
   if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
@@ -54,7 +54,7 @@ export async function authenticate(
   return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
 }
 
-/** The row of a key, if the secret is the right one. */
+/** Returns the row of a key if the secret is right. */
 async function verify(
   { store }: Pick<KeyContext, "store">,
   { keyId, secret }: { keyId: string; secret: string },
@@ -64,8 +64,8 @@ async function verify(
 }
 
 /**
- * Tells, as often as it is asked, whether a key is still taken: for answers that go on for as long as the client likes.
- * On a shared database it looks every `KEY_CACHE_MS`.
+ * Creates a function that returns whether a key is still active, for long-lived streams. On a shared database it reads the key
+ * again every `KEY_CACHE_MS`.
  */
 export function createKeyCheck(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
@@ -88,25 +88,26 @@ function unauthorized(message: string): PurserError {
   return new PurserError("unauthorized", message);
 }
 
-const NOTE = `UPDATE api_keys SET last_used_at = ?2
+const RECORD_USE = `UPDATE api_keys SET last_used_at = ?2
 WHERE key_id = ?1 AND (last_used_at IS NULL OR last_used_at < ?2)`;
 
-/**
- * Notes that a key is used, once a minute at most. The request does not wait for it, and does not fail with it.
- */
-export function recordUse(
+/** Records the use of a key, once a minute at most, in the background: a failure is logged and does not fail the request. */
+function recordUse(
   { store, clock, log, keyCache, keepAlive }: Omit<KeyContext, "query" | "ids">,
   { keyId, lastUsedAt }: Pick<KeyRow, "keyId" | "lastUsedAt">,
 ): void {
   const now = clock.now();
   const useRecordedAt = keyCache.useRecordedAt.get(keyId) ?? lastUsedAt;
-  // A time in the future is of a clock that was set back: it counts as long ago.
+  // A time in the future comes from a clock that was set back, and counts as long ago.
   if (useRecordedAt !== null && useRecordedAt <= now && now - useRecordedAt < MINUTE_MS) return;
   keyCache.useRecordedAt.set(keyId, now);
-  const writing = store.write([{ sql: NOTE, args: [keyId, now] }]).then(
+  const writing = store.write([{ sql: RECORD_USE, args: [keyId, now] }]).then(
     () => {},
     (error) =>
-      log.warn("The last use of an API key could not be noted", { key_id: keyId, reason: messageOf(error) }),
+      log.warn("The last use of an API key could not be recorded", {
+        key_id: keyId,
+        reason: messageOf(error),
+      }),
   ).finally(() => keyCache.writing.delete(writing));
   keyCache.writing.add(writing);
   keepAlive?.(writing);
@@ -117,8 +118,8 @@ const HAS_USABLE = `SELECT EXISTS (SELECT 1 FROM api_keys
 WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
 
 /**
- * Whether requests need a key: as soon as the database has ever had one; revoked ones count. Where one is shown, a shared
- * database is looked into anew: it may be the first, made through another instance a moment ago.
+ * Returns whether requests need a key: once the database has ever had one, revoked ones included. If the request presents a
+ * key, a shared database is read again: the key may be the first, created by another instance a moment ago.
  */
 export function isAuthRequired(
   ctx: Pick<KeyContext, "store" | "keyCache">,
@@ -127,7 +128,7 @@ export function isAuthRequired(
   return ctx.keyCache.hasKeys(() => readHasKeys(ctx.store), isKeyPresented);
 }
 
-/** Whether there is a key that is neither revoked nor expired. */
+/** Returns whether there is an active key. */
 export async function hasUsableKey({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<boolean> {
   const { rows } = await store.read({ sql: HAS_USABLE, args: [clock.now()] });
   return Number(rows[0]![0]) === 1;

@@ -4,7 +4,7 @@ import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
 import type { KeyCache } from "./key_cache.ts";
 
-/** What keys need of the process they are asked for in. */
+/** The parts of a process that API keys use. */
 export interface KeyContext {
   store: Store;
   query: Query;
@@ -12,6 +12,6 @@ export interface KeyContext {
   ids: Ids;
   log: Log;
   keyCache: KeyCache;
-  /** Lets work go on after the answer, where a request would end it. */
+  /** Registers work that outlives its request, on platforms that end a process with the request. */
   keepAlive?(work: Promise<unknown>): void;
 }

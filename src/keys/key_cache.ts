@@ -1,47 +1,44 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { KeyRow } from "./api_key.ts";
 
-/** How long a change to the keys by another instance may go unnoticed on a shared database. */
+/** The time for which a change of the keys by another instance may stay undetected on a shared database. */
 export const KEY_CACHE_MS = 5_000;
-/** More verified keys than this are not remembered at once. */
+/** The limit of cached keys. */
 const MAX_CACHED_KEYS = 1_000;
 
-/** What is known of the keys: plain values, which requests may share where they may share nothing that waits. */
+/** The values of the cache, without promises, so that requests at the edge can share them. */
 export interface SharedKeys {
-  /** Whether there has ever been a key; undefined until somebody has looked. */
+  /** True if there has ever been a key; undefined before the first check. */
   hasKeys: boolean | undefined;
-  /** When that was looked for. */
+  /** The time of that check. */
   checkedAt: number;
-  /** Keys that were verified, by the digest of their text, and when. */
+  /** Verified keys by the digest of their text, with the time of the verification. */
   verified: Map<string, { since: number; row: KeyRow }>;
-  /** How often all of them were forgotten. */
-  forgotten: number;
-  /** When the use of a key was last noted. */
+  /** Counts the calls of `clear()`. */
+  generation: number;
+  /** The time at which the use of a key was last recorded. */
   useRecordedAt: Map<string, number>;
 }
 
-/** Nothing is known yet. */
+/** Creates the values of an empty cache. */
 export function newSharedKeys(): SharedKeys {
-  return { hasKeys: undefined, checkedAt: 0, verified: new Map(), forgotten: 0, useRecordedAt: new Map() };
+  return { hasKeys: undefined, checkedAt: 0, verified: new Map(), generation: 0, useRecordedAt: new Map() };
 }
 
-/** What a process knows of the keys without asking the database. */
+/** The cache of the API keys of a process. */
 export interface KeyCache {
+  /** Returns the row of a key that was verified recently, else the result of `verify`. Only valid keys are cached. */
+  get(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
   /**
-   * The row of a key that was verified a moment ago, else what `verify` finds. Only keys that are right are
-   * remembered: of all others an answer costs the same work each time.
+   * Returns whether there has ever been a key, which never becomes false again. With `mustRead`, a cached `false` is not used
+   * on a shared database.
    */
-  recall(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
-  /**
-   * Whether there has ever been a key; once that is so, it stays so. With `isAnew` a shared database is asked again
-   * where there was none a moment ago.
-   */
-  hasKeys(look: () => Promise<boolean>, isAnew?: boolean): Promise<boolean>;
+  hasKeys(read: () => Promise<boolean>, mustRead?: boolean): Promise<boolean>;
   recordCreation(): void;
-  /** Forgets all that was verified: a key has been revoked here. */
-  forget(): void;
+  /** Removes all verified keys, after a key was revoked here. */
+  clear(): void;
   readonly useRecordedAt: Map<string, number>;
-  /** Writes of last uses that are under way. */
+  /** Pending writes of last uses. */
   readonly writing: Set<Promise<void>>;
 }
 
@@ -50,7 +47,7 @@ interface Reading {
   row: Promise<KeyRow | undefined>;
 }
 
-/** A memory for one process. Where it is alone it knows at once of every change, on a shared database in time. */
+/** Creates the cache of a process. A database of one process is always read; a shared one once per `KEY_CACHE_MS`. */
 export function createKeyCache(
   clock: Pick<Clock, "monotonic">,
   { isShared, shared: known = newSharedKeys() }: { isShared: boolean; shared?: SharedKeys },
@@ -63,12 +60,12 @@ export function createKeyCache(
     digest: string,
     verify: () => Promise<KeyRow | undefined>,
   ): Promise<KeyRow | undefined> {
-    const { forgotten } = known;
+    const { generation } = known;
     const reading = { since: clock.monotonic(), row: verify() };
     readings.set(digest, reading);
     try {
       const row = await reading.row;
-      if (row && known.forgotten === forgotten) {
+      if (row && known.generation === generation) {
         known.verified.delete(digest); // moved to the end: the first ones are the oldest
         known.verified.set(digest, { since: reading.since, row });
         if (known.verified.size > MAX_CACHED_KEYS) {
@@ -84,7 +81,7 @@ export function createKeyCache(
   return {
     useRecordedAt: known.useRecordedAt,
     writing: new Set(),
-    async recall(digest, verify) {
+    async get(digest, verify) {
       if (!isShared) return await verify();
       const verified = known.verified.get(digest);
       if (verified && isFresh(verified.since)) return verified.row;
@@ -92,11 +89,11 @@ export function createKeyCache(
       if (reading && isFresh(reading.since)) return await reading.row;
       return await read(digest, verify);
     },
-    async hasKeys(look, isAnew = false) {
-      // A process that is alone has made every key itself.
-      const isKnown = !isShared || (!isAnew && isFresh(known.checkedAt));
+    async hasKeys(readHasKeys, mustRead = false) {
+      // A process with a database of its own has created every key itself.
+      const isKnown = !isShared || (!mustRead && isFresh(known.checkedAt));
       if (known.hasKeys || (known.hasKeys === false && isKnown)) return known.hasKeys;
-      looking ??= { since: clock.monotonic(), found: look().finally(() => looking = undefined) };
+      looking ??= { since: clock.monotonic(), found: readHasKeys().finally(() => looking = undefined) };
       const { since, found } = looking;
       const hasKeys = await found;
       known.hasKeys ||= hasKeys;
@@ -106,8 +103,8 @@ export function createKeyCache(
     recordCreation() {
       known.hasKeys = true;
     },
-    forget() {
-      known.forgotten++;
+    clear() {
+      known.generation++;
       known.verified.clear();
       readings.clear();
     },

@@ -1,4 +1,4 @@
-/** Keys to the API: made, listed, revoked, and recognised. */
+/** API keys: creates, lists, revokes and authenticates them. */
 export { allows } from "./api_key.ts";
 export { type ApiKey } from "../contract/keys.ts";
 export {

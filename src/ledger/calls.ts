@@ -36,10 +36,8 @@ const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})
 SELECT ${COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
 
 /**
- * The statement that books calls: their rows in the ledger, at the positions that follow. Totals and the counters of
- * decisions come from there, when they are rolled up.
- *
- * The unit fails with a `ConstraintError` when a call is in the ledger already.
+ * Returns the statement that inserts calls into the ledger at the next positions. Totals and counters are rolled up from
+ * there. The unit fails with a `ConstraintError` if a call is in the ledger already.
  */
 export function recordCalls(calls: readonly ModelCall[]): Statement[] {
   return [{ sql: INSERT, each: { columns: COLUMNS, rows: calls.map(toRow) } }];
@@ -76,7 +74,7 @@ function toRow(call: ModelCall): SqlValue[] {
   ];
 }
 
-/** A row of the ledger as the call it keeps. */
+/** Converts a row of the ledger to a call. */
 export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
   return {
     callId: row.callId,
@@ -109,7 +107,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
 
 const { calls } = tables;
 
-/** The calls of a session in the order in which they happened, as cost events. */
+/** Lists the calls of a session in chronological order, as cost events. */
 export async function listCalls(
   query: Query,
   input: { sessionId: string; limit: number; after?: { at: number; callId: string } },

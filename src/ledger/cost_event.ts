@@ -3,7 +3,7 @@ import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { ModelCall } from "./model_call.ts";
 
-/** The wire form of a call. */
+/** Converts a call to wire form. */
 export function toCostEvent(call: ModelCall): CostEvent {
   const { usage } = call;
   return {

@@ -3,7 +3,7 @@ import type { NanoUsd } from "../kernel/money.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
 
-/** What every rollup counts. Totals are inclusive: input includes cache, output includes reasoning. */
+/** The counters of every rollup. Totals are inclusive: input includes cache, output includes reasoning. */
 export interface Counters {
   modelCalls: number;
   unpricedCalls: number;
@@ -16,7 +16,7 @@ export interface Counters {
   costNanoUsd: NanoUsd;
 }
 
-/** Counters of no call at all. */
+/** Returns counters of zero calls. */
 export function noCounters(): Counters {
   return {
     modelCalls: 0,
@@ -33,7 +33,7 @@ export function noCounters(): Counters {
 
 const NANO_PER_USD = 1_000_000_000n;
 
-/** Counters from the values of `COUNTER_SUMS`; null where there was nothing to add up. */
+/** Converts the values of `COUNTER_SUMS`, which are null without any row. */
 export function toCounters(values: readonly SqlValue[]): Counters {
   const [modelCalls, unpricedCalls, , , input, output, cacheRead, cacheWrite, reasoning, total] = values.map(
     Number,
@@ -53,7 +53,7 @@ export function toCounters(values: readonly SqlValue[]): Counters {
 
 const toBigInt = (value: SqlValue | undefined) => typeof value === "bigint" ? value : 0n;
 
-/** USD of the priced calls; null where there are calls and none of them has a price. */
+/** Returns the cost of the priced calls in USD; null if there are calls and none has a price. */
 export function costUsd(
   counters: Pick<Counters, "modelCalls" | "unpricedCalls" | "costNanoUsd">,
 ): number | null {
@@ -61,7 +61,7 @@ export function costUsd(
   return nothingPriced ? null : toUsd(counters.costNanoUsd);
 }
 
-/** The wire form of counters. */
+/** Converts counters to wire form. */
 export function toTokenUsage(counters: Counters, model: string | null): TokenUsage {
   return {
     input_tokens: counters.inputTokens,

@@ -1,4 +1,4 @@
-/** The ledger: record calls, sum spend, list costs. */
+/** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { toCostEvent } from "./cost_event.ts";
 export { type CostEvent } from "../contract/usage.ts";

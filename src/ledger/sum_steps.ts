@@ -2,7 +2,7 @@ import type { StepCost } from "../contract/sessions.ts";
 import { parseTotalUsd, toUsd } from "../kernel/money.ts";
 import type { CostEvent } from "../contract/usage.ts";
 
-/** Sums calls by run and step, in the order in which the steps began. Calls of no step stand alone. */
+/** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
 export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
   const steps = new Map<string, StepCost & { nanoUsd: bigint }>();
   for (const call of calls) {

@@ -1,4 +1,4 @@
-/** Usage in one normal form; usage, model and time to cost. */
+/** Normalizes the usage that providers report, and prices it by model and time. */
 export { CATALOG_SOURCE, CATALOG_VERSION } from "./catalog.ts";
 export {
   createLazyPriceBook,

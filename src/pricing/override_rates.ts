@@ -2,7 +2,7 @@ import { parseUsdPerMillion } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { Rates } from "./rates.ts";
 
-/** The prices of one row as integers. */
+/** Converts the prices of one row to integers. */
 function ratesOfOverride(row: PriceOverride): Rates {
   const input = parseUsdPerMillion(row.input_usd_per_million);
   const output = parseUsdPerMillion(row.output_usd_per_million);
@@ -29,11 +29,11 @@ interface DatedRates {
   rates: Rates;
 }
 
-/** The rows of the config, looked up by provider, model and time. */
+/** The price overrides of the config, by provider, model and time. */
 export interface Overrides {
-  /** The row for calls served at that tier, else the row for any tier, else undefined. */
+  /** Returns the row for calls of that tier, else the row for any tier, else undefined. */
   find(provider: string, model: string, at: number, serviceTier?: string): Rates | undefined;
-  /** All rows that can price a call at that time: one per service tier, and the one for any tier. */
+  /** Returns all rows that can price a call at that time: one per service tier, and the one for any tier. */
   findAll(provider: string, model: string, at: number): { anyTier?: Rates; byTier: Rates[] };
 }
 

@@ -3,7 +3,7 @@ import type { Usage } from "./usage/usage.ts";
 
 /** The prices of one tier, each in pico-USD per token. */
 export interface RateTier {
-  /** The tier holds for calls of more input tokens (cached ones included) than this; -1 on the first tier. */
+  /** The tier applies to calls with more input tokens, cached ones included, than this; -1 on the first tier. */
   aboveInputTokens: number;
   input: PicoUsdPerToken;
   /** Text output; null where the model has no output price (an embedding model). */
@@ -16,15 +16,15 @@ export interface RateTier {
   cacheWrite1h: PicoUsdPerToken;
 }
 
-/** What the tokens of one model cost on one day. */
+/** The token prices of one model at one time. */
 export interface Rates {
-  /** Where the prices come from: `config`, `demo` or `genai-prices@<version>`. */
+  /** The source of the prices: `config`, `demo` or `genai-prices@<version>`. */
   source: string;
   /** At least one tier, by rising threshold. */
   tiers: readonly RateTier[];
 }
 
-/** A long-context tier is a cliff: over its threshold every token of the call takes its prices. */
+/** Returns the tier of a call. Above the threshold of a long-context tier, its prices apply to every token of the call. */
 export function tierFor(rates: Rates, inputTokens: number): RateTier {
   for (let i = rates.tiers.length - 1; i > 0; i--) {
     const tier = rates.tiers[i]!;
@@ -34,8 +34,8 @@ export function tierFor(rates: Rates, inputTokens: number): RateTier {
 }
 
 /**
- * The cost of a checked usage at the given rates, in nano-USD; null where the rates have no price for its
- * output. Prices the leaves (each whole minus its parts) in integers and rounds once, half to even.
+ * Prices a checked usage, in nano-USD; null if the rates have no price for its output. Prices the leaves (each whole minus its
+ * parts) in integers and rounds once, half to even.
  */
 export function priceUsage(rates: Rates, usage: Usage): NanoUsd | null {
   const tier = tierFor(rates, usage.inputTokens);
@@ -54,7 +54,7 @@ export function priceUsage(rates: Rates, usage: Usage): NanoUsd | null {
   return divideHalfEven(picoUsd, 1000n);
 }
 
-/** The made-up prices of the built-in `demo` models: 1 USD per million input tokens, 4 per million output. */
+/** The fictitious prices of the `demo` models: 1 USD per million input tokens, 4 USD per million output tokens. */
 export const DEMO_RATES: Rates = {
   source: "demo",
   tiers: [{

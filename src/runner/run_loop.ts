@@ -27,7 +27,7 @@ export interface LoopInput {
   onText?: (text: string) => void;
 }
 
-/** How often the AI SDK retries a call after a transient failure. */
+/** The number of retries of the AI SDK after a transient failure. */
 const MAX_RETRIES = 2;
 
 /**

@@ -1,6 +1,6 @@
 import type { RunEvent } from "../contract/runs.ts";
 
-/** What a listener hears of a run while it goes on: the text as it comes, and every committed event. */
+/** A part of a run in progress: text as it is streamed, or a committed event. */
 export type RunPart =
   | { type: "text"; text: string }
   | {

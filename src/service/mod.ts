@@ -1,4 +1,4 @@
-/** Composes what a process (`core.ts`) or one request (`request_core.ts`) works with. */
+/** Composition: the parts of a core (`parts.ts`), for a process (`core.ts`) or for one request (`request_core.ts`). */
 export { type Core, openCore } from "./core.ts";
 export { sweepExpired } from "./maintenance.ts";
 export { type CoreOptions, openParts, type Runtime } from "./parts.ts";

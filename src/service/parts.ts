@@ -72,7 +72,7 @@ export interface CoreOptions {
   telemetry?: Telemetry;
 }
 
-/** What a runtime without files and sockets provides instead; see `openRequestCore()`. */
+/** The replacements of a runtime without files and sockets; see `openRequestCore()`. */
 export interface Runtime {
   store: SharedStore;
   keys: SharedKeys;

@@ -12,7 +12,7 @@ const { runs, sessions } = tables;
 
 type ReadContext = Pick<SessionContext, "query"> & { store: Pick<SessionContext["store"], "read"> };
 
-/** Sessions, latest first. `before` is the last row of the page before. */
+/** Lists sessions, latest first. `before` is the last row of the previous page. */
 export async function listSessions(
   ctx: ReadContext,
   input: { agentId?: string; limit: number; before?: { updatedAt: number; sessionId: string } },
@@ -29,14 +29,14 @@ export async function listSessions(
   return rows.map((row) => toSession(row, usage.get(row.sessionId)!));
 }
 
-/** One session. Throws `not_found`. */
+/** Returns one session. Throws `not_found`. */
 export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
   const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
   if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
   return toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!);
 }
 
-/** One run. Throws `not_found`. */
+/** Returns one run. Throws `not_found`. */
 export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
   const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
   if (!row) throw new PurserError("not_found", `Cannot find run ${runId}`);

@@ -2,7 +2,7 @@
 export type { SnapshotContext } from "./context.ts";
 export type { Snapshot } from "../contract/snapshot/snapshot.ts";
 export { readDocument, type ReadSnapshot } from "./document/read_document.ts";
-export { writeDocument } from "./document/write_document.ts";
+export { DOCUMENT_LISTS, rewriteDocument, writeDocument } from "./document/write_document.ts";
 export {
   decodeDocument,
   gunzip,
@@ -20,6 +20,5 @@ export { type ImportResult } from "../contract/snapshots.ts";
 export { listImportedEvents } from "./generations/imported_events.ts";
 export { bytesOf, readSnapshot, writeSnapshot } from "./files/snapshot_file.ts";
 export { type Found, redactValue } from "./redact_value.ts";
-export { rewriteDocument } from "./document/rewrite_document.ts";
 export type { SpoolOptions } from "./files/spool.ts";
 export { writeFile } from "./files/write_file.ts";

@@ -1,4 +1,4 @@
-/** What is told of the work: spans and measurements by the OpenTelemetry conventions. */
+/** Telemetry: spans and metrics by the OpenTelemetry conventions. */
 export {
   type Attributes,
   type AttributeValue,

@@ -2,7 +2,7 @@ import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { errorTypeOf, type Span, type Telemetry } from "./telemetry.ts";
 import { agentAttributes, providerName, type TokenCounts, usageAttributes } from "./gen_ai.ts";
 
-/** A run as it is told. */
+/** The facts of a run for its span. */
 export interface RunFacts {
   agentId: string;
   sessionId: string;
@@ -15,7 +15,7 @@ export interface RunFacts {
 /** The span of a run. */
 export interface RunTrace {
   span: Span;
-  /** Runs all of the run inside the span, which ends as the run does. */
+  /** Runs the whole run inside the span, which ends with it. */
   run<T extends { status: string }>(work: () => Promise<T>): Promise<T>;
   /** Adds a call that was booked. */
   add(call: { usage: TokenCounts; costNanoUsd: NanoUsd | null }): void;
@@ -79,7 +79,7 @@ function startAttributes({ agentId, sessionId, runId, provider, model, budgetNan
   };
 }
 
-/** One execution of a tool, as it is told. */
+/** The facts of one execution of a tool, for its span. */
 export interface ToolFacts {
   agentId: string;
   sessionId: string;
@@ -89,8 +89,8 @@ export interface ToolFacts {
   parent: Span;
 }
 
-/** Starts the span of a tool's execution: `execute_tool {tool}`. Neither arguments nor results are told. */
-export function traceTool(telemetry: Telemetry, { toolName, toolCallId, parent, ...place }: ToolFacts): Span {
+/** Starts the span of a tool's execution, `execute_tool {tool}`, which has neither arguments nor results. */
+export function traceTool(telemetry: Telemetry, { toolName, toolCallId, parent, ...run }: ToolFacts): Span {
   return telemetry.startSpan({
     name: `execute_tool ${toolName}`,
     kind: "internal",
@@ -101,7 +101,7 @@ export function traceTool(telemetry: Telemetry, { toolName, toolCallId, parent, 
       "gen_ai.tool.name": toolName,
       "gen_ai.tool.type": "function",
       "gen_ai.tool.call.id": toolCallId,
-      ...agentAttributes(place),
+      ...agentAttributes(run),
     },
   });
 }

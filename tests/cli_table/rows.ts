@@ -27,14 +27,14 @@ export const ROWS: readonly Row[] = [
   {
     line: "demo",
     out:
-      /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nLook further: purser cost /,
+      /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nTry next: purser cost /,
     isOffline: true,
     varying: /purser_demo_\w+/g,
   },
   {
     line: "demo --db x.db",
     code: 2,
-    err: /it shows its own commands on a database of its own/,
+    err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
@@ -189,7 +189,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "keys create ops --scope admin",
     out: /^psr_\w+\n$/,
-    err: /^Made key key_\w+ ops: admin, .*\nwarning: This is the first key/,
+    err: /^Created key key_\w+ ops: admin, .*\nwarning: This is the first key/,
     keep: ["KEY", /(psr_\w+)/],
   },
   {
@@ -204,7 +204,7 @@ export const ROWS: readonly Row[] = [
     varying: /(never|<day>)$/gm,
   },
   { line: "keys revoke $ID --api-key $KEY", out: /^Revoked key key_/ },
-  { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by a key itself/ },
+  { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by the key itself/ },
   { line: "keys revoke key_nope --api-key $KEY", code: 3, err: /^error: Cannot find API key key_nope/ },
   { line: "keys list --status revoked --api-key $KEY", out: /^NAME .*\nci .*\n$/ },
 ];

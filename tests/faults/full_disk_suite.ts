@@ -58,7 +58,7 @@ test("an export to a full disk is an error, leaves no file behind, and keeps an 
   assert.equal(JSON.parse(await Deno.readTextFile(`${disk.inside}/old.json`)).mark, 2);
 });
 
-/** Stops before the disk is completely full, so that staged rows can be rolled back. */
+/** Reported before the disk is completely full, so that staged rows can be rolled back. */
 const NO_ROOM =
   /^error: Cannot restore the session: the disk of the database has only \d+ MB left; free some space and try again\n$/;
 

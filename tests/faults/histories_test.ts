@@ -3,7 +3,7 @@ import { openCore } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";
-import { checkDecisions, type DecisionCounts, noteDecisions } from "../harness/decision_log.ts";
+import { checkDecisions, type DecisionCounts, logDecisions } from "../harness/decision_log.ts";
 import { seededRandom } from "../harness/random.ts";
 import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
 import { configOf } from "./alert_worker.ts";
@@ -80,7 +80,7 @@ async function play(
   const pick = (count: number) => Math.floor(random() * count);
   const base = Date.now();
   const core = await openCore({ config: configOf(place.db), fetch: remote?.fetch, isReadOnly: true });
-  await noteDecisions(core.store);
+  await logDecisions(core.store);
   const all: BooksWorker[] = [];
   const before = new Map<BooksWorker, number>();
   const enter = async () => {

@@ -3,7 +3,7 @@ import { createRule, type RuleInput } from "../../src/alerts/mod.ts";
 import { openCore } from "../../src/service/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
-import { checkDecisions, noteDecisions } from "../harness/decision_log.ts";
+import { checkDecisions, logDecisions } from "../harness/decision_log.ts";
 import { seededRandom } from "../harness/random.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
 import { configOf } from "./alert_worker.ts";
@@ -114,7 +114,7 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, n
 
 async function setUp(db: string): Promise<void> {
   const core = await openCore({ config: configOf(db) });
-  await noteDecisions(core.store);
+  await logDecisions(core.store);
   for (const rule of RULES) await createRule(core, rule);
   await core.close();
 }

@@ -4,14 +4,14 @@ import { ROOT } from "../../build/run_deno.ts";
 
 const FOLDER = join(ROOT, "dist", "tests");
 
-/** What every build is made of. */
+/** The sources of every build. */
 const SOURCES = ["cli.ts", "main.ts", "src", "plugins", "build", "deno.json", "deno.lock", "tests/deno.lock"];
 
 let digest: Promise<string> | undefined;
 
 /**
- * Returns the folder of a build that all test files share, and that later runs find again: it is made anew only where a
- * source has changed since. Tests don't write there. The first caller makes it, others wait, in this process or another.
+ * Returns the folder of a build that all test files share, and later runs reuse: it is rebuilt only after a change of its
+ * sources. Tests don't write there. The first caller builds it, others wait, in this process or another.
  */
 export async function sharedBuild(name: string, make: (folder: string) => Promise<unknown>): Promise<string> {
   digest ??= digestSources();

@@ -15,7 +15,7 @@ export const WORKERD: NpmBinary | undefined = PACKAGE
   ? { name: PACKAGE, version: VERSION, file: "bin/workerd" }
   : undefined;
 
-/** Why tests on workerd can't run on this machine, or undefined where they can. */
+/** The reason why tests on workerd can't run on this machine, or undefined if they can. */
 export const workerdMissing: string | undefined = WORKERD
   ? undefined
   : `workerd is not on npm for ${Deno.build.os}-${Deno.build.arch}`;

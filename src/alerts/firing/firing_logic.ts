@@ -1,3 +1,4 @@
+import { MAX_ALERT_HISTORY } from "../../contract/limits.ts";
 import { deliveryIdSql } from "../../delivery/mod.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import {
@@ -201,11 +202,11 @@ END`,
 
 const TRIM: Logic = {
   name: "alerts_trim",
-  // Keeps the newest 500, and older ones with pending deliveries: those are deleted when the last is settled. The newest
-  // have no gaps in their positions, so the position tells the one to delete.
+  // Keeps the newest alerts, and older ones with pending deliveries: those are deleted when the last is settled. The newest
+  // have no gaps in their positions, so the one to delete is known by its position.
   sql: `CREATE TRIGGER alerts_trim AFTER INSERT ON alerts
 BEGIN
-  DELETE FROM alerts WHERE position = NEW.position - 500
+  DELETE FROM alerts WHERE position = NEW.position - ${MAX_ALERT_HISTORY}
     AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending');
 END`,
 };

@@ -87,7 +87,7 @@ WHERE rule_id = ?1`;
 /**
  * Changes the given fields, in one unit and without reading before: concurrent changes of different fields all hold. A
  * moved threshold forgets the windows for which the rule fired; its cooldown continues. Enabling fires nothing by itself.
- * Where nothing differs `updated_at` stays. Throws `not_found`.
+ * If nothing differs, `updated_at` stays. Throws `not_found`.
  */
 export async function updateRule(
   ctx: ChangeContext,

@@ -96,7 +96,7 @@ function expandText(text: string, { env, refuse }: ExpandContext, path: Path): s
     if (escape) return whole.slice(1);
     const name = /^([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(inner)?.[1];
     if (name === undefined) {
-      throw refuse(`${formatPath(path)} holds a \${ that is not \${NAME}; write $\${ for the characters`);
+      throw refuse(`${formatPath(path)} contains a \${ that is not \${NAME}; write $\${ for the characters`);
     }
     const value = env[name];
     if (typeof value === "string") return value;

@@ -14,7 +14,7 @@ const NOT_READY = {
   reason: "Cannot open the channel slow: it is not ready after 5 s",
 };
 
-/** A channel whose every opening is settled by the test, with which of them was sent through or closed. */
+/** A sender whose openings the test settles, with a record of sends and closes. */
 function open() {
   const clock = fixedClock(0);
   const openings: PromiseWithResolvers<OpenChannel>[] = [];
@@ -50,7 +50,7 @@ function open() {
   return { ...sender, clock, openings, did, warnings, finish, attemptInVain };
 }
 
-Deno.test("attempt() opens anew when the last opening took longer than its attempt", async () => {
+Deno.test("attempt() opens again when the last opening took longer than its attempt", async () => {
   const slow = open();
   assert.deepEqual(await slow.attemptInVain(), NOT_READY);
   const second = slow.attempt(NOTIFICATION, delivery);
@@ -63,13 +63,13 @@ Deno.test("attempt() opens anew when the last opening took longer than its attem
   assert.deepEqual(
     slow.did,
     ["sent through 1", "sent through 1", "closed 0"],
-    "what comes too late is closed",
+    "a later opening is closed",
   );
   await slow.close();
   assert.equal(slow.did.at(-1), "closed 1");
 });
 
-Deno.test("attempt() uses an opening that came after its attempt, where there is no other", async () => {
+Deno.test("attempt() uses an opening that finished after its attempt, if there is no other", async () => {
   const slow = open();
   await slow.attemptInVain();
   slow.finish(0);
@@ -78,7 +78,7 @@ Deno.test("attempt() uses an opening that came after its attempt, where there is
   assert.equal(slow.openings.length, 1);
 });
 
-Deno.test("attempts at one time share one opening, also when one of them is stopped", async () => {
+Deno.test("concurrent attempts share one opening, also when one of them is aborted", async () => {
   const slow = open();
   const stop = new AbortController();
   const stopped = slow.attempt(NOTIFICATION, { ...delivery, signal: stop.signal });
@@ -90,7 +90,7 @@ Deno.test("attempts at one time share one opening, also when one of them is stop
   assert.equal(slow.openings.length, 1);
 });
 
-Deno.test("close() waits for no opening that its attempt has left, and what opens later is closed", async () => {
+Deno.test("close() does not wait for an abandoned opening, which is closed when it finishes", async () => {
   const slow = open();
   await slow.attemptInVain();
   await slow.close();
@@ -99,7 +99,7 @@ Deno.test("close() waits for no opening that its attempt has left, and what open
   assert.deepEqual([slow.did, slow.warnings], [["closed 0"], []]);
 });
 
-Deno.test("close() waits for an opening under way, and closes it", async () => {
+Deno.test("close() waits for a running opening, and closes it", async () => {
   const slow = open();
   const attempt = slow.attempt(NOTIFICATION, delivery);
   const closing = slow.close();
@@ -113,7 +113,7 @@ Deno.test("close() waits for an opening under way, and closes it", async () => {
   });
 });
 
-Deno.test("close() waits for an opening no longer than the timeout", async () => {
+Deno.test("close() waits for an opening at most for the timeout", async () => {
   const slow = open();
   const attempt = slow.attempt(NOTIFICATION, delivery);
   const closing = slow.close();

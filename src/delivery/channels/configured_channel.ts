@@ -43,7 +43,7 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
   /** Loads the plugin and reads the settings again each time: a missing file may be there by now. */
   async function prepare() {
     const plugin = await deps.loadPlugin(kind);
-    const { readSettings } = await import("./settings/read_settings.ts");
+    const { readSettings } = await import("./settings/channel_settings.ts");
     return { plugin, ...await readSettings(plugin, config.settings, deps.readTextFile) };
   }
 
@@ -77,7 +77,7 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
         onTimeout: () => signal?.aborted ? "it was stopped before it was ready" : notReady(timeoutMs),
       }),
     async describe() {
-      const { hideSecrets } = await import("./settings/secret_settings.ts");
+      const { hideSecrets } = await import("./settings/channel_settings.ts");
       const loaded = deps.loadPlugin(kind).catch(() => undefined);
       const plugin = await settleWithin(loaded, { clock, timeoutMs, onTimeout: () => undefined });
       return hideSecrets(config.settings, plugin?.settings);

@@ -8,7 +8,7 @@ import { createChannels, type NamedChannel } from "./create_channels.ts";
 
 type Send = NamedChannel["send"];
 
-/** A log that keeps its lines. */
+/** A log that records its lines. */
 function keepLines(): { log: Log; lines: [string, string, unknown][] } {
   const lines: [string, string, unknown][] = [];
   const line = (level: string) => (message: string, fields?: unknown) =>
@@ -24,7 +24,7 @@ const plugins = {
   vault: () => Promise.resolve({ default: vault }),
 };
 
-/** A kind that does what its test says, with secrets among its settings. */
+/** A scripted kind of channel, with secrets among its settings. */
 let onSend: Send = () => ({ ok: true });
 let opened = 0;
 const vault: ChannelModule = ({ defineChannel, z }) =>
@@ -97,7 +97,7 @@ Deno.test("createChannels() has the log channel first, unless the config names i
   ]]);
 });
 
-Deno.test("createChannels() refuses two channels of one name, and a name that is none", () => {
+Deno.test("createChannels() rejects a duplicate and an invalid name", () => {
   const own = { name: "own", send: () => ({ ok: true }) as const };
   assert.throws(() => open([own, own]), {
     code: "invalid",
@@ -107,7 +107,7 @@ Deno.test("createChannels() refuses two channels of one name, and a name that is
   assert.throws(() => open([{ ...own, name: "a b" }]), { message: /channel "a b": a name takes letters/ });
 });
 
-Deno.test("createChannels() opens a channel once, when it is first used", async () => {
+Deno.test("createChannels() opens a channel once, on first use", async () => {
   opened = 0;
   const { channels } = open([config({ token: "t0kentoken" })]);
   assert.equal(opened, 0);
@@ -120,7 +120,7 @@ Deno.test("createChannels() opens a channel once, when it is first used", async 
   await channels.close();
 });
 
-Deno.test("attempt() hands on the notification, the delivery id and the number of the attempt", async () => {
+Deno.test("attempt() passes the notification, the delivery id and the number of the attempt", async () => {
   let got: unknown;
   const result = await attemptWith((notification, { deliveryId, attempt, signal }) => {
     got = { notification, deliveryId, attempt, aborted: signal.aborted };
@@ -130,7 +130,7 @@ Deno.test("attempt() hands on the notification, the delivery id and the number o
   assert.deepEqual(got, { notification: NOTIFICATION, deliveryId: "dlv_1", attempt: 1, aborted: false });
 });
 
-Deno.test("attempt() is over at the timeout though the channel heeds no signal, and aborts its signal", async () => {
+Deno.test("attempt() ends at the timeout, and aborts its signal, though the channel ignores it", async () => {
   let signal: AbortSignal | undefined;
   const { promise: sending, resolve: started } = Promise.withResolvers<void>();
   const { channels, clock } = open([{
@@ -151,7 +151,7 @@ Deno.test("attempt() is over at the timeout though the channel heeds no signal, 
   assert.equal(signal!.aborted, true);
 });
 
-Deno.test("attempt() is over when its signal aborts, and does not send when it has aborted before", async () => {
+Deno.test("attempt() ends when its signal aborts, and does not send after that", async () => {
   let sent = 0;
   const stop = new AbortController();
   const { channels } = open([{
@@ -169,7 +169,7 @@ Deno.test("attempt() is over when its signal aborts, and does not send when it h
   assert.equal(sent, 1);
 });
 
-Deno.test("attempt() takes what is thrown for a failure that may pass, unless the error says otherwise", async () => {
+Deno.test("attempt() makes an exception retryable, unless the error says otherwise", async () => {
   const failure = (reason: string, retry = true) => ({ ok: false, retry, reason });
   assert.deepEqual(await attemptWith(() => Promise.reject(new Error("oh\nno"))), failure("oh no"));
   const synchronous: Send = () => {
@@ -180,7 +180,7 @@ Deno.test("attempt() takes what is thrown for a failure that may pass, unless th
   assert.deepEqual(await attemptWith(() => Promise.reject(final)), failure("never", false));
 });
 
-Deno.test("attempt() takes a result that is none for a failure that may pass", async () => {
+Deno.test("attempt() makes an invalid result retryable", async () => {
   const result = async (made: unknown) => await attemptWith((() => made) as Send);
   for (const made of [undefined, null, true, "ok", {}, { ok: 1 }]) {
     assert.deepEqual(await result(made), {
@@ -212,7 +212,7 @@ Deno.test("attempt() takes a result that is none for a failure that may pass", a
   assert.equal(long.reason.length, 300);
 });
 
-Deno.test("a dead, a hanging and a throwing channel don't keep the log channel from its line", async () => {
+Deno.test("a dead, a hanging and a throwing channel don't delay the log channel", async () => {
   const { channels, lines } = open([
     config({ token: "short" }),
     { name: "hangs", send: () => new Promise(() => {}) },
@@ -228,7 +228,7 @@ Deno.test("a dead, a hanging and a throwing channel don't keep the log channel f
   await Promise.all(attempts);
 });
 
-Deno.test("no secret gets into reasons and log lines, whatever the plugin does", async () => {
+Deno.test("no secret appears in reasons and log lines, whatever the plugin does", async () => {
   const token = "t0ken/with+signs";
   const { channels, lines } = open([config({ token: ` ${token} ` })]);
   onSend = () => ({
@@ -243,7 +243,7 @@ Deno.test("no secret gets into reasons and log lines, whatever the plugin does",
   ]);
 });
 
-Deno.test("a channel that can't be opened fails readably, without a secret, until it is mended", async () => {
+Deno.test("a channel that can't be opened fails with a reason, without a secret, until it is fixed", async () => {
   const { channels, files } = open([config({ token: { file: "/token" } })]);
   const channel = channels.get("vault")!;
   assert.equal(await channel.check(), "Cannot read /token: no such file or directory");
@@ -263,7 +263,7 @@ Deno.test("a channel that can't be opened fails readably, without a secret, unti
   assert.deepEqual(await channel.attempt(NOTIFICATION, delivery()), { ok: true });
 });
 
-Deno.test("an unknown kind is a failure that may pass, with the kind that was meant", async () => {
+Deno.test("an unknown kind is a retryable failure that suggests a known one", async () => {
   const { channels } = open([{ ...config({ token: "t0kentoken" }), kind: "valut" }]);
   const fault = "There is no channel kind valut; did you mean vault?";
   assert.equal(await channels.get("vault")!.check(), fault);
@@ -272,7 +272,7 @@ Deno.test("an unknown kind is a failure that may pass, with the kind that was me
   assert.deepEqual(await channels.get("vault")!.describe(), { token: "***" });
 });
 
-/** A channel of a kind whose module, or whose reading of a secret, never comes to an end. */
+/** A channel whose module, or whose secret file, never finishes loading. */
 function openHanging(readTextFile?: () => Promise<string>) {
   const clock = fixedClock(0);
   const never = () => new Promise<never>(() => {});
@@ -307,7 +307,7 @@ Deno.test("check() ends when its signal aborts", async () => {
   assert.equal(await channel.check(stop.signal), "it was stopped before it was ready");
 });
 
-Deno.test("attempt() gives each channel a notification of its own, so that none can change the others'", async () => {
+Deno.test("attempt() passes each channel a copy of the notification", async () => {
   const seen: unknown[] = [];
   const vandal: Send = (notification) => {
     const open = notification as { title: string; facts: readonly unknown[]; data: Record<string, unknown> };
@@ -326,7 +326,7 @@ Deno.test("attempt() gives each channel a notification of its own, so that none 
   assert.deepEqual([seen, original], [[before], before]);
 });
 
-Deno.test("close() closes what was opened, waits no longer than the timeout, and lets nothing be sent", async () => {
+Deno.test("close() closes open channels, waits at most for the timeout, and prevents later sends", async () => {
   let closed = 0;
   const own = (name: string, close: NamedChannel["close"]) => ({
     name,

@@ -11,8 +11,7 @@ import {
   defineChannel,
   DeliveryError,
 } from "./channel.ts";
-import { httpResult } from "./http/http_result.ts";
-import { isHttpUrl } from "./http/post_json.ts";
+import { httpResult, isHttpUrl } from "./http/post_json.ts";
 import { settleWithin } from "./settle_within.ts";
 import { cutText, oneLine } from "./text.ts";
 
@@ -138,10 +137,10 @@ export function findPluginFault(made: unknown): string | undefined {
   const plugin = made as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (plugin.contract !== CHANNEL_CONTRACT) {
     return `it was written for version ${String(plugin.contract)} of the channel contract, and this Purser ` +
-      `knows version ${CHANNEL_CONTRACT}`;
+      `supports version ${CHANNEL_CONTRACT}`;
   }
   if (typeof plugin.kind !== "string" || !/^[a-z][a-z0-9_-]{0,31}$/.test(plugin.kind)) {
-    return "its kind must be made of small letters, digits, _ and -, at most 32";
+    return "its kind must consist of lowercase letters, digits, _ and -, at most 32";
   }
   if (typeof plugin.summary !== "string" || plugin.summary.trim() === "") return "it has no summary";
   const settings = plugin.settings as

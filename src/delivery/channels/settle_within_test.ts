@@ -5,10 +5,10 @@ import { settleWithin } from "./settle_within.ts";
 /** A deadline of five seconds, with the number of timeouts. */
 function wait<T>(work: Promise<T>, signal?: AbortSignal) {
   const clock = fixedClock(0);
-  const counts = { late: 0 };
+  const counts = { timeouts: 0 };
   const onTimeout = () => {
-    counts.late++;
-    return "late" as const;
+    counts.timeouts++;
+    return "timeout" as const;
   };
   return { clock, counts, result: settleWithin(work, { clock, timeoutMs: 5_000, signal, onTimeout }) };
 }
@@ -21,7 +21,7 @@ Deno.test("settleWithin() settles as the work does, without a timeout", async ()
   const failed = wait(Promise.reject(new Error("oh no")));
   await assert.rejects(failed.result, { message: "oh no" });
   await turn();
-  assert.deepEqual([done.counts.late, failed.counts.late], [0, 0]);
+  assert.deepEqual([done.counts.timeouts, failed.counts.timeouts], [0, 0]);
 });
 
 Deno.test("settleWithin() times out at the deadline and not before, whether the work fails afterwards or not", async () => {
@@ -29,9 +29,9 @@ Deno.test("settleWithin() times out at the deadline and not before, whether the 
   const { clock, counts, result } = wait(work.promise);
   clock.advance(4_999);
   await turn();
-  assert.equal(counts.late, 0);
+  assert.equal(counts.timeouts, 0);
   clock.advance(1);
-  assert.equal(await result, "late");
+  assert.equal(await result, "timeout");
   work.reject(new Error("ignored"));
   await turn();
 });
@@ -40,6 +40,6 @@ Deno.test("settleWithin() times out when its signal aborts, before it or during 
   const stop = new AbortController();
   const { result } = wait(new Promise(() => {}), stop.signal);
   stop.abort();
-  assert.equal(await result, "late");
-  assert.equal(await wait(new Promise(() => {}), stop.signal).result, "late");
+  assert.equal(await result, "timeout");
+  assert.equal(await wait(new Promise(() => {}), stop.signal).result, "timeout");
 });

@@ -2,21 +2,21 @@ import { toBase64 } from "../text.ts";
 import { FORBIDDEN_KEY, MAX_JSON_DEPTH } from "./canonical_json.ts";
 
 /**
- * A value as JSON text that can travel: lone surrogates become U+FFFD (RFC 8259 leaves them to chance, RFC
- * 7493 forbids them), bytes base64, big integers their digits, a `__proto__` key `_proto_`, and what is nested
- * too deep the text of itself. Throws on a value that contains itself.
+ * Serializes a value as portable JSON: lone surrogates become U+FFFD (unpredictable in RFC 8259, forbidden in RFC 7493),
+ * bytes base64, big integers their digits, a `__proto__` key `_proto_`, and values nested too deep their JSON text.
+ * Throws on circular references.
  */
 export function toJsonText(value: unknown): string {
   const text = JSON.stringify(value, writeBytes) ?? "null";
   return makePortable(text);
 }
 
-/** The same for a value of strings, numbers, booleans, arrays and plain objects only; several times faster. */
+/** As `toJsonText` for strings, numbers, booleans, arrays and plain objects only; several times faster. */
 export function toPlainJsonText(value: unknown): string {
   return makePortable(JSON.stringify(value) ?? "null");
 }
 
-/** Any value as plain JSON; one that has no JSON form becomes its text. */
+/** Converts any value to plain JSON; a value without a JSON form to its text. */
 export function toPlainValue(value: unknown): unknown {
   try {
     return JSON.parse(toJsonText(value));
@@ -26,8 +26,8 @@ export function toPlainValue(value: unknown): unknown {
 }
 
 /**
- * JSON.stringify escapes lone surrogates, and no others; a literal backslash before `ud8…` matches as well, as
- * does a string that is `__proto__`.
+ * Matches the escapes of lone surrogates, the only ones that JSON.stringify escapes; also a literal backslash before
+ * `ud8…` and a string `__proto__`.
  */
 const MAYBE_NOT_PORTABLE = /\\ud[89a-f][0-9a-f]{2}|"__proto__"/i;
 
@@ -36,7 +36,7 @@ function makePortable(text: string): string {
   return JSON.stringify(toPortable(JSON.parse(text), 0));
 }
 
-/** Whether brackets stand nested too deep, those in strings counted too: it may be mistaken, on the safe side. */
+/** Returns whether brackets are nested too deep. Counts those in strings too, so it errs on the safe side. */
 function isDeep(text: string): boolean {
   if (text.length <= 2 * MAX_JSON_DEPTH) return false;
   let depth = 0;
@@ -52,7 +52,7 @@ function isDeep(text: string): boolean {
 function toPortable(value: unknown, depth: number): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null) return value;
-  // Strings of lone surrogates in it are escapes in its text, and so well-formed.
+  // Its text is well-formed, since lone surrogates are escaped in it.
   if (depth >= MAX_JSON_DEPTH) return JSON.stringify(value);
   if (Array.isArray(value)) return value.map((item) => toPortable(item, depth + 1));
   return Object.fromEntries(
@@ -63,7 +63,7 @@ function toPortable(value: unknown, depth: number): unknown {
   );
 }
 
-/** Looks at the holder's own value: a Buffer has a `toJSON` that would come first. */
+/** Uses the holder's original value: a Buffer has a `toJSON`, which has been called on `value`. */
 function writeBytes(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   if (original instanceof Uint8Array) return toBase64(original);

@@ -15,7 +15,7 @@ Deno.test("toJsonText() writes bytes as base64, in a Buffer too, and big integer
   assert.equal(toJsonText([Buffer.from("hi"), 12345678901234567890n]), '["aGk=","12345678901234567890"]');
 });
 
-Deno.test("toPlainValue() turns what has no JSON form into text", () => {
+Deno.test("toPlainValue() converts values without a JSON form to text", () => {
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
   assert.equal(toPlainValue(cycle), "[object Object]");
@@ -33,11 +33,11 @@ Deno.test("toPlainJsonText() reads back as the value for any plain JSON", () => 
   }));
 });
 
-Deno.test("toJsonText() renames __proto__ keys, and leaves such strings alone", () => {
+Deno.test("toJsonText() renames __proto__ keys, and keeps such strings", () => {
   assert.equal(toJsonText(JSON.parse('{"__proto__":{"a":"__proto__"}}')), '{"_proto_":{"a":"__proto__"}}');
 });
 
-Deno.test("toJsonText() keeps what is nested too deep as text, and brackets in strings as they are", () => {
+Deno.test("toJsonText() keeps values nested too deep as text, and brackets in strings unchanged", () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
   assert.equal(toJsonText(JSON.parse(nested(MAX_JSON_DEPTH))), nested(MAX_JSON_DEPTH));
   assert.equal(

@@ -1,6 +1,6 @@
 import { FORBIDDEN_KEY } from "./canonical_json.ts";
 
-/** What is wrong with a document's text, and where. */
+/** A syntax fault of a JSON text, and its position. */
 export class JsonFault extends Error {
   override name = "JsonFault";
   /** Such as "state.messages[12]"; "" for the document itself. */
@@ -15,31 +15,30 @@ export class JsonFault extends Error {
   }
 }
 
-/** A piece of a document. A text is whole and unparsed; `keyCount` is how many keys it has, twins counted. */
+/** A part of a document. `text` is complete and unparsed; `keyCount` is the number of its keys, duplicates included. */
 export type JsonPart =
   /** A tracked object or array begins; its members or elements follow. */
   | { kind: "open"; path: readonly string[]; type: "object" | "array" }
-  /** A member of the root or of a tracked object, its value whole. */
+  /** A member of the root or of a tracked object, with its whole value. */
   | { kind: "member"; path: readonly string[]; text: string; keyCount: number }
   /** An element of a tracked array. */
   | { kind: "element"; path: readonly string[]; index: number; text: string; keyCount: number };
 
-/** What of a document is walked into, and how deep the rest may be. */
+/** The tracked parts of a document, and the maximum depth of the others. */
 export interface SplitOptions {
   /**
-   * Paths of arrays whose elements are given one by one, such as ["state", "messages"]; the objects on the way
+   * Paths of arrays whose elements are returned one by one, such as ["state", "messages"]; the objects on these paths
    * are tracked too.
    */
   arrays: readonly (readonly string[])[];
-  /** A value that is nested deeper than this is refused before anybody parses it. A scalar has depth 0. */
+  /** A value that is nested deeper is refused before it is parsed. A scalar has depth 0. */
   maxDepth: number;
 }
 
 /**
- * Splits the text of one JSON object (RFC 8259) into parts, holding no more of it than a chunk and the value
- * being read. The root has no "open" part. What the splitter walks is checked strictly; inside a text only
- * strings and brackets are matched, so whoever takes it has to parse it. Throws a {@linkcode JsonFault} once
- * all parts before the fault are given.
+ * Splits the text of one JSON object (RFC 8259) into parts, with at most one chunk and the current value in memory. The
+ * root has no "open" part. The tracked structure is validated; in other values only strings and brackets are matched, so
+ * the caller has to parse them. Throws a {@linkcode JsonFault} after all parts before the fault.
  */
 export async function* splitJson(
   chunks: AsyncIterable<string>,
@@ -63,7 +62,7 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Longer keys are cut in messages: a document's author chooses their length. */
+/** Longer keys are truncated in messages. */
 const MAX_NAME_LENGTH = 80;
 
 /** The tracked paths as a tree from the root. */
@@ -72,7 +71,7 @@ interface Tracked {
   members: Map<string, Tracked>;
 }
 
-/** A tracked object or array that is not closed yet, and how far in it the splitter is. */
+/** A tracked object or array that is not closed yet, and the position in it. */
 interface Container {
   type: "object" | "array";
   path: readonly string[];
@@ -94,7 +93,7 @@ type Expected =
   | "separator"
   | "end";
 
-/** Walks the structure from chunk to chunk. Synchronous, so that parts of one chunk wait for nothing. */
+/** Parses the structure chunk by chunk. Synchronous, so that the parts of a chunk need no await. */
 class Splitter {
   #chunk = "";
   #at = 0;
@@ -105,7 +104,7 @@ class Splitter {
   #reader: ValueReader;
 
   constructor({ arrays, maxDepth }: SplitOptions) {
-    this.#tracked = plantTracked(arrays);
+    this.#tracked = toTrackedTree(arrays);
     this.#reader = new ValueReader(
       maxDepth,
       (at) => this.#refuse(`it is nested deeper than ${maxDepth} levels`, at),
@@ -118,7 +117,7 @@ class Splitter {
     this.#at = this.#chunkOffset === 0 && chunk.startsWith(BYTE_ORDER_MARK) ? 1 : 0;
   }
 
-  /** The next part, or undefined if the chunk has no more. */
+  /** Returns the next part, or undefined at the end of the chunk. */
   next(): JsonPart | undefined {
     for (;;) {
       if (this.#expected !== "rest of value" && this.#expected !== "rest of key") this.#skipSpace();
@@ -130,7 +129,7 @@ class Splitter {
 
   end(): void {
     if (this.#expected === "root") this.#refuse("the document is empty");
-    if (this.#expected !== "end") this.#refuse("it ends in the middle");
+    if (this.#expected !== "end") this.#refuse("it is truncated");
   }
 
   #skipSpace(): void {
@@ -166,7 +165,7 @@ class Splitter {
     }
   }
 
-  /** Passes the character at hand. */
+  /** Consumes the current character. */
   #expect(expected: Expected): undefined {
     this.#at++;
     this.#expected = expected;
@@ -203,9 +202,9 @@ class Splitter {
     if (!this.#reader.isDone) return;
     const container = this.#containers.at(-1)!;
     const start = this.#reader.startOffset - this.#chunkOffset;
-    const key = parseKey(this.#reader.take()) ?? this.#refuse("a key is no valid JSON string", start);
+    const key = parseKey(this.#reader.take()) ?? this.#refuse("a key is not a valid JSON string", start);
     if (key === FORBIDDEN_KEY) this.#refuse(`the key ${key} is not allowed`, start);
-    if (container.keys.has(key)) this.#refuse(`the key ${toName(key)} stands twice`, start);
+    if (container.keys.has(key)) this.#refuse(`the key ${toName(key)} is duplicated`, start);
     container.keys.add(key);
     container.key = key;
     this.#expected = "colon";
@@ -246,7 +245,7 @@ class Splitter {
   }
 }
 
-/** Collects the text of one value or key from as many chunks as it spans; no character is looked at twice. */
+/** Collects the text of one value or key across chunks; each character is read once. */
 class ValueReader {
   startOffset = 0;
   keyCount = 0;
@@ -255,12 +254,12 @@ class ValueReader {
   #depth = 0;
   #isWord = false;
   #isInString = false;
-  /** Whether the chunk before ended within a string and an escape. */
+  /** True if the previous chunk ended in a string, within an escape. */
   #isEscaped = false;
 
   constructor(private readonly maxDepth: number, private readonly refuseDepth: (at: number) => never) {}
 
-  /** Makes ready for a value that begins with this character, which is not read yet. */
+  /** Starts a value whose first character, `unit`, is not read yet. */
   begin(startOffset: number, unit: number): void {
     this.startOffset = startOffset;
     this.keyCount = 0;
@@ -268,7 +267,7 @@ class ValueReader {
     this.#isWord = unit !== QUOTE && !isOpening(unit);
   }
 
-  /** Reads on from there, and returns where it stopped: after the value, or at the chunk's end. */
+  /** Reads from `start`, and returns the end: after the value, or the end of the chunk. */
   read(chunk: string, start: number): number {
     let at = start;
     if (this.#isWord) at = this.#readWord(chunk, at);
@@ -285,7 +284,7 @@ class ValueReader {
     return text;
   }
 
-  /** A number or a literal; what follows it in the chunk tells that it is done. */
+  /** Reads a number or a literal; it is complete when another character follows. */
   #readWord(chunk: string, start: number): number {
     let at = start;
     while (at < chunk.length && isWordUnit(chunk.charCodeAt(at))) at++;
@@ -293,7 +292,7 @@ class ValueReader {
     return at;
   }
 
-  /** Reads to the next string's inside, or to the end of the value. */
+  /** Reads up to the next string, or to the end of the value. */
   #readBrackets(chunk: string, start: number): number {
     let depth = this.#depth;
     let keyCount = this.keyCount;
@@ -316,7 +315,7 @@ class ValueReader {
     return at;
   }
 
-  /** Reads to behind the quote that ends the string: the first with an even number of backslashes before it. */
+  /** Reads up to and including the closing quote: the first with an even number of backslashes before it. */
   #readString(chunk: string, start: number): number {
     let from = this.#isEscaped ? start + 1 : start;
     this.#isEscaped = false;
@@ -338,14 +337,14 @@ class ValueReader {
   }
 }
 
-/** Whether what stands at `end` is escaped, if `from` isn't: an odd number of backslashes is before it. */
+/** Returns whether the character at `end` is escaped, if that at `from` is not: after an odd number of backslashes. */
 function endsEscaping(chunk: string, from: number, end: number): boolean {
   let at = end;
   while (at > from && chunk.charCodeAt(at - 1) === BACKSLASH) at--;
   return (end - at) % 2 === 1;
 }
 
-function plantTracked(arrays: SplitOptions["arrays"]): Tracked {
+function toTrackedTree(arrays: SplitOptions["arrays"]): Tracked {
   const root: Tracked = { isArray: false, members: new Map() };
   for (const path of arrays) {
     let node = root;
@@ -359,12 +358,12 @@ function plantTracked(arrays: SplitOptions["arrays"]): Tracked {
   return root;
 }
 
-/** The path of the member at hand, where there is one; an array's own path. */
+/** Returns the path of the current member, or that of the array. */
 function pathOfValue({ path, key }: Container): readonly string[] {
   return key === undefined ? path : [...path, key];
 }
 
-/** What to walk into, if the value that begins with this character has the type that is tracked there. */
+/** Returns the type to track, if the value that begins with this character has the type that is tracked there. */
 function typeToOpen({ isArray, members }: Tracked, unit: number): Container["type"] | undefined {
   if (unit === OPEN_BRACE && members.size > 0) return "object";
   return unit === OPEN_BRACKET && isArray ? "array" : undefined;
@@ -390,7 +389,7 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
 }
 
-/** What numbers and the literals are made of: letters, digits and + - . */
+/** Matches the characters of numbers and literals: letters, digits and + - . */
 function isWordUnit(unit: number): boolean {
   const letter = unit | 0x20;
   return (unit >= 0x30 && unit <= 0x39) || (letter >= 0x61 && letter <= 0x7a) ||

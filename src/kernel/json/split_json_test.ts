@@ -102,7 +102,7 @@ const chunkSizes = fc.oneof(
   fc.constant([100_000]),
 );
 
-Deno.test("splitJson() gives members whole and the elements of tracked arrays one by one", async () => {
+Deno.test("splitJson() yields members whole and the elements of tracked arrays one by one", async () => {
   const text = ' {"agent_id" : "a\\"]", "state":{"messages":[{"id":1,"x":{"y":[]}} , 2,[ ]],"status":null},' +
     '\r\n\t"events":[ ], "cost":-1.5e+3 } \n';
   assert.deepEqual(await split(text), [
@@ -118,7 +118,7 @@ Deno.test("splitJson() gives members whole and the elements of tracked arrays on
   ]);
 });
 
-Deno.test("splitJson() gives a tracked path of another type as a plain member", async () => {
+Deno.test("splitJson() yields a tracked path of another type as a plain member", async () => {
   assert.deepEqual(await split('{"events":{"a":1},"state":[{"messages":[]}]}'), [
     { kind: "member", path: ["events"], text: '{"a":1}', keyCount: 1 },
     { kind: "member", path: ["state"], text: '[{"messages":[]}]', keyCount: 1 },
@@ -129,7 +129,7 @@ Deno.test("splitJson() gives a tracked path of another type as a plain member", 
   ]);
 });
 
-Deno.test("splitJson() decodes the keys it walks, and knows tracked ones by their decoded form", async () => {
+Deno.test("splitJson() decodes the keys it tracks, and compares their decoded form", async () => {
   assert.deepEqual(await split('{"\\u0061gent_id":1,"ev\\u0065nts":[2],"\\"\\\\":3}'), [
     { kind: "member", path: ["agent_id"], text: "1", keyCount: 0 },
     { kind: "open", path: ["events"], type: "array" },
@@ -138,14 +138,14 @@ Deno.test("splitJson() decodes the keys it walks, and knows tracked ones by thei
   ]);
 });
 
-Deno.test("splitJson() passes over a byte order mark at the start, and there only", async () => {
+Deno.test("splitJson() skips a byte order mark at the start, and there only", async () => {
   assert.deepEqual(await split("\ufeff{}"), []);
   assert.deepEqual(await split("\ufeff {}", [0, 1]), []);
   assert.equal((await findFault("\ufeff\ufeff{}", [1])).message, "it is not a JSON object");
   assert.deepEqual(assemble(await split('{"a":"\ufeff"}', [1])), { a: "\ufeff" });
 });
 
-Deno.test("splitJson() lets a value be as deep as the limit, counted from its own bracket", async () => {
+Deno.test("splitJson() accepts a value as deep as the limit, counted from its own bracket", async () => {
   assert.equal((await split('{"state":{"messages":[[[[]]]]},"a":[{"b":[1]}]}')).length, 4);
   const none = { ...OPTIONS, maxDepth: 0 };
   assert.equal((await split('{"events":["[[",1],"a":true}', undefined, none)).length, 4);
@@ -167,17 +167,17 @@ for (
     ["{} {}", "", "text follows its end", 3],
     ["{}\0", "", "text follows its end", 2],
     ['{"a":1}}', "", "text follows its end", 7],
-    ["{", "", "it ends in the middle", 1],
-    ['{"ab', "", "it ends in the middle", 4],
-    ['{"a"', "a", "it ends in the middle", 4],
-    ['{"a":', "a", "it ends in the middle", 5],
-    ['{"a":12', "a", "it ends in the middle", 7],
-    ['{"a":{"b":"\\"}', "a", "it ends in the middle", 14],
-    ['{"a":1,', "", "it ends in the middle", 7],
-    ['{"state":{', "state", "it ends in the middle", 10],
-    ['{"state":{"messages":[', "state.messages[0]", "it ends in the middle", 22],
-    ['{"state":{"messages":[1,{"a":"', "state.messages[1]", "it ends in the middle", 30],
-    ['{"state":{"messages":[1,2]', "state.messages", "it ends in the middle", 26],
+    ["{", "", "it is truncated", 1],
+    ['{"ab', "", "it is truncated", 4],
+    ['{"a"', "a", "it is truncated", 4],
+    ['{"a":', "a", "it is truncated", 5],
+    ['{"a":12', "a", "it is truncated", 7],
+    ['{"a":{"b":"\\"}', "a", "it is truncated", 14],
+    ['{"a":1,', "", "it is truncated", 7],
+    ['{"state":{', "state", "it is truncated", 10],
+    ['{"state":{"messages":[', "state.messages[0]", "it is truncated", 22],
+    ['{"state":{"messages":[1,{"a":"', "state.messages[1]", "it is truncated", 30],
+    ['{"state":{"messages":[1,2]', "state.messages", "it is truncated", 26],
     ["{,}", "", "a key or } must follow", 1],
     ["{a:1}", "", "a key or } must follow", 1],
     ["{'a':1}", "", "a key or } must follow", 1],
@@ -202,17 +202,17 @@ for (
     ['{"a":1]', "a", "a comma or } must follow", 6],
     ['{"a":"x""y"}', "a", "a comma or } must follow", 8],
     ['{"state":{}]', "state", "a comma or } must follow", 11],
-    ['{"\\x":1}', "", "a key is no valid JSON string", 1],
-    ['{"a\nb":1}', "", "a key is no valid JSON string", 1],
-    ['{"agent_id":1,"\\u0061gent_id":1}', "", "the key agent_id stands twice", 14],
-    ['{"state":{"a":1,"a":1}}', "state", "the key a stands twice", 16],
-    ['{"events":[],"events":[]}', "", "the key events stands twice", 13],
+    ['{"\\x":1}', "", "a key is not a valid JSON string", 1],
+    ['{"a\nb":1}', "", "a key is not a valid JSON string", 1],
+    ['{"agent_id":1,"\\u0061gent_id":1}', "", "the key agent_id is duplicated", 14],
+    ['{"state":{"a":1,"a":1}}', "state", "the key a is duplicated", 16],
+    ['{"events":[],"events":[]}', "", "the key events is duplicated", 13],
     ['{"__proto__":1}', "", "the key __proto__ is not allowed", 1],
     ['{"state":{"_\\u005fproto__":1}}', "state", "the key __proto__ is not allowed", 10],
     ['{"a":[[[[', "a", "it is nested deeper than 3 levels", 8],
     ['{"state":{"messages":[0,{"a":[{"b":{', "state.messages[1]", "it is nested deeper than 3 levels", 35],
     [`{"${LONG}" 1}`, CUT, "a colon must follow", 1004],
-    [`{"${LONG}":1,"${LONG}":1}`, "", `the key ${CUT} stands twice`, 1006],
+    [`{"${LONG}":1,"${LONG}":1}`, "", `the key ${CUT} is duplicated`, 1006],
   ] as const
 ) {
   Deno.test(`splitJson() refuses ${JSON.stringify(text.replaceAll(LONG, CUT))}: ${path}: ${message}`, async () => {
@@ -224,7 +224,7 @@ for (
   });
 }
 
-Deno.test("splitJson() gives all that stands before a fault, and lets go of its source there", async () => {
+Deno.test("splitJson() yields all parts before a fault, and releases its source there", async () => {
   let chunkCount = 0;
   let isReleased = false;
   async function* source() {
@@ -247,7 +247,7 @@ Deno.test("splitJson() gives all that stands before a fault, and lets go of its 
   assert.deepEqual([chunkCount, isReleased], [2, true]);
 });
 
-Deno.test("splitJson() gives a part as soon as its text is whole", async () => {
+Deno.test("splitJson() yields a part as soon as its text is complete", async () => {
   async function* source() {
     yield '{"events":[{"id":1}';
     yield await Promise.reject(new Error("the line is cut"));
@@ -259,7 +259,7 @@ Deno.test("splitJson() gives a part as soon as its text is whole", async () => {
 });
 
 /**
- * What `JSON.parse` takes, and what it should make of it: keys that end with a backslash, also of texts before this one,
+ * Text that `JSON.parse` accepts, and its expected value: keys that end with a backslash, also of texts before this one,
  * mislead V8's; see `parseSlowly`.
  */
 function parseRightly(text: string): unknown {
@@ -267,7 +267,7 @@ function parseRightly(text: string): unknown {
   return parseSlowly(text);
 }
 
-Deno.test("splitJson() gives the parts of a text, however it is written and cut", async () => {
+Deno.test("splitJson() yields the parts of a text, however it is formatted and chunked", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, async (text, sizes) => {
       assert.deepEqual(assemble(await split(text, sizes, DEEP)), parseRightly(text));
@@ -276,19 +276,19 @@ Deno.test("splitJson() gives the parts of a text, however it is written and cut"
   );
 });
 
-Deno.test("splitJson() refuses every document that is cut short", async () => {
+Deno.test("splitJson() refuses every truncated document", async () => {
   await fc.assert(
     fc.asyncProperty(documentText, chunkSizes, fc.nat(), async (text, sizes, seed) => {
       const end = seed % text.length;
       const fault = await findFault(text.slice(0, end), sizes, DEEP);
-      assert.equal(fault.message, end === 0 ? "the document is empty" : "it ends in the middle");
+      assert.equal(fault.message, end === 0 ? "the document is empty" : "it is truncated");
       assert.equal(fault.offset, end);
     }),
     { numRuns: 300 },
   );
 });
 
-Deno.test("splitJson() and JSON.parse() of its texts take just what JSON.parse() takes", async () => {
+Deno.test("splitJson() and JSON.parse() of its texts accept exactly what JSON.parse() accepts", async () => {
   const slip = fc.constantFrom(
     "",
     ",",
@@ -323,14 +323,14 @@ Deno.test("splitJson() and JSON.parse() of its texts take just what JSON.parse()
       } catch (error) {
         if (error instanceof assert.AssertionError) throw error;
         const isObject = typeof expected === "object" && expected !== null && !Array.isArray(expected);
-        assert.ok(!isObject || /stands twice|not allowed/.test(String(error)), String(error));
+        assert.ok(!isObject || /is duplicated|not allowed/.test(String(error)), String(error));
       }
     }),
     { numRuns: 500 },
   );
 });
 
-Deno.test("keyCount is the number of keys that a reader sees, and more where a key stands twice", async () => {
+Deno.test("keyCount is the number of parsed keys, and higher where a key is duplicated", async () => {
   await fc.assert(
     fc.asyncProperty(value, hardString, value, chunkSizes, async (item, key, twin, sizes) => {
       const member = (content: unknown) => `${JSON.stringify(key)}: ${JSON.stringify(content)}`;

@@ -2,13 +2,13 @@ import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@a
 import { evaluateExpression } from "../tools/calculator.ts";
 import { readTurn, type Turn } from "./demo_prompt.ts";
 
-/** What a demo model says and which tools it calls. */
+/** The text and the tool calls of a demo model's answer. */
 export interface DemoAnswer {
   text: string;
   toolCalls: { toolName: string; input: unknown }[];
 }
 
-/** `demo:echo`: asks the tools that the user's text calls for, then repeats the text with their results. */
+/** Answers as `demo:echo`: calls the tools that the user's text needs, then repeats the text with their results. */
 export function chooseEchoAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
   const turn = readTurn(call.prompt);
   if (turn.toolCalls === 0) {
@@ -36,7 +36,7 @@ function asksForTime(text: string): boolean {
   return /\b(what time|the time|current time|time is it|what day|the date|today's date)\b/i.test(text);
 }
 
-/** The longest arithmetic expression in a text that really is one; a date or a phone number is none. */
+/** Finds the longest arithmetic expression in a text; dates and phone numbers are not expressions. */
 export function findExpression(text: string): string | undefined {
   const found: string[] = [];
   // Only the start of the text: the search is quadratic at worst.
@@ -51,7 +51,7 @@ export function findExpression(text: string): string | undefined {
   return found.sort((a, b) => b.length - a.length)[0];
 }
 
-/** Takes away a parenthesis of the sentence around: `(see 2+3)` leaves `2+3)`. */
+/** Removes an unbalanced parenthesis of the surrounding sentence, as in `2+3)` of `(see 2+3)`. */
 function balanceParentheses(text: string): string {
   const surplus = text.split("(").length - text.split(")").length;
   if (surplus > 0 && text.startsWith("(")) return balanceParentheses(text.slice(1).trim());
@@ -64,7 +64,7 @@ function isExpression(text: string): boolean {
     evaluateExpression(text);
     return true;
   } catch {
-    // 1 / 0 is asked of the tool all the same: its error is worth seeing.
+    // 1 / 0 is sent to the tool as well, to show its error.
     return /\/\s*0/.test(text);
   }
 }
@@ -79,12 +79,12 @@ function describeResult({ toolName, value, isError }: Turn["results"][number]): 
   return `${toolName} says ${text}.`;
 }
 
-/** Results of the built-in tools: their first field is the answer. */
+/** Recognizes the results of the built-in tools, whose first field is the answer. */
 function isPlainResult(value: unknown): value is { result: unknown } | { time: unknown } {
   return typeof value === "object" && value !== null && ("result" in value || "time" in value);
 }
 
-/** `demo:loop`: the next tool call, always another input; an answer only after as many as the user asked for. */
+/** Answers as `demo:loop`: a tool call with a new input each time, and text after as many calls as the user requests. */
 export function chooseLoopAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
   const { userText, toolCalls } = readTurn(call.prompt);
   const times = readTimes(userText);
@@ -103,7 +103,7 @@ export function chooseLoopAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
   return { text: "", toolCalls: [{ toolName: tool.name, input }] };
 }
 
-/** The N of "times: N" or "N times". */
+/** Reads the N of "times: N" or "N times". */
 function readTimes(text: string): number | undefined {
   const match = /\btimes:\s*(\d{1,9})\b|\b(\d{1,9}) times\b/i.exec(text);
   return match ? Number(match[1] ?? match[2]) : undefined;
@@ -116,7 +116,7 @@ function usableTools({ tools = [], toolChoice }: LanguageModelV4CallOptions): La
   );
 }
 
-/** The part of JSON Schema that tools' inputs are made of. */
+/** The part of JSON Schema that describes the inputs of tools. */
 export interface InputSchema {
   type?: string | string[];
   const?: unknown;
@@ -134,7 +134,7 @@ export interface InputSchema {
 
 type InputSchemaOrBoolean = InputSchema | boolean;
 
-/** A small input that fits a tool's JSON schema and changes with the step: required properties only. */
+/** Creates a small input for a tool's JSON schema, different in each step: required properties only. */
 export function sampleInput(schema: InputSchemaOrBoolean | undefined, step: number): unknown {
   if (schema === undefined || typeof schema === "boolean") return {};
   if (schema.const !== undefined) return schema.const;

@@ -3,13 +3,13 @@ import type { Budget, CallBounds } from "../../budgets/mod.ts";
 import type { PriceBook, PriceQuery } from "../../pricing/mod.ts";
 
 /**
- * What providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use
- * system prompt (Anthropic's is the longest, about 350 tokens). Generous, since `strict` relies on it.
+ * Tokens that providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use system
+ * prompt (Anthropic's is the longest, about 350 tokens). Generous, since `strict` relies on them.
  */
 const TOKENS_AROUND_A_PART = 16;
 const TOKENS_AROUND_A_CALL = 1_024;
 
-/** An upper bound of a call's input tokens, or the reason why there is none. */
+/** An upper bound of a call's input tokens, or the reason that there is none. */
 export type InputBound = { max: number } | { unboundedBecause: string };
 
 /** The parts of a call that become input tokens. */
@@ -19,8 +19,8 @@ type Input = Pick<
 >;
 
 /**
- * The provider options that add no tokens beyond the output limit. Any other may: a cached content, an
- * earlier answer, a remote tool, a thinking budget on top of the limit.
+ * The provider options that add no tokens beyond the output limit. All others may: cached content, an earlier answer, a
+ * remote tool, a thinking budget on top of the limit.
  */
 const HARMLESS_OPTIONS: Readonly<Record<string, ReadonlySet<string>>> = {
   openai: new Set([
@@ -36,10 +36,9 @@ const HARMLESS_OPTIONS: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 
 /**
- * Bounds the input of a call. Tokenizers of the providers are byte-level: a token covers at least one byte
- * of UTF-8, so the bytes of all that goes to the provider, as JSON, are a bound. Media are counted by their
- * dimensions or duration, and tools that the provider runs and most provider options add input of their own:
- * none of these can be bounded here.
+ * Bounds the input of a call. Tokenizers of the providers are byte-level: a token covers at least one byte of UTF-8, so the
+ * number of bytes sent to the provider, as JSON, is a bound. Not bounded are media, which are counted by dimensions or
+ * duration, tools that the provider runs, and most provider options, which add input of their own.
  */
 export function boundInput(options: Input): InputBound {
   const open = findOpenOption(options);
@@ -77,12 +76,12 @@ function findOpenOption({ providerOptions = {}, reasoning = "none" }: Input): st
   return undefined;
 }
 
-/** A guess at a call's input tokens, for when the provider's count never arrived: four bytes a token. */
+/** Estimates the input tokens of a call without a count of the provider: four bytes per token. */
 export function estimateInputTokens(options: Input): number {
   return Math.ceil(byteLength(options) / 4);
 }
 
-/** A guess at output tokens: four bytes a token. */
+/** Estimates output tokens: four bytes per token. */
 export function estimateOutputTokens(text: string): number {
   return Math.ceil(utf8Length(text) / 4);
 }
@@ -98,13 +97,13 @@ function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** The output limit of a strict call whose agent sets none: every current model accepts it. */
+/** The output limit of a strict call whose agent sets none; every current model accepts it. */
 const STRICT_OUTPUT_TOKENS = 4_096;
 
-/** The output that the first call of a run is guessed to have. */
-const GUESSED_OUTPUT_TOKENS = 256;
+/** The estimated output of the first call of a run. */
+const ESTIMATED_OUTPUT_TOKENS = 256;
 
-/** What the budget needs to know of the next call. */
+/** Returns the bounds of the next call, on which the budget decides. */
 export function callBounds(
   prices: PriceBook,
   query: PriceQuery,
@@ -129,7 +128,7 @@ export function callBounds(
       prices.worstCase({
         ...query,
         inputTokens: estimateInputTokens(options),
-        outputTokens: GUESSED_OUTPUT_TOKENS,
+        outputTokens: ESTIMATED_OUTPUT_TOKENS,
       }) ?? 0n,
   };
 }

@@ -27,7 +27,7 @@ Deno.test("boundInput() counts every byte of all that goes to the provider", () 
   }
 });
 
-Deno.test("boundInput() refuses what adds tokens that nobody can count here", () => {
+Deno.test("boundInput() refuses inputs whose tokens can't be bounded", () => {
   const all: LanguageModelV4CallOptions["providerOptions"][] = [
     { google: { cachedContent: "cachedContents/1" } },
     { openai: { previousResponseId: "resp_1" } },

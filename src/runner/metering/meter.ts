@@ -7,11 +7,11 @@ import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { warnOfOvershoot } from "./overshoot.ts";
 
-/** Whose the calls of a metered model are, and what they may cost. */
+/** The attribution and the budget of a metered model's calls. */
 export interface MeterContext {
   agentId: string;
   sessionId?: string;
-  /** Calls with the same run share its budget; without it, this meter is a run of its own. */
+  /** Calls with the same run share its budget; default: a new run for this meter. */
   runId?: string;
   costBudgetUsd?: number;
   budgetMode?: BudgetMode;

@@ -194,7 +194,7 @@ Deno.test("a model's requests reach its server once each, also where a reused co
     env: {},
   }).resolve("local:any");
   const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }];
-  // The answer is no model's, so that each request fails; what counts is how often it was sent.
+  // The response is not that of a model, so that each request fails; the test counts the requests.
   for (let i = 0; i < 3; i++) await assert.rejects(Promise.resolve(model.doGenerate({ prompt })));
   assert.deepEqual(server.arrived, ["POST", "POST", "POST"]);
 });

@@ -3,22 +3,22 @@ import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { importFile } from "../../kernel/files.ts";
 
-/** The tools that agents may name. */
+/** The tools that agents may use, by name. */
 export interface Toolbox {
-  /** Their names, sorted. */
+  /** Returns the names, sorted. */
   names(): string[];
-  /** Throws `invalid`, listing the known ones, on a name that is not there. */
+  /** Throws `invalid`, listing the known names, if one is unknown. */
   check(names: readonly string[]): void;
-  /** The tools of these names. Rejects as `check` throws. */
+  /** Returns the tools of these names. Rejects like `check()` throws. */
   pick(names: readonly string[]): Promise<ToolSet>;
 }
 
 /**
- * Gathers the built-in tools, those of the config's modules, and those a library user passes in. Throws
- * `invalid` on a name that providers don't accept, on a tool that can't be run, and on two tools of one name.
+ * Creates the toolbox: the built-in tools, those of the config's modules, and those of a library user. Throws `invalid` for a
+ * name that providers don't accept, a tool that can't be run, and two tools of one name.
  */
 export function createToolbox(input: { clock: Clock; modules?: ToolSet; custom?: ToolSet }): Toolbox {
-  // The built-in ones are made when they are wanted: most commands run nothing.
+  // The built-in tools are created on first use: most commands run no agent.
   const tools = new Map<string, ToolSet[string] | undefined>(BUILT_IN_TOOLS.map((name) => [name, undefined]));
   for (
     const [name, tool] of [...Object.entries(input.modules ?? {}), ...Object.entries(input.custom ?? {})]
@@ -53,43 +53,43 @@ export function createToolbox(input: { clock: Clock; modules?: ToolSet; custom?:
 /** The names of the built-in tools; no other tool may have them. */
 export const BUILT_IN_TOOLS = ["calculator", "current_time"] as const;
 
-/** What keeps a tool from being offered to a model, or undefined: name, shape, or a name that is taken. */
+/** Returns the reason that a tool can't be offered to a model, or undefined. */
 export function findToolFault(
   name: string,
   tool: unknown,
-  taken: { has(name: string): boolean },
+  existing: { has(name: string): boolean },
 ): string | undefined {
   // The narrowest of the providers' rules.
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) return "a name takes letters, digits, _ and -, at most 64";
-  if (taken.has(name)) return "there already is a tool of that name";
+  if (existing.has(name)) return "there already is a tool of that name";
   if (typeof tool !== "object" || tool === null) return "it is not a tool; write tool({…})";
   if (!("inputSchema" in tool) || !tool.inputSchema) return "it has no inputSchema";
   if (!("execute" in tool) || typeof tool.execute !== "function") return "it has no execute function";
   return undefined;
 }
 
-/** What a module of tools is handed. */
+/** The arguments of a module of tools. */
 export interface ToolKit {
   tool: typeof import("ai").tool;
   z: typeof import("zod").z;
 }
 
 /**
- * Loads TypeScript modules from disk by absolute path, also beside a compiled binary. A module's default
- * export is `({ tool, z }) => ({ name: tool({…}) })`: what it needs is handed in, so it has no import to
- * resolve. Throws `invalid`, naming the file and what is wrong with it.
+ * Loads TypeScript modules from disk by absolute path, also beside a compiled binary. The default export of a module is
+ * `({ tool, z }) => ({ name: tool({…}) })`: its dependencies are passed in, so it has no imports to resolve. Throws `invalid`,
+ * naming the file and the problem.
  */
 export async function loadToolModules(paths: readonly string[]): Promise<ToolSet> {
   if (paths.length === 0) return {};
   const [{ tool }, { z }] = await Promise.all([import("ai"), import("zod")]);
   const tools = new Map<string, ToolSet[string]>();
-  const taken = {
+  const existing = {
     has: (name: string) => tools.has(name) || (BUILT_IN_TOOLS as readonly string[]).includes(name),
   };
   for (const path of paths) {
     const made = await runModule(path, { tool, z });
     for (const [name, candidate] of Object.entries(made)) {
-      const fault = findToolFault(name, candidate, taken);
+      const fault = findToolFault(name, candidate, existing);
       if (fault) throw refuse(path, `tool ${name}: ${fault}`);
       tools.set(name, candidate as ToolSet[string]);
     }

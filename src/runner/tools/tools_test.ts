@@ -28,7 +28,7 @@ Deno.test("createToolbox() has a calculator and a clock", async () => {
   });
   assert.throws(() => run(tools, "current_time", { timezone: "Mars/Base" }), {
     code: "invalid",
-    message: "Cannot tell the time: Mars/Base is not an IANA time zone; write it as in Europe/Berlin",
+    message: "Cannot format the time: Mars/Base is not an IANA time zone; write it as in Europe/Berlin",
   });
 });
 

@@ -8,7 +8,7 @@ import { messageOf } from "../../kernel/errors.ts";
 import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
 import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
 import { decodeDocument } from "../files/snapshot_source.ts";
-import { computeIntegrity, type ElementPages } from "./write_document.ts";
+import { computeIntegrity, DOCUMENT_LISTS, type ElementPages } from "./write_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";
@@ -37,7 +37,6 @@ export interface ReadOptions {
 
 type Json = Record<string, unknown>;
 
-const ARRAYS = [["state", "messages"], ["events"]];
 /** Messages and events may be as deep as in a session; the document adds its own levels. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 10;
 /** The spool's line for an element that is not valid JSON, which has been reported. */
@@ -87,7 +86,7 @@ class DocumentReader {
 
   async read(text: AsyncIterable<string>): Promise<void> {
     try {
-      for await (const part of splitJson(text, { arrays: ARRAYS, maxDepth: MAX_DEPTH })) {
+      for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: MAX_DEPTH })) {
         const kept = this.#take(part);
         if (kept) await kept;
       }
@@ -191,7 +190,7 @@ class DocumentReader {
       value = parseSlowly(text);
       canonical = canonicalize(value, onFault);
     }
-    if (canonical.keyCount !== keyCount) this.#issues.add(base, "has an object in which a key stands twice");
+    if (canonical.keyCount !== keyCount) this.#issues.add(base, "has an object with a duplicate key");
     return this.#issues.count === before ? { value, canonical: canonical.text } : undefined;
   }
 

@@ -13,10 +13,10 @@ import {
 } from "@libsql/hrana-client";
 import { type InStatement, startTimer } from "./libsql_client.ts";
 
-/** An idle connection is kept for another commit so long; the server closes one itself after 10 s. */
+/** The idle time after which a connection is closed; the server closes it after 10 s. */
 const IDLE_MS = 500;
 
-/** What was set on the server since, such as its durability, holds for new connections only. */
+/** The maximum age of a connection: settings of the server, such as its durability, apply to new connections only. */
 const LONGEST_USE_MS = 60_000;
 
 /** Options of a commit client. */
@@ -40,7 +40,7 @@ interface Connection {
  */
 export class CommitClient {
   #target: { url: string; authToken?: string };
-  /** Each with what stops its timer. */
+  /** Each with the function that cancels its timer. */
   #idle = new Map<Connection, () => void>();
   #ending = new Set<Promise<unknown>>();
   #isClosed = false;
@@ -63,7 +63,7 @@ export class CommitClient {
     return await this.#run(this.#open(), statements);
   }
 
-  /** Closes what is open, and waits until the server has closed it. */
+  /** Closes all connections, and waits until the server has closed them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const [connection, stopTimer] of this.#idle) {
@@ -77,7 +77,7 @@ export class CommitClient {
     const { fetch, clock } = this.options;
     let hasFailed = false;
     const send = async (request: Request) => {
-      // Without an answer the server's name for the connection is lost: asking to close it would be refused.
+      // Without a response the server's id of the connection is lost: a request to close it would be refused.
       if (hasFailed) throw new TypeError("its last request has failed");
       hasFailed = true;
       const answer = await fetch(request);

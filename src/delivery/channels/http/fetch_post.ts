@@ -53,7 +53,7 @@ function checkHost(hostname: string, mayReach: (address: string) => boolean): vo
     );
   }
   if (host.includes(".") && !PRIVATE_SUFFIXES.test(host)) return;
-  throw new DeliveryError(`${host} is no public name, and where this runs only those are reached`, {
+  throw new DeliveryError(`${host} is no public name, and this runtime can only reach those`, {
     retry: false,
   });
 }

@@ -1,5 +1,6 @@
 import { messageOf } from "../../../kernel/errors.ts";
-import { DeliveryError } from "../channel.ts";
+import { DeliveryError, type SendResult } from "../channel.ts";
+import { oneLine } from "../text.ts";
 
 /** A POST of JSON text to a configured URL. */
 export interface PostRequest {
@@ -54,6 +55,48 @@ export function parseHttpUrl(text: string): URL {
   throw new DeliveryError("the address must be an http:// or https:// URL without user and password", {
     retry: false,
   });
+}
+
+/** Statuses below 500 that are retried: timeout, too early, too many requests. */
+const RETRYABLE = new Set([408, 425, 429]);
+
+const HINTS: Readonly<Record<number, string>> = {
+  401: "the receiver does not accept the credentials",
+  403: "the receiver refuses",
+  404: "there is nothing at this address",
+  410: "the receiver is gone for good",
+};
+
+/** The number of characters of the response body in a reason. */
+const MAX_BODY_CHARS = 120;
+
+/**
+ * Maps an HTTP response to a result, by the rules of Standard Webhooks: 2xx is success; 408, 425, 429 and 5xx are
+ * retried, not before their `Retry-After`; everything else, redirects too, is permanent. `now` in epoch milliseconds.
+ */
+export function httpResult({ status, headers, body }: PostAnswer, now: number): SendResult {
+  if (status >= 200 && status < 300) return { ok: true };
+  const reason = `HTTP ${status}${explain(status, body)}`;
+  if (!RETRYABLE.has(status) && status < 500) return { ok: false, retry: false, reason };
+  const retryAfterMs = readRetryAfter(headers["retry-after"], now);
+  return { ok: false, retry: true, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** Returns the response body as an explanation, unless it is a page for a browser. */
+function explain(status: number, body: string): string {
+  if (status >= 300 && status < 400) return ": a redirect, which is not followed";
+  const said = oneLine(body, MAX_BODY_CHARS);
+  const hint = said !== "" && !said.startsWith("<") ? said : HINTS[status];
+  return hint === undefined ? "" : `: ${hint}`;
+}
+
+/** Parses seconds or an HTTP date (RFC 9110, 10.2.3) to milliseconds from now. */
+function readRetryAfter(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const text = value.trim();
+  const isDate = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/.test(text);
+  const delay = /^\d+$/.test(text) ? Number(text) * 1000 : isDate ? Date.parse(text) - now : NaN;
+  return delay >= 0 ? delay : undefined;
 }
 
 const REASONS: Readonly<Record<string, string>> = {

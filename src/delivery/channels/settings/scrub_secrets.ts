@@ -2,7 +2,9 @@ import { toBase64 } from "../../../kernel/text.ts";
 import { toPlainValue } from "../../../kernel/json/portable_json.ts";
 import type { Log } from "../../../kernel/log.ts";
 import type { ChannelLog } from "../channel.ts";
-import { HIDDEN } from "./secret_settings.ts";
+
+/** Replaces a secret wherever it is shown. */
+export const HIDDEN = "***";
 
 /** Removes the secrets from a text. */
 export type Scrub = (text: string) => string;
