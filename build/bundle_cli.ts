@@ -39,8 +39,8 @@ async function dropIdleImport(path: string, chunk: string | undefined): Promise<
  * can't see from the start: it would read all of the bundle for every command. A binary has to be made of the other form,
  * for what Deno can't see is not embedded.
  */
-export async function bundleToInstall(folder: string): Promise<string[]> {
-  const names = await bundleCli(folder);
+export async function bundleToInstall(folder: string, entry?: string): Promise<string[]> {
+  const names = await bundleCli(folder, entry);
   for (const name of names) {
     const path = join(folder, name);
     const text = await Deno.readTextFile(path);
