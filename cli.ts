@@ -1,7 +1,6 @@
 import { main, processTerminal } from "./src/cli/mod.ts";
 import { readEnvironment } from "./src/config/mod.ts";
-import { surviveFaults } from "./src/kernel/survive_faults.ts";
-import { thisProcess } from "./src/kernel/this_process.ts";
+import { surviveFaults, thisProcess } from "./src/kernel/this_process.ts";
 
 const INTERRUPTED = 130;
 const { args, exit } = thisProcess();

@@ -23,14 +23,14 @@ interface Server {
 async function startOnDeno(): Promise<Server> {
   const env = readEnvironment();
   const config = await loadConfig({ env, defaults: { logLevel: "info" } });
-  const { surviveFaults } = await import("./src/kernel/survive_faults.ts");
+  const { surviveFaults } = await import("./src/kernel/this_process.ts");
   const { createJsonLog, neverThrowing } = await import("./src/kernel/log.ts");
   const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
   surviveFaults((message) => log.error(message));
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
 
   // Late, as all that the bundle for other runtimes leaves out.
-  const [{ openDatabase }, { checkChannels }, { createDoor }] = await Promise.all([
+  const [{ openDatabase }, { checkChannels }, { withAccessCheck }] = await Promise.all([
     import("./src/client/mod.ts"),
     import("./src/delivery/channels/mod.ts"),
     import("./src/http/mod.ts"),
@@ -45,7 +45,7 @@ async function startOnDeno(): Promise<Server> {
   }
   endOnSignals(() => close({ graceMs: GRACE_MS }));
   // `deno serve` binds to every address unless told otherwise; the door knows who may come in.
-  const door = createDoor(core, app);
+  const door = withAccessCheck(core, app);
   return {
     fetch(request, info) {
       const address = info?.remoteAddr;

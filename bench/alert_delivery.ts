@@ -1,6 +1,6 @@
 /**
- * Alerts from the booking of a call to a webhook on this machine, and how long the log line takes beside channels that
- * are broken.
+ * Alerts from the booking of a call to a webhook on this machine, and the delay of the log line beside broken
+ * channels.
  */
 import { createAlertEvaluator, createDispatcher, type NamedChannel, openPurser } from "../src/mod.ts";
 import type { Log } from "../src/kernel/log.ts";
@@ -90,11 +90,11 @@ const broken: Record<string, NamedChannel["send"]> = {
 };
 const figures: [string, string][] = [];
 for (const [name, send] of Object.entries(broken)) {
-  let told: (() => void) | undefined;
+  let resolveLine: (() => void) | undefined;
   const log: Log = {
     debug() {},
     info() {},
-    warn: (_, fields) => void (fields?.channel === "log" && told?.()),
+    warn: (_, fields) => void (fields?.channel === "log" && resolveLine?.()),
     error() {},
   };
   const { purser, book } = await open(
@@ -104,7 +104,7 @@ for (const [name, send] of Object.entries(broken)) {
   );
   const times: number[] = [];
   for (let alert = 0; alert < 100; alert++) {
-    const line = new Promise<void>((resolve) => told = resolve);
+    const line = new Promise<void>((resolve) => resolveLine = resolve);
     const start = performance.now();
     await book();
     await line;

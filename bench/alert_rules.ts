@@ -1,6 +1,6 @@
 /**
- * What alert rules add to the booking of a call: with no rules, and with many that don't fire. Each is a database of its
- * own; the same metered call, without the AI SDK, is booked in all of them in turn.
+ * The cost that alert rules add to the booking of a call: without rules, and with many that don't fire. Each has a database
+ * of its own; the same metered call, without the AI SDK, is booked in all of them in turn.
  */
 import { measureInTurn, openWorkers, ratioOf, reportVersions } from "./compare.ts";
 import { ms } from "./measure.ts";

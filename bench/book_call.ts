@@ -1,6 +1,6 @@
 /**
- * What booking adds to a model call of the AI SDK, and what a step of a 20-step tool loop and a run of one step cost in
- * all. The model answers at once, from memory, so all that is left is the SDK, Purser and the disk.
+ * The cost that booking adds to a model call of the AI SDK, and the total cost of a step of a 20-step tool loop and of a
+ * run of one step. The model answers at once, from memory, so all that is left is the SDK, Purser and the disk.
  */
 import {
   type ComparedRow,

@@ -12,17 +12,17 @@ export interface Worker extends AsyncDisposable {
   order(order: Order): Promise<Answer>;
 }
 
-/** Milliseconds, or what else a benchmark measures. */
+/** Milliseconds, or another unit of the benchmark. */
 export interface Figure {
   median: number;
-  /** With what is rarely done, as a checkpoint or a roll-up, which a median leaves out. */
+  /** Includes rare work such as a checkpoint or a roll-up, which a median leaves out. */
   mean?: number;
 }
 
-/** How often a task is repeated in each round. */
+/** The number of repetitions of a task in each round. */
 export interface Repetition {
   times: number;
-  /** How many calls are in one repetition; the figures are for each of them. Default: 1. */
+  /** The number of calls in one repetition; the figures are per call. Default: 1. */
   calls?: number;
 }
 
@@ -65,7 +65,7 @@ async function startWorker(version: Version, subject: string, options: unknown):
       return await next();
     },
     async [Symbol.asyncDispose]() {
-      await orders.close().catch(() => {}); // it has failed, and has said why
+      await orders.close().catch(() => {}); // it has failed and printed the reason
       await answers.cancel();
       await child.status;
     },
@@ -116,7 +116,7 @@ export async function askInTurn(
   return values;
 }
 
-/** Gives all workers an order at the same time: for what is only prepared. */
+/** Gives all workers an order at the same time: for preparations, which are not measured. */
 export async function askAtOnce(workers: readonly Worker[], task: string, input?: unknown): Promise<void> {
   await Promise.all(workers.map((worker) => worker.order({ task, times: 1, input })));
 }

@@ -3,7 +3,7 @@ import { DAY_MS } from "../src/kernel/clock.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 
-/** Over how many days the calls of a filled ledger are spread. */
+/** The number of days over which the calls of a filled ledger are spread. */
 export const DAYS = 90;
 
 const BATCH = 10_000;

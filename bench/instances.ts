@@ -11,7 +11,7 @@ import { readVersions } from "./versions.ts";
 const SIZES = [1, 4];
 const ROUNDS = 5;
 const ROUND_MS = 1_500;
-/** Few requests in flight wait for each commit, many share one; what is reported together shares its sums too. */
+/** Few requests in flight wait for each commit, many share one; calls of one report share their sums too. */
 const LOADS = [{ clients: 4, batch: 1 }, { clients: 64, batch: 1 }, { clients: 16, batch: 100 }, {
   clients: 64,
   batch: 100,
@@ -39,7 +39,7 @@ const body = (client: number, batch: number) =>
 
 type Load = (typeof LOADS)[number];
 
-/** Returns how many calls were booked per second. */
+/** Returns the number of calls booked per second. */
 async function load(servers: readonly Server[], { clients, batch }: Load, milliseconds: number) {
   const start = performance.now();
   let booked = 0;

@@ -1,4 +1,4 @@
-/** The middle of many measurements, which a noisy machine disturbs least. */
+/** Returns the median of many measurements, which a noisy machine disturbs least. */
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[sorted.length >> 1]!;

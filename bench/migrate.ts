@@ -1,6 +1,6 @@
 /**
- * A database of the schema before the ledger had positions, with a million calls: how long it takes to bring it over, and
- * its longest commit, which a server ends after 5 s. `bench/migrate.ts CALLS` takes another number of calls.
+ * A database of the schema before the ledger had positions, with a million calls: the duration of its migration, and of
+ * the longest commit, which a server aborts after 5 s. `bench/migrate.ts CALLS` takes another number of calls.
  */
 import { migrate } from "../src/store/schema/migrate.ts";
 import { systemClock } from "../src/kernel/clock.ts";
@@ -47,12 +47,12 @@ async function measure(store: Store, name: string): Promise<void> {
   const after = await spent(
     "SELECT sum(model_calls), sum(whole_usd), sum(rest_nano_usd) FROM total_usage",
   );
-  if (after !== before) throw new Error(`The totals are not what they were: ${before}, now ${after}`);
+  if (after !== before) throw new Error(`The totals have changed: ${before}, now ${after}`);
   report(`${name}, ${CALLS.toLocaleString("en")} calls`, [
     ["in all", seconds(total)],
     ["commits", String(commits.length)],
     ["the longest commit", seconds(Math.max(...commits))],
-    ["the first, which makes the tables", seconds(commits[0]!)],
+    ["the first, which creates the tables", seconds(commits[0]!)],
     ["the one that removes the old ledger", seconds(commits.at(-2)!)],
   ]);
 }

@@ -1,10 +1,10 @@
 /**
- * Runs every benchmark, one after the other: `deno task bench`, or some of them by name. With `--against DIR` those that
- * measure another checkout of Purser beside this one do so.
+ * Runs every benchmark, one after the other: `deno task bench`, or some of them by name. With `--against DIR`, benchmarks
+ * that compare versions measure another checkout of Purser beside this one.
  */
 import { PERMISSIONS, readVersions } from "./versions.ts";
 
-/** By name; whether it compares versions. */
+/** By name; true if it compares versions. */
 const all: Record<string, boolean> = {
   book_call: true,
   report_events: true,

@@ -1,5 +1,5 @@
 /**
- * A session of 100,000 messages, 100 MB: taking and restoring its snapshot, beside what the bare platform needs
+ * A session of 100,000 messages, 100 MB: exporting and importing its snapshot, beside the bare platform's work
  * for the same document: `JSON.stringify` of it, and `JSON.parse` with one row inserted per message.
  */
 import { join } from "node:path";
@@ -103,7 +103,7 @@ async function* chunks() {
   }
 }
 
-/** Rows as a program would write them that has no more to do than that: one transaction, one row a message. */
+/** Inserts rows as a minimal program would: one transaction, one row a message. */
 function insertBare(path: string): void {
   const connection = openBare(path, "full");
   connection.exec(
@@ -125,7 +125,7 @@ const normal = await open("normal");
 const restore = async (core: typeof full) => {
   const id = `ses_${fresh++}`;
   const renamed = async function* () {
-    // A session of its own each time: what is replaced would have to be swept too.
+    // A session of its own each time: replaced rows would have to be swept too.
     let isFirst = true;
     for await (const chunk of chunks()) {
       yield isFirst

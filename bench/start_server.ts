@@ -6,7 +6,7 @@ export interface Server extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Starts a version's `serve` on a database, and waits until it says where it answers. */
+/** Starts a version's `serve` on a database, and waits until it prints its address. */
 export async function startServer(version: Version, db: string): Promise<Server> {
   const directory = await Deno.makeTempDir({ prefix: "purser-bench-" });
   const child = new Deno.Command(Deno.execPath(), {
@@ -20,7 +20,7 @@ export async function startServer(version: Version, db: string): Promise<Server>
     try {
       child.kill("SIGKILL");
     } catch {
-      // it has ended already
+      // it has already ended
     }
     await child.status;
     await Deno.remove(directory, { recursive: true });

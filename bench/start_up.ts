@@ -1,13 +1,13 @@
 /**
- * How long the CLI and the server take to start, from source and as the bundle that people install, as ratios to
- * `deno eval 0` in the same run; beside them two CLIs of npm that people use daily.
+ * Start-up times of the CLI and the server, from source and as the installed bundle, as ratios to
+ * `deno eval 0` in the same run; beside them two popular CLIs of npm.
  */
 import { join } from "node:path";
 import { bundleToInstall } from "../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { rollUp } from "../src/booking/mod.ts";
-import { openCore, tidy } from "../src/service/mod.ts";
+import { openCore, sweepExpired } from "../src/service/mod.ts";
 import { fillLedger } from "./fill_ledger.ts";
 import { ratio, report, timeInTurn } from "./measure.ts";
 
@@ -24,7 +24,7 @@ async function run(command: string, args: string[]): Promise<void> {
 }
 const deno = (...args: string[]) => run(Deno.execPath(), args);
 
-/** How a form of the program is started. */
+/** The command that starts a form of the program. */
 interface Program {
   config: string;
   path: string;
@@ -32,7 +32,7 @@ interface Program {
 
 const start = ({ config, path }: Program) => ["run", ...CLI_PERMISSIONS, "--quiet", "--config", config, path];
 
-/** Starts the server, waits until it says where it is and for its first answer, ends it. */
+/** Starts the server, waits for its address and for its first response, ends it. */
 async function startServer(program: Program, db: string): Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
     args: [...start(program), "serve", "--port", "0", "--db", db],
@@ -63,7 +63,7 @@ async function makeLargeDatabase(path: string): Promise<void> {
   });
   await fillLedger(core, { size: LARGE, end: Date.now() });
   await rollUp(core); // as bookings would have left it
-  await tidy(core);
+  await sweepExpired(core);
   await core.close();
 }
 

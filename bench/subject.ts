@@ -1,11 +1,11 @@
 /** The library of the version that a worker measures. */
 export type Library = typeof import("../src/mod.ts");
 
-/** Something that can be repeated; what it returns is answered to the parent where it is a number. */
+/** A task that can be repeated; a number that it returns is passed to the parent. */
 // deno-lint-ignore no-explicit-any -- JSON from the parent, of the task's own type
 export type Task = (input: any) => unknown;
 
-/** What a module in `subjects/` opens: the tasks of one benchmark, by one version's public API alone. */
+/** The export of a module in `subjects/`: the tasks of one benchmark, by one version's public API alone. */
 export interface Subject {
   tasks: Record<string, Task>;
   close(): Promise<void> | void;
@@ -20,10 +20,10 @@ export interface Order {
 
 /** The answer to an order, one line of JSON; milliseconds. */
 export interface Answer {
-  /** What each repetition took. */
+  /** The duration of each repetition. */
   each: number[];
-  /** What all of them took, with what ran between them. */
+  /** The duration of all of them, with the work between them. */
   total: number;
-  /** What the last one returned, where it is a number. */
+  /** The result of the last one, if it is a number. */
   value?: number;
 }

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** What the benchmarks need of Deno: they start processes and servers, and read how much memory those use. */
+/** The permissions that benchmarks need: they start processes and servers, and measure their memory. */
 export const PERMISSIONS = ["-RWEN", "--allow-run", "--allow-sys"] as const;
 
-/** A checkout of Purser that is measured. */
+/** A checkout of Purser to measure. */
 export interface Version {
   /** The title of its column. */
   label: "before" | "now";
@@ -12,7 +12,7 @@ export interface Version {
   root: string;
 }
 
-/** Returns this checkout, and before it the one that `--against DIR` names, if any. */
+/** Returns this checkout, and before it the one given by `--against DIR`, if any. */
 export function readVersions(args: readonly string[] = Deno.args): Version[] {
   const now: Version = { label: "now", root: fileURLToPath(new URL("..", import.meta.url)).slice(0, -1) };
   const index = args.indexOf("--against");
@@ -24,7 +24,7 @@ export function readVersions(args: readonly string[] = Deno.args): Version[] {
 
 /** Returns the arguments that make `deno` run a file with the dependencies of a version. */
 export function runArgs({ root }: Version, path: string): string[] {
-  // Older versions have a driver of native code, and may need what this one does not.
+  // Older versions have a native driver, and may need permissions that this one does not.
   return ["run", "--allow-all", "--quiet", "--config", `${root}/deno.json`, path];
 }
 

@@ -1,4 +1,4 @@
-/** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts in half the time that its source takes. */
+/** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts in half the time of its source. */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleToInstall } from "./bundle_cli.ts";
@@ -19,13 +19,13 @@ console.log(
     `    --config ${quoted(join(folder, "deno.json"))} ${quoted(join(folder, "cli.js"))}`,
 );
 
-/** Removes an earlier bundle, and nothing else: what is not one is somebody's. */
+/** Removes an earlier bundle, and nothing else. */
 async function removeBundle(folder: string): Promise<void> {
   const names = (await Array.fromAsync(Deno.readDir(folder)).catch(() => [])).map(({ name }) => name);
   if (names.length === 0) return;
   const isBundle = names.includes("cli.js") && names.every((name) => /\.js$|^deno\.(json|lock)$/.test(name));
   if (!isBundle) {
-    console.error(`Cannot write to ${folder}: there is something other than a bundle; name an empty folder`);
+    console.error(`Cannot write to ${folder}: it holds other files than a bundle; name an empty folder`);
     Deno.exit(2);
   }
   await Deno.remove(folder, { recursive: true });

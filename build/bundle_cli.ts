@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { ROOT, runDeno } from "./run_deno.ts";
 
 /**
- * Bundles the CLI into a folder: `cli.js`, and a chunk for each part that a command loads late, so that a command pays for
- * what it needs only. Migrations, channels, the docs page and the schemas are inside. Returns the names of the files.
+ * Bundles the CLI into a folder: `cli.js`, and a chunk for each part that commands load lazily, so that a command loads
+ * only what it needs. Migrations, channels, the docs page and the schemas are inside. Returns the names of the files.
  * `entry` may be `cli.ts` compiled to JavaScript, beside all that it imports.
  */
 export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): Promise<string[]> {
@@ -17,7 +17,7 @@ export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): P
   return names;
 }
 
-/** The chunk that gives CommonJS packages their `require`: it loads all that stands for Node. */
+/** The chunk that gives CommonJS packages their `require`: it loads all the shims for Node. */
 async function findRequireChunk(folder: string, names: readonly string[]): Promise<string | undefined> {
   for (const name of names) {
     const text = await Deno.readTextFile(join(folder, name));
@@ -26,7 +26,7 @@ async function findRequireChunk(folder: string, names: readonly string[]): Promi
   return undefined;
 }
 
-/** The bundler has every chunk import that one, also those that take nothing from it. */
+/** The bundler imports that chunk from every other one, even without using it. */
 async function dropIdleImport(path: string, chunk: string | undefined): Promise<void> {
   if (chunk === undefined) return;
   const text = await Deno.readTextFile(path);
@@ -35,9 +35,9 @@ async function dropIdleImport(path: string, chunk: string | undefined): Promise<
 }
 
 /**
- * Bundles the CLI into a folder as people install it, with the settings that it needs. What a command loads late, Deno
- * can't see from the start: it would read all of the bundle for every command. A binary has to be made of the other form,
- * for what Deno can't see is not embedded.
+ * Bundles the CLI into a folder for installation, with the settings that it needs. Chunks that a command loads lazily are
+ * hidden from Deno's static analysis, which would otherwise read the whole bundle for every command. A binary needs the
+ * other form, since Deno embeds only what it can analyse.
  */
 export async function bundleToInstall(folder: string, entry?: string): Promise<string[]> {
   const names = await bundleCli(folder, entry);
@@ -46,7 +46,7 @@ export async function bundleToInstall(folder: string, entry?: string): Promise<s
     const text = await Deno.readTextFile(path);
     await Deno.writeTextFile(path, text.replaceAll(/\bimport\(("\.\/[\w.-]+\.js")\)/g, "import(String($1))"));
   }
-  // So that Deno applies no configuration of a folder above. The bundle itself needs none.
+  // Keeps Deno from applying the configuration of a folder above. The bundle itself needs none.
   await Deno.writeTextFile(join(folder, "deno.json"), "{}\n");
   return names;
 }

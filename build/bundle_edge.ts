@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { ROOT, runDeno } from "./run_deno.ts";
 
 /**
- * What an edge never evaluates, by how it is imported: the way of a process, native code, sockets. Each is imported
- * late; in its place the bundle has an error.
+ * Modules that an edge never evaluates, by import specifier: process control, native code, sockets. Each is imported
+ * lazily; the bundle has an error in its stead.
  */
 const LEFT_OUT = [
   "./src/client/mod.ts",
@@ -16,22 +16,22 @@ const LEFT_OUT = [
   "./http/resolve_host.ts",
 ];
 
-/** The modules of Node that the bundle imports: what a runtime needs `nodejs_compat` for. */
+/** The modules of Node that the bundle imports: a runtime needs `nodejs_compat` for them. */
 export const NODE_MODULES = ["node:crypto", "node:net", "node:path"];
 
-/** How large the bundle may be, in bytes: as it is, and compressed, which is what platforms limit. */
+/** The size limits of the bundle in bytes: plain and compressed; platforms limit the latter. */
 export const MAX_BYTES = { plain: 3_500_000, gzip: 1_000_000 };
 
-/** What was written. */
+/** The files that were written. */
 export interface EdgeBundle {
   path: string;
   bytes: number;
   gzipBytes: number;
-  /** What it imports from its runtime. */
+  /** Its imports from the runtime. */
   imports: string[];
 }
 
-/** Bundles `main.ts`, and all it needs at the edge, as one module. Throws where an edge could not load it. */
+/** Bundles `main.ts`, with all it needs at the edge, as one module. Throws if an edge could not load it. */
 export async function bundleEdge(path: string): Promise<EdgeBundle> {
   const external = [...LEFT_OUT, "node:*"].flatMap((name) => ["--external", name]);
   await runDeno([
@@ -43,7 +43,7 @@ export async function bundleEdge(path: string): Promise<EdgeBundle> {
   for (const name of LEFT_OUT) {
     const written = `import("${name}")`;
     if (!text.includes(written)) {
-      throw new Error(`Cannot leave out ${name}: nothing imports it late any more`);
+      throw new Error(`Cannot leave out ${name}: nothing imports it lazily any more`);
     }
     text = text.replaceAll(written, `Promise.reject(new Error("${name} is not part of the edge bundle"))`);
   }

@@ -26,21 +26,21 @@ async function report({ target, binary, reason, files, totalBytes }: Embedding):
     return;
   }
   console.log(
-    `NOT compiled for ${target}: Deno's base binary can't be had (${reason ?? "no reason was given"})`,
+    `NOT compiled for ${target}: Deno's base binary is not available (${reason ?? "no reason was given"})`,
   );
-  console.log(`What the binary would hold beside it, ${megabytes(totalBytes)}:`);
+  console.log(`The binary would contain beside it, ${megabytes(totalBytes)}:`);
   for (const { path, bytes } of files) console.log(`  ${megabytes(bytes).padStart(8)}  ${path}`);
   console.log(
-    "Run this again where dl.deno.land can be reached, or name a denort of this version in DENORT_BIN",
+    "Run this again with access to dl.deno.land, or name a denort of this version in DENORT_BIN",
   );
 }
 
-/** A base binary that is none, named in DENORT_BIN, compiles as well as a real one. */
+/** An invalid base binary in DENORT_BIN compiles as well as a real one. */
 async function tryBinary(binary: string): Promise<void> {
   const { success, stdout } = await new Deno.Command(binary, { args: ["--version"], stderr: "inherit" })
     .output();
   if (success && new TextDecoder().decode(stdout).startsWith("purser ")) return;
-  console.error(`Cannot use ${binary}: it was compiled, and does not run`);
+  console.error(`Cannot use ${binary}: it compiled, but does not run`);
   Deno.exit(1);
 }
 

@@ -1,4 +1,4 @@
-/** `deno task bundle:edge [FILE]`: the API as one module for workerd and platforms made of it. */
+/** `deno task bundle:edge [FILE]`: the API as one module for workerd and platforms based on it. */
 import { dirname, join, resolve } from "node:path";
 import { bundleEdge } from "./bundle_edge.ts";
 import { ROOT } from "./run_deno.ts";

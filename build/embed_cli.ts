@@ -3,7 +3,7 @@ import { bundleCli } from "./bundle_cli.ts";
 import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
 
-/** The platforms that Deno makes binaries for. */
+/** The platforms for which Deno makes binaries. */
 export const TARGETS = [
   "x86_64-unknown-linux-gnu",
   "aarch64-unknown-linux-gnu",
@@ -13,14 +13,14 @@ export const TARGETS = [
 ] as const;
 export type Target = typeof TARGETS[number];
 
-/** What became of one binary. */
+/** The result for one binary. */
 export interface Embedding {
   target: Target;
-  /** Where the binary is; undefined where Deno's base binary could not be had, so that only the list was made. */
+  /** The path of the binary; undefined if Deno's base binary was not available, so that only the list was made. */
   binary?: string;
-  /** Why there is no binary. */
+  /** The reason why there is no binary. */
   reason?: string;
-  /** What is embedded, as Deno tells of it: a path, and its size in bytes. */
+  /** The embedded files as Deno lists them: a path, and its size in bytes. */
   files: { path: string; bytes: number }[];
   /** All of it together, in bytes. */
   totalBytes: number;
@@ -38,12 +38,12 @@ export function hostTarget(): Target {
   return found;
 }
 
-/** No server listens there. */
+/** No server listens on port 1. */
 const NO_PROXY_THERE = "http://127.0.0.1:1";
 
 /**
- * Compiles the CLI to one binary in a folder. Where Deno's base binary can't be downloaded, Deno lists all the same what it
- * would embed, and the list is what this gives. With `isOffline`, the base binary is taken from Deno's cache or not at all.
+ * Compiles the CLI to one binary in a folder. If Deno's base binary can't be downloaded, Deno still lists the files that
+ * it would embed, and only the list is returned. With `isOffline`, the base binary is taken from Deno's cache or not at all.
  */
 export async function embedCli(
   target: Target,
@@ -73,7 +73,7 @@ export async function embedCli(
   }
   if (!/denort|dl\.deno\.land/i.test(real.said)) throw new Error(`Cannot compile: ${real.said.trim()}`);
   const reason = /dns error|timed out|refused|status code \d+|\d{3} \w+/i.exec(real.said)?.[0];
-  // Any executable of that platform stands in for the base binary: what it gives does not run, and is removed.
+  // Any executable of that platform stands in for the base binary: the output does not run, and is removed.
   const listed = await compile({ DENORT_BIN: Deno.execPath() });
   await Deno.remove(binary).catch(() => {});
   return { target, reason, ...readList(listed.said), bundle: { folder: bundleFolder, names } };
@@ -95,7 +95,7 @@ export function readList(said: string): Pick<Embedding, "files" | "totalBytes"> 
     folders.length = Math.max(0, Math.ceil(depth) - 2);
     folders.push(entry[2]!);
     const bytes = entry[3] ? toBytes(entry[3], entry[4]!) : 0;
-    // An empty folder only stands for the place of the config.
+    // An empty folder marks the location of the config.
     if (!entry[1]!.includes("┬") && bytes > 0) files.push({ path: folders.join("/"), bytes });
   }
   if (totalBytes === 0) throw new Error(`Cannot read what would be embedded: ${said.trim()}`);

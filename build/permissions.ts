@@ -1,9 +1,9 @@
-/** What the command line needs on Deno, and nothing else; docs/installing.md says what for. */
+/** The permissions that the command line needs on Deno, and no others; docs/installing.md has the reasons. */
 export const CLI_PERMISSIONS: readonly string[] = [
   "--allow-read",
   "--allow-write",
   "--allow-env",
   "--allow-net",
-  // All of it: Deno asks for `ca` where a webhook goes by TLS, and its command line knows no such name.
+  // Unrestricted: Deno asks for `ca` when a webhook uses TLS, and its command line has no such name.
   "--allow-sys",
 ];

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 /** The repository's folder. */
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** Runs Deno itself on this repository, and gives what it said; throws with that where it failed. */
+/** Runs Deno itself on this repository, and returns its output; throws with the output if it failed. */
 export async function runDeno(
   args: readonly string[],
   options: { env?: Record<string, string>; mayFail?: boolean } = {},

@@ -9,7 +9,7 @@ const COMMANDS = [
   `purser agents set helper --model demo:echo --tool calculator`,
   `purser run helper "What is 17 * 23?" --session sums`,
   `purser agents set looper --model demo:loop --tool calculator --budget 0.0002`,
-  `purser run looper "Go on" --session loop`,
+  `purser run looper "Keep going" --session loop`,
   `purser cost --by agent`,
 ];
 const COLUMNS = 92;
@@ -36,7 +36,7 @@ async function record(): Promise<string> {
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
-  // Ids are random, and the picture is to change with the commands only.
+  // Ids are random; the picture must change with the commands only.
   return screen.replace(/\brun_[0-9a-z]{26}\b/g, "run_01k9qv3v5e8r6t2y4w7x9z1a3b").trimEnd();
 }
 
@@ -64,7 +64,7 @@ function toLines(screen: string): string[] {
   );
 }
 
-/** Cuts a line where a terminal does; codes have no width. */
+/** Truncates a line as a terminal does; codes have no width. */
 function wrap(line: string): string[] {
   const parts = line.match(/\p{Cc}\[\d+m|./gu) ?? [];
   const lines = [""];

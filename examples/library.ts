@@ -27,15 +27,15 @@ const purser = await openPurser({
   prices: [{ provider: "acme", model: "poet-1", input_usd_per_million: 1, output_usd_per_million: 4 }],
 });
 
-// 1. Run an agent; what it cost is in its result, exact to the billionth of a dollar.
+// 1. Run an agent; its result has the cost, exact to the billionth of a dollar.
 const poet = { name: "poet", model: "acme:poet-1", system_prompt: "You write one line." };
 const result = await purser.runAgent(poet, "Something about the sea");
 console.log(`${result.output} ($${result.token_usage.cost_usd})`);
 
-// 2. A run stops before the call that its budget does not allow; what it has done until then is kept.
+// 2. A run stops before the call that its budget does not allow; its steps so far are kept.
 const counter = { name: "counter", model: "demo:loop", tools: ["calculator"], cost_budget_usd: 0.0005 };
 try {
-  await purser.runAgent(counter, "Go on and on");
+  await purser.runAgent(counter, "Count forever");
 } catch (error) {
   if (!(error instanceof BudgetExceededError)) throw error;
   const { cost_usd_so_far, budget_usd } = error.details;
@@ -47,7 +47,7 @@ const metered = purser.meter(model, { agentId: "newsletter", runId: "run_issue_4
 const { text } = await generateText({ model: metered, prompt: "A line for the newsletter" });
 console.log(text);
 
-// 4. Everything is in one place: ask the API, which needs no network.
+// 4. All costs are in one ledger: query the API, which needs no network.
 const costs: { agent_id: string; cost_usd: number; model_calls: number }[] =
   await (await purser.app.request("/costs?group_by=agent")).json();
 for (const { agent_id, cost_usd, model_calls } of costs) {

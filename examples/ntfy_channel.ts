@@ -1,12 +1,12 @@
 import type { ChannelKit } from "../src/delivery/channels/mod.ts";
 
-/** ntfy's priorities are numbers: 3 is the usual one, 5 rings through the night. */
+/** ntfy's priorities are numbers: 3 is the default, 5 rings through the night. */
 const PRIORITIES = { info: 2, warning: 4, critical: 5 };
 
 /**
  * A channel that pushes to phones through ntfy (https://ntfy.sh), named in the config as
- * `"plugins": ["./ntfy_channel.ts"]`. What it needs is handed in, so it imports nothing but types, and works
- * beside a compiled `purser` too.
+ * `"plugins": ["./ntfy_channel.ts"]`. Its dependencies are arguments, so it imports only types, and works beside a
+ * compiled `purser` too.
  */
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson, oneLine, cutText }: ChannelKit) =>
   defineChannel({
@@ -14,7 +14,7 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson, oneLine, cutT
     summary: "Pushes to phones through ntfy",
     settings: z.object({
       server: z.string().refine(isHttpUrl, "must be an http:// or https:// URL").default("https://ntfy.sh"),
-      // Whoever knows the topic of a public server reads it.
+      // On a public server the topic is a password.
       topic: z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, "takes 8 to 64 letters, digits, _ and -")
         .meta({ secret: true }),
       token: z.string().regex(/^[\x21-\x7e]+$/, "must be one word in ASCII").optional().meta({

@@ -1,12 +1,12 @@
 import type { ToolKit } from "../src/mod.ts";
 
 /**
- * A module of tools, named in the config as `"tools": ["./tools.ts"]`. What it needs is handed in, so it
- * imports nothing but types, and works beside a compiled `purser` too.
+ * A module of tools, named in the config as `"tools": ["./tools.ts"]`. Its dependencies are arguments, so it imports
+ * only types, and works beside a compiled `purser` too.
  */
 export default ({ tool, z }: ToolKit) => ({
   roll_dice: tool({
-    description: "Rolls dice and tells what each of them shows",
+    description: "Rolls dice and returns the result of each",
     inputSchema: z.object({
       count: z.number().int().min(1).max(20).describe("How many dice"),
       sides: z.number().int().min(2).max(100).default(6),

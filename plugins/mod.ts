@@ -1,6 +1,6 @@
 import type { BuiltInChannels } from "../src/delivery/channels/mod.ts";
 
-/** Every kind of channel that is built in; each is imported when a channel of it is first used. */
+/** The built-in kinds of channels; each is imported when a channel of it is first used. */
 export const builtInChannels: BuiltInChannels = {
   log: () => import("./log/mod.ts"),
   slack: () => import("./slack/mod.ts"),

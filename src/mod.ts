@@ -1,5 +1,5 @@
 /**
- * Purser as a library: run agents, book every model call, stop at the budget, take and restore sessions.
+ * Purser as a library: runs agents, books every model call, stops at the budget, exports and restores sessions.
  *
  * ```ts
  * const purser = await openPurser({ db: ":memory:" });
@@ -10,8 +10,14 @@
  *
  * @module
  */
-export { openPurser, type Purser, type PurserOptions } from "./open_purser.ts";
-export type { AgentInput, ExportOptions, RunOptions } from "./open_purser.ts";
+export {
+  type AgentInput,
+  type ExportOptions,
+  openPurser,
+  type Purser,
+  type PurserOptions,
+  type RunOptions,
+} from "./open_purser.ts";
 export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
 export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/errors.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";

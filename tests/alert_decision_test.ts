@@ -9,8 +9,7 @@ import {
   valueOf,
 } from "../src/alerts/firing/_decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/rules/read_rule_values.ts";
-import { type TimeWindow, windowAt } from "../src/alerts/firing/windows.ts";
+import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/read_rule_values.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
@@ -23,7 +22,7 @@ import { modelCall } from "./harness/model_calls.ts";
 const START = Date.parse("2028-02-28T22:30:00.000Z");
 const MINUTE = 60_000;
 
-/** A step of a history: time goes by, forward or back, and a commit books calls. */
+/** A step of a history: time passes, forward or backward, and a commit books calls. */
 const step = fc.record({
   advanceMs: fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 0, max: 20 * MINUTE }) },
@@ -67,7 +66,7 @@ const history = fc.record({
 
 for (const { name, ignore, create } of databaseKinds()) {
   Deno.test({
-    name: `the decision in SQL is that of the model, whatever is booked and however the clock goes (${name})`,
+    name: `the decision in SQL equals that of the model for any bookings and any clock (${name})`,
     ignore,
     async fn() {
       await fc.assert(

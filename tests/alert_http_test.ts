@@ -64,7 +64,7 @@ Deno.test("a rule is added, read, listed, changed and removed", async () => {
   assert.deepEqual((await purser.api("GET", RULES)).body, [second]);
 });
 
-Deno.test("the largest and the smallest of what a rule may have are taken", async () => {
+Deno.test("the largest and the smallest values of each field of a rule are accepted", async () => {
   await using purser = await openTestPurser();
   const edges = [
     { threshold_usd: 1e9 },
@@ -98,7 +98,7 @@ const WRONG: Record<string, unknown[]> = {
 };
 
 for (const method of ["POST", "PATCH"] as const) {
-  Deno.test(`every field of a rule refuses in a ${method} what does not fit, and names itself`, async () => {
+  Deno.test(`a ${method} with an invalid field of a rule is refused, naming the field`, async () => {
     await using purser = await openTestPurser();
     const { body: rule } = await purser.api("POST", RULES, RULE);
     const path = method === "POST" ? RULES : `${RULES}/${rule.rule_id}`;
@@ -141,7 +141,7 @@ Deno.test("a rule needs a name, a threshold, its type and a severity; a change n
   await assertProblem(purser, "PATCH", `${RULES}/${rule_id}`, {}, expected);
 });
 
-Deno.test("a rule that is not there is 404, whatever its id looks like", async () => {
+Deno.test("an unknown rule is 404, for any form of id", async () => {
   await using purser = await openTestPurser();
   for (const id of ["rule_nope", "%00", "a%2Fb", "constructor", "x".repeat(500), "'--"]) {
     for (const method of ["GET", "DELETE"]) {
@@ -151,7 +151,7 @@ Deno.test("a rule that is not there is 404, whatever its id looks like", async (
   }
 });
 
-/** Puts alerts into the history: the n-th with n channels that have heard of it, or not. */
+/** Puts alerts into the history: the n-th with n channels that delivered it, or did not. */
 async function fillHistory({ store }: Core, count: number): Promise<void> {
   const at = Date.parse(AT);
   await store.write(
@@ -160,7 +160,7 @@ async function fillHistory({ store }: Core, count: number): Promise<void> {
         sql: `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
         value_nano_usd, agent_id, session_id, run_id, window, window_start, triggered_at)
         VALUES (?, 'rule_1', 'Daily', 'per_day_usd', 10000000000, 'critical', 10250000001, 'a', 's', 'r', 'w', ?, ?)`,
-        // Times go back: what counts is the order in which rules fired.
+        // Times run backward: rules are ordered by when they fired.
         args: [`alert_${index}`, at - 1, at - index],
       },
       {
@@ -177,7 +177,7 @@ async function fillHistory({ store }: Core, count: number): Promise<void> {
 const historyOf = async (purser: TestPurser, query = "") =>
   (await purser.api("GET", `/alerts/history${query}`)).body as Record<string, unknown>[];
 
-Deno.test("the history has the newest alerts first, each with what became of it in every channel", async () => {
+Deno.test("the history lists the newest alerts first, each with its status in every channel", async () => {
   await using purser = await openTestPurser();
   assert.deepEqual(await historyOf(purser), []);
   await fillHistory(purser.core, 2);
@@ -300,7 +300,7 @@ Deno.test("a channel is tested alone, and its test leaves no history", async () 
   assert.deepEqual(await historyOf(purser), []);
 });
 
-Deno.test("the channels are listed in the order of the config", async () => {
+Deno.test("channels are listed in the order of the config", async () => {
   await using purser = await openTestPurser();
   replaceChannels(purser.core, { log: "ok", ops: "ok" });
   const common = { min_severity: "critical", timeout_ms: 10_000, status: "ok", problem: null, settings: {} };
@@ -310,7 +310,7 @@ Deno.test("the channels are listed in the order of the config", async () => {
   ]);
 });
 
-Deno.test("channels of the config show what is wrong with them, and no secret", async () => {
+Deno.test("channels of the config show their problems, and no secrets", async () => {
   const common = { minSeverity: "warning", timeoutMs: 2_500 } as const;
   const url = "https://hooks.example.com/services/T0/B0/not-to-be-seen";
   await using purser = await openTestPurser({
@@ -344,12 +344,12 @@ Deno.test("channels of the config show what is wrong with them, and no secret", 
   assert.match(result.error, /pigeon/);
 });
 
-Deno.test("a rule shows what its window holds, and when it last fired", async () => {
+Deno.test("a rule shows the value of its window and when it last fired", async () => {
   await using purser = await openTestPurser();
   const add = async (rule: object) => (await purser.api("POST", RULES, { ...RULE, ...rule })).body.rule_id;
   const ids = [
     await add({ threshold_usd: 10 }),
-    await add({ agent_id: "nobody" }),
+    await add({ agent_id: "unknown" }),
     await add({ threshold_usd: 3, threshold_type: "per_session_usd", severity: "critical" }),
   ];
   const call = { ...EVENT, session_id: "ses_1", cost_usd: 3.2 };

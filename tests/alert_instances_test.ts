@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RuleInCode } from "../src/alerts/mod.ts";
-import type { ReportedCall } from "../src/booking/reported_call.ts";
+import type { ReportedCall } from "../src/booking/book_reported_calls.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import {
@@ -22,16 +22,16 @@ import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./har
 
 const RUNS = 1_000;
 const CALLS_PER_RUN = 3;
-/** Every so many runs one is booked by several processes at once, a call each. */
+/** Every n-th run is booked by several processes at once, a call each. */
 const SHARED_EVERY = 4;
 const AGENTS = 10;
-/** How many alerts the history keeps. */
+/** The number of alerts that the history keeps. */
 const KEPT = 500;
-/** On a machine that has other things to do. */
-const PATIENCE_MS = 120_000;
+/** For a busy machine. */
+const TIMEOUT_MS = 120_000;
 
 const LINE_USD = 0.000_001;
-/** Three of these are over the line in any case, which is crossed with the first call, the second or the third. */
+/** Three of these exceed the threshold in any case, by the first call, the second or the third. */
 const [LEAST_NANO_USD, MOST_NANO_USD] = [340, 1_100];
 
 const PER_RUN: RuleInCode = {
@@ -43,7 +43,7 @@ const PER_RUN: RuleInCode = {
   cooldown_seconds: 0,
   repeat: "once_per_window",
 };
-/** One for each agent, over its line from the first calls on, and then resting. */
+/** One rule for each agent, which fires with the first calls and then cools down. */
 const RESTING = Array.from({ length: AGENTS }, (_, index): RuleInCode => ({
   rule_id: `rule_resting_${index}`,
   name: `Spending of ${agentOf(index)}`,
@@ -56,7 +56,7 @@ const RESTING = Array.from({ length: AGENTS }, (_, index): RuleInCode => ({
 const ALERTS = RUNS + AGENTS;
 
 Deno.test({
-  name: `four processes on one sqld: ${RUNS} crossings are ${RUNS} alerts, and a webhook each`,
+  name: `four processes on one sqld: ${RUNS} exceeded thresholds are ${RUNS} alerts, with a webhook each`,
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -66,7 +66,7 @@ Deno.test({
   },
 });
 
-Deno.test(`a process on a file: ${RUNS} crossings are ${RUNS} alerts, and a webhook each`, async () => {
+Deno.test(`a process on a file: ${RUNS} exceeded thresholds are ${RUNS} alerts, with a webhook each`, async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser_alerts_" });
   try {
     await using receiver = startWebhookReceiver();
@@ -99,7 +99,7 @@ async function checkCrossings(
   const size = workers.length;
   const ordered = async (order: (index: number) => Parameters<Worker["order"]>[0]) => {
     const areDone = await Promise.all(workers.map((worker, index) => worker.order(order(index))));
-    assert.ok(areDone.every(Boolean), "every worker does what it is told");
+    assert.ok(areDone.every(Boolean), "every worker carries out its order");
   };
   const { answer, letGo } = holdingAnswer();
   receiver.answer = answer;
@@ -116,17 +116,17 @@ async function checkCrossings(
     const outbox = await readOutbox(store);
     assert.equal(outbox.length, ALERTS);
     assert.ok(outbox.every(({ status }) => status === "pending"), "nothing was delivered yet");
-    assert.equal(outbox.filter(({ isLeased }) => isLeased).length, size, "each process is at one of them");
+    assert.equal(outbox.filter(({ isLeased }) => isLeased).length, size, "each process sends one of them");
     assert.equal(new Set(outbox.map(({ alert }) => alert)).size, ALERTS);
-    assert.equal(receiver.received.length, size, "and waits for its answer");
+    assert.equal(receiver.received.length, size, "and waits for the response");
     const ids = outbox.map(({ id }) => id).sort();
     letGo();
-    await receiver.untilReceived(ALERTS, { timeoutMs: PATIENCE_MS });
+    await receiver.untilReceived(ALERTS, { timeoutMs: TIMEOUT_MS });
     await until("all is delivered", async () => await countPending(store) === 0);
     assert.deepEqual(receiver.received.map(({ webhookId }) => webhookId).sort(), ids);
   } else {
     letGo();
-    await receiver.untilReceived(ALERTS, { timeoutMs: PATIENCE_MS });
+    await receiver.untilReceived(ALERTS, { timeoutMs: TIMEOUT_MS });
   }
   const deliveredAt = performance.now();
   await ordered(() => ({ close: true }));
@@ -136,9 +136,9 @@ async function checkCrossings(
   assert.equal(new Set(received.map(({ body }) => JSON.parse(body).data.alert_id)).size, ALERTS);
   const senders = Map.groupBy(received, ({ headers }) => headers.get("x-worker"));
   assert.equal(senders.size, size, "every process delivers");
-  const told = workers.flatMap(({ said }) => said.flatMap(({ alert }) => alert ?? []));
-  assert.equal(told.length, ALERTS, "each is told of once on a bus");
-  assert.equal(new Set(told).size, ALERTS);
+  const published = workers.flatMap(({ said }) => said.flatMap(({ alert }) => alert ?? []));
+  assert.equal(published.length, ALERTS, "each is published once on a bus");
+  assert.equal(new Set(published).size, ALERTS);
 
   await using store = await lookInto(db);
   assert.equal((await readAlerts(store)).length, KEPT, "only then the history is trimmed");
@@ -170,7 +170,7 @@ async function checkAlerts(store: Store): Promise<void> {
   const found = new Map(perRun.map(({ runId, value }) => [runId, value]));
   assert.equal(found.size, RUNS, "each run fires once");
   const rules = (await readRules(store)).filter(({ ruleId }) => ruleId === PER_RUN.rule_id);
-  // Without a cooldown no run has to do with another, and a run has few calls: the model looks at all of them.
+  // Without a cooldown runs are independent, and a run has few calls: the model checks all of them.
   for (const [runId, calls] of Map.groupBy(ledger, (call) => call.runId)) {
     assert.deepEqual(replay(rules, calls).map(({ value }) => value), [found.get(runId)]);
   }
@@ -181,7 +181,7 @@ async function countPending(store: Store): Promise<number> {
   return Number(rows[0]![0]);
 }
 
-/** What one of the processes books, run by run in the same order as the others. */
+/** The calls that one of the processes books, run by run in the same order as the others. */
 function callsOf(index: number, size: number): ReportedCall[] {
   const random = seededRandom(2026);
   const at = Date.now();

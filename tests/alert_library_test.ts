@@ -24,7 +24,7 @@ function open(rules: RuleInCode[], channels: NamedChannel[], options: Partial<Pu
   return openPurser({ db: ":memory:", env: {}, alerts, ...options });
 }
 
-Deno.test("an evaluator that is attached to the runner tells its dispatcher's channels of every crossing", async () => {
+Deno.test("an evaluator attached to the runner notifies its dispatcher's channels whenever a threshold is exceeded", async () => {
   const ops = recordingChannel("ops");
   const purser = await open([{ ...RULE, cooldown_seconds: 0 }], [ops]);
   const heard: string[] = [];
@@ -64,7 +64,7 @@ Deno.test("calls that were made elsewhere and are reported fire rules too", asyn
   await purser.close();
 });
 
-Deno.test("rules in code outlive a restart with what they were told of, and change with the code", async () => {
+Deno.test("rules in code keep their state across a restart, and change with the code", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const db = `${directory}/purser.db`;
   const ops = recordingChannel("ops");
@@ -84,7 +84,7 @@ Deno.test("rules in code outlive a restart with what they were told of, and chan
   assert.equal(after.severity, "warning");
   await second.runAgent(AGENT, "hello");
   await second.close();
-  assert.equal(ops.sent.length, 1, "its cooldown of an hour goes on");
+  assert.equal(ops.sent.length, 1, "its cooldown of an hour continues");
   await Deno.remove(directory, { recursive: true });
 });
 
@@ -111,7 +111,7 @@ Deno.test("two channels of one name are refused", async () => {
   assert.match(error.message, /ops.*another channel has this name/);
 });
 
-Deno.test("the first rule of a database counts from the call that is booked next, also after a restart", async () => {
+Deno.test("the first rule of a database counts from the next booked call, also after a restart", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const db = `${directory}/purser.db`;
   const history = async (purser: Awaited<ReturnType<typeof openPurser>>) =>

@@ -28,7 +28,7 @@ const MINUTE = 60_000;
 
 type Columns = Record<string, SqlValue>;
 
-/** What a rule has of the decision before and after a change; columns not named in `after` stay. */
+/** The state of a rule's decision before and after a change; columns not named in `after` stay. */
 const CHANGES: {
   sentence: string;
   before?: Columns;
@@ -49,19 +49,19 @@ const CHANGES: {
     after: { enabled: 1n, is_armed: 1n },
   },
   {
-    sentence: "enabling during the cooldown leaves the rule resting",
+    sentence: "enabling during the cooldown leaves the rule cooling down",
     before: { enabled: 0, is_armed: 0, cooldown_from: NOW - MINUTE, rests_until: NOW + MINUTE },
     changes: { enabled: true },
     after: { enabled: 1n },
   },
   {
-    sentence: "enabling arms a rule whose cooldown ends at this very moment",
+    sentence: "enabling arms a rule whose cooldown ends at this millisecond",
     before: { enabled: 0, is_armed: 0, cooldown_from: NOW - HOUR_MS, rests_until: NOW },
     changes: { enabled: true },
     after: { enabled: 1n, is_armed: 1n },
   },
   {
-    sentence: "enabling does not arm a rule that has told of this hour",
+    sentence: "enabling does not arm a rule that has already fired for this hour",
     before: {
       enabled: 0,
       is_armed: 0,
@@ -86,7 +86,7 @@ const CHANGES: {
     after: { cooldown_ms: 601_000n, rests_until: BigInt(NOW + 1_000) },
   },
   {
-    sentence: "a longer cooldown takes back the end of one that was over",
+    sentence: "a longer cooldown resumes one that was over",
     before: { cooldown_from: NOW - 2 * HOUR_MS, rests_until: NOW - HOUR_MS },
     changes: { cooldown_seconds: 3 * 3_600 },
     after: { cooldown_ms: BigInt(3 * HOUR_MS), rests_until: BigInt(NOW + HOUR_MS), is_armed: 0n },
@@ -102,7 +102,7 @@ const CHANGES: {
     { agent_id: "researcher" },
     { repeat: "once_per_window" },
   ] as const).map((changes) => ({
-    sentence: `a new ${Object.keys(changes)[0]} forgets what was told, and the cooldown goes on`,
+    sentence: `a new ${Object.keys(changes)[0]} forgets the windows that fired, and the cooldown continues`,
     before: { is_armed: 0, is_over: 1, cooldown_from: NOW - MINUTE, rests_until: NOW + 12 * HOUR_MS },
     changes,
     after: {
@@ -116,40 +116,40 @@ const CHANGES: {
     forgetsClaims: true as const,
   })),
   {
-    sentence: "a line that moves after the cooldown arms the rule",
+    sentence: "a threshold changed after the cooldown arms the rule",
     before: { is_armed: 0, is_over: 1, cooldown_from: NOW - 2 * HOUR_MS, rests_until: NOW - HOUR_MS },
     changes: { threshold_usd: 20 },
     after: { threshold_nano_usd: 20_000_000_000n, is_over: 0n, is_armed: 1n },
     forgetsClaims: true,
   },
   {
-    sentence: "a line that moves does not arm a disabled rule",
+    sentence: "a changed threshold does not arm a disabled rule",
     before: { enabled: 0, is_armed: 0, is_over: 1 },
     changes: { threshold_usd: 20 },
     after: { threshold_nano_usd: 20_000_000_000n, is_over: 0n },
     forgetsClaims: true,
   },
   {
-    sentence: "no agent is all agents",
+    sentence: "a rule without an agent watches all agents",
     before: { scope: "researcher" },
     changes: { agent_id: null },
     after: { scope: "" },
     forgetsClaims: true,
   },
   {
-    sentence: "a line given as it is does not move, beside a field that changes",
+    sentence: "an unchanged threshold stays as it is beside a field that changes",
     before: { is_armed: 0, is_over: 1, cooldown_from: NOW - MINUTE, rests_until: NOW + 12 * HOUR_MS },
     changes: { ...RULE, agent_id: null, repeat: "cooldown", cooldown_seconds: 3_600, name: "Daily limit" },
     after: { name: "Daily limit" },
   },
   {
-    sentence: "a name and a severity touch nothing else",
+    sentence: "a new name and severity change nothing else",
     before: { is_armed: 0, is_over: 1, cooldown_from: NOW - MINUTE, rests_until: NOW + MINUTE },
     changes: { name: "Weekly; '--", severity: "critical" },
     after: { name: "Weekly; '--", severity: "critical" },
   },
   {
-    sentence: "what is like that already changes nothing",
+    sentence: "a change to the current values changes nothing",
     before: { is_armed: 0, is_over: 1, cooldown_from: NOW - MINUTE, rests_until: NOW + 12 * HOUR_MS },
     changes: { ...RULE, agent_id: null, repeat: "cooldown", cooldown_seconds: 3_600, enabled: true },
     after: {},
@@ -185,7 +185,7 @@ async function addClaims(store: Store, ruleId: string): Promise<void> {
 
 for (const { name, ignore, create } of databaseKinds()) {
   Deno.test({
-    name: `${name}: each change of a rule leaves the decision as it should be`,
+    name: `${name}: each change of a rule leaves the right state of its decision`,
     ignore,
     async fn(t) {
       await using database = await create();
@@ -220,7 +220,7 @@ for (const { name, ignore, create } of databaseKinds()) {
   });
 
   Deno.test({
-    name: `${name}: changes of different fields at one time all hold`,
+    name: `${name}: concurrent changes of different fields are all applied`,
     ignore,
     async fn() {
       await using database = await create();
@@ -260,7 +260,7 @@ for (const { name, ignore, create } of databaseKinds()) {
   });
 
   Deno.test({
-    name: `${name}: a rule that is added disabled is not looked at, and its threshold is exact`,
+    name: `${name}: a rule that is added disabled is not evaluated, and its threshold is exact`,
     ignore,
     async fn() {
       await using database = await create();
@@ -275,7 +275,7 @@ for (const { name, ignore, create } of databaseKinds()) {
   });
 
   Deno.test({
-    name: `${name}: a rule that is removed takes its claims along, and leaves history and due deliveries`,
+    name: `${name}: removing a rule deletes its claims, and keeps history and due deliveries`,
     ignore,
     async fn() {
       await using database = await create();
@@ -311,13 +311,13 @@ for (const { name, ignore, create } of databaseKinds()) {
   });
 
   Deno.test({
-    name: `${name}: a call that was booked before a rule was removed is decided on by it`,
+    name: `${name}: a call booked before a rule was removed is evaluated by it`,
     ignore,
     async fn() {
       await using database = await create();
       const ctx = contextOf(await database.open());
       const { rule_id } = await createRule(ctx, RULE);
-      // By a process that does not know of the rule, and has not come to it yet.
+      // By a process that has not read the rule yet.
       const call = modelCall({ callId: "call_1", at: ctx.clock.now(), costNanoUsd: 1_000_000_000_000n });
       await ctx.store.write(recordCalls([call]));
       await removeRule(ctx, rule_id);

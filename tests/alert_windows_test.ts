@@ -12,7 +12,7 @@ import { modelCall } from "./harness/model_calls.ts";
 /** One USD. */
 const USD = 1_000_000_000n;
 
-/** The times of DESIGN.md §10, through a clock that the test sets. */
+/** The windows of rules over time, with a clock that the test sets. */
 class Times {
   #calls = 0;
   constructor(readonly ctx: TestBooking, readonly clock: ReturnType<typeof fixedClock>) {}
@@ -21,7 +21,7 @@ class Times {
     this.clock.advance(Date.parse(time) - this.clock.now());
   }
 
-  /** Books a call that happened at a time, now unless given, and tells which rules fire at which value in USD. */
+  /** Books a call made at a time, now unless given; returns the rules that fire and their value in USD. */
   async book(
     usd: bigint,
     { at, agentId = "agent" }: { at?: string; agentId?: string } = {},
@@ -102,18 +102,23 @@ test("a day ends with its last millisecond, UTC", "2026-11-21T23:59:59.998Z", [d
   ]);
 });
 
-test("a leap February has its 29th", "2028-02-28T12:00:00.000Z", [day(10n), month(25n)], async (times) => {
-  assert.deepEqual(await times.book(9n), []);
-  times.set("2028-02-29T00:00:00.000Z");
-  assert.deepEqual(await times.book(9n), [], "of the 29th alone");
-  times.set("2028-02-29T23:59:59.999Z");
-  assert.deepEqual(await times.book(7n), ["day 16", "month 25"]);
-  times.set("2028-03-01T00:00:00.000Z");
-  assert.deepEqual(await times.book(9n), [], "a new month begins with nothing");
-});
+test(
+  "a leap year's February has 29 days",
+  "2028-02-28T12:00:00.000Z",
+  [day(10n), month(25n)],
+  async (times) => {
+    assert.deepEqual(await times.book(9n), []);
+    times.set("2028-02-29T00:00:00.000Z");
+    assert.deepEqual(await times.book(9n), [], "the calls of the 29th alone");
+    times.set("2028-02-29T23:59:59.999Z");
+    assert.deepEqual(await times.book(7n), ["day 16", "month 25"]);
+    times.set("2028-03-01T00:00:00.000Z");
+    assert.deepEqual(await times.book(9n), [], "a new month begins with nothing");
+  },
+);
 
 test(
-  "a month ends with its last day, however long it is",
+  "a month ends with its last day, for any length",
   "2026-04-30T23:59:59.999Z",
   [month(10n)],
   async (times) => {
@@ -130,7 +135,7 @@ test(
 );
 
 test(
-  "the rolling hour holds 3,600,000 ms, and not one more",
+  "the rolling hour is 3,600,000 ms and not one more",
   "2026-11-21T09:30:00.500Z",
   [hour(10n)],
   async (times) => {
@@ -144,7 +149,7 @@ test(
 );
 
 test(
-  "the rolling hour goes over midnight and the end of a year",
+  "the rolling hour spans midnight and the end of a year",
   "2026-12-31T23:30:00.000Z",
   [hour(10n)],
   async (times) => {
@@ -162,7 +167,7 @@ test("a late event counts in the window in which it happened", "2026-11-21T10:00
   assert.deepEqual(
     await times.book(9n, { at: "2026-11-21T08:00:00.000Z" }),
     [],
-    "today, and not in this hour",
+    "today, but not in this hour",
   );
   assert.deepEqual(
     await times.book(2n, { at: "2026-11-21T09:00:00.000Z" }),
@@ -172,7 +177,7 @@ test("a late event counts in the window in which it happened", "2026-11-21T10:00
   assert.deepEqual(await times.book(10n, { at: "2026-11-21T09:00:00.001Z" }), ["hour 10", "day 21"]);
 });
 
-test("an event that is a little ahead is looked at as of its own time", "2026-11-21T23:58:00.000Z", [
+test("an event slightly in the future is evaluated as of its own time", "2026-11-21T23:58:00.000Z", [
   day(10n),
 ], async (times) => {
   assert.deepEqual(await times.book(9n), []);
@@ -181,7 +186,7 @@ test("an event that is a little ahead is looked at as of its own time", "2026-11
   assert.deepEqual(await times.book(1n), ["day 10"], "of today");
 });
 
-test("a cooldown is over when it has passed to the millisecond", "2026-11-21T09:00:00.000Z", [
+test("a cooldown ends to the millisecond", "2026-11-21T09:00:00.000Z", [
   day(1n, { cooldownMs: 60_000 }),
 ], async (times) => {
   assert.deepEqual(await times.book(1n), ["day 1"]);
@@ -192,7 +197,7 @@ test("a cooldown is over when it has passed to the millisecond", "2026-11-21T09:
 });
 
 test(
-  "a clock that steps back an hour makes a cooldown longer by no more than the cooldown",
+  "a clock that steps back an hour extends a cooldown by at most its own length",
   "2026-11-21T09:00:00.000Z",
   [
     day(1n, { cooldownMs: 600_000 }),
@@ -209,7 +214,7 @@ test(
 );
 
 test(
-  "a process that read its clock before another one fired neither cuts a cooldown short nor is silenced",
+  "a process that read its clock before another one fired neither shortens a cooldown nor is silenced",
   "2026-11-21T09:00:00.000Z",
   [day(1n, { cooldownMs: 10_000 }), day(3n, { ruleId: "rule_each", name: "each", cooldownMs: 0 })],
   async (times) => {
@@ -224,7 +229,7 @@ test(
   },
 );
 
-test("a clock that was a month ahead holds no cooldown for a month", "2026-11-21T09:00:00.000Z", [
+test("a clock that was a month ahead does not extend a cooldown by a month", "2026-11-21T09:00:00.000Z", [
   day(1n, { cooldownMs: 600_000 }),
   month(1n, { ruleId: "rule_month", repeat: "once_per_window" }),
 ], async (times) => {
@@ -234,15 +239,15 @@ test("a clock that was a month ahead holds no cooldown for a month", "2026-11-21
   assert.deepEqual(
     await times.book(1n),
     ["month 1"],
-    "November was not told yet; the day's rule cools down from now",
+    "November has not fired yet; the day's rule cools down from now",
   );
   times.clock.advance(600_000);
   assert.deepEqual(await times.book(1n), ["day 2"]);
   times.clock.advance(31 * DAY_MS);
-  assert.deepEqual(await times.book(1n), ["day 2"], "December was told already");
+  assert.deepEqual(await times.book(1n), ["day 2"], "December has already fired");
 });
 
-test("a rule that is told once a day is told anew the next day", "2026-11-21T09:00:00.000Z", [
+test("a rule that fires once a day fires again the next day", "2026-11-21T09:00:00.000Z", [
   day(1n, { repeat: "once_per_window" }),
 ], async (times) => {
   assert.deepEqual(await times.book(1n), ["day 1"]);
@@ -253,7 +258,7 @@ test("a rule that is told once a day is told anew the next day", "2026-11-21T09:
 });
 
 test(
-  "a rule that is told once an hour is told anew once the hour has fallen below",
+  "a rule that fires once an hour fires again after the hour has fallen below the threshold",
   "2026-11-21T09:00:00.000Z",
   [
     hour(10n, { repeat: "once_per_window" }),
@@ -280,13 +285,13 @@ test("events of other agents fire no rule of one agent, and all count for all", 
 });
 
 test(
-  "a rule per run or session measures the newest one of its agent",
+  "a rule per run or session measures the latest one of its agent",
   "2026-11-21T09:00:00.000Z",
   [],
   async (times) => {
     const { ctx, clock } = times;
     const rules = (["per_run_usd", "per_session_usd"] as const).flatMap((thresholdType) =>
-      ["", "a", "b", "nobody"].map((scope) => ({ thresholdType, scope }))
+      ["", "a", "b", "none"].map((scope) => ({ thresholdType, scope }))
     );
     assert.deepEqual(await readRuleValues(ctx, rules), rules.map(() => null));
     const book = async (agentId: string, id: string, usd: bigint) => {
@@ -304,7 +309,7 @@ test(
 );
 
 test(
-  "a rule that is told once a day hears of tomorrow a little before midnight",
+  "a rule that fires once a day fires for tomorrow shortly before midnight",
   "2026-11-21T09:00:00.000Z",
   [
     day(1n, { repeat: "once_per_window" }),
@@ -317,7 +322,7 @@ test(
   },
 );
 
-test("one commit of calls at several times tells once of the hour", "2026-11-21T09:00:00.000Z", [
+test("one commit of calls at several times fires once for the hour", "2026-11-21T09:00:00.000Z", [
   hour(1n, { repeat: "once_per_window" }),
 ], async ({ ctx, clock }) => {
   const call = (callId: string, at: number) => modelCall({ callId, at, costNanoUsd: USD });

@@ -48,7 +48,7 @@ function report(callId: string, fields: Partial<ReportedCall> = {}): ReportedCal
 const hasCode = (code: string, pattern = /./) => (error: unknown) =>
   error instanceof PurserError && error.code === code && pattern.test(error.message);
 
-/** Every session's log counts from 1 without a gap, as its row says, and every booked call is told of once. */
+/** Every session's log counts from 1 without a gap, as its row says, and every booked call is published once. */
 async function checkLog({ store }: { store: Store }): Promise<void> {
   const gaps = await store.read({
     sql: `SELECT s.session_id, s.event_count, count(e.seq), coalesce(max(e.seq), 0) FROM sessions s
@@ -87,7 +87,7 @@ for (const kind of databaseKinds()) {
     });
   };
 
-  test("a report is booked once, however often it comes", async (ctx) => {
+  test("a report is booked once, however often it is sent", async (ctx) => {
     const reports = [report("a"), report("b", { costUsd: 0.5 }), report("c", { model: "unknown" })];
     assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 3, duplicates: 0, unpriced: 1 });
     const before = await dump(ctx.store);
@@ -171,7 +171,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await dump(ctx.store), before);
   });
 
-  test("a thousand calls go in by one report", async (ctx) => {
+  test("one report books a thousand calls", async (ctx) => {
     await beginRun(ctx, { sessionId: "ses_known" });
     const reports = Array.from({ length: 1_000 }, (_, i) =>
       report(`call_${i}`, {
@@ -188,7 +188,7 @@ for (const kind of databaseKinds()) {
     assert.equal((await getSession(ctx, "ses_known")).event_log_count, 2 + 333);
   });
 
-  test("reports that come at the same time book each call once", async (ctx) => {
+  test("concurrent reports book each call once", async (ctx) => {
     const reports = Array.from({ length: 20 }, (_, i) => report(`call_${i}`, { costUsd: 1, runId: "run" }));
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, (_, i) => bookReportedCalls(ctx, i % 2 ? reports : reports.slice(5))),
@@ -198,7 +198,7 @@ for (const kind of databaseKinds()) {
     assert.equal(ctx.published.length, 20);
   });
 
-  test("of two reports at once with different contents, one is booked and the other a conflict", async (ctx) => {
+  test("of two concurrent reports with different content, one is booked and the other is a conflict", async (ctx) => {
     const outcomes = await Promise.allSettled([
       bookReportedCalls(ctx, [report("x", { step: 1 }), report("a")]),
       bookReportedCalls(ctx, [report("x", { step: 2 }), report("b")]),
@@ -210,7 +210,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows[0], [2n]);
   });
 
-  test("a call of the future is refused, and with it its whole report", async (ctx) => {
+  test("a call in the future is refused together with its whole report", async (ctx) => {
     const before = await dump(ctx.store);
     await assert.rejects(
       bookReportedCalls(ctx, [report("a"), report("b", { at: NOW + MAX_AHEAD_MS + 1 })]),
@@ -220,7 +220,7 @@ for (const kind of databaseKinds()) {
     await bookReportedCalls(ctx, [report("b", { at: NOW + MAX_AHEAD_MS })]);
   });
 
-  test("what can't be true or kept is refused, naming it, and nothing is written", async (ctx) => {
+  test("impossible values are refused by name, and nothing is written", async (ctx) => {
     const before = await dump(ctx.store);
     const wrong: [RegExp, Partial<ReportedCall>][] = [
       [/\[1\]\.at/, { at: -1 }],
@@ -251,7 +251,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await dump(ctx.store), before);
   });
 
-  test("a reported cost is taken, rounded half to even; without one the call is priced", async (ctx) => {
+  test("a reported cost is used, rounded half to even; without one the call is priced", async (ctx) => {
     const costs: [number | null | undefined, bigint | null, string][] = [
       [0.0000000005, 0n, "reported"],
       [0.0000000015, 2n, "reported"],
@@ -271,7 +271,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows, costs.map(([, nano, source]) => [nano, source]));
   });
 
-  test("a report is booked however large the totals are: they hold any sum", async (ctx) => {
+  test("a report is booked however large the totals are", async (ctx) => {
     const most = 2n ** 63n - 1n;
     const full = modelCall({ callId: "full", costNanoUsd: most, runId: "run" });
     await bookLooseCalls(ctx, [full]);
@@ -298,13 +298,13 @@ for (const kind of databaseKinds()) {
     const place = await beginRun(ctx);
     const usage = usageOf({ inputTokens: 10, outputTokens: 2, cacheWriteTokens: 5, cacheWrite1hTokens: 3 });
     const call = modelCall({ callId: "a", ...place, at: NOW, usage, durationMs: 1.6, isEstimated: true });
-    await bookCall(ctx, { place, call, progress: { events: [], messages: [] } });
+    await bookCall(ctx, { run: place, call, progress: { events: [], messages: [] } });
     const before = await dump(ctx.store);
     const back = report("a", {
       ...place,
       provider: call.provider,
       model: call.model,
-      // What a cost event tells: not which cache writes last an hour.
+      // Not in a cost event: which cache writes last an hour.
       usage: { ...usage, cacheWrite1hTokens: 0 },
       durationMs: 2,
       isEstimated: true,
@@ -329,7 +329,7 @@ for (const kind of databaseKinds()) {
     const budget = { limitNanoUsd: 1_000_000n, mode: "stop" as const };
     const call = { inputTokens: { max: 1 }, outputTokens: 1, rates: null, estimateNanoUsd: 1_000n };
     const first = await ctx.gate.admit({ runId: place.runId, budget, call });
-    assert.ok(first.go); // the run is known to the gate from here on
+    assert.ok(first.go); // from here on the gate holds the run
     await bookReportedCalls(ctx, [
       report("a", { runId: place.runId, sessionId: place.sessionId, costUsd: 0.001 }),
     ]);
@@ -339,7 +339,7 @@ for (const kind of databaseKinds()) {
     assert.equal((await readRunUsage(ctx.store, place.runId)).cost_usd, 0.001);
   });
 
-  test("calls of a known session are in its log, others outside of any, and all in the ledger", async (ctx) => {
+  test("calls of a known session are in its log, others in no log, and all are in the ledger", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses_known" });
     await bookReportedCalls(ctx, [
       report("a", { sessionId: "ses_known", runId: place.runId }),
@@ -369,7 +369,7 @@ for (const kind of databaseKinds()) {
     const place = await beginRun(ctx);
     const at = ctx.clock.now();
     const state = await bookCall(ctx, {
-      place,
+      run: place,
       call: modelCall({ callId: "a", ...place, at, costNanoUsd: 7n }),
       progress: {
         events: [{ type: "tool.called", at, payload: { tool_name: "t\0" } }, {
@@ -398,12 +398,12 @@ for (const kind of databaseKinds()) {
     assert.equal((await listMessages(ctx, place.sessionId))[1]!.content, "zero \0 and 🚢");
   });
 
-  test("calls of one session that are booked at once have a log without gaps", async (ctx) => {
+  test("concurrent calls of one session leave a log without gaps", async (ctx) => {
     const place = await beginRun(ctx);
     const at = ctx.clock.now();
     const states = await Promise.all(Array.from({ length: 50 }, (_, i) =>
       bookCall(ctx, {
-        place,
+        run: place,
         call: modelCall({ callId: `call_${i}`, ...place, at }),
         progress: { events: [{ type: "model.called", at, payload: { i } }], messages: [] },
       })));
@@ -419,11 +419,11 @@ for (const kind of databaseKinds()) {
     }
   });
 
-  test("a call that is in the ledger already is refused with all that came with it", async (ctx) => {
+  test("a call that is already in the ledger is refused with all its events and messages", async (ctx) => {
     const place = await beginRun(ctx);
     const at = ctx.clock.now();
     const booking = {
-      place,
+      run: place,
       call: modelCall({ callId: "a", ...place, at }),
       progress: { events: [{ type: "model.called" as const, at }], messages: [] },
     };
@@ -434,7 +434,7 @@ for (const kind of databaseKinds()) {
   });
 
   Deno.test({
-    name: `${name}: any mix of reports leaves a ledger that adds up and a log without gaps`,
+    name: `${name}: any mix of reports leaves consistent totals and a log without gaps`,
     ignore,
     fn: () =>
       fc.assert(

@@ -10,7 +10,7 @@ import { readRunCost } from "./harness/run_cost.ts";
 
 for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sqld")) {
   Deno.test({
-    name: `${name}: two instances share a run's strict budget, and never overshoot it together`,
+    name: `${name}: two instances share a run's strict budget and never exceed it together`,
     ignore,
     fn: () =>
       fc.assert(

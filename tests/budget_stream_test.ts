@@ -14,7 +14,7 @@ import {
   turns,
 } from "./harness/fake_model.ts";
 
-/** How a streamed call can go, and how many calls of it are in the ledger then. */
+/** The outcome of a streamed call, and the number of its calls in the ledger then. */
 interface StreamFate {
   name: string;
   stream: StreamAnswer;
@@ -43,7 +43,7 @@ const streamFates: StreamFate[] = [
     booked: 1,
   },
   {
-    name: "breaks in the middle",
+    name: "fails in the middle",
     async *stream() {
       yield* textParts("hello");
       throw new Error("connection reset");
@@ -52,13 +52,13 @@ const streamFates: StreamFate[] = [
     booked: 1,
   },
   {
-    name: "never begins",
+    name: "fails before it begins",
     async *stream() {},
     read: (model, signal) => assert.rejects(readAll(model, signal)),
     booked: 0,
   },
   {
-    name: "is left by its reader",
+    name: "is abandoned by its reader",
     async *stream() {
       yield* textParts("hello", "and", "more");
       await turns(10_000);
@@ -79,7 +79,7 @@ const streamFates: StreamFate[] = [
     booked: 1,
   },
   {
-    name: "is cancelled in the middle and does not heed it",
+    name: "is cancelled in the middle and ignores it",
     async *stream() {
       yield* textParts("hello");
       await new Promise(() => {});
@@ -94,7 +94,7 @@ for (const { name, ignore, create } of settings.filter((setting) => !setting.nam
     for (const fate of streamFates) {
       Deno.test({
         name:
-          `${name}: a ${mode} stream that ${fate.name} is booked where it cost something, and holds nothing`,
+          `${name}: a ${mode} stream that ${fate.name} is booked if it cost something, and leaves no reservation`,
         ignore,
         async fn() {
           await using database = await create();

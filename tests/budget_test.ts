@@ -73,7 +73,7 @@ for (const { name, ignore, create } of settings) {
       },
     );
 
-    test(`a ${mode} call that fails at the provider gives its reservation back`, {
+    test(`a ${mode} call that fails at the provider releases its reservation`, {
       limit: 10_000_000n,
       mode,
       answer: () => Promise.reject(new Error("overloaded")),
@@ -83,7 +83,7 @@ for (const { name, ignore, create } of settings) {
       assert.equal(await readRunCost(metered.ctx.store, RUN), 0n);
     });
 
-    test(`a ${mode} call that is cancelled in flight gives its reservation back`, {
+    test(`a ${mode} call that is cancelled in flight releases its reservation`, {
       limit: 10_000_000n,
       mode,
       answer: async ({ abortSignal }) => {
@@ -109,7 +109,7 @@ for (const { name, ignore, create } of settings) {
       await checkAllFree(metered.ctx, metered.limit);
     });
 
-    test(`a ${mode} call that waits for room and is cancelled leaves nothing behind, and the others go on`, {
+    test(`a ${mode} call cancelled while it waits for room leaves no reservation, and the others continue`, {
       // Room for one call at a time.
       limit: mode === "stop" ? 1n : 2_000_000n,
       mode,
@@ -133,7 +133,7 @@ for (const { name, ignore, create } of settings) {
       await checkAllFree(metered.ctx, metered.limit);
     });
 
-    test(`a ${mode} call that can't be booked gives its reservation back and is told of in the log`, {
+    test(`a ${mode} call that can't be booked releases its reservation and is logged`, {
       limit: 10_000_000n,
       mode,
       answer: small,
@@ -185,7 +185,7 @@ for (const { name, ignore, create } of settings) {
   });
 
   test(
-    "strict calls that are cancelled in flight can't be repeated without end: what they may cost is gone",
+    "strict calls cancelled in flight spend the budget by what they may have cost",
     {
       limit: 10_000_000n,
       mode: "strict",
@@ -207,11 +207,11 @@ for (const { name, ignore, create } of settings) {
         await attempt;
       }
       assert.ok(refused instanceof BudgetExceededError);
-      assert.ok(calls() <= 2, "each may have cost over 4,000,000 nano-USD of 10,000,000");
+      assert.ok(calls() <= 2, "each may have cost over 4,000,000 of 10,000,000 nano-USD");
     },
   );
 
-  test("a strict budget refuses what can't be bounded, without a call", {
+  test("a strict budget refuses a call without an upper bound, unsent", {
     limit: 2_000_000n,
     mode: "strict",
     answer: small,
@@ -238,7 +238,7 @@ for (const { name, ignore, create } of settings) {
   });
 
   Deno.test({
-    name: `${name}: 64 strict calls at once never cost more than the budget, whatever becomes of them`,
+    name: `${name}: 64 concurrent strict calls never cost more than the budget, whatever their outcome`,
     ignore,
     fn: () =>
       fc.assert(
@@ -302,7 +302,7 @@ for (const { name, ignore, create } of settings) {
               );
             }
             const cost = await readRunCost(metered.ctx.store, RUN);
-            // Calls that were cancelled in flight are booked as estimates, which the provider has not told.
+            // Calls that were cancelled in flight are booked as estimates: the provider reported no usage for them.
             if (plans.every(({ fate }) => !fate.startsWith("cancel"))) assert.equal(cost, settled);
             assert.ok(cost >= settled, `${cost}, but answers cost ${settled}`);
             assert.ok(cost <= limit, `${cost} of ${limit}`);
@@ -314,7 +314,7 @@ for (const { name, ignore, create } of settings) {
   });
 
   Deno.test({
-    name: `${name}: 64 calls at once under a stop budget are refused only once it is reached`,
+    name: `${name}: of 64 concurrent calls under a stop budget none is refused before it is reached`,
     ignore,
     fn: () =>
       fc.assert(
@@ -361,7 +361,7 @@ for (const { name, ignore, create } of settings) {
       ),
   });
 
-  test("a strict call that is reported to have used more than its bound is booked in full, and the last", {
+  test("a strict call whose reported usage exceeds its bound is booked in full and is the last", {
     limit: 10_000_000n,
     mode: "strict",
     answer: () => Promise.resolve({ inputTokens: 10, outputTokens: 1_000 }),
@@ -373,7 +373,7 @@ for (const { name, ignore, create } of settings) {
     await checkAllFree(metered.ctx, metered.limit);
   });
 
-  test("a call in flight when the process dies holds nothing after the recovery", {
+  test("a call in flight when the process dies reserves nothing after the recovery", {
     limit: 2_000_000n,
     mode: "strict",
     answer: small,
@@ -387,7 +387,7 @@ for (const { name, ignore, create } of settings) {
       estimateNanoUsd: 0n,
     };
     assert.ok((await ctx.gate.admit({ runId: RUN, budget, call })).go);
-    // Dead: its process is gone, and on a shared database its lease has run out.
+    // The process is dead and, on a shared database, its lease has expired.
     await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 0" }]);
     const next = await createBooking(ctx.store);
     assert.deepEqual(await recoverRuns(next), [RUN]);

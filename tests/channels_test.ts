@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { builtInChannels } from "../plugins/mod.ts";
 import { type ConformanceOptions, testChannel } from "../src/delivery/channels/testing/conformance.ts";
 
-/** Every channel that is registered passes the one suite; none opts out. */
+/** Every registered channel passes the one conformance suite; none opts out. */
 for (const [kind, load] of Object.entries(builtInChannels)) {
   const { conformance }: { conformance: ConformanceOptions } = await import(
     `../plugins/${kind}/conformance.ts`

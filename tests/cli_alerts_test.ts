@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/routes/mod.ts";
+import { createApp } from "../src/http/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 
@@ -10,7 +10,7 @@ type Books = Awaited<ReturnType<typeof openTestBooks>>;
 const DAILY = "--threshold-usd $10 --threshold-type per_day_usd --severity warning";
 const USAGE = "\nSee purser alerts add --help\n";
 
-/** One command line after the other, over the same books: what it prints, what it tells, how it ends. */
+/** Commands in order, over the same books: the expected output, messages and exit code. */
 const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?: number }[] = [
   { line: "alerts list", out: /^No alert rules yet\. Add one: purser alerts add --name "Daily limit" --th/ },
   { line: "alerts history", out: "No alerts yet\n" },
@@ -35,15 +35,15 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
     code: 2,
     err: `error: Cannot add a rule without --threshold-type, --severity${USAGE}`,
   },
-  { line: `alerts add --name "" ${DAILY}`, code: 2, err: /--name: a rule needs a name/ },
+  { line: `alerts add --name "" ${DAILY}`, code: 2, err: /--name: the name is blank/ },
   {
     line: `alerts add --name ${"x".repeat(201)} ${DAILY}`,
     code: 1,
     err: /^error: .* name: must be 1 to 200/,
   },
   ...Object.entries({
-    "0": "0 is not more than 0",
-    "-1": "-1 is not more than 0",
+    "0": "0 is not greater than 0",
+    "-1": "-1 is not greater than 0",
     "NaN": "Cannot read an amount in USD: NaN is not a number",
     "1e-10": "Cannot read an amount in USD: 1e-10 has more than nine decimals",
     "1000000001": "Cannot read an amount in USD: it is over a billion USD",
@@ -100,7 +100,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   { line: "alerts test nope", code: 3, err: "error: Cannot find alert rule nope\n" },
 ];
 
-Deno.test("rules are added, switched and removed, and what is wrong is told with its option", async (t) => {
+Deno.test("rules are added, switched and removed, and errors name the option", async (t) => {
   await using books = await openTestBooks();
   replaceChannels(books.core, { log: "ok" });
   for (const { line, out = "", err = "", code = 0 } of STORY) {
@@ -126,7 +126,7 @@ async function fireRules(books: Books): Promise<void> {
   await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
   const at = "2026-11-21T09:29:00.000Z";
   const call = { ...EVENT, at, session_id: "ses_1", run_id: "run_1", cost_usd: 3.2 };
-  const answer = await createApp(books.core).request("/costs/events", {
+  const answer = await (await createApp(books.core)).request("/costs/events", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify([call]),
@@ -134,7 +134,7 @@ async function fireRules(books: Books): Promise<void> {
   assert.equal(answer.status, 201);
 }
 
-Deno.test("alerts list shows each rule with what its window holds beside the threshold", async () => {
+Deno.test("alerts list shows the value of each rule's window beside the threshold", async () => {
   await using books = await openTestBooks();
   await fireRules(books);
   const ids = (await books.core.store.read({ sql: "SELECT rule_id FROM alert_rules ORDER BY rule_id" })).rows;
@@ -154,7 +154,7 @@ Runaway      ${runaway}  run of all agents     $3.20 of $3   critical  none, onc
   assert.match((await books.purser("alerts list --json")).out, /^\[\{"rule_id":.*"value_usd":3\.2\}.*\]\n$/);
 });
 
-Deno.test("alerts history shows what fired where, and what became of it in each channel", async () => {
+Deno.test("alerts history shows each alert and its status in each channel", async () => {
   await using books = await openTestBooks();
   await fireRules(books);
   replaceChannels(books.core, { log: "ok", mail: { reason: "535 Authentication failed" } });
@@ -177,7 +177,7 @@ Deno.test("alerts history shows what fired where, and what became of it in each 
   assert.equal(lines.length, 5);
   assert.equal(
     lines[0],
-    "WHEN (UTC)           SEVERITY  RULE                SPENT        WHERE            CHANNELS",
+    "WHEN (UTC)           SEVERITY  RULE                SPENT        SOURCE           CHANNELS",
   );
   assert.equal(
     lines[1],
@@ -197,7 +197,7 @@ Deno.test("alerts history shows what fired where, and what became of it in each 
   assert.equal(one.err, "");
 });
 
-/** What people have: ids as long as the real ones, big amounts, and several channels. */
+/** Realistic data: ids of real length, large amounts, several channels. */
 async function openBusyBooks(): Promise<Books> {
   const books = await openTestBooks();
   const agent = "--agent-id researcher-production-eu";
@@ -238,7 +238,7 @@ async function openBusyBooks(): Promise<Books> {
   return books;
 }
 
-Deno.test("alerts history tells of failures first, at any width", async () => {
+Deno.test("alerts history shows failures first, at any width", async () => {
   await using books = await openBusyBooks();
   const at = async (columns: number) => {
     const { out } = await books.purser("alerts history", { terminal: memoryTerminal({ columns }) });
@@ -263,7 +263,7 @@ WHEN (UTC)        RULE                  SPENT                    CHANNELS
   );
 });
 
-Deno.test("alerts list keeps what a rule watches, and its whole id, at any width", async () => {
+Deno.test("alerts list shows the scope and the whole id of a rule at any width", async () => {
   await using books = await openBusyBooks();
   const at = async (columns: number) => {
     const { out } = await books.purser("alerts list", { terminal: memoryTerminal({ columns }) });
@@ -290,7 +290,7 @@ Sessions of the night  session of researcher-production-eu  - of $0.50
   );
 });
 
-Deno.test("a test prints a line for each channel, and fails if any did", async () => {
+Deno.test("a test prints a line for each channel, and fails if any failed", async () => {
   await using books = await openTestBooks();
   await books.purser(`alerts add --name "Daily limit" ${DAILY} --disabled`);
   const ruleId = String(
@@ -332,7 +332,7 @@ ops      custom  failed  0 ms  HTTP 403
   assert.equal(JSON.parse(none.out).results[0].error, "disk full");
 });
 
-Deno.test("channels list shows each channel, and tells what is wrong with one", async () => {
+Deno.test("channels list shows each channel and its problem", async () => {
   await using books = await openTestBooks();
   const channel = { minSeverity: "info", timeoutMs: 10_000, check: () => Promise.resolve(undefined) };
   Object.assign(books.core, {
@@ -353,9 +353,9 @@ Deno.test("channels list shows each channel, and tells what is wrong with one", 
   });
   assert.deepEqual(await books.purser("channels list"), {
     code: 0,
-    out: `NAME  KIND     STATUS   FROM      TIMEOUT  SETTINGS
-log   log      ok       info         10 s
-ops   webhook  invalid  critical    2.5 s  url=***, headers={"x-team":"a\\u001bb"}
+    out: `NAME  KIND     STATUS   MIN SEVERITY  TIMEOUT  SETTINGS
+log   log      ok       info             10 s
+ops   webhook  invalid  critical        2.5 s  url=***, headers={"x-team":"a\\u001bb"}
 `,
     err: "warning: Channel ops can't be used: url: is not a URL\n",
   });

@@ -3,11 +3,11 @@ import { answerTo } from "./harness/answers.ts";
 import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 
-/** Ctrl-C and readers that go away, with real processes: whoever carries the run out, it ends the same. */
+/** Ctrl-C and readers that close the pipe, with real processes: the same end for a local and a remote run. */
 
 const PRICE = { provider: "slow", model: "model", input_usd_per_million: 100, output_usd_per_million: 100 };
 
-/** A provider whose first call of a run asks for a tool, and whose second never ends. */
+/** A provider whose first call of a run requests a tool, and whose second never ends. */
 async function withSlowAgent(test: (place: Place, hangs: Promise<void>) => Promise<void>): Promise<void> {
   const hangs = Promise.withResolvers<void>();
   await using place = await newPlace();
@@ -28,7 +28,7 @@ async function withSlowAgent(test: (place: Place, hangs: Promise<void>) => Promi
   await test(place, hangs.promise);
 }
 
-/** Runs the agent, presses Ctrl-C in its second call, and looks at what is left. */
+/** Runs the agent, presses Ctrl-C in its second call, and checks what is left. */
 async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
   const child = start(place, ["run", "sleeper", "hi", "--session", "first"]);
   await hangs;
@@ -38,19 +38,18 @@ async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
   assert.equal(new TextDecoder().decode(stdout), "");
   assert.match(
     new TextDecoder().decode(stderr),
-    /^Cancelling the run; Ctrl-C again leaves at once\nwarning: The run was cancelled\n2 steps · .* · first\n$/,
+    /^Cancelling the run; Ctrl-C again exits at once\nwarning: The run was cancelled\n2 steps · .* · first\n$/,
   );
   const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
   assert.deepEqual([session.status, session.active_run_id], ["cancelled", null]);
-  // The first call as the provider told it, the second as an estimate: it has read the prompt.
+  // The first call as the provider reported it, the second as an estimate: the prompt was processed.
   assert.equal(session.token_usage.model_calls, 2);
   assert.ok(session.token_usage.cost_usd > 12 * 100 / 1e6, JSON.stringify(session));
   const [row] = JSON.parse((await purser(place, ["cost", "--by", "run", "--json"])).out);
   assert.deepEqual([row.model_calls, row.cost_usd], [2, session.token_usage.cost_usd]);
 }
 
-Deno.test("Ctrl-C cancels a run that this process carries out; its calls are booked", () =>
-  withSlowAgent(interrupt));
+Deno.test("Ctrl-C cancels a run in this process; its calls are booked", () => withSlowAgent(interrupt));
 
 Deno.test("Ctrl-C cancels a run beside a server on the same file; its calls are booked", () =>
   withSlowAgent(async (place, hangs) => {
@@ -58,14 +57,14 @@ Deno.test("Ctrl-C cancels a run beside a server on the same file; its calls are 
     await interrupt(place, hangs);
   }));
 
-Deno.test("Ctrl-C cancels a run that a remote server carries out; its calls are booked", () =>
+Deno.test("Ctrl-C cancels a run on a remote server; its calls are booked", () =>
   withSlowAgent(async (place, hangs) => {
     await using server = await startServer(place);
     const { PURSER_DB: _, ...env } = place.env;
     await interrupt({ ...place, env: { ...env, PURSER_SERVER: server.url } }, hangs);
   }));
 
-Deno.test("a reader that goes away half way ends a command quietly", async () => {
+Deno.test("a broken pipe half way ends a command quietly", async () => {
   await using place = await newPlace();
   await purser(place, "agents set looper --model demo:loop --tool calculator --max-steps 1000".split(" "));
   await purser(place, ["run", "looper", "500 times", "--session", "long"]);

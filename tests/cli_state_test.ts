@@ -13,7 +13,7 @@ async function newPlaceWithSession(): Promise<Place> {
 
 const filesOf = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
 
-Deno.test("a session goes from one database to another by a file, and goes on there", async () => {
+Deno.test("a session moves from one database to another by a file, and continues there", async () => {
   await using place = await newPlaceWithSession();
   const file = `${place.folder}/session.json`;
   const exported = await purser(place, [
@@ -47,8 +47,8 @@ Deno.test("a session goes from one database to another by a file, and goes on th
   };
   assert.deepEqual(await purser(other, ["state", "import", file, "--dry-run"]), {
     code: 0,
-    out: "Would restore session first of helper: 4 messages\nThe session is not known here\n" +
-      "9 events would be kept as imported history\nAgent helper would be defined, as the snapshot has it\n" +
+    out: "Would restore session first of helper: 4 messages\nThe session does not exist here\n" +
+      "9 events would be kept as imported history\nAgent helper would be created from the snapshot\n" +
       "Nothing was written\n",
     err: "",
   });
@@ -61,7 +61,7 @@ Deno.test("a session goes from one database to another by a file, and goes on th
   assert.match(show.out, /Cost +\$0\n/);
   assert.match(
     show.out,
-    /Restored +.* UTC, from environment local, exported .* UTC\n +had cost \$0\.\d+ there, for \d+ tokens: not counted here\n +with 9 events of history/,
+    /Restored +.* UTC, from environment local, exported .* UTC\n +cost \$0\.\d+ there, for \d+ tokens; not counted here\n +with 9 events of history/,
   );
   assert.equal((await purser(other, ["cost", "--by", "agent"])).out.includes("helper"), false);
   assert.equal((await purser(other, ["run", "helper", "hi", "--session", "first"])).code, 0);
@@ -77,7 +77,7 @@ Deno.test("a session goes from one database to another by a file, and goes on th
   assert.match(fromFile.out, /^#5 .* tool\.called .*\n.*\n#6 .* tool\.returned [^]*\{"result":391\}\n$/);
 });
 
-Deno.test("snapshots go through pipes, gzip, a file beside a server and the server alike", async () => {
+Deno.test("snapshots work through pipes, gzip, a file beside a server, and the server", async () => {
   await using place = await newPlaceWithSession();
   const piped = await purser(place, ["state", "export", "helper", "--output", "-"]);
   const { exported_at: _at, integrity: _integrity, ...document } = JSON.parse(piped.out);
@@ -120,7 +120,7 @@ Deno.test("snapshots go through pipes, gzip, a file beside a server and the serv
   }
 });
 
-Deno.test("what can't be exported or imported is told in one sentence, and leaves no file and no trace", async () => {
+Deno.test("a failed export or import prints one sentence, and leaves no file and no trace", async () => {
   await using place = await newPlaceWithSession();
   const broken = `${place.folder}/broken.json`;
   await Deno.writeTextFile(broken, '{"schema_version": 1, "agent_id": "helper", "session_id": "first"');
@@ -132,23 +132,23 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
   const before = filesOf(place.folder);
   const cases: [string[], number, RegExp][] = [
     [["export", "helper"], 2, /--output is missing; give a file, or - for standard output/],
-    [["export", "helper", "--output", place.folder], 1, /Cannot write .*: it is a directory/],
-    [["export", "helper", "--output", "/no/such/place"], 1, /there is no such directory/],
+    [["export", "helper", "--output", place.folder], 1, /Cannot write .*: is a directory/],
+    [["export", "helper", "--output", "/no/such/place"], 1, /no such file or directory/],
     [["export", "helper", "--output", "x", "--tag", "novalue"], 2, /"novalue" is not of the form key=value/],
-    [["export", "nobody", "--output", "-"], 3, /agent nobody has no session/],
+    [["export", "unknown", "--output", "-"], 3, /agent unknown has no session/],
     [
-      ["export", "nobody", "--session", "first", "--output", "-"],
+      ["export", "unknown", "--session", "first", "--output", "-"],
       1,
-      /it belongs to agent helper, not to nobody/,
+      /it belongs to agent helper, not to unknown/,
     ],
-    [["import", place.folder], 1, /it is a directory/],
-    [["import", `${place.folder}/none.json`], 1, /there is no such file/],
+    [["import", place.folder], 1, /is a directory/],
+    [["import", `${place.folder}/none.json`], 1, /no such file or directory/],
     [["import", empty], 1, /the document is empty/],
     [["show", empty], 1, /the document is empty/],
-    [["import", broken], 1, /it ends in the middle/],
-    [["show", broken], 1, /it ends in the middle/],
+    [["import", broken], 1, /it is truncated/],
+    [["show", broken], 1, /it is truncated/],
     [["import", large], 1, /it is over 268435456 bytes; max_snapshot_bytes in the config allows more/],
-    [["replay", broken], 1, /it ends in the middle/],
+    [["replay", broken], 1, /it is truncated/],
   ];
   for (const [args, code, message] of cases) {
     const outcome = await purser(place, ["state", ...args]);
@@ -161,7 +161,7 @@ Deno.test("what can't be exported or imported is told in one sentence, and leave
   assert.deepEqual([session.message_count, session.event_log_count], [4, 9]);
 });
 
-Deno.test("credentials in an export are warned of, and replaced when that is asked for", async () => {
+Deno.test("an export warns of credentials, and replaces them on request", async () => {
   await using place = await newPlaceWithSession();
   const key = ["sk", "proj", "abcdefghij0123456789ABCDEFGHIJ0123456789"].join("-");
   await purser(place, ["run", "helper", `My key is ${key}, keep it`, "--session", "second"]);

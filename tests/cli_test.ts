@@ -5,7 +5,7 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 
 /** The real CLI in processes of its own, over a file. */
 
-Deno.test("purser tells its help and its version", async () => {
+Deno.test("purser prints its help and its version", async () => {
   await using place = await newPlace();
   const help = await purser(place, ["--help"]);
   assert.equal(help.code, 0);
@@ -14,7 +14,7 @@ Deno.test("purser tells its help and its version", async () => {
   assert.deepEqual(await purser(place, ["--version"]), { code: 0, out: `purser ${VERSION}\n`, err: "" });
 });
 
-Deno.test("purser defines, runs and removes agents over a file, and tells what they cost", async () => {
+Deno.test("purser defines, runs and removes agents over a file, and reports their cost", async () => {
   await using place = await newPlace();
   const set = await purser(place, [
     "agents",
@@ -72,7 +72,7 @@ Deno.test("purser ends with 5 when the budget is exceeded, and keeps the session
   assert.match((await purser(place, ["sessions", "show", "first"])).out, /^Status {7}budget_exceeded$/m);
 });
 
-Deno.test("purser ends with 2 on bad usage, and says what was meant", async () => {
+Deno.test("purser ends with 2 on bad usage, and suggests what was meant", async () => {
   await using place = await newPlace();
   const { code, out, err } = await purser(place, ["agents", "lst"]);
   assert.deepEqual({ code, out }, { code: 2, out: "" });
@@ -82,7 +82,7 @@ Deno.test("purser ends with 2 on bad usage, and says what was meant", async () =
   assert.equal(JSON.parse(json.err).code, "invalid");
 });
 
-Deno.test("commands side by side on one file all work", async () => {
+Deno.test("commands work in parallel on one file", async () => {
   await using place = await newPlace();
   await purser(place, "agents set looper --model demo:loop --tool calculator --max-steps 200".split(" "));
   const runs = ["run", "looper", "100 times"];
@@ -99,7 +99,7 @@ Deno.test("commands side by side on one file all work", async () => {
   );
 });
 
-/** A provider that never answers, and an agent that asks it. */
+/** A provider that never answers, and an agent that calls it. */
 async function withHangingAgent(place: Place, test: (asked: Promise<void>) => Promise<void>): Promise<void> {
   const asked = Promise.withResolvers<void>();
   await using provider = await startFakeProvider(() => {
@@ -115,7 +115,7 @@ async function withHangingAgent(place: Place, test: (asked: Promise<void>) => Pr
   await test(asked.promise);
 }
 
-// Ctrl-C, and who else may carry the run out: cli_interrupt_test.ts.
+// Ctrl-C, and runs on a server: cli_interrupt_test.ts.
 Deno.test("SIGTERM cancels a run and ends with 130", async () => {
   await using place = await newPlace();
   await withHangingAgent(place, async (asked) => {
@@ -124,7 +124,7 @@ Deno.test("SIGTERM cancels a run and ends with 130", async () => {
     child.kill("SIGTERM");
     const { code, stderr } = await child.output();
     assert.equal(code, 130);
-    // The call was made, of a model that has no price: a log line says so in between.
+    // The call was made, to a model without a price: a log line says so in between.
     assert.match(
       new TextDecoder().decode(stderr),
       /^Cancelling the run; .*\n\{"level":"warn".*\nwarning: The run was cancelled\n/,
@@ -139,20 +139,20 @@ Deno.test("serve takes a file over from a command that ends, and Ctrl-C ends it 
   const first = start(place, ["serve", "--port", "0"]);
   assert.match(await firstText(first.stderr), /^Purser answers at /);
   const second = start(place, ["serve", "--port", "0"]);
-  const told = firstText(second.stderr);
+  const firstLine = firstText(second.stderr);
   const third = start(place, ["serve", "--port", "0"]);
   await third.stderr.cancel();
   third.kill("SIGINT");
   assert.equal((await third.status).code, 130);
   first.kill("SIGINT");
   assert.equal((await first.status).code, 0);
-  assert.match(await told, /^Purser answers at /);
+  assert.match(await firstLine, /^Purser answers at /);
   second.kill("SIGINT");
   assert.equal((await second.status).code, 0);
   await Promise.all([first, second, third].map(({ stdout }) => stdout.cancel()));
 });
 
-/** What a process writes first; the rest is read and forgotten, so that it never waits. */
+/** Returns the first output of a process; the rest is read and dropped, so that it never blocks. */
 async function firstText(stream: ReadableStream<Uint8Array>): Promise<string> {
   const reader = stream.getReader();
   const { value } = await reader.read();
@@ -162,7 +162,7 @@ async function firstText(stream: ReadableStream<Uint8Array>): Promise<string> {
   return new TextDecoder().decode(value);
 }
 
-Deno.test("a reader that goes away ends a command quietly", async () => {
+Deno.test("a broken pipe ends a command quietly", async () => {
   await using place = await newPlace();
   const child = start(place, ["--help"]);
   await child.stdout.cancel();
@@ -171,7 +171,7 @@ Deno.test("a reader that goes away ends a command quietly", async () => {
   assert.equal(await new Response(child.stderr).text(), "");
 });
 
-Deno.test("the demo tells its whole story in a few lines", async () => {
+Deno.test("the demo prints its whole story in a few lines", async () => {
   await using place = await newPlace();
   place.env.TMPDIR = place.folder;
   const { code, out, err } = await purser(place, ["demo"]);
@@ -180,7 +180,7 @@ Deno.test("the demo tells its whole story in a few lines", async () => {
   assert.match(out, /error: Cannot make the next model call .* its budget is \$0\.0002\n[^]*\(exit code 5\)/);
   assert.match(out, /\$ purser cost --by agent\nAGENT .*\nlooper /);
   assert.ok(out.split("\n").length <= 46, `${out.split("\n").length} lines`);
-  // What it tells to look at is there.
+  // The database that it points to is there.
   const [, line] = /\nLook further: purser (.*)\n$/.exec(out)!;
   assert.match((await purser(place, line!.split(" "))).out, /^SPENDING /);
 });

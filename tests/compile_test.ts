@@ -8,11 +8,11 @@ import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
 
 /**
- * The CLI as one binary. Where Deno's base binary can't be had, what it would embed is checked, and the bundle that it
- * would run is run by Deno itself; where it can, the binary is run.
+ * The CLI as one binary. Where Deno's base binary is not available, the embedded files are checked and the bundle is
+ * run by Deno itself; where it is, the binary is run.
  */
 
-/** What a binary may hold beside Deno's base: the bundle, and the database's driver for up to two C libraries. */
+/** The size limit beside Deno's base: the bundle, and the database's driver for up to two C libraries. */
 const MOST_BYTES = 26 * 1024 * 1024;
 const MOST_BUNDLE_BYTES = 4 * 1024 * 1024;
 
@@ -20,7 +20,7 @@ const folder = await Deno.makeTempDir({ prefix: "purser_compile_" });
 const made = await embedCli(hostTarget(), folder, { isOffline: true });
 Deno.test.afterAll(() => Deno.remove(folder, { recursive: true }));
 
-/** The program to start: the binary, or the bundle that would be in it. */
+/** The program to start: the binary, or the bundle that would be embedded. */
 function program(): [string, ...string[]] {
   if (made.binary) return [made.binary];
   return [
@@ -58,19 +58,19 @@ async function readBundle(): Promise<Map<string, string>> {
   return new Map(await Promise.all(made.bundle.names.map(read)));
 }
 
-Deno.test("what is embedded is the bundle, and nothing else", () => {
+Deno.test("the embedded files are the bundle, and nothing else", () => {
   const packages = made.files.map(({ path }) => path.replace(/^.*_node_modules\/[^/]+\//, ""));
   assert.deepEqual(packages.filter((path) => !/bundle\//.test(path)), []);
 });
 
-Deno.test("what is embedded stays under its limits", async () => {
+Deno.test("the embedded files stay under their limits", async () => {
   assert.ok(made.totalBytes < MOST_BYTES, `${made.totalBytes}`);
   const sizes = await Promise.all(
     made.bundle.names.map(async (name) => (await Deno.stat(join(made.bundle.folder, name))).size),
   );
   const bundleBytes = sizes.reduce((sum, size) => sum + size, 0);
   assert.ok(bundleBytes < MOST_BUNDLE_BYTES, `${bundleBytes}`);
-  // The list is of this bundle, whole.
+  // The list covers the whole bundle.
   const listed = made.files.filter(({ path }) => path.includes("bundle/")).reduce(
     (sum, { bytes }) => sum + bytes,
     0,
@@ -78,7 +78,7 @@ Deno.test("what is embedded stays under its limits", async () => {
   assert.ok(Math.abs(listed - bundleBytes) < 0.01 * bundleBytes, `${listed} of ${bundleBytes}`);
 });
 
-/** The bundle's modules as Deno sees them: what each imports, late imports too. */
+/** The bundle's modules as Deno sees them: the imports of each, dynamic ones too. */
 async function readGraph() {
   const { said } = await runDeno(["info", "--json", join(made.bundle.folder, "cli.js")]);
   const { modules } = JSON.parse(said) as {
@@ -108,13 +108,13 @@ Deno.test("every import of the bundle is in it or Deno's own", async () => {
   }
 });
 
-Deno.test("nothing of the tests is in the bundle", async () => {
+Deno.test("the bundle contains no test code", async () => {
   for (const [name, text] of await readBundle()) {
     assert.ok(!/Deno\.test\b|fast-check|node:assert|standardwebhooks/.test(text), name);
   }
 });
 
-Deno.test("help is told without what stands for Node, and without most of the bundle", async () => {
+Deno.test("help is printed without the shims for Node, and without most of the bundle", async () => {
   const modules = new Map((await readGraph()).map((module) => [basename(module.specifier), module]));
   const seen = new Set<string>();
   const visit = (name: string) => {
@@ -184,7 +184,7 @@ Deno.test("the program runs agents, migrates, serves its page and schemas, and l
 
 Deno.test({
   // The bundle goes through the table in any case: see `cli_table_test.ts`.
-  name: "the binary does what the table of the command line says, where Deno's base binary can be had",
+  name: "the binary passes the command table, where Deno's base binary is available",
   ignore: made.binary === undefined,
   fn: () => testCliTable([made.binary!], ["file"]),
 });

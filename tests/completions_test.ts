@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
 
-/** Completion in real shells: keys are typed, and what comes of them is read. */
+/** Completion in real shells: keys are typed, and the result is read. */
 
 const CLI = fileURLToPath(new URL("../cli.ts", import.meta.url));
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -28,7 +28,7 @@ const SETUP: Record<Exclude<Shell, "fish">, { args: string; lines: string[] }> =
   },
 };
 
-/** What a shell makes of each line when Tab is pressed at its end: the words that are offered last. */
+/** Returns the words that a shell offers for the end of each line when Tab is pressed there. */
 async function complete(shell: Shell, place: Place, lines: readonly string[]): Promise<string[][]> {
   const out = `${place.folder}/offered`;
   await Deno.writeTextFile(out, "");
@@ -97,7 +97,7 @@ async function openPlace(): Promise<Place> {
   return place;
 }
 
-/** A line, and what its last words are then; the same in all shells but for how they keep what is typed. */
+/** A line, and its expected last words; the same in all shells but for how they keep what is typed. */
 const LINES: readonly [line: string, ...offered: string[]][] = [
   ["purser ag", "agents"],
   ["purser agents s", "set", "show"],
@@ -114,10 +114,10 @@ const LINES: readonly [line: string, ...offered: string[]][] = [
   ["purser agents show --db /nowhere/x.db ", ""],
 ];
 
-/** `--by=model` and `model` are one thing; some shells keep what is typed in front. */
+/** `--by=model` and `model` are equal; some shells keep what is typed in front. */
 const bare = (word: string) => word.replace(/^--[a-z]+=/, "").trim();
 
-/** What is wrong with the words that a shell made of a line; bash and zsh have those in front that were typed. */
+/** Returns what is wrong with a shell's words for a line; bash and zsh have the typed words in front. */
 function faultOf([line, ...expected]: typeof LINES[number], answer: readonly string[]): string | undefined {
   const wanted = expected.filter(Boolean).sort();
   const words = answer.map(bare).filter((word) => wanted.includes(word) || !line.includes(word)).sort();
@@ -132,12 +132,12 @@ for (const shell of SHELLS) {
     .then(({ success }) => success);
   Deno.test({
     name: `completion works in ${shell}`,
-    // Where all is required, a shell that is missing is a failure.
+    // In the full gate a shell that is missing is a failure.
     ignore: !isThere && Deno.env.get("PURSER_REQUIRE_ALL") !== "1",
     async fn() {
       assert.ok(isThere, `${shell} or script is not installed`);
       await using place = await openPlace();
-      // What takes too long is not offered, on purpose; on a busy machine it is asked for again.
+      // A slow answer is not offered, on purpose; on a busy machine the test tries again.
       for (let attempt = 1, left = LINES; left.length > 0; attempt++) {
         const answers = await complete(shell, place, left.map(([line]) => line));
         assert.equal(answers.length, left.length, JSON.stringify(answers));
@@ -149,7 +149,7 @@ for (const shell of SHELLS) {
   });
 }
 
-Deno.test("a completion makes no database, and leaves no trace beside one", async () => {
+Deno.test("a completion creates no database, and leaves no trace beside one", async () => {
   await using place = await newPlace();
   assert.deepEqual(await purser(place, ["__complete", "--", "agents", "show", ""]), {
     code: 0,
@@ -169,7 +169,7 @@ Deno.test("a completion reads the file or asks the server, and gives up on one t
   await using server = await startServer(place);
   const { child, url } = server;
   const words = ["__complete", "--", "agents", "show"];
-  /** Asked again on a busy machine, where an answer may be too late to be offered. */
+  /** Tries again on a busy machine, where an answer may come too late to be offered. */
   const ask = async (args: string[], env = place.env) => {
     for (let attempt = 1;; attempt++) {
       const outcome = await purser({ ...place, env }, args);

@@ -3,7 +3,7 @@ import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import { deliverDue } from "../src/delivery/mod.ts";
 import { NOTIFICATION } from "../src/delivery/channels/testing/_notifications.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { assembleCore, type Core } from "../src/service/mod.ts";
+import { type Core, openParts } from "../src/service/mod.ts";
 import { countingIds } from "../src/kernel/ids.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
@@ -11,10 +11,10 @@ import { hang, passing, type RecordingChannel, recordingChannel } from "./harnes
 const DELIVERED = { ok: true } as const;
 const BOUNDS = { timeoutMs: 10_000, attemptsPerChannel: 20 };
 
-/** A core that delivers nothing by itself, with deliveries left in its outbox. */
+/** A core without a running dispatcher, and with deliveries left in its outbox. */
 async function open(channels: RecordingChannel[], left: Record<string, string>) {
   const clock = fixedClock("2026-11-01T12:00:00.000Z");
-  const { core, dispatch } = await assembleCore({
+  const core = await openParts({
     clock,
     ids: countingIds(),
     alerts: createAlertEvaluator({ rules: [], dispatcher: createDispatcher(channels) }),
@@ -30,7 +30,7 @@ async function open(channels: RecordingChannel[], left: Record<string, string>) 
   return {
     clock,
     ctx: {
-      ...dispatch,
+      ...core,
       random: () => 0,
       readNotification: () => Promise.resolve(NOTIFICATION),
     },
@@ -49,7 +49,7 @@ async function open(channels: RecordingChannel[], left: Record<string, string>) 
   };
 }
 
-Deno.test("deliverDue() delivers what is due through each channel, leaves what is not, and ends", async () => {
+Deno.test("deliverDue() sends the due deliveries of each channel, leaves the others, and ends", async () => {
   const [ops, mail] = [recordingChannel("ops", { answers: [passing, DELIVERED] }), recordingChannel("mail")];
   await using left = await open([ops, mail], { a: "ops", b: "ops", c: "mail", d: "gone" });
   await deliverDue(left.ctx, BOUNDS);
@@ -61,7 +61,7 @@ Deno.test("deliverDue() delivers what is due through each channel, leaves what i
   assert.deepEqual((await left.statuses()).a, "delivered");
 });
 
-Deno.test("deliverDue() makes so many attempts in a channel and no more", async () => {
+Deno.test("deliverDue() makes at most the given number of attempts in a channel", async () => {
   const ops = recordingChannel("ops");
   await using left = await open([ops], { a: "ops", b: "ops", c: "ops" });
   await deliverDue(left.ctx, { ...BOUNDS, attemptsPerChannel: 2 });
@@ -69,7 +69,7 @@ Deno.test("deliverDue() makes so many attempts in a channel and no more", async 
   assert.deepEqual(await left.statuses(), { a: "delivered", b: "delivered", c: "pending" });
 });
 
-Deno.test("deliverDue() begins nothing when its time is over, and cuts short what takes 3 s longer", async () => {
+Deno.test("deliverDue() starts no attempt after its deadline, and aborts one that takes 3 s longer", async () => {
   const ops = recordingChannel("ops", { answers: [hang, DELIVERED] });
   await using left = await open([ops], { a: "ops", b: "ops" });
   const delivering = deliverDue(left.ctx, { ...BOUNDS, timeoutMs: 1_000 });
@@ -80,12 +80,12 @@ Deno.test("deliverDue() begins nothing when its time is over, and cuts short wha
   await delivering;
   assert.equal(ops.sent.length, 1);
   assert.deepEqual(await left.statuses(), { a: "pending", b: "pending" });
-  // It had little time, so the next one tries at once.
+  // It had little time, so the next attempt is made at once.
   await deliverDue(left.ctx, BOUNDS);
   assert.deepEqual(await left.statuses(), { a: "delivered", b: "delivered" });
 });
 
-Deno.test("deliverDue() claims nothing for a channel that can't send, and never rejects", async () => {
+Deno.test("deliverDue() claims nothing for an unusable channel, and never rejects", async () => {
   const ops = recordingChannel("ops");
   await using left = await open([ops], { a: "ops" });
   const warned: string[] = [];

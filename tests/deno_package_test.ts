@@ -5,7 +5,7 @@ import { linkCheckout } from "./harness/deno_project.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { said } from "./harness/node.ts";
 
-/** The library in a Deno project of somebody else's, as the document on it says. */
+/** The library in another Deno project, as docs/library.md describes. */
 
 Deno.test("every export works in a fresh Deno project that links a checkout", () =>
   inDirectory(async (directory) => {

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { logLines, openWithChannels as open, outbox, statusOf, until } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
 
-Deno.test("a process that ends makes first attempts for five seconds, ends what is under way for three more, and leaves the rest", async () => {
+Deno.test("a process that ends makes first attempts for five seconds, waits three more for open ones, and leaves the rest", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const [fine, slow] = [
@@ -38,12 +38,12 @@ Deno.test("a process that ends makes first attempts for five seconds, ends what 
   await Deno.remove(directory, { recursive: true });
 });
 
-/** What a killed instance leaves beside the database: its lock, which is free. */
+/** The lock that a killed instance leaves beside the database; it is free. */
 async function leaveLock(path: string, instanceId: string): Promise<void> {
   await Deno.writeTextFile(`${await Deno.realPath(path)}-instance-${instanceId}`, "");
 }
 
-Deno.test("what a dead process held is taken up at once by the next one on the file", async () => {
+Deno.test("the next process on a file takes over the deliveries of a dead process at once", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const first = await open([recordingChannel("ops", { answers: [passing] })], { config });
@@ -63,7 +63,7 @@ Deno.test("what a dead process held is taken up at once by the next one on the f
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("notifications for channels that no config names any more wait, and a warning says so", async () => {
+Deno.test("notifications for channels that no config names any more wait, with a warning", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const first = await open([recordingChannel("gone", { answers: [passing] })], { config });
@@ -77,7 +77,7 @@ Deno.test("notifications for channels that no config names any more wait, and a 
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("a test that its process did not live to end is not made again", async () => {
+Deno.test("a test that was cut off with its process is not repeated", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const first = await open([], { config });
@@ -95,7 +95,7 @@ Deno.test("a test that its process did not live to end is not made again", async
   await Deno.remove(directory, { recursive: true });
 });
 
-/** Opens a database again whose deliveries to `ops` a process held that was killed, so many attempts ago. */
+/** Reopens a database whose deliveries to `ops` were held by a killed process, after so many attempts. */
 async function openAfterKill(attempts: number, ops: RecordingChannel) {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
@@ -121,7 +121,7 @@ async function openAfterKill(attempts: number, ops: RecordingChannel) {
   };
 }
 
-Deno.test("what ended with its process twice waits, one after the other, so that the rest gets its turn", async () => {
+Deno.test("deliveries cut off with their process twice wait, one after the other, behind the others", async () => {
   const ops = recordingChannel("ops");
   await using opened = await openAfterKill(2, ops);
   const { second } = opened;
@@ -137,7 +137,7 @@ Deno.test("what ended with its process twice waits, one after the other, so that
   });
 });
 
-Deno.test("what ended with its process in every attempt is given up", async () => {
+Deno.test("a delivery cut off with its process in every attempt is given up", async () => {
   const ops = recordingChannel("ops");
   await using opened = await openAfterKill(8, ops);
   await until(async () => (await outbox(opened.second, "ops")).every(({ status }) => status === "failed"));
@@ -148,14 +148,14 @@ Deno.test("what ended with its process in every attempt is given up", async () =
   assert.equal(ops.sent.length, 0);
 });
 
-Deno.test("a short command takes up what was attempted before, also where it ends at once", async () => {
+Deno.test("a short command resumes earlier attempts, even if it ends at once", async () => {
   const ops = recordingChannel("ops");
   await using opened = await openAfterKill(1, ops);
   await opened.second.core.close();
   assert.ok(ops.sent.length >= 1);
 });
 
-Deno.test("an attempt that is cut short once more waits as one that failed does", async () => {
+Deno.test("an attempt cut short once more waits like a failed one", async () => {
   const ops = recordingChannel("ops", { answers: [hang], timeoutMs: 60_000 });
   await using opened = await openAfterKill(1, ops);
   const { second } = opened;
@@ -175,7 +175,7 @@ Deno.test("an attempt that is cut short once more waits as one that failed does"
   await third.core.close();
 });
 
-Deno.test("what takes a little longer than the grace is not cut, and so not sent twice", async () => {
+Deno.test("an attempt slightly longer than the grace period is not aborted, and so not sent twice", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${directory}/purser.db` };
   const answered = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ Deno.test("what takes a little longer than the grace is not cut, and so not sent
   for (let turn = 0; turn < 20; turn++) await setImmediate();
   answered.resolve();
   await closing;
-  assert.equal(slow.sent.length, 1, "the second is not begun any more");
+  assert.equal(slow.sent.length, 1, "the second is not started any more");
   const next = recordingChannel("slow");
   const second = await open([next], { config });
   second.clock.advance(6_000);
@@ -206,7 +206,7 @@ Deno.test("what takes a little longer than the grace is not cut, and so not sent
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("alerts that fire while a process is ending are delivered too, whatever another channel hangs on", async () => {
+Deno.test("alerts that fire while a process is ending are delivered too, even if another channel hangs", async () => {
   const [slow, fast] = [
     recordingChannel("slow", { answers: [hang], timeoutMs: 60_000 }),
     recordingChannel("fast"),

@@ -11,7 +11,7 @@ import {
   recordingChannel,
 } from "./harness/recording_channel.ts";
 
-Deno.test("an alert goes to every channel once, and the history tells what became of it", async () => {
+Deno.test("an alert goes to every channel once, and the history shows its status", async () => {
   const [ops, mail] = [recordingChannel("ops"), recordingChannel("mail", { answers: [permanent] })];
   await using purser = await open([ops, mail]);
   await purser.run({}, "hello");
@@ -46,7 +46,7 @@ Deno.test("an alert goes to every channel once, and the history tells what becam
   assert.equal(logLines(purser)[0]!.level, "warn");
 });
 
-Deno.test("a channel hears of nothing milder than it wants to", async () => {
+Deno.test("a channel receives nothing below its minimum severity", async () => {
   const [all, critical] = [
     recordingChannel("all"),
     recordingChannel("critical", { minSeverity: "critical" }),
@@ -70,7 +70,7 @@ Deno.test("a channel hears of nothing milder than it wants to", async () => {
   assert.deepEqual(critical.sent.map(({ notification }) => notification.severity), ["critical"]);
 });
 
-Deno.test("a failure that may pass is tried again by the schedule, with the same delivery id", async () => {
+Deno.test("a transient failure is retried on schedule, with the same delivery id", async () => {
   const ops = recordingChannel("ops", { answers: [passing, passing, { ok: true }] });
   await using purser = await open([ops]);
   await purser.run({}, "hello");
@@ -92,7 +92,7 @@ Deno.test("a failure that may pass is tried again by the schedule, with the same
   assert.equal(new Set(ops.sent.map(({ delivery }) => delivery.deliveryId)).size, 1);
 });
 
-Deno.test("a receiver is given the time that it asks for", async () => {
+Deno.test("a receiver's Retry-After is honored", async () => {
   const ops = recordingChannel("ops", { answers: [{ ...passing, retryAfterMs: 3_600_000 }, { ok: true }] });
   await using purser = await open([ops]);
   await purser.run({}, "hello");
@@ -101,7 +101,7 @@ Deno.test("a receiver is given the time that it asks for", async () => {
   assert.equal((await outbox(purser, "ops"))[0]!.dueAt - purser.clock.now(), 3_600_000);
 });
 
-Deno.test("after eight attempts a delivery is given up, with a warning that says so", async () => {
+Deno.test("after eight attempts a delivery is given up, with a warning", async () => {
   const ops = recordingChannel("ops", { answers: [passing] });
   await using purser = await open([ops]);
   await purser.run({}, "hello");
@@ -133,7 +133,7 @@ const broken: [name: string, channel: () => RecordingChannel][] = [
   ],
 ];
 for (const [name, create] of broken) {
-  Deno.test(`beside ${name} the log line and the other channels are there, though no time goes by`, async () => {
+  Deno.test(`beside ${name} the log and the other channels are served, though no time passes`, async () => {
     const [ops, other] = [create(), recordingChannel("other")];
     const purser = await open([ops, other]);
     for (const runs of [1, 2, 3]) {
@@ -151,7 +151,7 @@ for (const [name, create] of broken) {
   });
 }
 
-Deno.test("a channel that hangs is cut at its timeout, and tried again", async () => {
+Deno.test("a channel that hangs is aborted at its timeout, and retried", async () => {
   const ops = recordingChannel("ops", { timeoutMs: 2_000, answers: [hang, { ok: true }] });
   await using purser = await open([ops]);
   await purser.run({}, "hello");
@@ -183,7 +183,7 @@ Deno.test("one channel has one notification in flight at a time, in the order in
   assert.deepEqual(ops.sent.map(({ notification }) => notification.data.run_id), runs);
 });
 
-Deno.test("the history keeps the newest 500 alerts, and older ones that are still to be delivered", async () => {
+Deno.test("the history keeps the newest 500 alerts, and older ones with pending deliveries", async () => {
   const ops = recordingChannel("ops", { answers: [passing, { ok: true }] });
   await using purser = await open([ops]);
   for (let run = 0; run < 510; run++) await purser.run({ model: "demo:echo" }, "hello");
@@ -201,10 +201,10 @@ Deno.test("the history keeps the newest 500 alerts, and older ones that are stil
   await until(async () =>
     (await purser.core.query.select().from(tables.alerts)).every(({ alertId }) => alertId !== oldest)
   );
-  assert.equal((await outbox(purser, "ops")).length, 500, "deliveries go with their alerts");
+  assert.equal((await outbox(purser, "ops")).length, 500, "deliveries are deleted with their alerts");
 });
 
-Deno.test("a clock that was a month ahead makes no delivery wait for a month", async () => {
+Deno.test("a clock that was a month ahead delays no delivery by a month", async () => {
   const ops = recordingChannel("ops", { answers: [passing, { ok: true }] });
   await using purser = await open([ops]);
   purser.clock.advance(31 * 86_400_000);
@@ -216,7 +216,7 @@ Deno.test("a clock that was a month ahead makes no delivery wait for a month", a
   assert.deepEqual(ops.sent.map(({ delivery }) => delivery.attempt).sort(), [1, 1, 2]);
 });
 
-Deno.test("a channel whose settings are wrong uses up no attempt, and delivers once they are right", async () => {
+Deno.test("a channel with invalid settings uses up no attempt, and delivers once they are fixed", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const secret = `${directory}/url`;
   const slack = { kind: "slack", name: "slack", minSeverity: "info", timeoutMs: 10_000 } as const;
@@ -246,7 +246,7 @@ Deno.test("a channel whose settings are wrong uses up no attempt, and delivers o
   await Deno.remove(directory, { recursive: true });
 });
 
-Deno.test("a log that nobody can write to stops neither runs nor deliveries", async () => {
+Deno.test("a log that can't be written stops neither runs nor deliveries", async () => {
   const ops = recordingChannel("ops", { answers: [permanent] });
   const fail = () => {
     throw new Error("the pipe is broken");
@@ -262,7 +262,7 @@ Deno.test("a log that nobody can write to stops neither runs nor deliveries", as
   );
 });
 
-Deno.test("a backlog is kept whole until it is delivered, and the newest 500 of it after that", async () => {
+Deno.test("a backlog is kept whole until it is delivered, then its newest 500", async () => {
   const ops = recordingChannel("ops");
   await using purser = await open([ops], { rules: [] });
   const { store, query, clock } = purser.core;

@@ -5,17 +5,17 @@ import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/check_connection.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/routes/mod.ts";
+import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 
-/** The version of a database that this program makes. */
+/** The version of a database that this program creates. */
 const SCHEMA = migrations.at(-1)!.version;
 
-/** The same without what is there for alignment only. */
+/** Removes the padding that is there for alignment only. */
 const squeeze = (text: string) => text.replaceAll(/ {2,}/g, "  ");
 
-/** The doctor's channels in place of a core's own: the API's checks, as the command line shows them. */
+/** Gives a core the doctor's channels: the API's checks, as the command line shows them. */
 async function openBooks(problem?: string) {
   const books = await openTestBooks();
   const channel = {
@@ -28,11 +28,11 @@ async function openBooks(problem?: string) {
   return books;
 }
 
-Deno.test("purser doctor prints a line for each check, in words where nobody looks on", async () => {
+Deno.test("purser doctor prints a line for each check, without marks and colours off a terminal", async () => {
   await using books = await openBooks();
   assert.deepEqual(await books.purser("doctor"), {
     code: 0,
-    out: `ok       connection          none needed: this process works on the database
+    out: `ok       connection          not needed: this process opens the database
 ok       config              no file: all settings have their defaults or come from the environment
 ok       database            in memory, schema version ${SCHEMA}; all of it is gone when the process ends
 ok       clock               this machine's own is the only one
@@ -43,7 +43,7 @@ ok       API keys            none yet, so a server answers this machine only
 ok       waiting deliveries  none
 ok       failed deliveries   none in the history that is kept
 
-All is well
+All checks passed
 `,
     err: "",
   });
@@ -65,7 +65,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
   const plain = stripVTControlCharacters(out);
   assert.equal(
     plain,
-    `✓  connection          none needed: this process works on the database
+    `✓  connection          not needed: this process opens the database
 ✓  config              no file: all settings have their defaults or
                        come from the environment
 ✓  database            in memory, schema version ${SCHEMA}; all of it is gone
@@ -73,7 +73,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  clock               this machine's own is the only one
 ✗  channel ops         webhook: url: must be \\x1b[2J an http:// or
                        https:// URL
-                       → Correct its settings and start again; then:
+                       → Correct its settings and restart; then:
                          purser channels test ops
 ✓  alert rules         none yet; purser alerts add makes one
 ✓  models              no provider has a key
@@ -81,7 +81,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
                        2026-11-21T09:30:00.000Z: no
-                       → They are not tried again; see purser alerts
+                       → They are not retried; see purser alerts
                          history, and try purser channels test ops
 
 1 check failed, 1 warning
@@ -101,7 +101,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   await books.purser("agents set bot --model openai:gpt-5-mini");
   const { code, out, err } = await books.purser("doctor --json");
   assert.deepEqual([code, err], [0, ""]);
-  assert.equal(out, await (await createApp(books.core).request("/doctor")).text() + "\n");
+  assert.equal(out, await (await (await createApp(books.core)).request("/doctor")).text() + "\n");
   const { out: shown } = await books.purser("doctor");
   assert.match(
     squeeze(shown),
@@ -120,7 +120,7 @@ async function configure({ folder }: Place, config: object): Promise<string> {
   return `${folder}/purser/purser.json`;
 }
 
-Deno.test("purser doctor names the config file, and tells what can't be opened as a failed check", async () => {
+Deno.test("purser doctor names the config file, and reports a database that can't be opened as a failed check", async () => {
   await using place = await newPlace();
   const path = await configure(place, { channels: [{ kind: "webhook" }] });
   const { code, out } = await runPurser(place, ["doctor"]);
@@ -171,11 +171,11 @@ Deno.test("purser serve refuses to start with channels that can't deliver, and n
   const problem = JSON.parse((await runPurser(place, ["serve", "--port", "0", "--json"])).err);
   assert.equal(problem.code, "invalid");
   assert.deepEqual(problem.details.channels.map(({ name }: { name: string }) => name), ["ops", "mail"]);
-  // Commands that end soon don't look: what they do has to be quick.
+  // Commands that end soon don't check channels: they have to be quick.
   assert.equal((await runPurser(place, ["agents", "list"])).err, "");
 });
 
-Deno.test("deno serve main.ts refuses in the same words, and leaves the database to others", async () => {
+Deno.test("deno serve main.ts refuses in the same words, and releases the database", async () => {
   await using place = await newPlace();
   const path = await configure(place, WRONG);
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -197,7 +197,7 @@ Deno.test("deno serve main.ts refuses in the same words, and leaves the database
   assert.deepEqual(left, ["books.db", "purser"]);
 });
 
-Deno.test("purser serve starts when every channel is right, and so does a command beside it, with its own config", async () => {
+Deno.test("purser serve starts with valid channels, and so does a command beside it, with its own config", async () => {
   await using place = await newPlace();
   await configure(place, { channels: [WRONG.channels[1]] });
   const child = start(place, ["serve", "--port", "0"]);
@@ -210,7 +210,7 @@ Deno.test("purser serve starts when every channel is right, and so does a comman
   }
   const { code, out } = await runPurser(place, ["doctor"]);
   assert.equal(code, 0, out);
-  assert.match(out, /^ok {7}connection {10}none needed: this process works on the database$/m);
+  assert.match(out, /^ok {7}connection {10}not needed: this process opens the database$/m);
   assert.match(out, /^ok {7}channel slack {7}slack; its settings are right$/m);
   child.kill("SIGTERM");
   reader.releaseLock();
@@ -218,7 +218,7 @@ Deno.test("purser serve starts when every channel is right, and so does a comman
   assert.equal((await child.status).code, 0);
 });
 
-Deno.test("a server whose clock is not this machine's is a warning that says by how much", () => {
+Deno.test("a clock that differs from the server's is a warning with the difference", () => {
   const asked = (date: string | null) => ({
     before: Date.parse("2026-11-21T09:30:10.000Z"),
     after: Date.parse("2026-11-21T09:30:11.000Z"),
@@ -229,18 +229,18 @@ Deno.test("a server whose clock is not this machine's is a warning that says by 
   const check = (date: string | null) => checkConnection(config, remote, asked(date));
   assert.match(
     check("Sat, 21 Nov 2026 09:30:05 GMT").detail,
-    /^the server at books\.example\.com, by the profile prod; /,
+    /^the server at books\.example\.com, from the profile prod; /,
   );
   assert.equal(check("Sat, 21 Nov 2026 09:30:05 GMT").status, "ok");
   for (const date of [null, "yesterday"]) assert.equal(check(date).status, "ok");
   const ahead = check("Sat, 21 Nov 2026 09:29:00 GMT");
   assert.equal(ahead.status, "warning");
-  assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is well$/);
+  assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is accepted$/);
   assert.match(ahead.advice!, /NTP/);
   assert.match(check("Sat, 21 Nov 2026 09:32:00 GMT").detail, /110 s behind/);
 });
 
-Deno.test("a key that goes to another machine in clear is warned of, without the key", () => {
+Deno.test("a key sent to another machine in plaintext is warned of, without the key", () => {
   const check = (server: string, key: object = { apiKey: "psr_secret" }) =>
     checkConnection({ server, ...key }, { kind: "remote", where: "there" }, {
       before: 0,
@@ -250,7 +250,7 @@ Deno.test("a key that goes to another machine in clear is warned of, without the
   for (const key of [{ apiKey: "psr_secret" }, { apiKeyFile: "/key" }]) {
     const { status, detail, advice } = check("http://books.example.com", key);
     assert.equal(status, "warning");
-    assert.match(detail, /in clear/);
+    assert.match(detail, /is sent unencrypted/);
     assert.match(advice!, /TLS.*https/);
     assert.doesNotMatch(detail + advice, /psr_secret/);
   }

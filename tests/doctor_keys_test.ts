@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { DAY_MS, toIso } from "../src/kernel/clock.ts";
-import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** What the doctor says of API keys. */
+/** The doctor's check of API keys. */
 
 async function check(purser: TestPurser) {
   const { body } = await purser.api("GET", "/doctor");
@@ -12,16 +12,16 @@ async function check(purser: TestPurser) {
 }
 
 const inDays = (purser: TestPurser, days: number) => toIso(purser.clock.now() + days * DAY_MS);
-const RENEW = "Make a new one with purser keys create, hand it over, and revoke the old one";
+const RENEW = "Make a new one with purser keys create, deploy it, and revoke the old one";
 
-Deno.test("keys that are taken for a while yet are well", async () => {
+Deno.test("keys that stay valid for a while are ok", async () => {
   await using purser = await openTestPurser();
   await makeKey(purser, ["admin"]);
   await makeKey(purser, ["read"], { expires_at: inDays(purser, 7.5) });
   assert.deepEqual(await check(purser), { status: "ok", detail: "2 active", advice: null });
 });
 
-Deno.test("that no key is an admin's is told, and is no fault", async () => {
+Deno.test("a missing admin key is reported, and is ok", async () => {
   await using purser = await openTestPurser();
   await makeKey(purser, ["read", "run"]);
   assert.deepEqual(await check(purser), {
@@ -31,7 +31,7 @@ Deno.test("that no key is an admin's is told, and is no fault", async () => {
   });
 });
 
-Deno.test("when no key is taken any more, a server answers nobody, and that is a warning", async () => {
+Deno.test("when no key is active, a server refuses every request, and that is a warning", async () => {
   await using purser = await openTestPurser();
   const { keyId } = await makeKey(purser, ["admin"]);
   await makeKey(purser, ["read"], { expires_at: inDays(purser, 1) });
@@ -39,12 +39,12 @@ Deno.test("when no key is taken any more, a server answers nobody, and that is a
   purser.clock.advance(DAY_MS);
   assert.deepEqual(await check(purser), {
     status: "warning",
-    detail: "none of 2 is still taken, so a server answers nobody",
+    detail: "none of 2 is active, so a server refuses every request",
     advice: "On the database itself: purser keys create NAME --scope admin",
   });
 });
 
-Deno.test("a key that expires within a week is a warning, the first one first", async () => {
+Deno.test("keys that expire within a week are a warning, the earliest first", async () => {
   await using purser = await openTestPurser();
   await makeKey(purser, ["admin"]);
   const b = await makeKey(purser, ["read"], { name: "b", expires_at: inDays(purser, 7) });
@@ -62,14 +62,14 @@ Deno.test("a key that expires within a week is a warning, the first one first", 
 
 Deno.test("a key that was in use when it expired is a warning for a week, unless it was replaced", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   await makeKey(purser, ["admin"]);
   const { key, keyId } = await makeKey(purser, ["read"], { name: "ci", expires_at: inDays(purser, 2) });
   const unused = await makeKey(purser, ["read"], { name: "unused", expires_at: inDays(purser, 2) });
-  await door.send("GET", "/agents", { key: unused.key });
+  await client.send("GET", "/agents", { key: unused.key });
   purser.clock.advance(1.5 * DAY_MS);
-  await door.send("GET", "/agents", { key });
-  await Promise.all(purser.core.keyMemory.writing);
+  await client.send("GET", "/agents", { key });
+  await Promise.all(purser.core.keyCache.writing);
   purser.clock.advance(DAY_MS);
   assert.deepEqual(await check(purser), {
     status: "warning",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock, systemClock } from "../src/kernel/clock.ts";
-import { warnOfWeakServer } from "../src/http/mod.ts";
+import { watchServerDurability } from "../src/service/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { leaveDelivery, until } from "./harness/deliveries.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
@@ -12,7 +12,7 @@ const MINUTE = 60_000;
 const DAY = 86_400_000;
 
 Deno.test({
-  name: "on a libSQL server, leases are judged by the server's time, whatever this machine's clock says",
+  name: "on a libSQL server, leases are judged by the server's clock, not by this machine's",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -26,7 +26,7 @@ Deno.test({
   },
 });
 
-/** A Purser over a real server's database, whose own clock stands `aheadMs` of that server's. */
+/** A Purser over a real server's database, with its own clock `aheadMs` ahead of that server's. */
 async function clockOf(aheadMs: number): Promise<Check> {
   await using sqld = await startSqld();
   const { url, fetch } = await sqld.createDatabase();
@@ -36,18 +36,18 @@ async function clockOf(aheadMs: number): Promise<Check> {
 }
 
 Deno.test({
-  name: "a clock that is not that of the remote database is a warning that says by how much",
+  name: "a clock that differs from the remote database's is a warning with the difference",
   ignore: skipSqld,
   async fn() {
     assert.deepEqual(await clockOf(0), { name: "clock", ...WELL, detail: "within 5 s of the database's" });
     const { status, detail, advice } = await clockOf(-90_000);
-    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; up to 5 s is well"]);
+    assert.deepEqual([status, detail], ["warning", "90 s behind the database's; at most 5 s is fine"]);
     assert.match(advice!, /NTP/);
   },
 });
 
 Deno.test({
-  name: "a libSQL server's durability is told as it is at that moment",
+  name: "a libSQL server's durability is reported as it is at that moment",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -68,7 +68,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a libSQL server that doesn't tell its durability is never taken for a strong one",
+  name: "a libSQL server that doesn't report its durability is never taken for a strong one",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld({ durability: "strong" });
@@ -84,7 +84,7 @@ Deno.test({
       assert.equal(status, "warning");
       assert.equal(
         detail,
-        `libSQL server, schema version ${SCHEMA}; it doesn't tell how durable a commit is`,
+        `libSQL server, schema version ${SCHEMA}; it doesn't report how durable a commit is`,
       );
       assert.match(advice!, /GET \/v1\/namespaces\/NAME\/config/);
     }
@@ -117,9 +117,9 @@ Deno.test({
       await asked.at(-1);
       for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     };
-    await warnOfWeakServer({ ...purser.core, store, clock });
+    await watchServerDurability({ ...purser.core, store, clock });
     const warnings = () =>
-      purser.logs.filter(({ message }) => message.startsWith("Of the libSQL server")).length;
+      purser.logs.filter(({ message }) => message.startsWith("Durability of the libSQL server")).length;
     assert.equal(warnings(), 0);
     for (const [mode, count] of [["relaxed", 1], ["relaxed", 1], ["strong", 1], ["relaxed", 2]] as const) {
       await become(mode);

@@ -7,7 +7,7 @@ import { recordingChannel } from "./harness/recording_channel.ts";
 import { type Check, check, SCHEMA, WELL, withChannels } from "./harness/doctor.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-Deno.test("a fresh Purser is well, and every check says what it found", async () => {
+Deno.test("a fresh Purser is ok, and every check reports its finding", async () => {
   await using purser = await openTestPurser({ env: {} });
   const { body } = await purser.api("GET", "/doctor");
   assert.deepEqual(body, [
@@ -41,7 +41,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`the durability that a file has is told: ${durability}`, async () => {
+  Deno.test(`the durability of a file is reported: ${durability}`, async () => {
     const folder = await Deno.makeTempDir();
     try {
       await using purser = await openTestPurser({ config: { dbUrl: `${folder}/purser.db`, durability } });
@@ -52,7 +52,7 @@ for (
   });
 }
 
-Deno.test("a database that can't be used fails, with all that needs it, and the answer is still 200", async () => {
+Deno.test("an unusable database fails together with all checks that need it, and the answer is still 200", async () => {
   const purser = await openTestPurser();
   await purser.core.close();
   const { status, body } = await purser.api("GET", "/doctor");
@@ -71,7 +71,7 @@ Deno.test("a database that can't be used fails, with all that needs it, and the 
   }
 });
 
-Deno.test("a check that breaks says so, and only the log says how", async () => {
+Deno.test("a check that breaks is reported, with the reason in the log only", async () => {
   await using purser = await openTestPurser();
   purser.core.store.readAll = () => Promise.reject(new TypeError("the secret of the disk"));
   const { body } = await purser.api("GET", "/doctor");
@@ -79,7 +79,7 @@ Deno.test("a check that breaks says so, and only the log says how", async () => 
     name: "failed deliveries",
     status: "failed",
     detail: "it could not be checked",
-    advice: "The log tells why",
+    advice: "The log has the reason",
   });
   assert.doesNotMatch(JSON.stringify(body), /secret/);
   assert.equal(purser.logs.at(-1)!.fields.reason, "the secret of the disk");
@@ -96,7 +96,7 @@ const CHANNELS = nameChannels([
   { kind: "sms", name: "phone" },
 ]);
 
-Deno.test("each channel's settings are checked, and no secret is told", async () => {
+Deno.test("each channel's settings are checked, and no secret is shown", async () => {
   await using purser = await openTestPurser({ config: { channels: CHANNELS } });
   assert.deepEqual(await check(purser, "channel slack"), {
     name: "channel slack",
@@ -106,7 +106,7 @@ Deno.test("each channel's settings are checked, and no secret is told", async ()
   const ops = await check(purser, "channel ops");
   assert.equal(ops.status, "failed");
   assert.match(ops.detail, /^webhook: url: must be an http:\/\/ or https:\/\/ URL.*; secret: must be whsec_/);
-  assert.equal(ops.advice, "Correct its settings and start again; then: purser channels test ops");
+  assert.equal(ops.advice, "Correct its settings and restart; then: purser channels test ops");
   assert.match((await check(purser, "channel phone")).detail, /^sms: There is no channel kind sms /);
   const text = JSON.stringify((await purser.api("GET", "/doctor")).body);
   for (const secret of SECRETS) assert.ok(!text.includes(secret), secret);
@@ -121,7 +121,7 @@ const addRule = (purser: TestPurser, severity: string, enabled = true) =>
     enabled,
   });
 
-Deno.test("alert rules are counted, and those that reach nobody but the log are a warning", async () => {
+Deno.test("alert rules are counted, and those that go to the log only are a warning", async () => {
   await using purser = await withChannels([recordingChannel("ops", { minSeverity: "warning" })]);
   await addRule(purser, "critical");
   await addRule(purser, "warning");
@@ -135,7 +135,7 @@ Deno.test("alert rules are counted, and those that reach nobody but the log are 
   assert.deepEqual(await check(purser, "alert rules"), {
     name: "alert rules",
     status: "warning",
-    detail: "3 enabled, 1 disabled; 1 of the enabled ones reach nobody but the log",
+    detail: "3 enabled, 1 disabled; 1 of the enabled ones go to the log only",
     advice: "Lower the min_severity of a channel",
   });
 
@@ -144,12 +144,12 @@ Deno.test("alert rules are counted, and those that reach nobody but the log are 
   assert.deepEqual(await check(alone, "alert rules"), {
     name: "alert rules",
     status: "warning",
-    detail: "1 enabled, 0 disabled; all of the enabled ones reach nobody but the log",
+    detail: "1 enabled, 0 disabled; all of the enabled ones go to the log only",
     advice: "Name a channel in the config file",
   });
 });
 
-Deno.test("providers that have a key are named, and no key is", async () => {
+Deno.test("providers with a key are named, and no key is shown", async () => {
   await using purser = await openTestPurser({
     env: { OPENAI_API_KEY: "sk-hunter2", GOOGLE_GENERATIVE_AI_API_KEY: "hunter2" },
     config: { providers: { local: { baseUrl: "http://127.0.0.1:1/v1", apiKey: "hunter2" } } },
@@ -162,7 +162,7 @@ Deno.test("providers that have a key are named, and no key is", async () => {
   });
 });
 
-Deno.test("agents that can't run for want of a key are named, and so are keys that are none", async () => {
+Deno.test("agents that can't run without a key are named, and so are invalid keys", async () => {
   await using purser = await openTestPurser({ env: { OPENAI_API_KEY: "hunter2 hunter2" } });
   for (const name of ["a", "b", "c", "d"]) {
     await purser.api("PUT", `/agents/${name}`, { model: "anthropic:claude-sonnet-4-5" });
@@ -172,14 +172,14 @@ Deno.test("agents that can't run for want of a key are named, and so are keys th
     status: "warning",
     detail: "no provider has a key; openai: OPENAI_API_KEY holds blanks or characters that no key has; " +
       "a, b, c and 1 more can't run on anthropic:claude-sonnet-4-5: ANTHROPIC_API_KEY is not set",
-    advice: "Set what is missing in the environment of Purser, and start again",
+    advice: "Set the missing variables in the environment of Purser, and restart it",
   });
 });
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-Deno.test("deliveries that wait, but not for too long, are well", async () => {
+Deno.test("deliveries that wait for a short time are ok", async () => {
   await using purser = await withChannels([recordingChannel("ops")]);
   const now = purser.clock.now();
   await leaveDelivery(purser.core, "1", { due_at: now + DAY });
@@ -191,7 +191,7 @@ Deno.test("deliveries that wait, but not for too long, are well", async () => {
   });
 });
 
-Deno.test("a delivery that was due ten minutes ago and that nobody is at fails the check", async () => {
+Deno.test("a delivery due for ten minutes that no process is delivering fails the check", async () => {
   await using purser = await withChannels([recordingChannel("ops"), recordingChannel("mail")]);
   const now = purser.clock.now();
   await leaveDelivery(purser.core, "1", { due_at: now - 10 * MINUTE });
@@ -201,11 +201,11 @@ Deno.test("a delivery that was due ten minutes ago and that nobody is at fails t
     name: "waiting deliveries",
     status: "failed",
     detail: "2 for ops, due since 2026-10-31T12:00:00.000Z",
-    advice: "Nobody is at them: look into the log, and start the process again that delivers",
+    advice: "No process is delivering these: look into the log, and restart the process that delivers",
   });
 });
 
-Deno.test("late deliveries of a channel that is being worked off are a warning", async () => {
+Deno.test("overdue deliveries of a channel that is being served are a warning", async () => {
   await using purser = await withChannels([recordingChannel("ops")]);
   const now = purser.clock.now();
   await leaveDelivery(purser.core, "1", { due_at: now - DAY, lease_until: now + MINUTE, leased_by: "alive" });
@@ -227,7 +227,7 @@ Deno.test("deliveries for a channel that the config doesn't name are a warning t
   });
 });
 
-Deno.test("deliveries that were given up are a warning for seven days, with the newest reason of each channel", async () => {
+Deno.test("deliveries that were given up are a warning for seven days, with the latest reason of each channel", async () => {
   await using purser = await withChannels([recordingChannel("ops")]);
   const now = purser.clock.now();
   const failed = { status: "failed", attempts: 8 };
@@ -244,7 +244,7 @@ Deno.test("deliveries that were given up are a warning for seven days, with the 
     status: "warning",
     detail: "2 through ops, the last at 2026-10-31T12:00:00.000Z: HTTP 503; " +
       "1 through mail, the last at 2026-10-29T12:00:00.000Z: no",
-    advice: "They are not tried again; see purser alerts history, and try purser channels test ops",
+    advice: "They are not retried; see purser alerts history, and try purser channels test ops",
   });
   purser.clock.advance(6 * DAY);
   const later = await check(purser, "failed deliveries");
@@ -252,7 +252,7 @@ Deno.test("deliveries that were given up are a warning for seven days, with the 
   assert.match(later.detail, /^none in the last 7 days; before that 2 through ops/);
 });
 
-Deno.test("a test that failed is no delivery that was given up", async () => {
+Deno.test("a failed test does not count as a delivery that was given up", async () => {
   await using purser = await openTestPurser();
   const { body: rule } = await addRule(purser, "info");
   replaceChannels(purser.core, { log: "ok", ops: { reason: "HTTP 403" } });

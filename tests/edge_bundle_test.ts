@@ -8,7 +8,7 @@ import { skipWorkerd } from "./harness/workerd.ts";
 import { startSurroundings } from "./rest/surroundings.ts";
 import { readWranglerConfig, startDenoOverSqld, startWorkerdOverSqld } from "./rest/targets.ts";
 
-Deno.test("the bundle for edges is one module of a bounded size that imports what workerd has, and no native code", () =>
+Deno.test("the edge bundle is one module of a bounded size that imports only workerd's modules, and no native code", () =>
   inDirectory(async (directory) => {
     const { bytes, gzipBytes, imports, path } = await bundleEdge(`${directory}/edge.js`);
     assert.ok(bytes <= MAX_BYTES.plain, `${bytes} bytes`);
@@ -26,7 +26,7 @@ Deno.test("the bundle for edges is one module of a bounded size that imports wha
     );
   }));
 
-Deno.test("examples/edge_workers deploys what the task writes, with a trigger each minute and its flag", async () => {
+Deno.test("examples/edge_workers deploys the output of the task, with a trigger each minute and its flag", async () => {
   const config = await readWranglerConfig();
   const { tasks } = JSON.parse(await Deno.readTextFile(new URL("../deno.json", import.meta.url)));
   assert.ok("bundle:edge" in tasks);
@@ -37,7 +37,7 @@ Deno.test("examples/edge_workers deploys what the task writes, with a trigger ea
 });
 
 Deno.test({
-  name: "workerd works off what is due when its cron triggers",
+  name: "workerd delivers what is due when its cron triggers",
   ignore: skipSqld || skipWorkerd,
   async fn() {
     await using surroundings = await startSurroundings();
@@ -75,7 +75,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "examples/edge_deno serves the API over a libSQL server, and ends in order",
+  name: "examples/edge_deno serves the API over a libSQL server, and ends gracefully",
   ignore: skipSqld,
   async fn() {
     const entry = new URL("../examples/edge_deno/main.ts", import.meta.url).pathname;

@@ -7,7 +7,7 @@ import { makeFirstKey } from "./harness/first_key.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import { startWebhookReceiver } from "./harness/webhook_receiver.ts";
 
-/** Handlers of an edge, with what they log and what they have handed to `waitUntil`. */
+/** Handlers of an edge, with their log and the promises passed to `waitUntil`. */
 function startEdge(
   bindings: EdgeBindings,
   options: { fetch?: typeof fetch; startAt?: number; key?: string } = {},
@@ -40,14 +40,14 @@ function startEdge(
       const text = await response.text();
       return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
     },
-    /** Resolves when all that requests have set going has ended. */
+    /** Resolves when all background work of the requests has ended. */
     async idle() {
       while (going.length > 0) await going.shift();
     },
   };
 }
 
-Deno.test("settings that an edge can't follow are refused as unsupported, with the reason of the table", async () => {
+Deno.test("settings that an edge can't honor are refused as unsupported, with the reason of the table", async () => {
   const REMOTE = "http://127.0.0.1:9";
   const wrong: [EdgeBindings, keyof typeof EDGE_LIMITS][] = [
     [{ PURSER_DB: "/data/purser.db" }, "local_database"],
@@ -66,7 +66,7 @@ Deno.test("settings that an edge can't follow are refused as unsupported, with t
   }
 });
 
-Deno.test("settings that are wrong are told to the log, and to nobody who asks", async () => {
+Deno.test("invalid settings are logged, and not shown to clients", async () => {
   const wrong: [EdgeBindings, RegExp][] = [
     [{}, /set PURSER_DB/],
     [{ PURSER_DB: "http://x", PURSER_CONFIG_JSON: "{" }, /Cannot use PURSER_CONFIG_JSON: line 1/],
@@ -82,7 +82,7 @@ Deno.test("settings that are wrong are told to the log, and to nobody who asks",
   }
 });
 
-Deno.test("a database that can't be reached makes a 503, and is tried again with the next request", async () => {
+Deno.test("an unreachable database is a 503, and is retried with the next request", async () => {
   let asked = 0;
   const edge = startEdge({ PURSER_DB: "http://127.0.0.1:9" }, {
     fetch() {
@@ -97,7 +97,7 @@ Deno.test("a database that can't be reached makes a 503, and is tried again with
   }
 });
 
-/** A libSQL server, and a way to look into its database beside the edge. */
+/** A libSQL server, and direct access to its database beside the edge. */
 async function startDatabase() {
   const sqld = await startSqld();
   const key = await makeFirstKey(sqld.url);
@@ -106,7 +106,7 @@ async function startDatabase() {
   return {
     url: sqld.url,
     key,
-    /** How often it was asked. */
+    /** The number of requests to the database. */
     get trips() {
       return trips;
     },
@@ -122,7 +122,7 @@ async function startDatabase() {
   };
 }
 
-/** Adds a rule for every reported call, and books one that crosses it. */
+/** Adds a rule for every reported call, and books one that exceeds its threshold. */
 async function fireAlert(edge: ReturnType<typeof startEdge>): Promise<void> {
   const rule = { name: "Any", threshold_type: "per_day_usd", threshold_usd: 0.000001, severity: "warning" };
   assert.equal((await edge.send("POST", "/alerts/rules", rule)).status, 201);
@@ -132,7 +132,7 @@ async function fireAlert(edge: ReturnType<typeof startEdge>): Promise<void> {
 }
 
 Deno.test({
-  name: "requests know the database's schema from each other: a read takes one round trip",
+  name: "requests share the version of the schema: a read takes one round trip",
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
@@ -145,13 +145,13 @@ Deno.test({
     assert.equal(database.trips, before + 1);
     assert.equal((await edge.send("PUT", "/agents/a", { model: "demo:echo" })).status, 201);
     await edge.idle();
-    // Whether it is new, the write, and the agent as it is then.
+    // The check for duplicates, the write, and the agent afterwards.
     assert.ok(database.trips <= before + 4, `${database.trips - before}`);
   },
 });
 
 Deno.test({
-  name: "requests need a key, know of it from each other for five seconds, and note its use after the answer",
+  name: "requests need a key, share its check for five seconds, and record its use after the response",
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
@@ -174,7 +174,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "before there is a key, an edge answers nobody",
+  name: "without any key an edge refuses every client",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -188,7 +188,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "an alert is delivered after the answer, before waitUntil's work ends",
+  name: "an alert is delivered after the response, before the work of waitUntil ends",
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
@@ -211,7 +211,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "what a receiver did not take is tried again by requests every 30 s, and by the scheduled handler",
+  name: "a failed delivery is retried by requests every 30 s, and by the scheduled handler",
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
@@ -230,7 +230,7 @@ Deno.test({
     edge.clock.advance(10_000);
     await edge.send("GET", "/agents");
     await edge.idle();
-    assert.equal(hooks.received.length, 1, "it was looked less than 30 s ago");
+    assert.equal(hooks.received.length, 1, "the last check was less than 30 s ago");
     edge.clock.advance(30_000);
     await edge.send("GET", "/agents");
     await edge.idle();
@@ -248,7 +248,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a run whose isolate was ended is interrupted by the scheduled handler once its lease has run out",
+  name:
+    "a run whose isolate was terminated is interrupted by the scheduled handler once its lease has expired",
   ignore: skipSqld,
   async fn() {
     await using database = await startDatabase();
@@ -256,7 +257,7 @@ Deno.test({
     await edge.send("PUT", "/agents/a", { model: "demo:echo" });
     const { body: { run_id } } = await edge.send("POST", "/agents/a/runs", { input: "Hi", session_id: "s" });
     await edge.idle();
-    // As if the isolate had gone while the run was under way.
+    // As if the isolate had been terminated during the run.
     await database.run(
       `UPDATE runs SET status = 'running', ended_at = NULL, lease_until = unixepoch() * 1000 + 60000`,
     );

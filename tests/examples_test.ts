@@ -5,7 +5,7 @@ import { openTestPurser } from "./harness/test_purser.ts";
 
 const path = (name: string) => new URL(`../examples/${name}`, import.meta.url).pathname;
 
-Deno.test("examples/library.ts runs offline and shows an answer, a stop and the costs", async () => {
+Deno.test("examples/library.ts runs offline and prints an answer, a stop and the costs", async () => {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", ...CLI_PERMISSIONS, "--quiet", path("library.ts")],
     env: { NO_COLOR: "1" },
@@ -34,7 +34,7 @@ Deno.test("examples/tools.ts is loaded from a config file, and an agent calls it
   assert.deepEqual(Object.keys(returned.payload.output as object), ["words"]);
 });
 
-Deno.test("a tools module that is missing or wrong stops the start and says which file", async () => {
+Deno.test("a missing or invalid tools module stops the start and is named", async () => {
   for (
     const [name, reason] of [["nowhere.ts", /no such file/], ["library_types.ts", /no such file/]] as const
   ) {

@@ -3,7 +3,7 @@ import { assertProblem } from "./harness/assert_problem.ts";
 import { AGENT, EVENT } from "./harness/bodies.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-Deno.test("a body that is not JSON is 400, one that does not say so 415, one too large 413", async () => {
+Deno.test("a body that is not JSON is 400, one without its content type 415, one too large 413", async () => {
   await using purser = await openTestPurser({ config: { maxBodyBytes: 1_000 } });
   await purser.api("PUT", "/agents/a", AGENT);
   for (
@@ -29,7 +29,7 @@ Deno.test("a body that is not JSON is 400, one that does not say so 415, one too
   }
 });
 
-/** Values that do not fit, by the path of the field in the body. */
+/** Invalid values, by the path of the field in the body. */
 const text = [null, 1, true, [], {}];
 const flag = [null, 1, "true", [], {}];
 const count = [null, "1", -1, 1.5, true, [], {}, 1e300];
@@ -62,7 +62,7 @@ const WRONG: Record<
 };
 
 for (const [name, { method, path, good, fields }] of Object.entries(WRONG)) {
-  Deno.test(`every field of ${name} refuses what does not fit, and names itself`, async () => {
+  Deno.test(`an invalid value in any field of ${name} is refused, naming the field`, async () => {
     await using purser = await openTestPurser();
     await purser.api("PUT", "/agents/a", AGENT);
     for (const [field, values] of Object.entries(fields)) {
@@ -90,7 +90,7 @@ for (const [name, { method, path, good, fields }] of Object.entries(WRONG)) {
   });
 }
 
-Deno.test("every field of a cost event refuses what does not fit, and names itself with its index", async () => {
+Deno.test("an invalid value in any field of a cost event is refused, naming the field and the index", async () => {
   await using purser = await openTestPurser();
   const label = [...text, "", "x".repeat(201), "a\u0000b", "a\nb", "\ud800"];
   const optional = (values: unknown[]) => values.filter((value) => value !== null);
@@ -143,12 +143,12 @@ Deno.test("every field of a cost event refuses what does not fit, and names itse
   assert.deepEqual((await purser.api("GET", "/costs")).body, []);
 });
 
-Deno.test("names that an agent may not have, models and tools that are not known: 400 that says which", async () => {
+Deno.test("invalid names of agents, unknown models and unknown tools are 400, naming each", async () => {
   await using purser = await openTestPurser();
   for (const id of ["snapshot", "-a", "a%20b", "a%2Fb", "x".repeat(129), "%C3%A4"]) {
     await assertProblem(purser, "PUT", `/agents/${id}`, AGENT, { status: 400, code: "invalid" }).catch(
       (error) => {
-        // The instance is the decoded path where that is text.
+        // The instance is the decoded path if that is valid text.
         if (!/%|instance/.test(String(error))) throw error;
       },
     );
@@ -159,9 +159,9 @@ Deno.test("names that an agent may not have, models and tools that are not known
     ...bad,
     detail: /provider is not clear/,
   });
-  await assertProblem(purser, "PUT", "/agents/a", { model: "nobody:x" }, {
+  await assertProblem(purser, "PUT", "/agents/a", { model: "unknown:x" }, {
     ...bad,
-    detail: /nobody is not known/,
+    detail: /unknown is not known/,
   });
   await assertProblem(purser, "PUT", "/agents/a", { ...AGENT, tools: ["hammer"] }, {
     ...bad,
@@ -173,7 +173,7 @@ Deno.test("names that an agent may not have, models and tools that are not known
   });
 });
 
-Deno.test("queries refuse what they do not know and what does not fit", async () => {
+Deno.test("queries refuse unknown parameters and invalid values", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", AGENT);
   await purser.api("POST", "/agents/a/runs", { input: "Hi", session_id: "s1" });
@@ -210,7 +210,7 @@ Deno.test("queries refuse what they do not know and what does not fit", async ()
   }
 });
 
-Deno.test("a query parameter that an operation doesn't know is refused by its name, everywhere but of probes and pages", async () => {
+Deno.test("an unknown query parameter is refused by name by all operations but probes and pages", async () => {
   await using purser = await openTestPurser();
   const { body: document } = await purser.api("GET", "/openapi.json");
   let refused = 0;
@@ -228,7 +228,7 @@ Deno.test("a query parameter that an operation doesn't know is refused by its na
     }
   }
   assert.ok(refused > 25, `${refused}`);
-  // Not through the check of the tests: what is passed over is not declared.
+  // Not through the check of the tests: ignored parameters are not declared.
   for (const path of ["/healthz", "/readyz", "/docs"]) {
     assert.equal((await purser.app.request(`${path}?from=probe`)).status, 200, path);
   }

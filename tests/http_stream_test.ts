@@ -14,7 +14,7 @@ async function streamRun(purser: TestPurser, body: unknown, agent = "a") {
   return readSse(response);
 }
 
-Deno.test("a run as a stream tells its events and texts as they come, and ends with its result", async () => {
+Deno.test("a streamed run sends its events and texts as they occur, and ends with its result", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", { model: "demo:echo", tools: ["calculator"] });
   const stream = await streamRun(purser, { input: "What is 2 + 2?", session_id: "s1" });
@@ -39,7 +39,7 @@ Deno.test("a run as a stream tells its events and texts as they come, and ends w
   }
 });
 
-Deno.test("a run as a stream that fails ends with the problem that the plain answer would be", async () => {
+Deno.test("a streamed run that fails ends with the same problem as a plain one", async () => {
   await using fake = await startFakeProvider(() => ({ status: 400, message: "No" }));
   await using purser = await openTestPurser({ fake });
   await purser.api("PUT", "/agents/a", { model: "openai:gpt-5-mini", cost_budget_usd: 1 });
@@ -56,14 +56,14 @@ Deno.test("a run as a stream that fails ends with the problem that the plain ans
   assert.deepEqual([stopped.data.code, stopped.data.details.budget_usd], ["budget_exceeded", 0]);
 });
 
-Deno.test("what keeps a run from being found is no stream but a problem", async () => {
+Deno.test("an unknown agent or run is a problem, not a stream", async () => {
   await using purser = await openTestPurser();
-  const { status, body } = await purser.api("POST", "/agents/nobody/runs", { input: "Hi" }, STREAM);
+  const { status, body } = await purser.api("POST", "/agents/unknown/runs", { input: "Hi" }, STREAM);
   assert.equal(status, 404);
   assert.equal(body.code, "not_found");
 });
 
-Deno.test("a client that goes away does not cancel its run", async () => {
+Deno.test("a client that disconnects does not cancel its run", async () => {
   const gone = Promise.withResolvers<void>();
   const { frames } =
     answerTo({ api: "anthropic", model: "claude-haiku-4-5" }, { text: "The whole answer" }).answer;
@@ -84,7 +84,7 @@ Deno.test("a client that goes away does not cancel its run", async () => {
   assert.deepEqual(purser.logs.filter(({ level }) => level === "error"), []);
 });
 
-Deno.test("GET /events begins with the next event, and gives what the log keeps", async () => {
+Deno.test("GET /events begins with the next event, and sends events as the log keeps them", async () => {
   await using purser = await openTestPurser();
   await purser.run({}, "Before", { sessionId: "s0" });
   const stream = readSse(await purser.fetch("GET", "/events"));
@@ -99,7 +99,7 @@ Deno.test("GET /events begins with the next event, and gives what the log keeps"
   await stream.leave();
 });
 
-Deno.test("GET /events goes on after Last-Event-ID, without a gap and without a repeat", async () => {
+Deno.test("GET /events continues after Last-Event-ID, without a gap and without a repeat", async () => {
   await using purser = await openTestPurser();
   await purser.run({}, "One", { sessionId: "s1" });
   await purser.run({}, "Two", { sessionId: "s2" });
@@ -126,7 +126,7 @@ Deno.test("GET /events goes on after Last-Event-ID, without a gap and without a 
   }
 });
 
-Deno.test("GET /events tells of more than one page of events at once", async () => {
+Deno.test("GET /events sends more than one page of events at once", async () => {
   await using purser = await openTestPurser();
   const report = Array.from({ length: 1_000 }, (_, i) => ({
     call_id: `c${i}`,
@@ -153,7 +153,7 @@ Deno.test("GET /events ends when the service stops, and leaves no listener behin
   assert.equal(await streams[1]!.next(), undefined);
 });
 
-Deno.test("HEAD /events tells that there is a stream, and begins none", async () => {
+Deno.test("HEAD /events shows that there is a stream, and starts none", async () => {
   await using purser = await openTestPurser();
   let listeners = 0;
   purser.core.bus.subscribe = () => {
@@ -167,7 +167,7 @@ Deno.test("HEAD /events tells that there is a stream, and begins none", async ()
   assert.equal((await purser.fetch("HEAD", "/events?after=x")).status, 400);
 });
 
-Deno.test("GET /events says that it is still there when nothing happens for fifteen seconds", async () => {
+Deno.test("GET /events sends a heartbeat after fifteen seconds without an event", async () => {
   await using purser = await openTestPurser();
   const stream = readSse(await purser.fetch("GET", "/events"));
   const frame = stream.next();
@@ -185,7 +185,7 @@ Deno.test("GET /events says that it is still there when nothing happens for fift
   await stream.leave();
 });
 
-Deno.test("GET /events ends quietly when the log can't be read, and the log says why", async () => {
+Deno.test("GET /events ends without an event when the event log can't be read, and logs the reason", async () => {
   await using purser = await openTestPurser();
   const stream = readSse(await purser.fetch("GET", "/events"));
   await purser.run({}, "One", { sessionId: "s1" });

@@ -47,7 +47,7 @@ Deno.test("an agent is defined, read, replaced, listed and removed", async () =>
   assert.equal((await purser.api("DELETE", "/agents/a")).status, 404);
 });
 
-Deno.test("removing an agent keeps its sessions and what it has cost", async () => {
+Deno.test("removing an agent keeps its sessions and its costs", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", AGENT);
   await purser.api("POST", "/agents/a/runs", { input: "Hi", session_id: "s1" });
@@ -58,10 +58,10 @@ Deno.test("removing an agent keeps its sessions and what it has cost", async () 
   assert.equal((await purser.api("POST", "/agents/a/runs", { input: "Hi" })).status, 404);
 });
 
-Deno.test("what is not there is 404, whatever its id looks like", async () => {
+Deno.test("an unknown resource is 404, for any form of id", async () => {
   await using purser = await openTestPurser();
   const ids = [
-    "nobody",
+    "unknown",
     "a%2Fb",
     "%00",
     "%zz",
@@ -86,7 +86,7 @@ Deno.test("what is not there is 404, whatever its id looks like", async () => {
   }
 });
 
-Deno.test("an unknown path is a 404 problem, a method that a path has not a 405 that names those it has", async () => {
+Deno.test("an unknown path is a 404 problem, an unsupported method a 405 that names the supported ones", async () => {
   await using purser = await openTestPurser();
   for (const path of ["/nowhere", "/agents/a/b/c", "//agents", "/agents/", "/costs/", "/runs"]) {
     await assertProblem(purser, "GET", path, undefined, { status: 404, code: "not_found" });
@@ -110,7 +110,7 @@ Deno.test("an unknown path is a 404 problem, a method that a path has not a 405 
   }
 });
 
-Deno.test("reports are booked once, priced here or as they say, and conflicts book nothing", async () => {
+Deno.test("reports are booked once, priced here or at their own cost, and conflicts book nothing", async () => {
   await using purser = await openTestPurser();
   const reported = { ...EVENT, call_id: "c2", cost_usd: 0.00000000050001 };
   const first = await purser.api("POST", "/costs/events", [EVENT, reported, EVENT]);
@@ -133,11 +133,11 @@ Deno.test("reports are booked once, priced here or as they say, and conflicts bo
   });
 });
 
-Deno.test("the costs of a session that only reports name can be read, and its calls sent back", async () => {
+Deno.test("the costs of a session known only from reports can be read, and its calls reported back", async () => {
   await using purser = await openTestPurser();
   const ids = { session_id: "ses_elsewhere", run_id: "run_elsewhere" };
   const priced = { ...EVENT, ...ids, estimated: true, price_source: "mine", duration_ms: 1.6 };
-  const unpriced = { ...EVENT, ...ids, call_id: "c2", model: "nobody-knows" };
+  const unpriced = { ...EVENT, ...ids, call_id: "c2", model: "unknown-model" };
   assert.equal((await purser.api("POST", "/costs/events", [priced, unpriced])).status, 201);
   const { status, body } = await purser.api("GET", "/sessions/ses_elsewhere/costs");
   assert.equal(status, 200);
@@ -174,7 +174,7 @@ Deno.test("following Link to its end gives every row exactly once", async () => 
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", { ...AGENT, tools: ["calculator"] });
   for (let i = 0; i < 7; i++) {
-    // Several at one time: the cursor has to tell them apart.
+    // Several at one time: the cursor has to distinguish them.
     if (i % 3 === 0) purser.clock.advance(1);
     await purser.api("POST", "/agents/a/runs", { input: "What is 2 + 2?", session_id: `s${i}` });
     await purser.api("POST", "/agents/a/runs", { input: "What is 3 + 3?", session_id: "long" });
@@ -212,7 +212,7 @@ Deno.test("following Link to its end gives every row exactly once", async () => 
   assert.equal(all.length, 57);
 });
 
-Deno.test("costs can be asked by time and by agent", async () => {
+Deno.test("costs can be filtered by time and by agent", async () => {
   await using purser = await openTestPurser();
   const at = (hour: number) => `2026-10-31T${String(hour).padStart(2, "0")}:30:00.000Z`;
   const events = [21, 22, 23].map((hour) => ({ ...EVENT, call_id: `c${hour}`, at: at(hour) }));
@@ -228,7 +228,7 @@ Deno.test("costs can be asked by time and by agent", async () => {
   ]);
 });
 
-Deno.test("a fault of the server is a 500 with a request id that the log has, and no inner message", async () => {
+Deno.test("an internal error is a 500 with the request id of the log, and no internal message", async () => {
   await using purser = await openTestPurser();
   purser.core.store.write = () => Promise.reject(new TypeError("the secret of the disk"));
   const { body } = await assertProblem(purser, "GET", "/readyz", undefined, {
@@ -241,7 +241,7 @@ Deno.test("a fault of the server is a 500 with a request id that the log has, an
   assert.match(body.detail, new RegExp(body.details.request_id));
 });
 
-Deno.test("a database that is closed makes a 503", async () => {
+Deno.test("a closed database is a 503", async () => {
   const purser = await openTestPurser();
   await purser.core.close();
   await assertProblem(purser, "GET", "/readyz", undefined, { status: 503, code: "unavailable" });
@@ -249,14 +249,14 @@ Deno.test("a database that is closed makes a 503", async () => {
   assert.equal((await purser.api("GET", "/healthz")).status, 200);
 });
 
-Deno.test("HEAD is answered as GET, and / leads to the docs", async () => {
+Deno.test("HEAD is answered like GET, and / redirects to the docs", async () => {
   await using purser = await openTestPurser();
   assert.equal((await purser.fetch("HEAD", "/agents")).status, 200);
   const { status, headers } = await purser.fetch("GET", "/");
   assert.deepEqual([status, headers.get("location")], [302, "/docs"]);
 });
 
-Deno.test("a provider's failure and a budget's end are told by the API as by the library", async () => {
+Deno.test("a provider's failure and a reached budget are the same errors in the API as in the library", async () => {
   await using fake = await startFakeProvider((request) => answerTo(request, { text: "Hi" }));
   await using purser = await openTestPurser({ fake });
   fake.enqueue({ status: 401, message: "Wrong key" });

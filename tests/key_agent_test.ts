@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
-import { type KeyedDoor, makeKey, openDoor } from "./harness/keyed_door.ts";
+import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
+import { type HttpClient, makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** A key of one agent, on a service that has another. `mine` and `theirs` do the same things. */
+/** A key of one agent, on a service with another agent. `mine` and `theirs` have the same resources. */
 
 interface Shared extends AsyncDisposable {
   purser: TestPurser;
-  door: KeyedDoor;
+  client: HttpClient;
   key: string;
-  /** Where each agent's things are, by agent. */
+  /** The ids of each agent's resources, by agent. */
   sessions: Record<string, string>;
   runs: Record<string, string>;
   rules: Record<string, string>;
@@ -48,7 +48,7 @@ async function share(): Promise<Shared> {
   const { key } = await makeKey(purser, ["read", "run"], { agent_id: "mine" });
   return {
     purser,
-    door: openDoor(purser),
+    client: openHttpClient(purser),
     key,
     sessions,
     runs,
@@ -71,11 +71,11 @@ function event(agent_id: string, more: object = {}) {
   };
 }
 
-Deno.test("a key of one agent sees and does all that is that agent's", async () => {
+Deno.test("a key of one agent can read and do everything of that agent", async () => {
   await using shared = await share();
-  const { door, key, sessions, runs, rules } = shared;
+  const { client, key, sessions, runs, rules } = shared;
   const get = async (path: string) => {
-    const { status, body } = await door.send("GET", path, { key });
+    const { status, body } = await client.send("GET", path, { key });
     assert.equal(status, 200, `${path}: ${JSON.stringify(body)}`);
     return body;
   };
@@ -99,22 +99,22 @@ Deno.test("a key of one agent sees and does all that is that agent's", async () 
   assert.ok(history.length > 0);
   assert.deepEqual(agentsOf(history), ["mine"]);
 
-  const run = await door.send("POST", "/agents/mine/runs", {
+  const run = await client.send("POST", "/agents/mine/runs", {
     key,
     body: { input: "more", session_id: sessions.mine },
   });
   assert.equal(run.status, 200);
-  assert.equal((await door.send("POST", `/runs/${runs.mine}/cancel`, { key })).status, 409, "it has ended");
+  assert.equal((await client.send("POST", `/runs/${runs.mine}/cancel`, { key })).status, 409, "it has ended");
   const body = [
     event("mine", { session_id: sessions.mine, run_id: runs.mine }),
     event("mine", { session_id: "new" }),
   ];
-  assert.equal((await door.send("POST", "/costs/events", { key, body })).status, 201);
+  assert.equal((await client.send("POST", "/costs/events", { key, body })).status, 201);
 });
 
-Deno.test("a key of one agent gets nothing of another's, on any route", async () => {
+Deno.test("a key of one agent can reach nothing of another agent, on any route", async () => {
   await using shared = await share();
-  const { purser, door, key, sessions, runs, rules } = shared;
+  const { purser, client, key, sessions, runs, rules } = shared;
   const fill = (template: string) =>
     template.replace("{agent_id}", "theirs").replace("{session_id}", sessions.theirs!)
       .replace("{run_id}", runs.theirs!).replace("{rule_id}", rules.theirs!).replace("{name}", "log")
@@ -126,7 +126,10 @@ Deno.test("a key of one agent gets nothing of another's, on any route", async ()
     const path = fill(template);
     const body =
       { "POST /costs/events": [event("theirs")], "POST /agents/{agent_id}/runs": { input: "hi" } }[route];
-    const answer = await door.send(method, path, { key, body: body ?? (method === "GET" ? undefined : {}) });
+    const answer = await client.send(method, path, {
+      key,
+      body: body ?? (method === "GET" ? undefined : {}),
+    });
     const text = JSON.stringify(answer.body).replaceAll(/"(instance|detail)":"[^"]*"/g, "");
     assert.ok(!/theirs|everybody/.test(text), `${route}: ${text}`);
     if (path.includes("{") || template.includes("{")) {
@@ -136,9 +139,9 @@ Deno.test("a key of one agent gets nothing of another's, on any route", async ()
   assert.deepEqual((await purser.api("GET", "/costs")).body, before.body);
 });
 
-Deno.test("whose a session, a run or a rule is, or whether it is there, is not told", async () => {
+Deno.test("the owner or the existence of a session, a run or a rule is not disclosed", async () => {
   await using shared = await share();
-  const { door, key, sessions, runs, rules } = shared;
+  const { client, key, sessions, runs, rules } = shared;
   const pairs: [string, string, string, string][] = [
     ["GET", "/sessions/X", sessions.theirs!, "ses_nothing"],
     ["GET", "/sessions/X/events", sessions.theirs!, "ses_nothing"],
@@ -152,7 +155,7 @@ Deno.test("whose a session, a run or a rule is, or whether it is there, is not t
   ];
   for (const [method, template, theirs, nothing] of pairs) {
     const answerOf = async (id: string) => {
-      const { status, body } = await door.send(method, template.replace("X", id), { key });
+      const { status, body } = await client.send(method, template.replace("X", id), { key });
       return JSON.stringify([status, body]).replaceAll(id, "X");
     };
     assert.equal(await answerOf(theirs), await answerOf(nothing), template);
@@ -160,17 +163,17 @@ Deno.test("whose a session, a run or a rule is, or whether it is there, is not t
   }
 });
 
-Deno.test("a filter by another agent, or a run in another's session, is refused", async () => {
+Deno.test("a filter by another agent, or a run in another agent's session, is refused", async () => {
   await using shared = await share();
-  const { door, key, sessions } = shared;
+  const { client, key, sessions } = shared;
   for (const path of ["/costs?agent_id=theirs", "/anomalies?agent_id=theirs"]) {
-    const { status, body } = await door.send("GET", path, { key });
+    const { status, body } = await client.send("GET", path, { key });
     assert.deepEqual([status, body.detail], [
       403,
       "Cannot reach agent theirs: this API key is for agent mine only",
     ]);
   }
-  const { status, body } = await door.send("POST", "/agents/mine/runs", {
+  const { status, body } = await client.send("POST", "/agents/mine/runs", {
     key,
     body: { input: "hi", session_id: sessions.theirs },
   });
@@ -180,28 +183,30 @@ Deno.test("a filter by another agent, or a run in another's session, is refused"
   ]);
 });
 
-Deno.test("a session of several agents' reported calls is none's, and no run makes it one's", async () => {
+Deno.test("a session of several agents' reported calls belongs to none of them, and no run changes that", async () => {
   await using shared = await share();
-  const { purser, door, key } = shared;
+  const { purser, client, key } = shared;
   for (const agent of AGENTS) {
     await purser.api("POST", "/costs/events", [event(agent, { session_id: "loose_both" })]);
   }
-  const costs = () => door.send("GET", "/sessions/loose_both/costs", { key });
+  const costs = () => client.send("GET", "/sessions/loose_both/costs", { key });
   assert.equal((await costs()).status, 404);
   const run = (session_id: string) =>
-    door.send("POST", "/agents/mine/runs", { key, body: { input: "hi", session_id } });
+    client.send("POST", "/agents/mine/runs", { key, body: { input: "hi", session_id } });
   const { status, body } = await run("loose_both");
   assert.deepEqual([status, body.detail], [
     409,
     "Cannot run mine on session loose_both: the id is taken; choose another",
   ]);
   assert.equal((await costs()).status, 404);
-  for (const session of ["loose_mine", "of_nobody"]) assert.equal((await run(session)).status, 200, session);
+  for (const session of ["loose_mine", "of_no_agent"]) {
+    assert.equal((await run(session)).status, 200, session);
+  }
 });
 
-Deno.test("calls are not booked for another agent, nor into another's session or run, and then none of them is", async () => {
+Deno.test("a report with a call for another agent, its session or its run is refused as a whole", async () => {
   await using shared = await share();
-  const { purser, door, key, sessions, runs } = shared;
+  const { purser, client, key, sessions, runs } = shared;
   const fine = event("mine");
   const before = (await purser.api("GET", "/costs")).body;
   for (
@@ -213,7 +218,7 @@ Deno.test("calls are not booked for another agent, nor into another's session or
       [event("mine", { run_id: "elsewhere_theirs" }), "run elsewhere_theirs"],
     ] as const
   ) {
-    const { status, body } = await door.send("POST", "/costs/events", { key, body: [fine, wrong] });
+    const { status, body } = await client.send("POST", "/costs/events", { key, body: [fine, wrong] });
     assert.deepEqual([status, body.detail], [
       403,
       `Cannot reach ${what}: this API key is for agent mine only`,
@@ -222,27 +227,27 @@ Deno.test("calls are not booked for another agent, nor into another's session or
   assert.deepEqual((await purser.api("GET", "/costs")).body, before);
 });
 
-Deno.test("a rule that was about all agents tells one agent's key nothing of that time", async () => {
+Deno.test("the alerts of a rule for all agents stay hidden from one agent's key after the rule is narrowed", async () => {
   await using shared = await share();
-  const { purser, door, key, rules } = shared;
-  const told = async () =>
-    (await door.send("GET", "/alerts/history", { key })).body.filter(({ rule_id }: { rule_id: string }) =>
+  const { purser, client, key, rules } = shared;
+  const countAlerts = async () =>
+    (await client.send("GET", "/alerts/history", { key })).body.filter(({ rule_id }: { rule_id: string }) =>
       rule_id === rules.everybody
     ).length;
   await purser.api("PATCH", `/alerts/rules/${rules.everybody}`, { agent_id: "theirs" });
-  assert.equal(await told(), 0);
+  assert.equal(await countAlerts(), 0);
   purser.clock.advance(1);
   await purser.api("PATCH", `/alerts/rules/${rules.everybody}`, { agent_id: "mine" });
-  assert.equal(await told(), 0);
+  assert.equal(await countAlerts(), 0);
   purser.clock.advance(1);
   await purser.api("POST", "/agents/mine/runs", { input: "hi" });
-  assert.equal(await told(), 1);
+  assert.equal(await countAlerts(), 1);
 });
 
-Deno.test("the event stream tells a key of one agent of that agent alone, and goes past the others", async () => {
+Deno.test("the event stream sends a key of one agent that agent's events alone, and skips the others", async () => {
   await using shared = await share();
-  const { purser, door, key } = shared;
-  const stream = await door.fetch("GET", "/events?after=0", { key });
+  const { purser, client, key } = shared;
+  const stream = await client.fetch("GET", "/events?after=0", { key });
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
   await purser.api("POST", "/agents/theirs/runs", { input: "x".repeat(50) });
   await purser.api("POST", "/agents/mine/runs", { input: "the last words" });

@@ -1,10 +1,10 @@
 import { SCOPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
-import { ROUTE_PERMISSIONS } from "../src/http/route_permissions.ts";
-import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** Which key may do what, by the one table of permissions. */
+/** The scopes of keys, by the one table of permissions. */
 
 interface Operation {
   security?: Record<string, string[]>[];
@@ -21,7 +21,7 @@ async function operationsOf({ app }: Awaited<ReturnType<typeof openTestPurser>>)
   return { document, operations };
 }
 
-Deno.test("every route of the API is in the table of permissions, and nothing else is", async () => {
+Deno.test("the table of permissions has every route of the API, and no other", async () => {
   await using purser = await openTestPurser();
   const { operations } = await operationsOf(purser);
   assert.ok(operations.length > 30);
@@ -31,7 +31,7 @@ Deno.test("every route of the API is in the table of permissions, and nothing el
   assert.deepEqual([...new Set(inApp)].sort(), Object.keys(ROUTE_PERMISSIONS).sort());
 });
 
-Deno.test("the OpenAPI document says of each operation which scope it needs, and that it answers 401", async () => {
+Deno.test("the OpenAPI document declares the scope of each operation, and its 401", async () => {
   await using purser = await openTestPurser();
   const { document, operations } = await operationsOf(purser);
   const { type, scheme } = document.components.securitySchemes.api_key;
@@ -45,7 +45,7 @@ Deno.test("the OpenAPI document says of each operation which scope it needs, and
   }
 });
 
-Deno.test("the page of docs says the same of each operation", async () => {
+Deno.test("the page of docs shows the same scope for each operation", async () => {
   await using purser = await openTestPurser();
   const page = await (await purser.app.request("/docs")).text();
   const count = (text: string) => page.split(text).length - 1;
@@ -58,7 +58,7 @@ Deno.test("the page of docs says the same of each operation", async () => {
   assert.equal(count("Needs a key with <code>read</code> or <code>run</code>."), 1);
 });
 
-Deno.test("what is open is open by its very path, and only to be read", () => {
+Deno.test("public routes are public by their exact path, and only for reading", () => {
   const open = Object.entries(ROUTE_PERMISSIONS).filter(([, { scopes }]) => scopes === "open");
   assert.deepEqual(open.map(([route]) => route).sort(), [
     "GET /",
@@ -70,7 +70,7 @@ Deno.test("what is open is open by its very path, and only to be read", () => {
   ]);
 });
 
-Deno.test("all that is not a GET needs run or admin, and all of /keys needs admin", () => {
+Deno.test("all methods but GET need run or admin, and all of /keys needs admin", () => {
   for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
     if (scopes === "open") continue;
     if (!route.startsWith("GET ")) assert.ok(!scopes.includes("read"), route);
@@ -80,14 +80,14 @@ Deno.test("all that is not a GET needs run or admin, and all of /keys needs admi
 
 for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
   const needed = scopes === "open" ? "no key" : scopes.join(" or ");
-  Deno.test(`${route} needs ${needed}, and lets nobody else in`, async () => {
+  Deno.test(`${route} needs ${needed}, and refuses all other keys`, async () => {
     await using purser = await openTestPurser();
-    const door = openDoor(purser);
+    const client = openHttpClient(purser);
     const [method, template] = route.split(" ") as [string, string];
     const path = template.replaceAll(/\{\w+\}/g, "nothing");
-    // Answers without an end are opened and left; the other bodies are wrong or about nothing, so nothing is done.
+    // Endless responses are opened and abandoned; the other bodies are invalid or refer to nothing, so nothing is done.
     const request = async (key?: string) => {
-      const response = await door.fetch(method, path, {
+      const response = await client.fetch(method, path, {
         key,
         ...(/^(POST|PUT|PATCH)$/.test(method) && { body: 0 }),
       });
@@ -105,57 +105,57 @@ for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
     );
     if (without.length > 0) {
       const { key } = await makeKey(purser, without);
-      const { status, body } = await door.send(method, path, { key });
+      const { status, body } = await client.send(method, path, { key });
       assert.equal(status, 403);
       assert.equal(
         body.detail,
         `Cannot ${route}: this API key lacks the scope ${needed}; use one that has it`,
       );
       assert.deepEqual(body.details, { scopes });
-      if (method === "GET") assert.equal((await door.fetch("HEAD", path, { key })).status, 403);
+      if (method === "GET") assert.equal((await client.fetch("HEAD", path, { key })).status, 403);
     }
     assert.equal((await request()).status === 401, scopes !== "open");
   });
 }
 
-Deno.test("read and run together may what each may alone, and nothing of admin", async () => {
+Deno.test("read and run together grant what each grants alone, and nothing of admin", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   await purser.api("PUT", "/agents/a", { model: "demo:echo" });
   const { key } = await makeKey(purser, ["read", "run"]);
-  assert.equal((await door.send("GET", "/agents", { key })).status, 200);
-  assert.equal((await door.send("POST", "/agents/a/runs", { key, body: { input: "hi" } })).status, 200);
-  assert.equal((await door.send("DELETE", "/agents/a", { key })).status, 403);
+  assert.equal((await client.send("GET", "/agents", { key })).status, 200);
+  assert.equal((await client.send("POST", "/agents/a/runs", { key, body: { input: "hi" } })).status, 200);
+  assert.equal((await client.send("DELETE", "/agents/a", { key })).status, 403);
 });
 
-Deno.test("a path that is not there is 404 or 405 with a key, and says nothing without one", async () => {
+Deno.test("an unknown path is 404 or 405 with a key, and 401 without one", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key } = await makeKey(purser, ["read"]);
   const paths = [["GET", "/nope", 404], ["POST", "/agents", 405], ["OPTIONS", "/agents", 405]] as const;
   for (const [method, path, status] of paths) {
-    assert.equal((await door.send(method, path, { key })).status, status, path);
-    assert.equal((await door.send(method, path)).status, 401, path);
+    assert.equal((await client.send(method, path, { key })).status, status, path);
+    assert.equal((await client.send(method, path)).status, 401, path);
   }
 });
 
-Deno.test("a route that the table does not know answers no key, not even an admin's", async () => {
+Deno.test("a route that is not in the table refuses every key, even an admin's", async () => {
   await using purser = await openTestPurser();
   purser.app.get("/forgotten", (c) => c.text("a secret"));
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key } = await makeKey(purser, ["admin"]);
-  const response = await door.raw("GET", "/forgotten", { key });
+  const response = await client.raw("GET", "/forgotten", { key });
   assert.equal(response.status, 403);
   assert.equal((await response.json()).detail, "Cannot GET /forgotten: no API key may do that");
 });
 
-Deno.test("a path that is written otherwise opens nothing", async () => {
+Deno.test("another notation of a path grants no access", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key } = await makeKey(purser, ["read"], { agent_id: "a" });
   await purser.api("PUT", "/agents/b", { model: "demo:echo" });
   const open = ["/%68ealthz", "//healthz", "/healthz/", "/HEALTHZ", "/docs/../agents", "/docs/%2e%2e/agents"];
-  for (const path of open) assert.equal((await door.raw("GET", path)).status, 401, path);
+  for (const path of open) assert.equal((await client.raw("GET", path)).status, 401, path);
   const others = [
     "/agents/%62",
     "//agents/b",
@@ -164,5 +164,5 @@ Deno.test("a path that is written otherwise opens nothing", async () => {
     "/agents/b?agent_id=a",
     "/%61gents/b",
   ];
-  for (const path of others) assert.notEqual((await door.raw("GET", path, { key })).status, 200, path);
+  for (const path of others) assert.notEqual((await client.raw("GET", path, { key })).status, 200, path);
 });

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
-import { REMEMBERED_MS, stillHolds } from "../src/keys/mod.ts";
-import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { createKeyCheck, KEY_CACHE_MS } from "../src/keys/mod.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** Two instances over one libSQL server; each has a clock that stands still until it is moved. */
+/** Two instances over one libSQL server; each has a clock that the test moves. */
 
 let sqld: Sqld | undefined;
 if (!skipSqld) {
@@ -28,7 +28,7 @@ async function openInstances() {
   return {
     a,
     b,
-    door: openDoor(b),
+    client: openHttpClient(b),
     get requests() {
       return requests;
     },
@@ -53,99 +53,99 @@ function test(
   });
 }
 
-/** 404 with a key that is taken: nothing is there. */
-const statusOf = async (door: ReturnType<typeof openDoor>, key: string) => {
-  const response = await door.raw("GET", "/nothing", { key });
+/** 404 with a valid key: the path does not exist. */
+const statusOf = async (client: ReturnType<typeof openHttpClient>, key: string) => {
+  const response = await client.raw("GET", "/nothing", { key });
   await response.body?.cancel();
   return response.status;
 };
 
-test("an instance knows a revoked key for at most five seconds more", async ({ a, b, door }) => {
+test("an instance accepts a revoked key for at most five more seconds", async ({ a, b, client }) => {
   const { key, keyId } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
-  assert.equal(await statusOf(door, key), 404);
+  b.clock.advance(KEY_CACHE_MS);
+  assert.equal(await statusOf(client, key), 404);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(REMEMBERED_MS - 1);
-  assert.equal(await statusOf(door, key), 404);
+  b.clock.advance(KEY_CACHE_MS - 1);
+  assert.equal(await statusOf(client, key), 404);
   b.clock.advance(1);
-  assert.equal(await statusOf(door, key), 401);
+  assert.equal(await statusOf(client, key), 401);
 });
 
-test("an instance forgets at once what is revoked through itself", async ({ b, door }) => {
+test("an instance forgets a key at once that is revoked through itself", async ({ b, client }) => {
   const { key, keyId } = await makeKey(b, ["read"]);
-  assert.equal(await statusOf(door, key), 404);
+  assert.equal(await statusOf(client, key), 404);
   await b.api("DELETE", `/keys/${keyId}`);
-  assert.equal(await statusOf(door, key), 401);
+  assert.equal(await statusOf(client, key), 401);
 });
 
-test("a key that is remembered expires all the same, to the millisecond", async ({ b, door }) => {
+test("a cached key expires all the same, to the millisecond", async ({ b, client }) => {
   const { key } = await makeKey(b, ["read"], { expires_at: "2026-11-01T12:00:01.000Z" });
-  assert.equal(await statusOf(door, key), 404);
+  assert.equal(await statusOf(client, key), 404);
   b.clock.advance(1000);
-  assert.equal(await statusOf(door, key), 401);
+  assert.equal(await statusOf(client, key), 401);
 });
 
-test("the first key that another instance makes is asked for after at most five seconds", async ({ a, door, b }) => {
+test("authentication is required at most five seconds after another instance creates the first key", async ({ a, client, b }) => {
   const local = { from: "127.0.0.1", headers: { host: "localhost" } };
-  assert.equal((await door.send("GET", "/agents", local)).status, 200);
+  assert.equal((await client.send("GET", "/agents", local)).status, 200);
   await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
-  assert.equal((await door.send("GET", "/agents", local)).status, 401);
+  b.clock.advance(KEY_CACHE_MS);
+  assert.equal((await client.send("GET", "/agents", local)).status, 401);
 });
 
-test("the first key that another instance makes is taken at once", async ({ a, door }) => {
+test("the first key that another instance creates is valid at once", async ({ a, client }) => {
   const elsewhere = { from: "192.0.2.1", headers: { host: "purser.example" } };
-  assert.equal((await door.send("GET", "/agents", elsewhere)).status, 403);
+  assert.equal((await client.send("GET", "/agents", elsewhere)).status, 403);
   const { key } = await makeKey(a, ["read"]);
-  assert.equal((await door.send("GET", "/agents", { ...elsewhere, key })).status, 200);
+  assert.equal((await client.send("GET", "/agents", { ...elsewhere, key })).status, 200);
 });
 
-test("a key that is right costs one look in five seconds, and one that is wrong a look each time", async (instances) => {
-  const { a, b, door } = instances;
+test("a valid key costs one query in five seconds, and a wrong one a query each time", async (instances) => {
+  const { a, b, client } = instances;
   const { key, keyId } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
-  assert.equal(await statusOf(door, key), 404);
-  await Promise.all(b.core.keyMemory.writing);
+  b.clock.advance(KEY_CACHE_MS);
+  assert.equal(await statusOf(client, key), 404);
+  await Promise.all(b.core.keyCache.writing);
   const before = instances.requests;
-  await Promise.all(Array.from({ length: 20 }, () => statusOf(door, key)));
+  await Promise.all(Array.from({ length: 20 }, () => statusOf(client, key)));
   assert.equal(instances.requests, before);
-  b.clock.advance(REMEMBERED_MS);
-  await Promise.all(Array.from({ length: 20 }, () => statusOf(door, key)));
+  b.clock.advance(KEY_CACHE_MS);
+  await Promise.all(Array.from({ length: 20 }, () => statusOf(client, key)));
   const once = instances.requests - before;
-  assert.ok(once >= 1 && once <= 3, `${once} requests for one look`);
+  assert.ok(once >= 1 && once <= 3, `${once} requests for one query`);
   const wrong = writeKeyText(keyId, "0".repeat(32));
   for (let i = 1; i <= 5; i++) {
     const reached = instances.requests;
-    assert.equal(await statusOf(door, wrong), 401);
+    assert.equal(await statusOf(client, wrong), 401);
     assert.ok(
       instances.requests > reached,
-      "what is wrong is not remembered, or it would be answered faster",
+      "wrong keys are not cached, or they would be refused faster",
     );
   }
 });
 
-test("an answer without an end asks every five seconds whether its key is still taken", async ({ a, b }) => {
+test("an endless response checks its key every five seconds", async ({ a, b }) => {
   const { keyId } = await makeKey(a, ["read"]);
-  const isTaken = stillHolds(b.core, { keyId, scopes: ["read"], agentId: null });
+  const isTaken = createKeyCheck(b.core, { keyId, scopes: ["read"], agentId: null });
   assert.equal(await isTaken(), true);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(REMEMBERED_MS - 1);
+  b.clock.advance(KEY_CACHE_MS - 1);
   assert.equal(await isTaken(), true);
   b.clock.advance(1);
   assert.equal(await isTaken(), false);
 });
 
-test("the last use is that of whichever instance was asked last", async ({ a, b, door }) => {
+test("the last use is the latest on any instance", async ({ a, b, client }) => {
   const { key } = await makeKey(a, ["read"]);
-  b.clock.advance(REMEMBERED_MS);
-  await statusOf(door, key);
-  await Promise.all(b.core.keyMemory.writing);
+  b.clock.advance(KEY_CACHE_MS);
+  await statusOf(client, key);
+  await Promise.all(b.core.keyCache.writing);
   a.clock.advance(2 * MINUTE_MS);
-  await statusOf(openDoor(a), key);
-  await Promise.all(a.core.keyMemory.writing);
+  await statusOf(openHttpClient(a), key);
+  await Promise.all(a.core.keyCache.writing);
   b.clock.advance(MINUTE_MS);
-  await statusOf(door, key);
-  await Promise.all(b.core.keyMemory.writing);
+  await statusOf(client, key);
+  await Promise.all(b.core.keyCache.writing);
   const { body } = await b.api("GET", "/keys");
-  assert.equal(body[0].last_used_at, "2026-11-01T12:02:00.000Z", "the latest, not the last that was written");
+  assert.equal(body[0].last_used_at, "2026-11-01T12:02:00.000Z", "the latest, not the last one written");
 });

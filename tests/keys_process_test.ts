@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { REMEMBERED_MS } from "../src/keys/mod.ts";
+import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 
-/** Keys in real processes: who serves, who asks, and who is let in. */
+/** Keys in real processes: servers, clients and their access. */
 
 interface Server {
   url: string;
-  /** Ends it; gives its exit code and all that it said. */
+  /** Ends it; returns its exit code and its whole output. */
   stop(): Promise<{ code: number; said: string }>;
 }
 
-/** A server that has said where it answers. */
+/** A server that has printed its address. */
 async function listening(child: Deno.ChildProcess, pattern: RegExp): Promise<Server> {
   let said = "";
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
@@ -42,14 +42,14 @@ async function keyOf(place: Place, line: string): Promise<{ key: string; keyId: 
   return { key, keyId: key_id };
 }
 
-Deno.test("a server listens to others only when there is a key that is taken, and then lets in who has one", async () => {
+Deno.test("a server listens on other addresses only with a valid key, and then serves clients that have one", async () => {
   await using place = await newPlace();
   const refused = await purser(place, ["serve", "--host", "0.0.0.0", "--port", "0"]);
   assert.deepEqual(refused, {
     code: 4,
     out: "",
     err:
-      "error: Cannot listen on 0.0.0.0: without an API key anybody who reaches it could spend your money; make one " +
+      "error: Cannot listen on 0.0.0.0: without an API key any client that reaches it could spend your money; make one " +
       "with purser keys create NAME --scope admin, or use --host 127.0.0.1\n",
   });
 
@@ -82,7 +82,7 @@ Deno.test("a server listens to others only when there is a key that is taken, an
     );
     assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
     // The server remembers a key for a moment; another process has revoked this one.
-    await systemClock.sleep(REMEMBERED_MS);
+    await systemClock.sleep(KEY_CACHE_MS);
     const revoked = await purser(asRunner, ["run", "helper", "hi", ...remote]);
     assert.equal(revoked.code, 4);
     assert.match(revoked.err, /^error: Cannot use the API key: it was revoked\n/);
@@ -102,10 +102,10 @@ Deno.test("a server listens to others only when there is a key that is taken, an
   const health = await (await fetch(`${closed.url}/healthz`)).json();
   const { said } = await closed.stop();
   assert.deepEqual([answer.status, health.status], [401, "ok"]);
-  assert.match(said, /^warning: No API key is active, so nobody is answered until there is one/);
+  assert.match(said, /^warning: No API key is active, so every request is refused until there is one/);
 });
 
-Deno.test("deno serve main.ts asks for the same keys, and its own machine's commands need none", async () => {
+Deno.test("deno serve main.ts requires the same keys, and commands on its machine need none", async () => {
   await using place = await newPlace();
   const { key } = await keyOf(place, "ops --scope admin");
   const child = new Deno.Command(Deno.execPath(), {

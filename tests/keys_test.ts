@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
 import { DAY_MS, MINUTE_MS } from "../src/kernel/clock.ts";
-import { hashSecret } from "../src/keys/hash_secret.ts";
-import { parseKeyText, writeKeyText } from "../src/keys/key_text.ts";
+import { hashSecret, parseKeyText, writeKeyText } from "../src/keys/key_text.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { dump } from "./harness/booking.ts";
-import { makeKey, openDoor } from "./harness/keyed_door.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** API keys over REST: made, listed, used and revoked. */
+/** API keys over REST: created, listed, used and revoked. */
 
-const settled = (purser: TestPurser) => Promise.all(purser.core.keyMemory.writing);
+const settled = (purser: TestPurser) => Promise.all(purser.core.keyCache.writing);
 
-Deno.test("a key is made, read and listed, and its text is in the first answer alone", async () => {
+Deno.test("a key is created, read and listed, and its text is in the first response alone", async () => {
   await using purser = await openTestPurser();
   const made = await purser.api("POST", "/keys", {
     name: "ci",
@@ -39,22 +38,22 @@ Deno.test("a key is made, read and listed, and its text is in the first answer a
   assert.equal(parseKeyText(key).is, "whole");
 });
 
-Deno.test("the database has a hash of the secret, and the key is in no table, event, line of the log or answer", async () => {
+Deno.test("the database has a hash of the secret, and the key is in no table, event, log line or response", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key, keyId } = await makeKey(purser, ["admin"]);
   const parsed = parseKeyText(key);
   assert.ok(parsed.is === "whole");
   const answers = [
-    await door.send("PUT", "/agents/a", { key, body: { model: "demo:echo" } }),
-    await door.send("POST", "/agents/a/runs", { key, body: { input: "hi" } }),
-    await door.send("GET", "/keys", { key }),
-    await door.send("GET", "/doctor", { key }),
-    await door.send("GET", "/nothing", { key }),
-    await door.send("DELETE", `/keys/${keyId}`, { key }),
-    await door.send("GET", "/agents", { key }),
-    await door.send("GET", "/agents", { key: key.slice(0, -1) }),
-    await door.send("GET", "/agents", { headers: { authorization: `Basic ${key}` } }),
+    await client.send("PUT", "/agents/a", { key, body: { model: "demo:echo" } }),
+    await client.send("POST", "/agents/a/runs", { key, body: { input: "hi" } }),
+    await client.send("GET", "/keys", { key }),
+    await client.send("GET", "/doctor", { key }),
+    await client.send("GET", "/nothing", { key }),
+    await client.send("DELETE", `/keys/${keyId}`, { key }),
+    await client.send("GET", "/agents", { key }),
+    await client.send("GET", "/agents", { key: key.slice(0, -1) }),
+    await client.send("GET", "/agents", { headers: { authorization: `Basic ${key}` } }),
   ];
   await settled(purser);
   const { rows } = await purser.core.store.read({ sql: "SELECT hash FROM api_keys" });
@@ -67,7 +66,7 @@ Deno.test("the database has a hash of the secret, and the key is in no table, ev
   assert.ok(!seen.includes(key.slice(-20)));
 });
 
-Deno.test("what a key must not be is refused, each with its path", async () => {
+Deno.test("invalid fields of a key are refused, each with its path", async () => {
   await using purser = await openTestPurser();
   const good = { name: "ci", scopes: ["run"] };
   const wrong: [object, string][] = [
@@ -92,7 +91,7 @@ Deno.test("what a key must not be is refused, each with its path", async () => {
   assert.deepEqual((await purser.api("GET", "/keys")).body, []);
 });
 
-Deno.test("keys come newest first, in pages, and by status", async () => {
+Deno.test("keys are listed newest first, in pages, and by status", async () => {
   await using purser = await openTestPurser();
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) {
@@ -133,11 +132,11 @@ Deno.test("keys come newest first, in pages, and by status", async () => {
 
 Deno.test("a key is revoked at once and for good; a second time changes nothing", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key, keyId } = await makeKey(purser, ["read"]);
-  assert.equal((await door.send("GET", "/agents", { key })).status, 200);
+  assert.equal((await client.send("GET", "/agents", { key })).status, 200);
   assert.equal((await purser.api("DELETE", `/keys/${keyId}`)).status, 204);
-  const refused = await door.send("GET", "/agents", { key });
+  const refused = await client.send("GET", "/agents", { key });
   assert.deepEqual([refused.status, refused.body.detail], [401, "Cannot use the API key: it was revoked"]);
   const { revoked_at } = (await purser.api("GET", `/keys/${keyId}`)).body;
   purser.clock.advance(1000);
@@ -148,41 +147,41 @@ Deno.test("a key is revoked at once and for good; a second time changes nothing"
   await assertProblem(purser, "GET", "/keys/key_nope", undefined, { status: 404, code: "not_found" });
 });
 
-Deno.test("no row of a key can be deleted, so keys are asked for ever after", async () => {
+Deno.test("no row of a key can be deleted, so authentication stays required", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { keyId } = await makeKey(purser, ["admin"]);
   await purser.api("DELETE", `/keys/${keyId}`);
   await assert.rejects(purser.core.store.write([{ sql: "DELETE FROM api_keys" }]));
-  assert.equal((await door.send("GET", "/agents", { from: "127.0.0.1" })).status, 401);
+  assert.equal((await client.send("GET", "/agents", { from: "127.0.0.1" })).status, 401);
 });
 
 Deno.test("a key ends when it expires, to the millisecond", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key } = await makeKey(purser, ["read"], { expires_at: "2026-11-01T12:01:00.000Z" });
   purser.clock.advance(MINUTE_MS - 1);
-  assert.equal((await door.send("GET", "/agents", { key })).status, 200);
+  assert.equal((await client.send("GET", "/agents", { key })).status, 200);
   purser.clock.advance(1);
-  const { status, body } = await door.send("GET", "/agents", { key });
+  const { status, body } = await client.send("GET", "/agents", { key });
   assert.deepEqual([status, body.detail], [
     401,
     "Cannot use the API key: it expired at 2026-11-01T12:01:00.000Z; make a new one",
   ]);
 });
 
-Deno.test("the last use is noted once a minute, whoever asks, and not for requests that are refused", async () => {
+Deno.test("the last use is recorded once a minute for any number of clients, and not for refused requests", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key, keyId } = await makeKey(purser, ["read"]);
   const { secret } = parseKeyText(key) as { secret: string };
   const lastUse = async () => {
     await settled(purser);
     return (await purser.api("GET", `/keys/${keyId}`)).body.last_used_at;
   };
-  await door.send("GET", "/agents", { key: writeKeyText(keyId, [...secret].reverse().join("")) });
+  await client.send("GET", "/agents", { key: writeKeyText(keyId, [...secret].reverse().join("")) });
   assert.equal(await lastUse(), null);
-  await door.send("GET", "/agents", { key });
+  await client.send("GET", "/agents", { key });
   assert.equal(await lastUse(), "2026-11-01T12:00:00.000Z");
   const { write } = purser.core.store;
   let writes = 0;
@@ -191,33 +190,33 @@ Deno.test("the last use is noted once a minute, whoever asks, and not for reques
     return write.call(purser.core.store, statements);
   };
   purser.clock.advance(MINUTE_MS - 1);
-  for (let i = 0; i < 20; i++) await door.send("GET", "/agents", { key });
+  for (let i = 0; i < 20; i++) await client.send("GET", "/agents", { key });
   assert.equal(await lastUse(), "2026-11-01T12:00:00.000Z");
   assert.equal(writes, 0);
   purser.clock.advance(1);
-  await Promise.all(Array.from({ length: 20 }, () => door.send("GET", "/agents", { key })));
+  await Promise.all(Array.from({ length: 20 }, () => client.send("GET", "/agents", { key })));
   assert.equal(await lastUse(), "2026-11-01T12:01:00.000Z");
   assert.equal(writes, 1);
   await purser.api("DELETE", `/keys/${keyId}`);
   purser.clock.advance(DAY_MS);
-  await door.send("GET", "/agents", { key });
+  await client.send("GET", "/agents", { key });
   assert.equal(await lastUse(), "2026-11-01T12:01:00.000Z");
 });
 
-Deno.test("a last use that can't be written fails no request, and does not hold it up", async () => {
+Deno.test("a last use that can't be written neither fails nor delays a request", async () => {
   await using purser = await openTestPurser();
-  const door = openDoor(purser);
+  const client = openHttpClient(purser);
   const { key, keyId } = await makeKey(purser, ["read"]);
   const { write } = purser.core.store;
   const failing = Promise.withResolvers<never>();
   purser.core.store.write = () => failing.promise;
-  assert.equal((await door.send("GET", "/agents", { key })).status, 200);
+  assert.equal((await client.send("GET", "/agents", { key })).status, 200);
   failing.reject(new Error("the disk is full"));
   await settled(purser);
   purser.core.store.write = write;
   assert.deepEqual(purser.logs.map(({ level, message, fields }) => [level, message, fields]), [[
     "warn",
-    "The last use of an API key could not be noted",
+    "The last use of an API key could not be recorded",
     { key_id: keyId, reason: "the disk is full" },
   ]]);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
 import { VERSION } from "../src/kernel/version.ts";
 
-/** Who may import whom, and who may touch the world outside: the map in docs/architecture.md, as a test. */
+/** The direction of imports and the access to the environment: the map in docs/architecture.md, as a test. */
 
 const ROOT = normalize(new URL("..", import.meta.url).pathname);
 
@@ -22,8 +22,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ["cli", "edge"],
 ];
 
-/** What is entered by any file; every other folder by its `mod.ts` or by that of one of its own folders. */
-const WITHOUT_DOOR: readonly string[] = ["kernel", "contract"];
+/** Folders of which any file may be imported; others by their `mod.ts` or by that of one of their own folders. */
+const WITHOUT_MOD: readonly string[] = ["kernel", "contract"];
 
 /** The entries, which import anything and which no other file imports. */
 const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts", "src/open_purser.ts"]);
@@ -70,7 +70,7 @@ const { lint } = Deno as unknown as {
   lint: { runPlugin(plugin: object, path: string, text: string): unknown };
 };
 
-/** Reads the syntax tree of every file: its imports, dynamic ones and types too, and what it touches. */
+/** Reads the syntax tree of every file: its imports, dynamic ones and types too, and the globals it accesses. */
 function scan(sources: readonly Source[]): { imports: Import[]; accesses: Access[] } {
   const imports: Import[] = [];
   const accesses: Access[] = [];
@@ -89,7 +89,7 @@ function scan(sources: readonly Source[]): { imports: Import[]; accesses: Access
       MemberExpression({ object, property }: Node) {
         if (property.type !== "Identifier") return;
         if (object.type === "Identifier") touch(`${object.name}.${property.name}`);
-        // `globalThis.Deno.env` is `Deno.env`; to ask whether there is a Deno is everybody's.
+        // `globalThis.Deno.env` is `Deno.env`; any file may test for `globalThis.Deno`.
         const isGlobal = object.type === "MemberExpression" && object.object.name === "globalThis";
         if (isGlobal && object.property.type === "Identifier") {
           touch(`${object.property.name}.${property.name}`);
@@ -115,7 +115,7 @@ function layerOf(path: string): string {
 
 const rankOf = (layer: string) => LAYERS.findIndex((layers) => layers.includes(layer));
 
-/** Why an import is against the rules, or undefined. */
+/** Returns the rule that an import breaks, or undefined. */
 function faultOf({ from, to }: Import): string | undefined {
   const [mine, theirs] = [layerOf(from), layerOf(to)];
   if (theirs === "entry") {
@@ -124,7 +124,9 @@ function faultOf({ from, to }: Import): string | undefined {
       : "an entry is imported by no file";
   }
   if (mine === theirs) return undefined;
-  if (!WITHOUT_DOOR.includes(theirs) && !to.endsWith("/mod.ts")) return "a folder is entered by a mod.ts";
+  if (!WITHOUT_MOD.includes(theirs) && !to.endsWith("/mod.ts")) {
+    return "another folder is imported by a mod.ts";
+  }
   if (mine === "entry") return undefined;
   if (mine === "plugins") return to === CHANNELS ? undefined : "plugins import the contract of channels only";
   if (theirs === "plugins") {
@@ -139,7 +141,7 @@ const CHANNELS = "src/delivery/channels/mod.ts";
 const sources = await readSources("cli.ts", "main.ts", "src", "plugins");
 const { imports, accesses } = scan(sources);
 
-Deno.test("imports point one way, from entry to kernel, and come in by mod.ts", () => {
+Deno.test("imports point one way, from entry to kernel, and enter folders by mod.ts", () => {
   assert.ok(imports.length > 300, "the scan found the imports");
   const faults = imports.flatMap((one) => {
     const fault = faultOf(one);
@@ -148,7 +150,7 @@ Deno.test("imports point one way, from entry to kernel, and come in by mod.ts", 
   assert.deepEqual(faults, []);
 });
 
-Deno.test("the rules refuse what they are there to refuse", () => {
+Deno.test("the rules refuse the imports that they are meant to refuse", () => {
   const wrong: [string, string][] = [
     ["src/store/x.ts", "src/ledger/mod.ts"],
     ["src/store/x.ts", "src/config/mod.ts"],
@@ -166,7 +168,7 @@ Deno.test("the rules refuse what they are there to refuse", () => {
     ["plugins/slack/mod.ts", "src/kernel/money.ts"],
     ["plugins/slack/mod.ts", "src/delivery/mod.ts"],
     ["src/alerts/x.ts", "plugins/mod.ts"],
-    ["src/service/x.ts", "plugins/slack/payload.ts"],
+    ["src/service/x.ts", "plugins/smtp/deliver.ts"],
     ["src/new_folder/x.ts", "src/kernel/money.ts"],
     ["main.ts", "cli.ts"],
   ];
@@ -186,20 +188,24 @@ Deno.test("the rules refuse what they are there to refuse", () => {
   for (const [from, to] of right) assert.equal(faultOf({ from, to }), undefined, `${from} -> ${to}`);
 });
 
-/** What may be touched in these files only. */
+/** Globals that may be accessed in these files only. */
 const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
-  { what: /^(Deno|process)\.env$/, by: /^src\/config\/mod\.ts$/, rule: "the environment is read in config/" },
   {
-    // Node runs the library and the command line too. Each of these has a way for Node beside it, but for `main.ts`.
+    what: /^(Deno|process)\.env$/,
+    by: /^src\/config\/load_config\.ts$/,
+    rule: "the environment is read in config/",
+  },
+  {
+    // Node runs the library and the command line too: each of these but `main.ts` has an alternative for Node.
     what: /^Deno\.\w+$/,
     by:
-      /^(main\.ts|src\/(config\/mod|kernel\/(files|this_process)|http\/server\/deno_server|cli\/terminal\/standard_streams)\.ts)$/,
+      /^(main\.ts|src\/(config\/(directories|load_config)|kernel\/(files|this_process)|http\/server\/listen|cli\/terminal\/standard_streams)\.ts)$/,
     rule: "Deno is touched in a few places",
   },
   {
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
-    // A deadline on the network is the machine's own time, also where a test's clock stands still.
+    // A deadline on the network is measured by the machine's clock, also where a test's clock stands still.
     by: /^src\/(kernel\/clock|store\/libsql\/libsql_client|client\/connect)\.ts$/,
     rule: "the clock is read in clock.ts",
   },
@@ -210,13 +216,13 @@ const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
   },
   {
     what: /^thisProcess\(\)$/,
-    by: /^(cli|src\/(cli\/terminal\/process_terminal|kernel\/survive_faults))\.ts$/,
+    by: /^(cli|src\/(cli\/terminal\/process_terminal|kernel\/this_process))\.ts$/,
     rule: "entries ask for the process",
   },
   {
     what: /^console\.\w+$/,
     by: /^((cli|main)\.ts|src\/cli\/.*)$/,
-    rule: "what is said goes through the log",
+    rule: "messages go through the log",
   },
 ];
 
@@ -227,15 +233,15 @@ for (const { what, by, rule } of RESERVED) {
   });
 }
 
-/** What only some platforms have is loaded where it is used: at the edge, a module that imports it does not load at all. */
-const LATE = /^node:(sqlite|fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
-const MAY_BE_EARLY =
+/** Modules that only some platforms have are imported dynamically: at the edge, a static import would fail to load. */
+const LAZY = /^node:(sqlite|fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
+const MAY_BE_STATIC =
   /^(src\/cli\/.*|src\/http\/server\/node_server\.ts|src\/delivery\/channels\/http\/guarded_http\.ts)$/;
 
-Deno.test("modules of files and servers are imported late, but by those who are loaded late themselves", () => {
+Deno.test("modules of files and servers are imported dynamically, except by modules that are themselves", () => {
   const early = sources.flatMap(({ path, text }) =>
     [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(node:[\w/]+)";/gm)]
-      .filter(([, specifier]) => LATE.test(specifier!) && !MAY_BE_EARLY.test(path))
+      .filter(([, specifier]) => LAZY.test(specifier!) && !MAY_BE_STATIC.test(path))
       .map(([, specifier]) => `${path}: ${specifier}`)
   );
   assert.deepEqual(early, []);

@@ -35,7 +35,7 @@ const COUNTED = [
   "reasoning_tokens",
 ];
 
-/** What some calls add up to, in wire form, by plain addition. */
+/** The totals of some calls in wire form, by plain addition. */
 function add(calls: readonly ModelCall[]) {
   const events = calls.map(toCostEvent);
   const sum = (field: string) =>
@@ -84,12 +84,12 @@ function firstCall(members: readonly ModelCall[]): ModelCall {
   return members.reduce((first, call) => call.at < first.at ? call : first);
 }
 
-/** The newest call of a group in time; of several at one time, the one that was booked last. */
+/** The latest call of a group in time; of several at one time, the one that was booked last. */
 function newestCall(members: readonly ModelCall[]): ModelCall {
   return members.reduce((newest, call) => call.at >= newest.at ? call : newest);
 }
 
-/** The rows that `listCosts` has to give, by plain addition over the calls. */
+/** The rows expected from `listCosts`, by plain addition over the calls. */
 function group(calls: readonly ModelCall[], filter: Filter) {
   const groups = new Map<string, { key: Partial<CostRow>; calls: ModelCall[] }>();
   for (const call of keep(calls, filter)) {
@@ -116,7 +116,7 @@ function group(calls: readonly ModelCall[], filter: Filter) {
   });
 }
 
-/** Books batches in this order; what is there is rolled up after those that `rollsUp` says, in turn. */
+/** Books batches in this order; rolls up after those for which `rollsUp` is true, in turn. */
 async function record(
   store: Store,
   batches: readonly (readonly ModelCall[])[],
@@ -132,7 +132,7 @@ async function record(
 
 const anyRollUps = fc.array(fc.boolean(), { minLength: 1, maxLength: 4 });
 
-/** Cuts calls into batches of the given sizes. */
+/** Splits calls into batches of the given sizes. */
 function cut(calls: readonly ModelCall[], sizes: readonly number[]): ModelCall[][] {
   const batches: ModelCall[][] = [];
   let start = 0;
@@ -149,7 +149,7 @@ const anyFilter = fc.record({
   groupBy: fc.constantFrom(...GROUPINGS),
   from: fc.option(anyTime, { nil: undefined }),
   to: fc.option(anyTime, { nil: undefined }),
-  agentId: fc.option(fc.constantFrom("ann", "bob", "nobody"), { nil: undefined }),
+  agentId: fc.option(fc.constantFrom("ann", "bob", "none"), { nil: undefined }),
   model: fc.option(fc.constantFrom("small", 'it\'s a "model" 🚢'), { nil: undefined }),
 });
 
@@ -189,7 +189,7 @@ for (const kind of databaseKinds()) {
   };
 
   property<[ModelCall[], number[], boolean[]]>(
-    "the totals of runs, sessions and agents are the sums of their calls, however these were booked and rolled up",
+    "the totals of runs, sessions and agents are the sums of their calls, in any order of bookings and roll-ups",
     [anyCalls, anySizes, anyRollUps],
     async (store, calls, sizes, rollsUp) => {
       await record(store, cut(calls, sizes), rollsUp);
@@ -204,7 +204,7 @@ for (const kind of databaseKinds()) {
       for (const [sessionId, usage] of usages) {
         assert.deepEqual(strip(usage), add(calls.filter((call) => call.sessionId === sessionId)).wire);
       }
-      for (const agentId of ["ann", "nobody"]) {
+      for (const agentId of ["ann", "none"]) {
         const own = calls.filter((call) => call.agentId === agentId);
         assert.deepEqual(strip(await readAgentUsage(store, agentId)), add(own).wire);
       }
@@ -212,7 +212,7 @@ for (const kind of databaseKinds()) {
   );
 
   property<[ModelCall[], number[], boolean[]]>(
-    "every total is to the nano-USD the sum of the ledger's rows, wherever it is rolled up to",
+    "every total is the sum of the ledger's rows to the nano-USD, for any position of the roll-up",
     [anyCalls, anySizes, anyRollUps],
     async (store, calls, sizes, rollsUp) => {
       await record(store, cut(calls, sizes), rollsUp);
@@ -239,7 +239,7 @@ for (const kind of databaseKinds()) {
   );
 
   property<[ModelCall[], number[], boolean[], CostFilter[]]>(
-    "listCosts adds up any span, agent and model in any grouping, with a tail as after a roll-up",
+    "listCosts sums any span, agent and model in any grouping, with a tail as after a roll-up",
     [
       anyCalls,
       anySizes,
@@ -270,7 +270,7 @@ for (const kind of databaseKinds()) {
             assert.deepEqual(
               [row.agent_id, row.model],
               [firstCall(members).agentId, newestCall(members).model],
-              "the agent is that of the first call, the model that of the newest",
+              "the agent is that of the first call, the model that of the latest",
             );
           });
         }
@@ -293,7 +293,7 @@ for (const kind of databaseKinds()) {
     },
   );
 
-  test("a call that is booked twice is refused whole, and counts once", async (store) => {
+  test("a call that is booked twice is refused, and counts once", async (store) => {
     const [a, b, c] = ["a", "b", "c"].map((callId) =>
       modelCall({ callId, runId: "run_1", sessionId: "ses_1" })
     );
@@ -328,13 +328,13 @@ for (const kind of databaseKinds()) {
         const [row] = await listCosts(store, { groupBy, limit: 10, offset: 0 });
         assert.equal(row!.cost_usd, toUsd(total), groupBy);
       }
-      // What decisions see is above any limit that there can be, and still an integer.
+      // Decisions see a value above any possible limit, and still an integer.
       assert.equal(await readRunCost(store, "r"), most);
       await checkTotals(store);
     }
   });
 
-  test("sums of rows that 64 bits can't hold together are listed, dearest first", async (store) => {
+  test("rows whose sum exceeds 64 bits are listed, most expensive first", async (store) => {
     const most = 9_000_000_000_999_999_999n;
     const at = Date.parse("2028-02-29T10:30:00.000Z");
     const calls = ["a", "b", "c", "d"].map((callId, index) =>
@@ -364,7 +364,7 @@ for (const kind of databaseKinds()) {
     }
   });
 
-  test("groups a nano-USD apart come dearest first", async (store) => {
+  test("groups a nano-USD apart are listed most expensive first", async (store) => {
     const costs = [1_999_999_999n, 2_000_000_001n, 2_000_000_000n];
     await store.write(recordCalls(costs.flatMap((costNanoUsd, index) => [
       modelCall({ callId: `${index}`, agentId: `a${index}`, costNanoUsd }),
@@ -375,7 +375,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows.map((row) => row.cost_usd), [3, 2.999999999, 2.999999998]);
   });
 
-  test("a cost of nothing is 0, an unknown one null, and both together a number", async (store) => {
+  test("a cost of zero is 0, an unknown one null, and both together a number", async (store) => {
     const costs = async (groupBy: Grouping) =>
       (await listCosts(store, { groupBy, limit: 10, offset: 0 })).map((
         row,
@@ -391,7 +391,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await costs("day"), [[3, 1, 0.000000001]]);
   });
 
-  test("a late call counts in the hour and the day in which it was made", async (store) => {
+  test("a call that is reported later counts in the hour and the day in which it was made", async (store) => {
     const at = (text: string) => Date.parse(text);
     await store.write(
       recordCalls([modelCall({ callId: "now", at: at("2028-03-01T00:00:00.000Z"), sessionId: "s" })]),
@@ -405,11 +405,11 @@ for (const kind of databaseKinds()) {
       "2028-03-01T00:00:00.000Z",
       "2028-02-29T23:00:00.000Z",
     ]);
-    // The newest call's model, not that of the call that was booked last.
+    // The latest call's model, not that of the call that was booked last.
     assert.equal((await rows("session"))[0]!.model, "echo");
   });
 
-  test("a call comes back from the ledger as it went in", async (store) => {
+  test("a call is read from the ledger as it was booked", async (store) => {
     const calls = [
       modelCall({
         callId: "a",
@@ -482,7 +482,7 @@ for (const kind of databaseKinds()) {
   });
 }
 
-Deno.test("sumSteps adds up the calls of each step, to the nano-USD", () => {
+Deno.test("sumSteps sums the calls of each step, to the nano-USD", () => {
   // Up to 4 million USD, where a number of the wire is still exact.
   const capped = anyCalls.map((calls) =>
     calls.map((call) => ({ ...call, costNanoUsd: call.costNanoUsd && call.costNanoUsd % 10n ** 14n }))

@@ -54,7 +54,7 @@ Deno.test("openPurser() runs the models, tools and prices of its caller before a
   await purser.close();
 });
 
-Deno.test("openPurser() refuses an agent that is wrong, naming every field", async () => {
+Deno.test("openPurser() refuses an invalid agent, naming every field", async () => {
   const purser = await openPurser({ db: ":memory:", env: {} });
   const wrong = { ...ECHO, budget: 1, max_steps: 0, tools: ["hammer"] };
   const error = await rejection(purser.runAgent(wrong, "Hi"));
@@ -68,7 +68,7 @@ Deno.test("openPurser() refuses an agent that is wrong, naming every field", asy
   await purser.close();
 });
 
-Deno.test("openPurser() refuses names of models and tools that are taken or can't be", async () => {
+Deno.test("openPurser() refuses names of models and tools that are taken or invalid", async () => {
   const tool = { description: "", inputSchema: {}, execute: () => 1 } as never;
   const wrong: Partial<PurserOptions>[] = [
     { tools: { calculator: tool } },
@@ -82,7 +82,7 @@ Deno.test("openPurser() refuses names of models and tools that are taken or can'
   }
 });
 
-Deno.test("a closed Purser says so, and may be closed again", async () => {
+Deno.test("a closed Purser reports that it is closed, and may be closed again", async () => {
   const purser = await openPurser({ db: ":memory:", env: {} });
   await purser.close();
   await purser.close();
@@ -109,10 +109,10 @@ Deno.test("close() waits for runs in progress", async () => {
   assert.equal((await run).output, "Just in time");
 });
 
-Deno.test("a budget's end is a BudgetExceededError with the details of SPEC.md", async () => {
+Deno.test("a reached budget is a BudgetExceededError with all its details", async () => {
   const purser = await openPurser({ db: ":memory:", env: {} });
   const agent = { name: "loop", model: "demo:loop", tools: ["calculator"], cost_budget_usd: 0.0002 };
-  const error = await rejection(purser.runAgent(agent, "Go on"));
+  const error = await rejection(purser.runAgent(agent, "Continue"));
   assert.ok(error instanceof BudgetExceededError);
   assert.equal(error.name, "BudgetExceededError");
   assert.equal(error.details.budget_usd, 0.0002);
@@ -120,7 +120,7 @@ Deno.test("a budget's end is a BudgetExceededError with the details of SPEC.md",
   await purser.close();
 });
 
-Deno.test("a session is exported, kept in a file, and restored by a program", async () => {
+Deno.test("a program exports a session, keeps it in a file, and restores it", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   try {
     const here = await openPurser({ db: ":memory:", env: {}, environment: "here" });
@@ -159,7 +159,7 @@ Deno.test("a session is exported, kept in a file, and restored by a program", as
   }
 });
 
-Deno.test("what is no snapshot is neither written nor restored, and every problem is told", async () => {
+Deno.test("an invalid snapshot is neither written nor restored, and every problem is reported", async () => {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   try {
     const purser = await openPurser({ db: ":memory:", env: {}, maxSnapshotBytes: 10_000 });
@@ -176,7 +176,7 @@ Deno.test("what is no snapshot is neither written nor restored, and every proble
       (await rejection(purser.importSession(changed))).message,
       /integrity: is not that of this document/,
     );
-    // Written anew, it is a document of its own.
+    // Serialized anew, it is a document of its own.
     await writeSnapshot(changed, `${directory}/changed.json`);
     assert.equal(
       (await purser.importSession(await readSnapshot(`${directory}/changed.json`))).messages_restored,

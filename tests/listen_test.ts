@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { startDenoServer } from "../src/http/server/deno_server.ts";
-import { type Handler, listen, type StartServer } from "../src/http/server/listen.ts";
+import { type Handler, listen, startDenoServer, type StartServer } from "../src/http/server/listen.ts";
 import { startNodeServer } from "../src/http/server/node_server.ts";
 import { rejection } from "./harness/test_purser.ts";
 
-/** One suite over both servers that the API listens with; Deno runs Node's too. */
+/** One suite over both servers of the API; Deno runs Node's too. */
 const SERVERS: Record<string, StartServer> = { Deno: startDenoServer, Node: startNodeServer };
 
 for (const [name, startServer] of Object.entries(SERVERS)) {
   const start = (handle: Handler, clock = fixedClock(0)) =>
     listen({ clock }, handle, { host: "127.0.0.1", port: 0, startServer });
 
-  Deno.test(`${name}'s server hands over requests as they are, with where they come from`, async () => {
+  Deno.test(`${name}'s server passes on requests unchanged, with the client's address`, async () => {
     const server = await start(async (request, from) =>
       Response.json({
         from,
@@ -36,7 +35,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
     await server.shutdown();
   });
 
-  Deno.test(`${name}'s server streams an answer as it comes, and hears that nobody reads it any more`, async () => {
+  Deno.test(`${name}'s server streams a response as it comes, and notices that the client has disconnected`, async () => {
     const left = Promise.withResolvers<void>();
     const server = await start(() =>
       new Response(
@@ -55,7 +54,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
     await server.shutdown();
   });
 
-  Deno.test(`${name}'s server says that a port is taken`, async () => {
+  Deno.test(`${name}'s server reports that a port is taken`, async () => {
     const server = await start(() => new Response());
     const port = Number(new URL(server.url).port);
     const again = listen({ clock: fixedClock(0) }, () => new Response(), {
@@ -72,7 +71,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
     await server.shutdown();
   });
 
-  Deno.test(`${name}'s server answers what is in flight before it ends, and nothing after`, async () => {
+  Deno.test(`${name}'s server answers the requests in flight before it ends, and none after`, async () => {
     const [arrived, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const server = await start(async () => {
       arrived.resolve();
@@ -89,7 +88,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
   });
 }
 
-Deno.test("Node's server leaves behind what takes longer than its grace", async () => {
+Deno.test("Node's server aborts what takes longer than its grace period", async () => {
   const clock = fixedClock(0);
   const arrived = Promise.withResolvers<void>();
   const server = await listen({ clock }, () => {

@@ -4,8 +4,8 @@ import { snapshotOf } from "./harness/snapshots.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 
 /**
- * What a client is told when the answer to one commit gets lost between the libSQL server and this process, which then
- * can't know whether it happened: what happened.
+ * The response of the API when the answer to one commit gets lost between the libSQL server and this process, which
+ * can't know the outcome of the commit: the response must report the actual outcome.
  */
 
 let sqld: Sqld | undefined;
@@ -14,11 +14,11 @@ if (!skipSqld) {
   Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
 }
 
-/** How an answer gets lost: the connection breaks, or the platform's `fetch` sends the request again by itself. */
+/** The way in which an answer gets lost: the connection breaks, or the platform's `fetch` repeats the request. */
 const LOSSES = ["broken", "repeated"] as const;
 type Loss = typeof LOSSES[number];
 
-/** A `fetch` that loses the answer to one commit, counted from the moment it is told to. */
+/** A `fetch` that loses the answer to one commit, counted from the call of `lose`. */
 function losingFetch(fetch: typeof globalThis.fetch) {
   let loss: Loss | undefined;
   let left = 0;
@@ -50,7 +50,7 @@ function losingFetch(fetch: typeof globalThis.fetch) {
   };
 }
 
-/** What is asked, what it needs before, what has to be answered, and what has to be there afterwards. */
+/** A request, its preparation, the expected response, and the expected state afterwards. */
 interface Case {
   name: string;
   prepare?(purser: TestPurser): Promise<void>;
@@ -176,7 +176,7 @@ const CASES: Case[] = [
 
 for (const { name, prepare, request, status, check } of CASES) {
   Deno.test({
-    name: `${name}: an answer of the libSQL server that gets lost changes nothing of what is told`,
+    name: `${name}: a lost answer of the libSQL server does not change the response`,
     ignore: skipSqld,
     async fn() {
       for (const loss of LOSSES) {
@@ -188,8 +188,8 @@ for (const { name, prepare, request, status, check } of CASES) {
           losing.lose(which, loss);
           const answer = await answerInTime(purser, request(purser));
           isOver = losing.stop() < which;
-          const told = `${loss} answer to commit ${which}: ${JSON.stringify(answer.body)}`;
-          assert.equal(answer.status, status, told);
+          const message = `${loss} answer to commit ${which}: ${JSON.stringify(answer.body)}`;
+          assert.equal(answer.status, status, message);
           await check?.(purser);
         }
       }

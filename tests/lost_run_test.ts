@@ -4,7 +4,7 @@ import { until } from "./harness/deliveries.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser, rejection, type TestPurser } from "./harness/test_purser.ts";
 
-/** A run whose end can't be written, as on a full disk. Gives its id; afterwards the disk has room again. */
+/** A run whose end can't be written, as on a full disk. Returns its id; afterwards writes succeed again. */
 async function loseRun(purser: TestPurser): Promise<string> {
   const { store } = purser.core;
   const write = store.write.bind(store);
@@ -20,7 +20,7 @@ async function loseRun(purser: TestPurser): Promise<string> {
   return session.active_run_id;
 }
 
-Deno.test("the next run on a session takes it back from a run whose end could not be written", async () => {
+Deno.test("the next run on a session takes it over from a run whose end could not be written", async () => {
   await using purser = await openTestPurser();
   const lost = await loseRun(purser);
   const result = await purser.run({}, "Hello again", { sessionId: "s1" });
@@ -45,7 +45,7 @@ Deno.test("a process that is ending starts no run any more", async () => {
   assert.match(error.message, /this process is ending/);
 });
 
-Deno.test("the event log keeps the definition that a run was made with, and an answer with a zero character whole", async () => {
+Deno.test("the event log keeps the definition that a run was started with, and an output with a NUL character unchanged", async () => {
   await using purser = await openTestPurser();
   const { run_id } = await purser.run({ systemPrompt: "Be brief", maxSteps: 3 }, "a\0b", { sessionId: "s1" });
   const started = (await purser.events("s1")).find(({ type }) => type === "run.started")!;
@@ -54,7 +54,7 @@ Deno.test("the event log keeps the definition that a run was made with, and an a
   assert.equal((await purser.api("GET", `/runs/${run_id}`)).body.output, "You said: a\0b");
 });
 
-Deno.test("a run whose end could not be written is ended as soon as writing works again, by its own process", async () => {
+Deno.test("a run whose end could not be written is ended by its own process as soon as writes succeed again", async () => {
   await using purser = await openTestPurser();
   const { store } = purser.core;
   const write = store.write.bind(store);
@@ -75,7 +75,7 @@ Deno.test("a run whose end could not be written is ended as soon as writing work
     purser.clock.advance(1_000);
     await until(() => attempts > failed + second - 1);
   }
-  assert.equal(attempts, failed + 5, "one attempt a second, however many runs there are");
+  assert.equal(attempts, failed + 5, "one attempt a second for any number of runs");
   assert.deepEqual(await statuses(), ["running"]);
   store.write = write;
   purser.clock.advance(1_000);
@@ -86,7 +86,7 @@ Deno.test("a run whose end could not be written is ended as soon as writing work
   }
 });
 
-/** A Purser on a libSQL server, with a run of a session that a dead instance has left; its lease ends when the test says so. */
+/** A Purser on a libSQL server, with a run of a session left by a dead instance; the test lets its lease expire. */
 async function openBesideDead(sqld: Sqld) {
   const { url, fetch } = await sqld.createDatabase();
   const purser = await openTestPurser({ config: { dbUrl: url }, fetch });
@@ -106,7 +106,7 @@ async function openBesideDead(sqld: Sqld) {
 
 Deno.test({
   name:
-    "on a libSQL server a session goes to the next run once the lease of a dead instance's is over, and not before",
+    "on a libSQL server the next run takes over a session once the dead instance's lease has expired, and not before",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -121,7 +121,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "on a libSQL server every instance looks for runs of dead ones every thirty seconds",
+  name: "on a libSQL server every instance checks for runs of dead ones every thirty seconds",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();

@@ -47,7 +47,7 @@ async function startServer() {
   };
 }
 
-Deno.test("deno serve main.ts answers this machine, runs agents, shares its file with commands, and ends in order", async () => {
+Deno.test("deno serve main.ts answers this machine, runs agents, shares its file with commands, and ends gracefully", async () => {
   const server = await startServer();
   try {
     const health = await (await fetch(`${server.url}/healthz`)).json();

@@ -8,7 +8,7 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 import { realModel } from "./harness/metered_models.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
-/** What one answer of 10 tokens in and 2 out of gpt-4o-mini costs. */
+/** The cost of one response of 10 tokens in and 2 out of gpt-4o-mini. */
 const ONE_CALL_USD = 0.0000027;
 
 async function openMeter(context: Partial<MeterContext> = {}) {
@@ -52,7 +52,7 @@ Deno.test("meter() books a call of streamText before its stream has ended", asyn
   assert.equal((await test.purser.api("GET", "/costs")).body[0].cost_usd, ONE_CALL_USD);
 });
 
-Deno.test("meter() books a stream that its reader leaves half way", async () => {
+Deno.test("meter() books a stream that its reader abandons half way", async () => {
   await using test = await openMeter();
   const { stream } = await test.metered().doStream({
     prompt: [{ role: "user", content: [{ type: "text", text: "Hi" }] }],
@@ -78,14 +78,14 @@ Deno.test("meters of one run share its budget, and a call over it never reaches 
   assert.equal(test.fake.calls, 3);
 });
 
-Deno.test("a meter without a run is a run of its own", async () => {
+Deno.test("a meter without a run id gets a run of its own", async () => {
   await using test = await openMeter({ costBudgetUsd: ONE_CALL_USD });
   await generateText({ model: test.metered(), prompt: "Hi" });
   await generateText({ model: test.metered(), prompt: "Hi" });
   assert.equal((await test.purser.api("GET", "/costs?group_by=run")).body.length, 2);
 });
 
-Deno.test("sixteen metered calls at once on one run never pass a strict budget", async () => {
+Deno.test("sixteen metered calls at once on one run never exceed a strict budget", async () => {
   await using test = await openMeter({ runId: "run_many", costBudgetUsd: 0.001, budgetMode: "strict" });
   const model = test.metered();
   const outcomes = await Promise.allSettled(
@@ -95,7 +95,7 @@ Deno.test("sixteen metered calls at once on one run never pass a strict budget",
   const { body: [row] } = await test.purser.api("GET", "/costs?group_by=run");
   assert.ok(row.cost_usd <= 0.001, `${row.cost_usd}`);
   assert.equal(row.model_calls, outcomes.filter(({ status }) => status === "fulfilled").length);
-  // Nothing stays reserved: what is left of the budget can still be spent.
+  // Nothing stays reserved: the rest of the budget can still be spent.
   await generateText({ model, prompt: "Hi", maxOutputTokens: 1 });
 });
 
@@ -107,7 +107,7 @@ Deno.test("a metered call that fails books nothing and reserves nothing", async 
   assert.equal((await generateText({ model, prompt: "Hi" })).text, "Hello");
 });
 
-Deno.test("meter() refuses what it can't book, saying why", async () => {
+Deno.test("meter() refuses what it can't book, with the reason", async () => {
   await using test = await openMeter();
   const old = { ...realModel(test.fake, "openai-chat", "gpt-4o-mini"), specificationVersion: "v2" };
   const wrong: [() => unknown, RegExp][] = [
@@ -116,14 +116,14 @@ Deno.test("meter() refuses what it can't book, saying why", async () => {
     [() => test.metered({ runId: "ä" }), /runId must be/],
     [() => test.metered({ costBudgetUsd: -1 }), /negative/],
     [() => test.metered({ costBudgetUsd: 1e-10 }), /more than nine decimals/],
-    [() => test.metered({ costBudgetUsd: 1, provider: "nobody" }), /no price is known/],
+    [() => test.metered({ costBudgetUsd: 1, provider: "unknown" }), /no price is known/],
     [() => meter(test.purser.core, old as unknown as LanguageModelV4, { agentId: "a" }), /specification v4/],
   ];
   for (const [make, message] of wrong) assert.throws(make, message);
-  test.metered({ costBudgetUsd: 1, provider: "nobody", allowUnpriced: true });
+  test.metered({ costBudgetUsd: 1, provider: "unknown", allowUnpriced: true });
 });
 
-Deno.test("a metered call of a session that a run keeps is logged in that session", async () => {
+Deno.test("a metered call of an existing session is logged in that session", async () => {
   await using test = await openMeter();
   await test.purser.run({ agentId: "outside" }, "Hello", { sessionId: "s1" });
   await generateText({ model: test.metered({ sessionId: "s1" }), prompt: "Hi" });

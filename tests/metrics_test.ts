@@ -14,7 +14,7 @@ import { readScrape, scrape } from "./harness/scrape.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-Deno.test("GET /metrics tells spend exactly, and tokens in kinds that don't overlap", async () => {
+Deno.test("GET /metrics reports spend exactly, and tokens in kinds that don't overlap", async () => {
   await using purser = await openTestPurser();
   const event = {
     ...EVENT,
@@ -55,7 +55,7 @@ Deno.test("GET /metrics tells spend exactly, and tokens in kinds that don't over
   assert.equal((await purser.api("GET", "/metrics?by=session")).status, 400);
 });
 
-Deno.test("GET /metrics adds up more money than 64 bits hold", async () => {
+Deno.test("GET /metrics sums more money than 64 bits hold", async () => {
   await using purser = await openTestPurser();
   const most = 9_223_372_036_854_775_807n;
   await purser.core.store.write(
@@ -68,7 +68,7 @@ Deno.test("GET /metrics adds up more money than 64 bits hold", async () => {
   assert.equal(values["purser_spend_usd_total model=m provider=acme"], "18446744073.709551614");
 });
 
-Deno.test("GET /metrics counts runs by how they ended, and keeps what removed agents have cost", async () => {
+Deno.test("GET /metrics counts runs by status, and keeps the costs of removed agents", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", AGENT);
   await purser.api("PUT", "/agents/poor", {
@@ -99,7 +99,7 @@ Deno.test("GET /metrics counts runs by how they ended, and keeps what removed ag
   assert.deepEqual((await scrape(purser)).values, after.values);
 });
 
-Deno.test("GET /metrics counts alerts and deliveries, and goes on where the history has forgotten them", async () => {
+Deno.test("GET /metrics counts alerts and deliveries, and keeps counting those that the history has dropped", async () => {
   const ops = recordingChannel("ops", { answers: [{ ok: true }, permanent, passing] });
   await using purser = await openWithChannels([ops], { rules: [RULE] });
   const zero = (await scrape(purser)).values;
@@ -130,7 +130,7 @@ Deno.test("GET /metrics counts alerts and deliveries, and goes on where the hist
   assert.equal(later["purser_deliveries_waiting channel=ops"], "0");
 });
 
-Deno.test("GET /metrics tells the same after a restart", () =>
+Deno.test("GET /metrics reports the same after a restart", () =>
   inDirectory(async (directory) => {
     const config = { dbUrl: `${directory}/books.db` };
     const scrapeOnce = async (isFirst: boolean) => {
@@ -144,7 +144,7 @@ Deno.test("GET /metrics tells the same after a restart", () =>
   }));
 
 Deno.test({
-  name: "on a libSQL server GET /metrics tells the same from every instance, but of what is each one's own",
+  name: "on a libSQL server GET /metrics reports the same from every instance, except for per-process values",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -161,7 +161,7 @@ Deno.test({
   },
 });
 
-Deno.test("a database from before GET /metrics counts what it still has", () =>
+Deno.test("a database older than GET /metrics counts what it still has", () =>
   inDirectory(async (directory) => {
     const path = `${directory}/books.db`;
     {
@@ -208,7 +208,7 @@ Deno.test("a database from before GET /metrics counts what it still has", () =>
     });
   }));
 
-Deno.test("GET /metrics says of every number whether it is the database's or the process's", async () => {
+Deno.test("GET /metrics labels every number as the database's or the process's", async () => {
   await using purser = await openTestPurser();
   const { help } = await scrape(purser);
   for (const [name, text] of Object.entries(help)) {
@@ -241,7 +241,7 @@ Deno.test("a scrape reads rollups, the calls after them and the outbox, never th
   assert.match(String(plan.rows[0]!.at(-1)), /deliveries_due/);
 });
 
-Deno.test("renderFamilies() escapes what a label or a help text may hold", () => {
+Deno.test("renderFamilies() escapes any label and help text", () => {
   const text = renderFamilies([{
     name: "odd",
     type: "gauge",

@@ -37,7 +37,7 @@ async function openOld(database: TestDatabase, calls = CALLS) {
   return { store, before: await readOldTotals(store) };
 }
 
-/** A process that is killed before its nth commit from now on. */
+/** Simulates a process that is killed before its nth commit from now on. */
 function killedAfter(store: Store, commits: number): Pick<Store, "read" | "write"> & Store {
   return new Proxy(store, {
     get(target, name) {
@@ -58,7 +58,7 @@ const namesOf = async (store: Store) =>
   (await store.read({ sql: "SELECT name FROM sqlite_schema WHERE name IS NOT NULL" })).rows
     .flat() as string[];
 
-/** Everything is as it was, in the new form. */
+/** Checks that all data is unchanged in the new form. */
 async function checkMigrated(store: Store, before: Awaited<ReturnType<typeof readOldTotals>>): Promise<void> {
   const after = await readNewTotals(store);
   for (const [what, rows] of Object.entries(before)) {
@@ -84,7 +84,7 @@ for (const kind of databaseKinds()) {
     });
   };
 
-  test("a database of the schema before is brought over with every total unchanged, and goes on", async (database) => {
+  test("a database of the previous schema is migrated with every total unchanged, and stays usable", async (database) => {
     const { store, before } = await openOld(database);
     assert.deepEqual([before.runs!.length, before.sessions!.length, before.totals!.length], [101, 51, 120]);
     assert.deepEqual(before.keptRuns, before.runs!.map((row) => row.slice(0, -5)));
@@ -96,7 +96,7 @@ for (const kind of databaseKinds()) {
       sql: "SELECT name, position FROM rollup_positions ORDER BY 1",
     });
     assert.deepEqual(positions, [["decisions", BigInt(CALLS)], ["totals", BigInt(CALLS)]]);
-    // What is booked from now on is added to it; rules look at new calls only, and at all that was spent.
+    // Later bookings are added to it; rules evaluate new calls only, and all earlier spend.
     const ctx = await createBooking(store, { clock: systemClock });
     assert.deepEqual((await store.read({ sql: "SELECT * FROM alerts" })).rows, []);
     const [, runId] = before.runs!.map(([id]) => id as string);
@@ -121,7 +121,7 @@ for (const kind of databaseKinds()) {
     assert.equal(row!.model_calls, own.reduce((sum, [, , , calls]) => sum + Number(calls), 1));
   });
 
-  test("an empty database of the schema before is brought over", async (database) => {
+  test("an empty database of the previous schema is migrated", async (database) => {
     const { store, before } = await openOld(database, 0);
     await migrate(store, systemClock);
     await installLogic(store, databaseLogic);
@@ -154,7 +154,7 @@ for (const kind of databaseKinds()) {
   });
 
   for (const stopAfter of [0, 1, 3]) {
-    test(`several processes that migrate at once after ${stopAfter} commits bring each call over once`, async (database) => {
+    test(`several processes that migrate at once after ${stopAfter} commits migrate each call once`, async (database) => {
       const { store, before } = await openOld(database, 1_003);
       const steps = inChunksOf(50);
       if (stopAfter > 0) {
@@ -170,7 +170,7 @@ for (const kind of databaseKinds()) {
     });
   }
 
-  test("a process that has migrated books while another is still at it", async (database) => {
+  test("a process that has migrated books while another one is still migrating", async (database) => {
     if (name === "memory") return;
     const { store: slow, before } = await openOld(database, 503);
     const steps = inChunksOf(50);
@@ -206,7 +206,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows, [[504n, 504n]]);
   });
 
-  test("an older program that still runs fails to book, from the migration's first commit on", async (database) => {
+  test("a running older program fails to book from the migration's first commit on", async (database) => {
     const { store, before } = await openOld(database, 203);
     await store.write(oldBooking("old 1"));
     const steps = inChunksOf(100);
@@ -214,7 +214,7 @@ for (const kind of databaseKinds()) {
       const [insert, upsert] = oldBooking(callId);
       for (const unit of [[insert!, upsert!], [insert!], [upsert!]]) {
         const error = await store.write(unit).then(() => undefined, (error) => error);
-        // Not a constraint: that program takes such a one for a call that is booked already.
+        // Not by a constraint: that program takes a constraint error for a call that is already booked.
         assert.ok(error instanceof Error && !(error instanceof ConstraintError), String(error));
       }
     };
@@ -230,7 +230,7 @@ for (const kind of databaseKinds()) {
       sql: "SELECT count(*), count(*) FILTER (WHERE call_id = 'old 1') FROM calls",
     });
     assert.deepEqual(rows, [[BigInt(before.calls!.length + 1), 1n]]);
-    // And it does not open the database anew.
+    // And it can't reopen the database.
     await assert.rejects(
       migrate(store, systemClock, oldMigrations),
       new RegExp(`knows up to ${OLD_VERSION}`),
@@ -238,7 +238,7 @@ for (const kind of databaseKinds()) {
   });
 }
 
-/** While it goes on, what is over is rolled up, and nothing else. */
+/** While the migration runs, elapsed spans are rolled up, and nothing else. */
 async function checkRolledUp(store: Store, over: bigint): Promise<void> {
   for (const table of ["usage_totals", "usage_days", "usage_hours"]) {
     const { rows } = await store.read({ sql: `SELECT coalesce(sum(model_calls), 0) FROM ${table}` });

@@ -3,9 +3,9 @@ import { bookCall, bookLooseCalls } from "../src/booking/mod.ts";
 import type { LogFields } from "../src/kernel/log.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies, type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
-import { readBaseline, readHourCalls } from "../src/monitor/detect/read_baseline.ts";
+import { readBaseline, readHourCalls } from "../src/monitor/detect/baseline.ts";
 import { usageOf } from "../src/pricing/mod.ts";
-import { type EventPlace, listAllEvents } from "../src/sessions/mod.ts";
+import { listAllEvents, type RunRef } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
@@ -19,13 +19,13 @@ const CENT = 10_000_000n;
 const OPS = { name: "ops", kind: "webhook", minSeverity: "info" } as const;
 const PAGER = { name: "pager", kind: "webhook", minSeverity: "critical" } as const;
 
-type Place = EventPlace & { runId: string };
+type Place = RunRef;
 type TestContext = TestBooking & { clock: ReturnType<typeof eagerClock> };
 
 let calls = 0;
 const callId = () => `call_${++calls}`;
 
-/** One step of a run: it asks for tools, is given an answer of so many input tokens, and costs something. */
+/** One step of a run: it calls tools, has so many input tokens, and a cost. */
 async function step(
   ctx: TestBooking,
   place: Place,
@@ -38,7 +38,7 @@ async function step(
     input,
   }));
   await bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({
       callId: callId(),
       ...place,
@@ -51,7 +51,7 @@ async function step(
   });
 }
 
-/** Hours before this one, in each of which the agent made calls. Nobody's bus heard of them. */
+/** Earlier hours in each of which the agent made calls that were published on no bus. */
 async function livePast(
   ctx: TestBooking,
   { hours = 20, callsPerHour = 2, ...fields }: Partial<ModelCall> & { hours?: number; callsPerHour?: number },
@@ -106,7 +106,7 @@ for (const kind of databaseKinds()) {
       },
     });
 
-  test("the same tool call five times in a run is noticed once, and once more when it is extreme", async (ctx) => {
+  test("the same tool call five times in a run is reported once, and once more when it is extreme", async (ctx) => {
     const monitor = startMonitor(ctx);
     const place = await beginRun(ctx, { agentId: "researcher" });
     const search = (order: boolean): [string, unknown] => [
@@ -151,7 +151,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(ctx.errors, []);
   });
 
-  test("a run whose input grows step after step is noticed once, and a chat that does is not", async (ctx) => {
+  test("a run whose input grows step after step is reported once, and a chat that does is not", async (ctx) => {
     const monitor = startMonitor(ctx);
     const place = await beginRun(ctx);
     const chat = await beginRun(ctx);
@@ -172,7 +172,7 @@ for (const kind of databaseKinds()) {
     });
   });
 
-  test("a costly call is noticed against what the ledger says, by a process that has just begun", async (ctx) => {
+  test("a costly call is reported against the ledger by a process that has just started", async (ctx) => {
     await livePast(ctx, { agentId: "agent", costNanoUsd: 2n * CENT });
     await livePast(ctx, { agentId: "other", costNanoUsd: 900n * CENT });
     const monitor = startMonitor(ctx);
@@ -201,7 +201,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual((await kindsOf(ctx)).sort(), ["critical costly_call", "warning costly_call"]);
   });
 
-  test("a costly call without a run is told by itself, in no session that isn't known", async (ctx) => {
+  test("a costly call without a run is reported by itself, in no unknown session", async (ctx) => {
     await livePast(ctx, { agentId: "agent", costNanoUsd: 2n * CENT });
     const monitor = startMonitor(ctx);
     const loose = (fields: Partial<ModelCall>) =>
@@ -234,7 +234,7 @@ for (const kind of databaseKinds()) {
   });
 
   test(
-    "calls faster than usual are noticed once an hour, those of other processes too",
+    "calls faster than usual are reported once an hour, those of other processes too",
     async (ctx, other) => {
       await livePast(ctx, { agentId: "agent", callsPerHour: 30 });
       const fast = (count: number, at: number) =>
@@ -257,7 +257,7 @@ for (const kind of databaseKinds()) {
         hours: 20,
       });
       await bookLooseCalls(ctx, fast(100, NOW));
-      await bookLooseCalls(ctx, fast(300, NOW - HOUR)); // late: they were made in another hour
+      await bookLooseCalls(ctx, fast(300, NOW - HOUR)); // reported later: they were made in another hour
       await monitor.idle();
       assert.deepEqual(await kindsOf(ctx), ["warning fast_calls"]);
       ctx.clock.advance(HOUR);
@@ -268,7 +268,7 @@ for (const kind of databaseKinds()) {
   );
 
   test(
-    "two processes that notice the same keep one anomaly, one event and one notification",
+    "two processes that detect the same keep one anomaly, one event and one notification",
     async (ctx, other) => {
       const second = await other();
       const wake: string[] = [];
@@ -295,7 +295,7 @@ for (const kind of databaseKinds()) {
     },
   );
 
-  test("channels hear of nothing unless they are to, nor of what is milder", async (ctx) => {
+  test("channels get anomalies only if configured, and none below the severity", async (ctx) => {
     const outboxChannels = [OPS, PAGER];
     for (const notifyAnomaliesFrom of [undefined, "critical"] as const) {
       const monitor = startMonitor({ ...ctx, outboxChannels, notifyAnomaliesFrom });
@@ -313,7 +313,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows, [["ops"], ["pager"]]);
   });
 
-  test("what is usual is read hour by hour, and from the calls after the rollup, never from all", async (ctx) => {
+  test("the usual rates are read hour by hour and from the calls after the rollup, never from all calls", async (ctx) => {
     const asked: Statement[] = [];
     const store = {
       read(statement: Statement) {
@@ -333,7 +333,7 @@ for (const kind of databaseKinds()) {
   });
 }
 
-/** A context over a store that is not there any more, with what it has warned of. */
+/** A context over a store that fails every access, with its logged warnings. */
 async function openBroken(): Promise<MonitorContext & { warnings: [string, LogFields | undefined][] }> {
   const warnings: [string, LogFields | undefined][] = [];
   const gone = () => Promise.reject(new Error("the database is gone"));
@@ -356,7 +356,7 @@ function publishCalls({ bus }: MonitorContext, count: number): void {
   }
 }
 
-Deno.test("a database that is gone is told of in the log, and keeps nobody from ending", async () => {
+Deno.test("an unavailable database is logged, and does not block the end of the process", async () => {
   const ctx = await openBroken();
   const monitor = startMonitor(ctx);
   publishCalls(ctx, 1_000);
@@ -368,7 +368,7 @@ Deno.test("a database that is gone is told of in the log, and keeps nobody from 
   });
 });
 
-Deno.test("more than the monitor can look at is left out, and told once", async () => {
+Deno.test("more events than the monitor can handle are dropped, with one warning", async () => {
   const ctx = await openBroken();
   const monitor = startMonitor(ctx);
   publishCalls(ctx, 100_000);
@@ -376,21 +376,24 @@ Deno.test("more than the monitor can look at is left out, and told once", async 
   assert.equal(ctx.warnings.filter(([, fields]) => fields?.doing === "watching runs").length, 1);
 });
 
-Deno.test("demo agents and ordinary runs trip nothing", async () => {
+Deno.test("demo agents and ordinary runs raise no anomaly", async () => {
   await using purser = await openTestPurser();
   const monitor = startMonitor({ ...purser.core, outboxChannels: [], wakeDispatcher() {} });
   for (let i = 0; i < 3; i++) {
     await purser.run({ tools: ["calculator", "current_time"] }, `What is 17 * ${i}, and what time is it?`, {
       sessionId: "ses_1",
     });
-    await purser.run({ agentId: "looper", model: "demo:loop", tools: ["calculator"], maxSteps: 50 }, "Go on");
+    await purser.run(
+      { agentId: "looper", model: "demo:loop", tools: ["calculator"], maxSteps: 50 },
+      "Continue",
+    );
   }
   await monitor.stop();
   assert.deepEqual(await listAnomalies(purser.core, { limit: 10 }), []);
   assert.deepEqual((await purser.api("GET", "/anomalies")).body, []);
 });
 
-Deno.test("GET /anomalies lists what was noticed, newest first, by agent and time, in pages", async () => {
+Deno.test("GET /anomalies lists anomalies, newest first, by agent and time, in pages", async () => {
   await using purser = await openTestPurser();
   const { core } = purser;
   const monitor = startMonitor({ ...core, outboxChannels: [], wakeDispatcher() {} });

@@ -8,7 +8,7 @@ import { newPlace, type Place } from "./harness/cli_process.ts";
 import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
 import { createNpmProject, type NpmProject } from "./harness/npm_project.ts";
 
-/** The command line on Node, as `npm install` puts it into a project: it does what the one on Deno does. */
+/** The command line on Node, as installed by `npm install`: it does the same as on Deno. */
 
 let project: NpmProject;
 let command: string;
@@ -27,7 +27,7 @@ Deno.test.afterAll(async () => {
   if (!skipNode) await Deno.remove(project.folder, { recursive: true });
 });
 
-/** A machine on which that Node is the only one. */
+/** A sandbox with that Node alone. */
 async function newNodePlace(): Promise<Place> {
   const place = await newPlace();
   place.env.PATH = dirname(project.node) + delimiter + place.env.PATH;
@@ -54,7 +54,7 @@ async function purser(place: Place, args: string[], stdin?: string) {
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** As many rows as define agents, run them, and list what that has cost; the others use no more of the platform. */
+/** The rows that define agents, run them, and list their costs; the others use no more of the platform. */
 const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("state show")));
 
 test("the first rows of the command line's table are the same on Node and on Deno", async () => {
@@ -63,7 +63,7 @@ test("the first rows of the command line's table are the same on Node and on Den
   await testCliTable(onNode, ["file"], { otherProgram: onDeno, rows: FIRST_ROWS });
 });
 
-test("every file of it is read by the oldest Node that is promised", async () => {
+test("the oldest supported Node can parse every file of it", async () => {
   const code = `
     import { readdirSync, readFileSync } from "node:fs";
     import { SourceTextModule } from "node:vm";
@@ -89,7 +89,7 @@ test("an older Node is refused in one sentence", async () => {
   );
 });
 
-test("tools and channels in TypeScript are loaded as the config file names them, and nothing is warned of", async () => {
+test("tools and channels in TypeScript are loaded as the config file names them, without a warning", async () => {
   await using place = await newNodePlace();
   for (const name of ["tools.ts", "ntfy_channel.ts"]) {
     await Deno.copyFile(join(ROOT, "examples", name), join(place.folder, name));
@@ -118,7 +118,7 @@ test("tools and channels in TypeScript are loaded as the config file names them,
   assert.ok((await Deno.stat(join(place.folder, "other.db"))).isFile);
 });
 
-test("a reader that goes away ends a command quietly", async () => {
+test("a broken pipe ends a command quietly", async () => {
   await using place = await newNodePlace();
   const child = start(place, ["--help"]);
   await child.stdout.cancel();
@@ -126,7 +126,7 @@ test("a reader that goes away ends a command quietly", async () => {
   assert.equal(await new Response(child.stderr).text(), "");
 });
 
-test("a large text goes whole through a pipe whose reader is slow", async () => {
+test("a large text passes completely through a pipe with a slow reader", async () => {
   await using place = await newNodePlace();
   await purser(place, ["agents", "set", "echo", "--model", "demo:echo"]);
   const input = "0123456789".repeat(100_000);
@@ -143,7 +143,7 @@ test("a large text goes whole through a pipe whose reader is slow", async () => 
   await child.stderr.cancel();
 });
 
-test("Ctrl-C ends a server in order, and a run with 130", async () => {
+test("Ctrl-C ends a server gracefully, and a run with 130", async () => {
   await using place = await newNodePlace();
   const server = start(place, ["serve", "--port", "0"]);
   const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
@@ -158,7 +158,7 @@ test("Ctrl-C ends a server in order, and a run with 130", async () => {
   server.kill("SIGINT");
   for (let part = await reader.read(); !part.done; part = await reader.read()) said += part.value;
   assert.equal((await server.status).code, 0);
-  assert.match(said, /\nEnding what is in progress; Ctrl-C again ends at once\n$/);
+  assert.match(said, /\nShutting down; Ctrl-C again exits at once\n$/);
   await server.stdout.cancel();
 
   const set = [
@@ -184,7 +184,7 @@ test("Ctrl-C ends a server in order, and a run with 130", async () => {
   assert.match(new TextDecoder().decode(stderr), /^Cancelling the run; .*\nwarning: The run was cancelled\n/);
 });
 
-test("a terminal's width and colours are known", async () => {
+test("a terminal's width and colours are detected", async () => {
   await using place = await newNodePlace();
   const line = `stty cols 40 rows 20; ${command} agents --help`;
   const child = new Deno.Command("script", {

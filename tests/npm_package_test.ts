@@ -8,7 +8,7 @@ import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { said, skipNode } from "./harness/node.ts";
 import { createNpmProject } from "./harness/npm_project.ts";
 
-/** The npm package as people use it: built, packed, and installed into an empty project of Node. */
+/** The npm package as users have it: built, packed, and installed into an empty project of Node. */
 
 const CONSUMER = join(ROOT, "tests/npm_consumer");
 const MOST_PACKED_BYTES = 1_400_000;
@@ -34,7 +34,7 @@ Deno.test.afterAll(async () => {
   if (!skipNode) await Deno.remove(project, { recursive: true });
 });
 
-test("it holds code, types and documents, no test, and is small", () => {
+test("it contains code, types and documents, no tests, and is small", () => {
   const strange = built.files.filter((file) =>
     !/^(package\.json|README\.md|LICENSE|cli\/[\w.-]+\.js|(src|plugins)\/[\w/]+(\.js|\.d\.ts|\.schema\.json))$/
       .test(file) ||
@@ -57,7 +57,7 @@ test("it holds code, types and documents, no test, and is small", () => {
   return Promise.resolve();
 });
 
-test("its package.json takes names, versions and exports from deno.json", async () => {
+test("its package.json has the names, versions and exports of deno.json", async () => {
   const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const manifest = JSON.parse(await Deno.readTextFile(join(project, "build/package.json")));
   assert.deepEqual([manifest.name, manifest.version, manifest.license, manifest.private], [
@@ -79,7 +79,7 @@ test("its package.json takes names, versions and exports from deno.json", async 
   }
 });
 
-test("a program on Node runs agents, is stopped, meters, alerts and moves a session, while the CLI asks it", async () => {
+test("a program on Node runs agents, is stopped, meters, alerts and moves a session, while the CLI uses it", async () => {
   const directory = join(project, "state");
   await Deno.mkdir(directory);
   const child = new Deno.Command(node, {
@@ -110,11 +110,11 @@ test("a program on Node runs agents, is stopped, meters, alerts and moves a sess
     assert.ok(did.stop.cost_usd_so_far >= 0.0005 && did.stop.budget_usd === 0.0005, JSON.stringify(did.stop));
     assert.equal(did.text, "Ships sail, books balance.");
     assert.equal(did.imported.messages_restored, 6);
-    assert.equal(did.damaged, "Cannot read the snapshot: it is not whole gzip");
+    assert.equal(did.damaged, "Cannot read the snapshot: it is damaged or truncated gzip");
     const { mode } = await Deno.stat(`${directory}/purser.db`);
     assert.equal(mode! & 0o777, 0o600);
 
-    // Node owns the file, so the command goes through the program.
+    // Node has the file exclusively, so the command goes through the program.
     const cli = (...args: string[]) =>
       said(Deno.execPath(), ["run", ...CLI_PERMISSIONS, "--quiet", join(ROOT, "cli.ts"), ...args]);
     const database = ["--db", `${directory}/purser.db`];
@@ -148,13 +148,13 @@ test("a program on Node runs agents, is stopped, meters, alerts and moves a sess
   }
 });
 
-test("a channel of one's own passes the conformance suite under Node's test runner", async () => {
+test("a custom channel passes the conformance suite under Node's test runner", async () => {
   const report = await said(node, ["--test", "--test-reporter=tap", "pager_test.ts"], project);
   assert.match(report, /^# pass 2\d$/m);
   assert.match(report, /^# fail 0$/m);
 });
 
-/** What must not compile, each on a line of its own: a type that leads nowhere would take anything. */
+/** Lines that must not compile: with an unresolved type they would. */
 const WRONG =
   `import { openPurser, type Agent, type ChannelKit, type MeterContext, type Snapshot } from "purser";
 const purser = await openPurser({ db: 7 });
@@ -166,7 +166,7 @@ export const context: MeterContext = { agentId: 7 };
 export const schema = ({ z }: ChannelKit): number => z.object({});
 `;
 
-test("strict TypeScript compiles a program against its types, and refuses what is wrong", async () => {
+test("strict TypeScript compiles a program against its types, and rejects wrong lines", async () => {
   const options = {
     compilerOptions: {
       strict: true,
@@ -200,7 +200,7 @@ test("the example of its README runs", async () => {
   assert.match(output, /^You said: Hello 0\.\d+\nStopped at \$0\.000\d+ of \$0\.0005$/);
 });
 
-test("a Node that reads no TypeScript says so where a module of channels or tools is named", async () => {
+test("a Node without TypeScript support reports it when a module of channels or tools is configured", async () => {
   const code = `
     import { openPurser } from "purser";
     const purser = await openPurser({ db: ":memory:", plugins: [${JSON.stringify(join(project, "pager.ts"))}],
@@ -232,9 +232,9 @@ test("opening a database prints nothing, and other warnings are printed", async 
   ]);
 });
 
-test("a file is written by Node and by Deno at once, and each tells whether the other lives", async () => {
+test("Node and Deno write one file at once, and each detects whether the other is alive", async () => {
   const version = await said(node, ["-p", "process.versions.sqlite"]);
-  if (whyExclusive({ version, fileSystem: undefined })) return; // this Node keeps a file to itself
+  if (whyExclusive({ version, fileSystem: undefined })) return; // this Node uses a file exclusively
   const path = join(project, "shared.db");
   const store = await SqliteStore.open({ path, durability: "normal" });
   await store.write([{ sql: "CREATE TABLE t (a)" }]);

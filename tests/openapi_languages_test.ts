@@ -5,7 +5,7 @@ import { FetchingJSONSchemaStore, InputData, JSONSchemaInput, quicktype } from "
 import type { OpenApiDocument } from "./harness/openapi_document.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** The document is plain enough for generators of clients in any language. */
+/** The document is simple enough for client generators of any language. */
 
 async function readDocument(): Promise<OpenApiDocument> {
   await using purser = await openTestPurser();
@@ -29,7 +29,7 @@ async function generate({ components }: OpenApiDocument, lang: "csharp" | "go" |
   return (await quicktype({ inputData, lang })).lines.join("\n");
 }
 
-/** How a language declares a type, and how it writes a count and a cost that may not be known. */
+/** The declaration of a type in a language, of a count, and of a cost that may be unknown. */
 const LANGUAGES = {
   csharp: [/class (\w+)/g, /long InputTokens /, /double\? CostUsd /],
   go: [/^type (\w+) struct/gm, /InputTokens +int64 /, /CostUsd +\*float64 /],
@@ -39,7 +39,7 @@ const LANGUAGES = {
 } as const;
 
 for (const [language, [declaration, count, cost]] of Object.entries(LANGUAGES)) {
-  Deno.test(`every schema of the document becomes a type of its own name in ${language}`, async () => {
+  Deno.test(`every schema of the document becomes a type of the same name in ${language}`, async () => {
     const document = await readDocument();
     const code = await generate(document, language as keyof typeof LANGUAGES);
     const declared = new Set([...code.matchAll(declaration)].map(([, name]) => name!.toLowerCase()));
@@ -51,7 +51,7 @@ for (const [language, [declaration, count, cost]] of Object.entries(LANGUAGES)) 
   });
 }
 
-Deno.test("a tool that knows OpenAPI 3.0 alone gets a valid document by the converter of the guide", async () => {
+Deno.test("the guide's converter makes a valid document for tools that support OpenAPI 3.0 only", async () => {
   // deno-lint-ignore no-explicit-any -- the converter takes any document
   const converted = new Converter(await readDocument() as any).convert() as {
     openapi: string;

@@ -4,7 +4,7 @@ import { openTestPurser } from "./harness/test_purser.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;
 
-/** Where the document would lie beside its configuration; nothing has to be there. */
+/** The path of the document beside its configuration; the file need not exist. */
 const PLACE = `${ROOT}openapi.json`;
 
 async function lint(document: unknown): Promise<NormalizedProblem[]> {
@@ -20,7 +20,7 @@ async function readDocument() {
   return (await purser.api("GET", "/openapi.json")).body;
 }
 
-Deno.test("Redocly's linter finds nothing in the OpenAPI document but what is let through, with its reason", async () => {
+Deno.test("Redocly's linter finds nothing in the OpenAPI document but the listed exceptions, each with its reason", async () => {
   const problems = await lint(await readDocument());
   assert.deepEqual(problems.filter(({ ignored }) => !ignored).map(toText), []);
   const { ignore } = await loadConfig({ configPath: `${ROOT}redocly.yaml` });
@@ -31,7 +31,7 @@ Deno.test("Redocly's linter finds nothing in the OpenAPI document but what is le
   assert.deepEqual(letThrough.sort(), found.sort(), "each exception is still needed");
 });
 
-Deno.test("the linter finds faults where there are any: a warning counts as one", async () => {
+Deno.test("the linter finds faults: a warning counts as one", async () => {
   const document = await readDocument();
   delete document.paths["/agents"].get.operationId;
   delete document.tags[0].description;

@@ -8,7 +8,7 @@ import { type Answer, type OpenApiDocument, type Operation, resolve } from "./ha
 import { snapshotOf } from "./harness/snapshots.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** What the OpenAPI document promises of itself. That answers keep to it, every test of the API checks. */
+/** Promises of the OpenAPI document. Every test of the API checks responses against it. */
 
 async function readDocument(purser: TestPurser): Promise<OpenApiDocument> {
   return (await purser.api("GET", "/openapi.json")).body;
@@ -31,7 +31,7 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
   assert.deepEqual([...new Set(routes)].sort(), declared.sort());
 });
 
-/** What clients in many languages have been generated from: these names never change. */
+/** The names from which clients in many languages have been generated: they never change. */
 const OPERATIONS = {
   cancelRun: "POST /runs/{run_id}/cancel",
   createAlertRule: "POST /alerts/rules",
@@ -75,7 +75,7 @@ const OPERATIONS = {
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
 };
 
-Deno.test("an operation keeps its name, which generated clients call it by", async () => {
+Deno.test("an operation keeps its name, which generated clients use", async () => {
   await using purser = await openTestPurser();
   const operations = operationsOf(await readDocument(purser));
   assert.deepEqual(
@@ -84,7 +84,7 @@ Deno.test("an operation keeps its name, which generated clients call it by", asy
   );
 });
 
-/** One good request for each operation, in an order in which they can be made. */
+/** One valid request for each operation, in an order in which they succeed. */
 const REQUESTS: [method: string, path: string, body?: unknown, headers?: HeadersInit][] = [
   ["PUT", "/agents/a", { model: "demo:echo" }],
   ["GET", "/agents"],
@@ -116,7 +116,7 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/"],
 ];
 
-Deno.test("every operation is answered as the document says", async () => {
+Deno.test("every operation responds as documented", async () => {
   const asked = Promise.withResolvers<void>();
   await using fake = await startFakeProvider(() => {
     asked.resolve();
@@ -154,7 +154,7 @@ Deno.test("every operation is answered as the document says", async () => {
   assert.deepEqual([...purser.succeeded].sort(), Object.keys(OPERATIONS).sort());
 });
 
-Deno.test("an operation that changes something declares what a body may be refused for, also where it takes none", async () => {
+Deno.test("an operation that writes declares the errors of a body, even if it takes none", async () => {
   await using purser = await openTestPurser();
   for (const { at, responses } of operationsOf(await readDocument(purser))) {
     if (at.startsWith("GET ")) continue;
@@ -201,7 +201,7 @@ function patternsOf(document: unknown): string[] {
   return [...new Set(patterns)];
 }
 
-Deno.test("every published pattern is one that the regular expressions of all languages take and mean alike", async () => {
+Deno.test("every published pattern is valid, with the same meaning, in the regular expressions of all languages", async () => {
   await using purser = await openTestPurser();
   const patterns = patternsOf([await readDocument(purser), SNAPSHOT_JSON_SCHEMA]);
   assert.ok(patterns.length >= 5);
@@ -218,7 +218,7 @@ Deno.test("every published pattern is one that the regular expressions of all la
     "42",
   ];
   for (const pattern of patterns) {
-    // Python and JavaScript without a flag don't know \\p, RE2 (Go, Rust) looks neither ahead nor back.
+    // Python and JavaScript without a flag lack \\p, RE2 (Go, Rust) lacks lookaround.
     assert.doesNotMatch(pattern, /\\p|\(\?[=!<]|\\u|\/[a-z]*$/i, pattern);
     const re2 = RE2JS.compile(pattern);
     for (const text of texts) {
@@ -229,7 +229,7 @@ Deno.test("every published pattern is one that the regular expressions of all la
   }
 });
 
-Deno.test("the document has a snapshot's own fields, and leads to the published schema for the rest", async () => {
+Deno.test("the document has a snapshot's own fields, and refers to the published schema for the rest", async () => {
   await using purser = await openTestPurser();
   const { Snapshot: outline, ...others } = (await readDocument(purser)).components.schemas;
   const published = SNAPSHOT_JSON_SCHEMA as Record<"properties" | "required", object>;
@@ -240,7 +240,7 @@ Deno.test("the document has a snapshot's own fields, and leads to the published 
   assert.ok(JSON.stringify(outline).length < 2_500);
 });
 
-Deno.test("the docs page has every operation by its name, its headers and what its body looks like", async () => {
+Deno.test("the docs page has every operation by its name, its headers and its body's schema", async () => {
   await using purser = await openTestPurser();
   const document = await readDocument(purser);
   const { body: page } = await purser.api("GET", "/docs");
@@ -248,7 +248,7 @@ Deno.test("the docs page has every operation by its name, its headers and what i
   for (const { operationId } of operationsOf(document)) assert.ok(ids.has(operationId), operationId);
   for (const path of Object.keys(document.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
   const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
-  assert.deepEqual(links.filter((id) => !ids.has(id)), [], "no link leads nowhere");
+  assert.deepEqual(links.filter((id) => !ids.has(id)), [], "no link is broken");
   for (
     const text of ["Purser-Message-Count", "If-None-Match", "NotFoundProblem", "&quot;per_day_usd&quot;"]
   ) {

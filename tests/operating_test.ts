@@ -7,7 +7,7 @@ import { checkBooks } from "./harness/check_books.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** The ways to back up, restore and upgrade that docs/operating.md tells of. */
+/** The ways to back up, restore and upgrade in docs/operating.md. */
 
 const countCalls = async (place: Place, db: string) => {
   const { code, out, err } = await purser(place, ["cost", "--db", db, "--json"]);
@@ -16,7 +16,7 @@ const countCalls = async (place: Place, db: string) => {
   return rows.reduce((sum, row) => sum + row.model_calls, 0);
 };
 
-Deno.test("a file is backed up by a copy while nobody owns it, and after a kill by the two files", async () => {
+Deno.test("a file that no process uses is backed up by a copy, and after a kill by a copy of both files", async () => {
   await using place = await newPlace();
   const run = ["run", "echo", "Hello"];
   assert.equal((await purser(place, ["agents", "set", "echo", "--model", "demo:echo"])).code, 0);
@@ -47,7 +47,7 @@ async function openWithRuns({ url, fetch }: SqldDatabase) {
   return opened;
 }
 
-/** Opens another database of the server, and checks that it has what those runs have left. */
+/** Opens another database of the server, and checks that it has the data of those runs. */
 async function checkCopy(sqld: Sqld, name: string): Promise<void> {
   const { url, fetch } = sqld.databaseOf(name);
   await using copy = await open({ url, fetch });
@@ -88,7 +88,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "an instance that runs goes on when a newer one has migrated, and does not start again",
+  name: "a running instance keeps working after a newer one has migrated, but can't be restarted",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();

@@ -6,14 +6,14 @@ import { recordingChannel } from "./harness/recording_channel.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
 import type { TestPurser } from "./harness/test_purser.ts";
 
-const WARNING = "Notifications were given up whose channels nobody has had for 7 days";
+const WARNING = "Notifications were given up: no instance has had their channels for 7 days";
 
 async function checkOf(purser: TestPurser, name: string) {
   const { body } = await purser.api("GET", "/doctor");
   return body.find((check: { name: string }) => check.name === name);
 }
 
-Deno.test("a delivery for a channel that nobody has is given up after seven days, and the doctor is content again later", async () => {
+Deno.test("a delivery for a channel that no instance has is given up after seven days, and the doctor's check recovers later", async () => {
   await using purser = await openWithChannels([recordingChannel("ops")], { rules: [] });
   const now = purser.clock.now();
   await leaveDelivery(purser.core, "old", { channel: "gone", created_at: now, due_at: now });
@@ -42,7 +42,7 @@ Deno.test("a delivery for a channel that nobody has is given up after seven days
   assert.equal((await checkOf(purser, "failed deliveries")).status, "ok");
 });
 
-Deno.test("a delivery for a channel that is there goes out however old it is", async () => {
+Deno.test("a delivery for an existing channel is sent at any age", async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser-test-" });
   const config = { dbUrl: `${folder}/purser.db` };
   try {
@@ -59,7 +59,7 @@ Deno.test("a delivery for a channel that is there goes out however old it is", a
   }
 });
 
-Deno.test("an alert past the history goes with its last delivery, also when that is given up", async () => {
+Deno.test("an alert past the history is deleted with its last delivery, also when that is given up", async () => {
   await using purser = await openWithChannels([recordingChannel("ops")], { rules: [] });
   const { store } = purser.core;
   const now = purser.clock.now();
@@ -80,7 +80,8 @@ Deno.test("an alert past the history goes with its last delivery, also when that
 });
 
 Deno.test({
-  name: "on a libSQL server, of instances with different channels none gives up what is another's too early",
+  name:
+    "on a libSQL server, instances with different channels do not give up each other's deliveries too early",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -99,7 +100,7 @@ Deno.test({
       },
     });
     await using second = await openWithChannels([], options());
-    second.clock.advance(1_000); // it has lived long enough to look
+    second.clock.advance(1_000); // it has run long enough to check
     await until(async () => (await outbox(purser, "ops")).some(({ status }) => status === "failed"));
     assert.deepEqual(
       (await outbox(purser, "ops")).map(({ deliveryId, status }) => [deliveryId, status]),

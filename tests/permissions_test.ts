@@ -4,11 +4,11 @@ import { ROOT } from "../build/run_deno.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 
 /**
- * The permissions that the documents name are all that the command line needs: the tests that start it grant no more, and
- * these here the commands that reach for most.
+ * The documented permissions suffice for the command line: the tests that start it grant no more, and these here run the
+ * commands that need most.
  */
 
-/** What short flags stand for. */
+/** The permissions behind short flags. */
 const SHORT: Readonly<Record<string, string>> = { R: "read", W: "write", E: "env", N: "net", S: "sys" };
 
 /** The permissions of a command line of Deno, spelled out. */
@@ -19,7 +19,7 @@ function permissionsOf(line: string): string[] {
   });
 }
 
-Deno.test("whatever starts the command line grants these permissions, and nothing grants all", async () => {
+Deno.test("every way to start the command line grants these permissions, and none grants all", async () => {
   const { tasks } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)) as {
     tasks: Record<string, string>;
   };
@@ -44,7 +44,7 @@ Deno.test("the table of permissions in docs/installing.md has each of them, and 
   assert.deepEqual(rows, CLI_PERMISSIONS);
 });
 
-/** Commands in the order of a story, each with what it prints. */
+/** Commands in the order of a story, each with its output. */
 const COMMANDS: readonly (readonly [line: string, out: RegExp])[] = [
   ["agents set helper --model demo:echo --tool calculator --budget 0.01", /^Created agent helper/],
   ["run helper 2*21 --session first", /42/],
@@ -56,7 +56,7 @@ const COMMANDS: readonly (readonly [line: string, out: RegExp])[] = [
   ["doctor", /^ok +database /m],
 ];
 
-Deno.test("commands work under these permissions, and warn of nothing that they lack", async () => {
+Deno.test("commands work under these permissions, and print no warning about a missing one", async () => {
   await using place = await newPlace();
   for (const [line, out] of COMMANDS) {
     const words = line.replace("session.json", `${place.folder}/session.json`).split(" ");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
 
-/** Profiles as a person uses them, with real processes. */
+/** Profiles as users have them, with real processes. */
 
-/** A server over another machine's database that notes which credentials it was shown. */
+/** A server over another machine's database that records the credentials of its requests. */
 async function startNotingServer(place: Place) {
   const server = await startServer({
     ...place,
@@ -26,7 +26,7 @@ async function startNotingServer(place: Place) {
   };
 }
 
-Deno.test("a profile leads to its server, shows it the key of its file, and nobody else", async () => {
+Deno.test("a profile selects its server, and sends the key of its file to that server only", async () => {
   await using place = await newPlace();
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
@@ -49,12 +49,12 @@ Deno.test("a profile leads to its server, shows it the key of its file, and nobo
   assert.deepEqual(server.shown, [null]);
 
   const doctor = await purser(byEnvironment, ["doctor"]);
-  assert.match(doctor.out, /^ok +connection +the server at 127\.0\.0\.1:\d+, by the profile prod; /m);
+  assert.match(doctor.out, /^ok +connection +the server at 127\.0\.0\.1:\d+, from the profile prod; /m);
   const listed = await purser(place, ["profiles", "list"]);
   for (const { out, err } of [add, set, doctor, listed]) assert.doesNotMatch(out + err, /s3cr3t/);
 });
 
-Deno.test("a key's file that others can read is warned about, and one that is missing named, when it is needed", async () => {
+Deno.test("a key file that others can read causes a warning and a missing one is named, when it is needed", async () => {
   await using place = await newPlace();
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
@@ -73,16 +73,16 @@ Deno.test("a key's file that others can read is warned about, and one that is mi
   assert.deepEqual(await purser(place, ["agents", "list", "--profile", "prod"]), {
     code: 1,
     out: "",
-    err: `error: Cannot use the API key file ${key}: there is no such file; write the key into it\n`,
+    err: `error: Cannot use the API key file ${key}: no such file or directory; write the key into it\n`,
   });
   await Deno.writeTextFile(key, "psr_1");
   await Deno.chmod(key, 0o644);
   const { code, err } = await purser(place, ["agents", "list", "--profile", "prod"]);
   assert.equal(code, 0);
-  assert.match(JSON.parse(err).message, /^Others on this machine can read the API key file .*: chmod 600 /);
+  assert.match(JSON.parse(err).message, /^Other users can read the API key file .*: chmod 600 /);
 });
 
-Deno.test("profiles can be put right while the rest of the config is wrong", async () => {
+Deno.test("profiles can be fixed while the rest of the config is invalid", async () => {
   await using place = await newPlace();
   await Deno.mkdir(`${place.folder}/purser`);
   await Deno.writeTextFile(`${place.folder}/purser/purser.json`, '{ "prot": 1, "api_key": "${MISSING}" }');
@@ -93,10 +93,10 @@ Deno.test("profiles can be put right while the rest of the config is wrong", asy
   assert.equal((await purser({ ...place, env }, ["completions", "bash"])).code, 0);
 });
 
-Deno.test("what can't go into a profile is bad usage that says what to do", async () => {
+Deno.test("an invalid profile is bad usage with a remedy", async () => {
   await using place = await newPlace();
   const wrong: [string, RegExp][] = [
-    ["profiles add prod", /^error: Cannot add a profile without a place: give --server or --db\n/],
+    ["profiles add prod", /^error: Cannot add a profile without a target: give --server or --db\n/],
     ["profiles add prod --server http://x --api-key s3cr3t", /give --api-key-file/],
     ["profiles add prod --server http://x --db y", /^error: Cannot use --server together with --db/],
     ["profiles add prod --db y --api-key-file f", /a database takes no API key; set PURSER_DB_TOKEN/],
@@ -116,5 +116,8 @@ Deno.test("serve refuses a profile that names a server", async () => {
   await purser(place, ["profiles", "add", "prod", "--server", "http://127.0.0.1:1"]);
   const { code, err } = await purser(place, ["serve", "--port", "0", "--profile", "prod"]);
   assert.equal(code, 2);
-  assert.match(err, /^error: Cannot serve with a server set: the profile prod names one; take it away\n/);
+  assert.match(
+    err,
+    /^error: Cannot serve while a server is set: the profile prod names one; use another profile\n/,
+  );
 });

@@ -8,7 +8,8 @@ import { openTestPurser, rejection, type TestPurser } from "./harness/test_purse
 const MODEL = "openai.chat:gpt-4o-mini";
 
 Deno.test({
-  name: "instances on one database: what one runs, another sees, bills, and can cancel",
+  name:
+    "instances on one database: a run of one is visible to the others, in their costs, and can be cancelled there",
   ignore: skipSqld,
   async fn(test) {
     await using sqld = await startSqld();
@@ -61,13 +62,13 @@ Deno.test({
       assert.equal((await two.api("POST", `/runs/${runId}/cancel`)).status, 202);
       let isOver = false;
       const ended = run.finally(() => isOver = true);
-      // The lease is renewed by the clock; the other's wish is seen then.
+      // The lease is renewed by the clock; the other instance's request is seen then.
       while (!isOver) await tick(one);
       assert.equal((await ended).status, "cancelled");
       assert.equal((await two.api("GET", "/sessions/s3")).body.active_run_id, null);
     });
 
-    await test.step("a budget holds over a database that is shared, and leaves no reservation", async () => {
+    await test.step("a budget holds over a shared database, and leaves no reservation", async () => {
       for (const budgetMode of ["stop", "strict"] as const) {
         const agent = { model: MODEL, costBudgetNanoUsd: 400_000n, budgetMode };
         assert.equal((await one.run(agent, "Hi")).status, "completed");
@@ -80,7 +81,7 @@ Deno.test({
   },
 });
 
-/** Lets the time of one instance pass, no faster than its database answers: that has ten seconds of it. */
+/** Advances the clock of one instance, no faster than its database answers, which has ten seconds of it. */
 async function tick(purser: TestPurser): Promise<void> {
   purser.clock.advance(1_000);
   for (let i = 0; i < 3; i++) await purser.core.store.read({ sql: "SELECT 1" });

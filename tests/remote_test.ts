@@ -50,7 +50,7 @@ function test(sentence: string, body: (a: Core, b: Core) => Promise<void>): void
   });
 }
 
-test("a run is booked, and goes on in another instance", async (a, b) => {
+test("a run is booked, and its session continues in another instance", async (a, b) => {
   const first = await runAgent(a, { agent: agent({}), input: "hello" });
   const second = await runAgent(b, { agent: agent({}), input: "again", sessionId: first.session_id });
   assert.equal(second.status, "completed");
@@ -126,7 +126,7 @@ test("a run is cancelled through another instance", async (a, b) => {
 });
 
 Deno.test({
-  name: "on a libSQL server a booking whose answer stays lost is in the ledger and the log once",
+  name: "on a libSQL server a booking whose response is lost is in the ledger and the log once",
   ignore: skipSqld,
   async fn() {
     const { url, fetch } = await sqld!.createDatabase();
@@ -140,7 +140,7 @@ Deno.test({
     };
     const core = await openCore({
       config,
-      // The server does what it is asked, and its answer never arrives.
+      // The server commits, and its response never arrives.
       fetch: async (...request: Parameters<typeof fetch>) => {
         const response = await fetch(...request);
         if (!isLosing) return response;

@@ -16,7 +16,7 @@ import {
   sweepWindows,
 } from "../src/ledger/mod.ts";
 import { toUsd } from "../src/kernel/money.ts";
-import { findForeignPlace } from "../src/sessions/mod.ts";
+import { findForeignRef } from "../src/sessions/mod.ts";
 import { ConstraintError, type Statement, type Store } from "../src/store/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
@@ -25,7 +25,7 @@ import { type DatabaseKind, databaseKinds, type TestDatabase } from "./harness/d
 import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 
-/** How many random histories are gone through: PURSER_HISTORIES of each kind of database, or what the gate has time for. */
+/** The number of random histories: PURSER_HISTORIES of each kind of database, or what the gate has time for. */
 const historiesOf = (kind: DatabaseKind["name"]): number =>
   Number(Deno.env.get("PURSER_HISTORIES") ?? { file: 40, memory: 60, sqld: 10 }[kind]);
 
@@ -41,7 +41,7 @@ const anyCall = fc.record({
   model: fc.constantFrom("small", "large"),
   cost: fc.constantFrom(null, 0n, 1n, 7n, 999_999_999n, 1_000_000_001n, 2n ** 63n - 1n),
   isEstimated: fc.boolean(),
-  // Few times, so that calls meet at one; late and early ones among them.
+  // Few times, so that calls share them; future and past ones among them.
   lateMs: fc.constantFrom(0, 0, 0, 1, MINUTE, 59 * MINUTE, 25 * 60 * MINUTE, 50 * 60 * MINUTE, -MINUTE),
 });
 
@@ -80,7 +80,7 @@ const anyStep = fc.oneof(
   { weight: 3, arbitrary: fc.record({ does: fc.constant("read" as const) }) },
 );
 
-/** What connections do one after the other; what is in one round they do at the same time. */
+/** The actions of connections, one after the other; actions of one round run concurrently. */
 const anyHistory = fc.array(
   fc.record({
     advanceMs: fc.constantFrom(0, 0, 1, MINUTE, 61 * MINUTE, 26 * 60 * MINUTE),
@@ -94,7 +94,7 @@ const anyHistory = fc.array(
 
 type Round = typeof anyHistory extends fc.Arbitrary<(infer T)[]> ? T : never;
 
-/** The contexts of several processes; none knows of the rules that others add. */
+/** The contexts of several processes; none has read the rules that others add. */
 async function openContexts(
   kind: DatabaseKind,
   database: TestDatabase,
@@ -102,7 +102,7 @@ async function openContexts(
 ): Promise<TestBooking[]> {
   const contexts: TestBooking[] = [];
   for (let i = 0; i < CONNECTIONS; i++) {
-    // A database in memory is one connection's: its contexts are those of one process.
+    // A database in memory has one connection: its contexts are those of one process.
     const store = kind.name === "memory" && i > 0
       ? contexts[0]!.store
       : await database.open({ clock, isMigrated: i === 0 });
@@ -130,7 +130,8 @@ for (const kind of databaseKinds()) {
   };
 
   Deno.test({
-    name: `${name}: a reader never sees a total that is not the sum of the ledger, whatever is done by whom`,
+    name:
+      `${name}: a reader never sees a total that is not the sum of the ledger, for any concurrent actions`,
     ignore,
     fn: () =>
       fc.assert(
@@ -180,7 +181,7 @@ for (const kind of databaseKinds()) {
     await checkTotals(contexts[2]!.store);
   });
 
-  test("a tail that has become long is rolled up by the process that books", async ([ctx]) => {
+  test("a long tail is rolled up by the process that books", async ([ctx]) => {
     for (let i = 0; i < 6; i++) {
       await bookLooseCalls(
         ctx!,
@@ -197,7 +198,7 @@ for (const kind of databaseKinds()) {
   });
 
   test(
-    "a rule that another process has added is decided for the calls of one that doesn't know of it",
+    "a rule of another process is evaluated for the calls of a process that has not read it",
     async (contexts, clock) => {
       const [knowing, unaware] = contexts as [TestBooking, TestBooking];
       const call = (callId: string, cost: bigint, ctx: TestBooking) =>
@@ -215,7 +216,7 @@ for (const kind of databaseKinds()) {
       assert.equal(unaware.rules.mayExist, true);
       unaware.rules.mayExist = false;
       await call("at", 100n, unaware);
-      // Decided by the time that the booking resolves, by whoever it was.
+      // Evaluated by the time that the booking resolves, by any of the processes.
       assert.deepEqual(await alertsOf(unaware.store), [["run_1", 1_000n]]);
       unaware.rules.mayExist = false;
       await Promise.all([call("past 1", 1n, unaware), call("past 2", 1n, knowing)]);
@@ -228,7 +229,7 @@ for (const kind of databaseKinds()) {
   );
 
   test(
-    "a change of rules decides on the calls before it by the rules as they were, and announces what fires",
+    "a change of rules evaluates the calls before it by the old rules, and publishes what fires",
     async (contexts, clock) => {
       const [ctx, other] = contexts as [TestBooking, TestBooking];
       const rule = { name: "r", severity: "info", threshold_usd: 0.000000001, cooldown_seconds: 0 } as const;
@@ -236,7 +237,7 @@ for (const kind of databaseKinds()) {
       const woken: string[] = [];
       const changing = { ...ctx, wakeDispatcher: (ids: readonly string[]) => void woken.push(...ids) };
       let booked = 0;
-      // As by a process that ended right after its commit, and had not known of the rule.
+      // As by a process that ended right after its commit, and had not read the rule.
       const book = () => {
         const runId = `run_${++booked}`;
         return other.store.write(
@@ -268,7 +269,7 @@ for (const kind of databaseKinds()) {
   );
 
   test(
-    "calls of many bookings at once are decided one by one, in the order of the ledger",
+    "calls of many concurrent bookings are evaluated one by one, in the order of the ledger",
     async (contexts, clock) => {
       await createRule(contexts[0]!, {
         ...{ name: "r", threshold_type: "per_run_usd", severity: "info", cooldown_seconds: 0 },
@@ -334,7 +335,7 @@ for (const kind of databaseKinds()) {
       }
     };
     await expectTotals(900n, 1);
-    // More than the threshold, by an entry that is no call; then less than nothing, and back.
+    // More than the threshold, by an entry that is no call; then below zero, and back.
     await store.write([adjustCall("adj_1", "unpriced", { costNanoUsd: 5_000n, unpriced: -1 })]);
     await expectTotals(5_900n, 0);
     await store.write([adjustCall("adj_2", "a", { costNanoUsd: -7_000_000_000n })]);
@@ -348,7 +349,7 @@ for (const kind of databaseKinds()) {
     await checkBooks(store);
   });
 
-  test("what is read of some runs, sessions and rules never reads a whole rollup or the ledger", async ([ctx]) => {
+  test("reading some runs, sessions and rules never scans a whole rollup or the ledger", async ([ctx]) => {
     const asked: Statement[] = [];
     const store = {
       kind: ctx!.store.kind,
@@ -361,7 +362,7 @@ for (const kind of databaseKinds()) {
     await readSessionUsage(store, ["ses_1", "ses_2"]);
     await readAgentUsage(store, "ann");
     await readRunCost(store, "run");
-    await findForeignPlace({ store }, { agentId: "ann", sessionIds: ["ses_1"], runIds: ["run_1"] });
+    await findForeignRef({ store }, { agentId: "ann", sessionIds: ["ses_1"], runIds: ["run_1"] });
     const rules = THRESHOLD_TYPES.flatMap((thresholdType) =>
       ["", "ann"].map((scope) => ({ thresholdType, scope }))
     );
@@ -384,7 +385,7 @@ for (const kind of databaseKinds()) {
     }
   });
 
-  test("whose run and session it is that is known by calls alone does not depend on roll-ups", async (contexts) => {
+  test("the agent of a run and session known by calls alone does not depend on roll-ups", async (contexts) => {
     const ctx = contexts[0]!;
     // Booked first by bob, made first by ann; and one by ann that bob has joined at the same time.
     const calls = [
@@ -402,10 +403,10 @@ for (const kind of databaseKinds()) {
       calls.map((call) => ({ ...call, callId: `${call.callId} again`, at: START + 1 })),
     );
     const foreign = async (agentId: string) => [
-      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_1"], runIds: [] }),
-      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_2"], runIds: [] }),
-      await findForeignPlace(ctx, { agentId, sessionIds: [], runIds: ["run_2", "run_1"] }),
-      await findForeignPlace(ctx, { agentId, sessionIds: ["ses_new"], runIds: ["run_new"] }),
+      await findForeignRef(ctx, { agentId, sessionIds: ["ses_1"], runIds: [] }),
+      await findForeignRef(ctx, { agentId, sessionIds: ["ses_2"], runIds: [] }),
+      await findForeignRef(ctx, { agentId, sessionIds: [], runIds: ["run_2", "run_1"] }),
+      await findForeignRef(ctx, { agentId, sessionIds: ["ses_new"], runIds: ["run_new"] }),
     ];
     for (let i = 0; i < 5; i++) {
       assert.deepEqual(await foreign("ann"), [undefined, undefined, undefined, undefined]);
@@ -420,7 +421,7 @@ for (const kind of databaseKinds()) {
   });
 
   test(
-    "the newest run and session that a rule measures do not depend on roll-ups",
+    "the latest run and session that a rule measures do not depend on roll-ups",
     async (contexts, clock) => {
       const ctx = contexts[0]!;
       const call = (callId: string, agoMs: number, agentId: string, id: number, costNanoUsd: bigint) =>
@@ -487,13 +488,13 @@ async function goThrough(
       case "step": {
         const call = { ...toCall(step.call), ...place };
         const event = { type: "model.called" as const, at: call.at };
-        const state = await bookCall(ctx, { place, call, progress: { events: [event], messages: [] } });
+        const state = await bookCall(ctx, { run: place, call, progress: { events: [event], messages: [] } });
         return assert.equal(state.holdsSession, true);
       }
       case "repeat": {
         const known = sent[step.nth];
         if (!known) return;
-        // Either of the two may be the first, where they are under way at once.
+        // Either of the two may be the first, if they run concurrently.
         return await bookLooseCalls(ctx, [known]).catch((error) =>
           assert.ok(error instanceof ConstraintError)
         );
@@ -524,7 +525,7 @@ async function goThrough(
     clock.advance(advanceMs);
     const before = sent.length;
     await Promise.all(steps.map(async ({ by, step }) => {
-      // What is booked in this round may be repeated in the next.
+      // The bookings of this round may be repeated in the next.
       if (step.does === "repeat" && step.nth >= before) return;
       await take(contexts[by]!, step);
     }));

@@ -6,7 +6,7 @@ import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 const MODEL = "openai.chat:gpt-4o-mini";
 const CALL = { id: "c1", name: "calculator", input: { expression: "1+1" } };
-/** What one answer of 10 tokens in and 2 out of gpt-4o-mini costs: 10 x 150 + 2 x 600. */
+/** The cost of one response of 10 tokens in and 2 out of gpt-4o-mini: 10 x 150 + 2 x 600. */
 const ONE_CALL = 2_700n;
 
 const askingAgain = () => startFakeProvider((request) => answerTo(request, { toolCall: CALL }));
@@ -37,7 +37,7 @@ for (const more of [{}, { onPart() {} }]) {
   });
 }
 
-Deno.test("a budget that is over is 402 with the title and details of SPEC.md, and the next run begins anew", async () => {
+Deno.test("an exhausted budget is 402 with its title and details, and the next run starts with a new one", async () => {
   await using fake = await askingAgain();
   await using purser = await openTestPurser({ fake });
   await purser.api("PUT", "/agents/a", { model: MODEL, tools: ["calculator"], cost_budget_usd: 0.000003 });
@@ -66,7 +66,7 @@ for (const budgetMode of ["stop", "strict"] as const) {
   });
 }
 
-Deno.test("a run whose answer reaches the budget, and needs no further call, is completed", async () => {
+Deno.test("a run whose last response reaches the budget is completed", async () => {
   await using fake = await startFakeProvider((request) => answerTo(request, { text: "Done" }));
   await using purser = await openTestPurser({ fake });
   const result = await purser.run({ model: MODEL, costBudgetNanoUsd: 1n }, "Go");
@@ -74,7 +74,7 @@ Deno.test("a run whose answer reaches the budget, and needs no further call, is 
 });
 
 for (const budgetMode of ["stop", "strict"] as const) {
-  Deno.test(`a budget over a model without a price is refused before the run begins, ${budgetMode}`, async () => {
+  Deno.test(`a budget over a model without a price is refused before the run starts, ${budgetMode}`, async () => {
     await using fake = await askingAgain();
     await using purser = await openTestPurser({ fake });
     await purser.api("PUT", "/agents/a", {
@@ -132,13 +132,13 @@ for (const [model, limitOf] of Object.entries(LIMITS)) {
     await purser.run({ ...strict, costBudgetNanoUsd: 10_000_000_000n }, "Go");
     await purser.run({ ...strict, costBudgetNanoUsd: 20_000_000n }, "Go");
     const [wide, narrow] = fake.requests.map(({ body }) => limitOf(body)!);
-    // The SDK itself caps what it knows a model can't give.
+    // The SDK itself caps the output of known models.
     assert.ok(wide! >= 8_192 && wide! <= 100_000, `wide: ${wide}`);
     assert.ok(narrow! >= 1 && narrow! < wide!, `narrow: ${narrow}, wide: ${wide}`);
   });
 }
 
-Deno.test("strict refuses a call that could cost more than the budget, and says so", async () => {
+Deno.test("strict refuses a call that could cost more than the budget, with the reason", async () => {
   await using fake = await askingAgain();
   await using purser = await openTestPurser({ fake });
   const agent = { model: MODEL, budgetMode: "strict" as const, costBudgetNanoUsd: 100n };
@@ -151,7 +151,7 @@ Deno.test("strict refuses a call that could cost more than the budget, and says 
 
 for (const more of [{}, { onPart() {} }]) {
   const way = more.onPart ? "streamed" : "whole";
-  Deno.test(`a provider that reports more than its bound is booked in full, and the run stops, ${way}`, async () => {
+  Deno.test(`usage beyond the bound is booked in full, and the run stops, ${way}`, async () => {
     const usage = { inputTokens: 900_000, outputTokens: 50 };
     await using fake = await startFakeProvider((request) => answerTo(request, { toolCall: CALL, usage }));
     await using purser = await openTestPurser({ fake });
@@ -174,7 +174,7 @@ for (const more of [{}, { onPart() {} }]) {
   });
 }
 
-Deno.test("strict counts each attempt anew and leaves nothing reserved after failed ones", async () => {
+Deno.test("strict reserves for each attempt anew, and leaves nothing reserved after failed ones", async () => {
   await using fake = await startFakeProvider((request) => answerTo(request, { text: "Yes" }));
   await using purser = await openTestPurser({ fake });
   const again = { status: 500, headers: { "retry-after-ms": "1" } };

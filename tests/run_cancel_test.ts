@@ -7,7 +7,7 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 const MODEL = "openai.chat:gpt-4o-mini";
 
-/** A fake provider that tells when it has been asked. */
+/** A fake provider that reports when it has received a request. */
 async function startAsked(reply: Reply) {
   const asked = Promise.withResolvers<void>();
   const fake = await startFakeProvider(() => {
@@ -55,7 +55,7 @@ Deno.test("a run that hangs can be cancelled: 200, cancelled, and its session is
   assert.equal((await purser.api("POST", `/runs/${runId}/cancel`)).status, 409);
 });
 
-Deno.test("a cancelled stream is booked as far as it came", async () => {
+Deno.test("a cancelled stream is booked up to its last chunk", async () => {
   const { frames } = answerTo({ api: "openai-chat", model: "gpt-4o-mini" }, { text: "Half and half" }).answer;
   await using fake = await startFakeProvider(({ signal }) => ({
     paced: [...frames.slice(0, 2), new Promise((resolve) => signal.addEventListener("abort", resolve))],
@@ -76,7 +76,7 @@ Deno.test("a cancelled stream is booked as far as it came", async () => {
   assert.equal(called.payload.text, "Half an");
 });
 
-Deno.test("a streamed call that is cancelled before its answer begins is booked: its prompt was read", async () => {
+Deno.test("a streamed call cancelled before the response begins is booked: its prompt was processed", async () => {
   const { fake, asked } = await startAsked({ hang: true });
   await using _closing = fake;
   await using purser = await openTestPurser({ fake });
@@ -102,8 +102,8 @@ Deno.test("a streamed call that is cancelled before its answer begins is booked:
   ]);
 });
 
-for (const heeds of [true, false]) {
-  Deno.test(`a run is cancelled while a tool runs that ${heeds ? "heeds" : "ignores"} its signal`, async () => {
+for (const honors of [true, false]) {
+  Deno.test(`a run is cancelled while a tool runs that ${honors ? "honors" : "ignores"} its signal`, async () => {
     const running = Promise.withResolvers<void>();
     const tools: ToolSet = {
       slow: {
@@ -112,7 +112,7 @@ for (const heeds of [true, false]) {
         execute: (_input: unknown, { abortSignal }: { abortSignal?: AbortSignal }) => {
           running.resolve();
           return new Promise((_, reject) => {
-            if (heeds) abortSignal!.addEventListener("abort", () => reject(new Error("stopped early")));
+            if (honors) abortSignal!.addEventListener("abort", () => reject(new Error("stopped early")));
           });
         },
       },
@@ -132,9 +132,9 @@ for (const heeds of [true, false]) {
       "tool.returned",
       "run.cancelled",
     ]);
-    assert.match(String(events.at(-2)!.payload.error), heeds ? /stopped early/ : /cancelled on request/);
+    assert.match(String(events.at(-2)!.payload.error), honors ? /stopped early/ : /cancelled on request/);
     assert.equal(purser.core.liveRuns.size, 0);
-    // No call without its result: the session has to be one that a model can go on from.
+    // Each tool call has its result: a model must be able to continue the session.
     const roles = (await purser.messages("s1")).map(({ role }) => role);
     assert.equal(
       roles.filter((role) => role === "assistant").length,
@@ -146,7 +146,7 @@ for (const heeds of [true, false]) {
   });
 }
 
-Deno.test("a run whose caller has gone before it began is cancelled without a call", async () => {
+Deno.test("a run whose caller aborts before it starts is cancelled without a call", async () => {
   await using fake = await startFakeProvider();
   await using purser = await openTestPurser({ fake });
   for (const onPart of [undefined, () => {}]) {
@@ -167,14 +167,14 @@ Deno.test("a run that waits for its next attempt can be cancelled", async () => 
   assert.equal(fake.calls, 1);
 });
 
-Deno.test("a run that is not there cannot be cancelled", async () => {
+Deno.test("an unknown run cannot be cancelled", async () => {
   await using purser = await openTestPurser();
   const { status, body } = await purser.api("POST", "/runs/run_nowhere/cancel");
   assert.equal(status, 404);
   assert.equal(body.detail, "Cannot find run run_nowhere");
 });
 
-Deno.test("closing with a grace period cancels what takes longer, and keeps it", async () => {
+Deno.test("closing with a grace period cancels runs that take longer, and records them", async () => {
   const { fake, asked } = await startAsked({ hang: true });
   await using _closing = fake;
   await using purser = await openTestPurser({ fake });

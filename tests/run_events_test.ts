@@ -38,7 +38,7 @@ Deno.test("a run with a tool has an exact sequence of events, without a gap, fro
   assert.ok(events.every(({ agent_id, session_id }) => agent_id === "tester" && session_id === "s1"));
 });
 
-Deno.test("the event log holds what was asked, answered, called and returned", async () => {
+Deno.test("the event log has the prompts, the outputs, the tool calls and their results", async () => {
   await using purser = await openTestPurser();
   const result = await purser.run({ tools: ["calculator"] }, "What is 17 * 23?", { sessionId: "s1" });
   const [, started, asked, cost, called, returned, answered, , completed] = await purser.events("s1");
@@ -55,7 +55,7 @@ Deno.test("the event log holds what was asked, answered, called and returned", a
   assert.deepEqual(completed!.payload, { output: result.output, finish_reason: "stop", steps: 2 });
 });
 
-Deno.test("the bus tells each event once, as the log keeps it, and only after its commit", async () => {
+Deno.test("the bus publishes each event once, as stored in the log, and only after its commit", async () => {
   await using purser = await openTestPurser();
   const seen: Promise<unknown>[] = [];
   purser.core.bus.subscribe(({ session_id, seq, type }) => {
@@ -85,7 +85,7 @@ Deno.test("cost.recorded carries the whole ledger row, also for calls of meter a
   ]);
 });
 
-Deno.test("a tool that fails is told to the model and logged, and the run goes on", async () => {
+Deno.test("a tool's failure is passed to the model and logged, and the run continues", async () => {
   await using fake = await startFakeProvider((request) => answerTo(request, { text: "Never mind" }));
   await using purser = await openTestPurser({ fake, tools: faulty });
   const model = "gpt-4o-mini";
@@ -103,7 +103,7 @@ Deno.test("a tool that fails is told to the model and logged, and the run goes o
 
 const WRONG_CALLS = {
   "of a tool that does not exist": { id: "c1", name: "teleport", input: {} },
-  "with input that does not fit": { id: "c1", name: "calculator", input: { expr: 2 } },
+  "with invalid input": { id: "c1", name: "calculator", input: { expr: 2 } },
 };
 
 for (const [what, toolCall] of Object.entries(WRONG_CALLS)) {
@@ -132,10 +132,10 @@ for (const [what, toolCall] of Object.entries(WRONG_CALLS)) {
   }
 }
 
-Deno.test("a run that reaches max_steps is completed and says so", async () => {
+Deno.test("a run that reaches max_steps is completed, with the limit as its reason", async () => {
   await using purser = await openTestPurser();
   const agent = { model: "demo:loop", tools: ["calculator"], maxSteps: 3 };
-  const result = await purser.run(agent, "Go on", { sessionId: "s1" });
+  const result = await purser.run(agent, "Continue", { sessionId: "s1" });
   assert.equal(result.status, "completed");
   assert.equal(result.steps, 3);
   const events = await purser.events("s1");
@@ -144,7 +144,7 @@ Deno.test("a run that reaches max_steps is completed and says so", async () => {
   assert.equal((await purser.messages("s1")).length, 7);
 });
 
-Deno.test("tools of one step run side by side, and each is logged", async () => {
+Deno.test("tools of one step run in parallel, and each is logged", async () => {
   const both = Promise.withResolvers<void>();
   let running = 0;
   const tools: ToolSet = Object.fromEntries(["left", "right"].map((name) => [name, {
@@ -172,7 +172,7 @@ Deno.test("tools of one step run side by side, and each is logged", async () => 
   assert.deepEqual(costs.steps.map((step: { tools: string[] }) => step.tools), [["left", "right"], []]);
 });
 
-Deno.test("text of any kind comes through a run as it was, lone surrogates replaced", async () => {
+Deno.test("text of any kind passes unchanged through a run, with lone surrogates replaced", async () => {
   await using purser = await openTestPurser();
   const texts = {
     "Grüße 👩‍🚀 שלום": "Grüße 👩‍🚀 שלום",
@@ -189,7 +189,7 @@ Deno.test("text of any kind comes through a run as it was, lone surrogates repla
     assert.equal(question!.content, expected);
     assert.deepEqual(answer!.content, [{ type: "text", text: result.output }]);
     const { body: run } = await purser.api("GET", `/runs/${result.run_id}`);
-    // The file driver reads a text column up to a NUL; what is kept as JSON, everything else here, is whole.
+    // The file driver reads a text column up to a NUL; everything else here is stored as JSON, and is whole.
     if (!expected.includes("\0")) assert.equal(run.output, result.output);
     const events = await purser.events(sessionId);
     assert.equal(events[1]!.payload.input, expected);
@@ -197,7 +197,7 @@ Deno.test("text of any kind comes through a run as it was, lone surrogates repla
   }
 });
 
-Deno.test("an input of a megabyte comes through whole", async () => {
+Deno.test("an input of a megabyte passes unchanged", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/big", { model: "demo:echo" });
   const input = "0123456789abcdef".repeat(65_536);
@@ -206,7 +206,7 @@ Deno.test("an input of a megabyte comes through whole", async () => {
   assert.equal((await purser.messages("s1"))[0]!.content, input);
 });
 
-Deno.test("a listener that fails does not fail the run, and is logged", async () => {
+Deno.test("a listener's failure does not fail the run, and is logged", async () => {
   await using purser = await openTestPurser();
   const result = await purser.run({}, "Hello", {
     onPart() {
@@ -217,7 +217,7 @@ Deno.test("a listener that fails does not fail the run, and is logged", async ()
   assert.ok(purser.logs.some(({ fields }) => fields.reason === "deaf"));
 });
 
-Deno.test("what a tool returns is kept as plain JSON whatever it is", async () => {
+Deno.test("any result of a tool is stored as plain JSON", async () => {
   const odd = { big: 10n, when: new Date(0), bytes: new Uint8Array([1, 2]), none: undefined, text: "\ud800" };
   const circular: Record<string, unknown> = {};
   circular.self = circular;
@@ -235,7 +235,7 @@ Deno.test("what a tool returns is kept as plain JSON whatever it is", async () =
   }
 });
 
-Deno.test("a failure inside the ledger is no failure of the model", async () => {
+Deno.test("a failure of the ledger is not reported as one of the model", async () => {
   await using purser = await openTestPurser();
   failBookings(purser.core.store, new TypeError("the secret name of the disk"));
   const error = await rejection(purser.run({}, "Hello", { sessionId: "s1" }));

@@ -13,7 +13,7 @@ const MODELS = {
 
 const WAYS = { whole: {}, streamed: { onPart() {} } };
 
-/** Less than any call costs, so that a reservation that is left behind keeps the next attempt waiting for ever. */
+/** Less than any call costs, so that a leaked reservation would block the next attempt for ever. */
 const A_HAIR = 1_000n;
 
 async function calls(purser: TestPurser) {
@@ -57,7 +57,7 @@ for (const [way, more] of Object.entries(WAYS)) {
     assert.deepEqual(events[2]!.payload, { step: 1, error: "Slow down" });
   });
 
-  Deno.test(`retries that all fail end the run with the last failure, ${way}`, async () => {
+  Deno.test(`a run ends with the last failure if all retries fail, ${way}`, async () => {
     await using fake = await startFakeProvider(() => ({ status: 503, headers: { "retry-after": "0" } }));
     await using purser = await openTestPurser({ fake });
     const error = await rejection(purser.run({ model: "openai:gpt-5-mini" }, "Hello", more));
@@ -70,8 +70,8 @@ for (const [way, more] of Object.entries(WAYS)) {
 }
 
 for (const [name, model] of Object.entries(MODELS)) {
-  Deno.test(`a refusal of ${name} is a 502 that names the run, and is not tried again`, async () => {
-    await using fake = await startFakeProvider(() => ({ status: 400, message: "No such thing" }));
+  Deno.test(`a refusal of ${name} is a 502 that names the run, and is not retried`, async () => {
+    await using fake = await startFakeProvider(() => ({ status: 400, message: "Bad request" }));
     await using purser = await openTestPurser({ fake });
     await purser.api("PUT", "/agents/a", { model });
     const { status, body } = await purser.api("POST", "/agents/a/runs", { input: "Hi", session_id: "s1" });
@@ -82,7 +82,7 @@ for (const [name, model] of Object.entries(MODELS)) {
       type: "about:blank",
       title: "Provider error",
       status: 502,
-      detail: "Cannot get an answer from the model: status 400: No such thing",
+      detail: "Cannot get an answer from the model: status 400: Bad request",
       instance: "/agents/a/runs",
       code: "provider_error",
       details: { provider_status: 400 },
@@ -101,7 +101,7 @@ for (const [name, model] of Object.entries(MODELS)) {
   });
 
   for (const [way, more] of Object.entries(WAYS)) {
-    Deno.test(`${name} that answers rubbish fails the run, ${way}`, async () => {
+    Deno.test(`an invalid response of ${name} fails the run, ${way}`, async () => {
       for (const text of ["<html>Bad gateway</html>", "[]", "", '{"surprise":']) {
         await using fake = await startFakeProvider(() => ({ text }));
         await using purser = await openTestPurser({ fake });
@@ -123,7 +123,7 @@ for (const [name, model] of Object.entries(MODELS)) {
     });
     await using purser = await openTestPurser({ fake });
     let text = "";
-    const error = await rejection(purser.run({ model }, "Tell me something", {
+    const error = await rejection(purser.run({ model }, "Say something", {
       sessionId: "s1",
       onPart: (part) => part.type === "text" ? text += part.text : undefined,
     }));
@@ -133,7 +133,7 @@ for (const [name, model] of Object.entries(MODELS)) {
     assert.equal(others.length, 0);
     assert.equal(call!.estimated, true);
     assert.ok(call!.input > 0 && call!.output > 0 && call!.cost! > 0n, Deno.inspect(call));
-    // What Anthropic and Gemini say at the start of a stream is known, and not estimated.
+    // Usage that Anthropic and Gemini report at the start of a stream is used, and not estimated.
     if (name === "Anthropic" || name === "Gemini") assert.equal(call!.input, 10);
     const events = await purser.events("s1");
     assert.deepEqual(types(events), [
@@ -169,7 +169,7 @@ for (const [name, model] of Object.entries(MODELS)) {
 }
 
 for (const [name, model] of Object.entries(MODELS)) {
-  Deno.test(`a stream of ${name} that is closed in the middle is not taken for a whole answer`, async () => {
+  Deno.test(`a stream of ${name} that is closed in the middle is not taken for a complete response`, async () => {
     await using fake = await startFakeProvider((request) => {
       const { frames } = answerTo(request, { text: "Half an answer of some length" }).answer;
       return { paced: frames.slice(0, beforeUsage(request)) };
@@ -203,7 +203,7 @@ const withoutUsage = (request: ProviderRequest): Reply => {
 
 for (const name of ["OpenAI chat", "Gemini", "OpenAI-compatible"] as const) {
   for (const [way, more] of Object.entries(WAYS)) {
-    Deno.test(`an answer of ${name} without usage is booked by an estimate, not as free, ${way}`, async () => {
+    Deno.test(`a response of ${name} without usage is booked by an estimate, not as free, ${way}`, async () => {
       await using fake = await startFakeProvider(withoutUsage);
       await using purser = await openTestPurser({ fake });
       const result = await purser.run({ model: MODELS[name] }, "Is this free?", more);
@@ -226,7 +226,7 @@ Deno.test("a run that failed leaves its session ready for the next", async () =>
   assert.deepEqual((await purser.messages("s1")).map(({ role }) => role), ["user", "user", "assistant"]);
 });
 
-Deno.test("a long answer of a provider is cut in the error, and no key is in it", async () => {
+Deno.test("a long response of a provider is truncated in the error, without the key", async () => {
   await using fake = await startFakeProvider(() => ({ status: 400, message: "x".repeat(5_000) }));
   await using purser = await openTestPurser({ fake });
   const error = await rejection(purser.run({ model: "openai:gpt-5-mini" }, "Hi"));
@@ -234,7 +234,7 @@ Deno.test("a long answer of a provider is cut in the error, and no key is in it"
   assert.doesNotMatch(JSON.stringify(error), /not-a-key/);
 });
 
-Deno.test("a missing key is the caller's to mend, names the variable, and starts no run", async () => {
+Deno.test("a missing key is the caller's error, names the variable, and starts no run", async () => {
   await using purser = await openTestPurser({ env: {} });
   const error = await rejection(purser.run({ model: "openai:gpt-5-mini" }, "Hi", { sessionId: "s1" }));
   assert.equal(error.code, "invalid");
@@ -242,7 +242,7 @@ Deno.test("a missing key is the caller's to mend, names the variable, and starts
   assert.deepEqual(await purser.events("s1"), []);
 });
 
-/** How each API says in the middle of a stream that it has failed. */
+/** The frame with which each API reports a failure in the middle of a stream. */
 const FAILURE_FRAMES: Record<string, string> = {
   "OpenAI chat":
     `data: {"error":{"message":"Overloaded","type":"server_error","code":null,"param":null}}\n\n`,
@@ -254,7 +254,7 @@ const FAILURE_FRAMES: Record<string, string> = {
 };
 
 for (const [name, frame] of Object.entries(FAILURE_FRAMES)) {
-  Deno.test(`a failure that ${name} tells of in the middle of its stream ends the run, booked as far as it came`, async () => {
+  Deno.test(`a failure that ${name} reports in the middle of its stream ends the run, booked up to there`, async () => {
     await using fake = await startFakeProvider((request) => {
       const { frames } = answerTo(request, { text: "Half an answer of some length" }).answer;
       return { paced: [...frames.slice(0, beforeUsage(request)), frame] };

@@ -7,7 +7,7 @@ import { openTestPurser, rejection } from "./harness/test_purser.ts";
 const CALL = { id: "call_1", name: "calculator", input: { expression: "2+2" } };
 const SYSTEM = "You count.";
 
-/** What each provider must receive in the second run: the first run's four messages and the new question. */
+/** The request that each provider must receive in the second run: the first run's four messages and the new one. */
 const SECOND_REQUEST: Record<string, { model: string; api: ProviderRequest["api"]; body: unknown }> = {
   "OpenAI chat": {
     model: "openai.chat:gpt-4o-mini",
@@ -160,7 +160,7 @@ for (const [name, { model, api, body }] of Object.entries(SECOND_REQUEST)) {
       assert.deepEqual([result.status, result.output], ["completed", "It is 4."]);
       const sent = fake.requests[2]!.body;
       assert.deepEqual(Object.fromEntries(Object.keys(body as object).map((key) => [key, sent[key]])), body);
-      // What it cost elsewhere is no cost here.
+      // Its cost elsewhere is no cost here.
       const { body: session } = await laptop.api("GET", "/sessions/s1");
       assert.deepEqual([session.token_usage.model_calls, session.restored_from.token_usage.model_calls], [
         1,
@@ -197,7 +197,7 @@ Deno.test("a restored session with media by URL can be run: they are URLs again 
   assert.equal(sent.split(JSON.stringify({ type: "url", url })).length - 1, 2);
 });
 
-Deno.test("parts that are not known stay in a session, and are not sent", async () => {
+Deno.test("unknown parts stay in a session, and are not sent", async () => {
   await using fake = await startFakeProvider((request) => answerTo(request, { text: "Fine." }));
   await using purser = await openTestPurser({ fake });
   await purser.api("PUT", "/agents/agent", { model: "openai.chat:gpt-4o-mini" });
@@ -231,7 +231,7 @@ Deno.test("a session counts its messages and events over its runs", async () => 
   assert.equal(body.token_usage.model_calls, 2);
 });
 
-Deno.test("of two runs on one session at once the second is refused and nothing of it is kept", async () => {
+Deno.test("of two concurrent runs on one session the second is refused, and nothing of it is stored", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", { model: "demo:echo" });
   const answers = await Promise.all(
@@ -265,7 +265,7 @@ Deno.test("a session's id may be chosen, within the rule for names", async () =>
   }
 });
 
-Deno.test("sixteen runs at once, each on a session of its own, do not mix", async () => {
+Deno.test("sixteen concurrent runs, each on a session of its own, do not mix", async () => {
   await using purser = await openTestPurser();
   const results = await Promise.all(
     Array.from(

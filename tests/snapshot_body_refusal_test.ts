@@ -11,7 +11,7 @@ const LIMIT = { config: { maxSnapshotBytes: SMALL.length } };
 const tooLarge = { status: 413, code: "too_large", detail: new RegExp(`over ${SMALL.length} bytes`) };
 
 testRefusals(
-  "a document over the limit is refused: by its length, as it comes, and unzipped",
+  "a document over the limit is refused: by its length, while it is received, and decompressed",
   async (refuse) => {
     await refuse(SMALL + " ", tooLarge);
     await refuse(SMALL + " ", { ...tooLarge, headers: { "content-length": String(SMALL.length + 1) } });
@@ -28,7 +28,7 @@ testRefusals(
   LIMIT,
 );
 
-Deno.test("a body without an end is refused at the limit, and not read on", async () => {
+Deno.test("an endless body is refused at the limit, and not read further", async () => {
   await using purser = await openTestPurser({ config: { maxSnapshotBytes: 10_000 } });
   const before = await dump(purser.core.store);
   for (const isZipped of [false, true]) {
@@ -52,7 +52,7 @@ Deno.test("a body without an end is refused at the limit, and not read on", asyn
   assert.deepEqual(await dump(purser.core.store), before);
 });
 
-Deno.test("a body that breaks off leaves everything as it was", async () => {
+Deno.test("a body that breaks off changes nothing", async () => {
   await using purser = await openTestPurser();
   const before = await dump(purser.core.store);
   for (const encoding of ["identity", "gzip"]) {
@@ -100,7 +100,7 @@ testRefusals("a body of another type or encoding is refused", async (refuse) => 
   }
 });
 
-testRefusals("gzip that is none, or damaged, or cut off is refused", async (refuse) => {
+testRefusals("invalid, damaged or truncated gzip is refused", async (refuse) => {
   const headers = { "content-encoding": "gzip" };
   const zipped = await gzip(FULL_TEXT);
   const expected = { headers, path: "" };
@@ -118,7 +118,7 @@ testRefusals("gzip that is none, or damaged, or cut off is refused", async (refu
 });
 
 testRefusals(
-  "names that nobody may have, and a session that is another agent's, are refused",
+  "invalid names, and a session of another agent, are refused",
   async (refuse) => {
     await refuse(snapshotOf({ agent_id: "snapshot" }), { path: "agent_id", detail: /path of the API/ });
     await refuse(snapshotOf({ agent: { model: "demo:echo", name: "other" } }), { path: "agent.name" });
@@ -141,12 +141,12 @@ Deno.test("a session that belongs to another agent here is refused as a conflict
     });
     assert.deepEqual(body.details, { session_id: "ses", agent_id: "owner" });
   }
-  // A document that is wrong is told so first.
+  // A document that is invalid is refused as such first.
   await assertProblem(purser, "POST", RESTORE, snapshotOf({ tags: 5 }), { status: 400, code: "invalid" });
   assert.deepEqual(await dump(purser.core.store), before);
 });
 
-Deno.test("a query that is not known, or not clear, is refused before the body is read", async () => {
+Deno.test("an unknown or ambiguous query parameter is refused before the body is read", async () => {
   await using purser = await openTestPurser();
   const before = await dump(purser.core.store);
   for (
@@ -169,7 +169,7 @@ Deno.test("a query that is not known, or not clear, is refused before the body i
   }
 });
 
-Deno.test("a damaged document is refused or taken, and never a fault of the server", async () => {
+Deno.test("a damaged document is refused or accepted, and never an internal error", async () => {
   await using purser = await openTestPurser();
   const source = JSON.stringify(FULL, null, 1);
   const at = fc.nat({ max: source.length });

@@ -20,7 +20,7 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 const RUNS: Record<DatabaseKind["name"], number> = { file: 15, memory: 50, sqld: 5 };
 
-/** A way to write JSON that is not ours. */
+/** An independent way to write JSON. */
 const spelling = fc.record({
   seed: fc.nat(),
   gap: fc.constantFrom("", " ", "\r\n\t"),
@@ -53,7 +53,7 @@ function spell(value: unknown, { seed, gap, isEscaped, hasFractions }: Spelling)
 /** A value as JSON has it: there, -0 is 0 (RFC 8785). */
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
-/** What of a document is the session's, wherever it was exported. */
+/** The part of a document that belongs to the session, in any environment. */
 function lasting(document: LooseDocument): LooseDocument {
   const {
     exported_at: _exportedAt,
@@ -67,7 +67,7 @@ function lasting(document: LooseDocument): LooseDocument {
   return { ...rest, state };
 }
 
-/** What a document has become once it was restored; messages without an id have got one. */
+/** The expected document after it was restored; messages without an id have got one. */
 function restored(document: LooseDocument, exported: LooseDocument): LooseDocument {
   const expected = lasting(document);
   if (expected.state.status === "running") expected.state.status = "interrupted";
@@ -109,11 +109,11 @@ for (const kind of databaseKinds()) {
   const check = (property: (document: LooseDocument, spelling: Spelling) => Promise<void>): Promise<void> =>
     fc.assert(fc.asyncProperty(anySnapshot, spelling, property), {
       numRuns: RUNS[name],
-      // To shrink is to restore hundreds of documents more.
+      // Shrinking would restore hundreds of documents more.
       ...(name === "sqld" ? { endOnFailure: true } : { interruptAfterTimeLimit: 15_000 }),
     });
 
-  test("whatever is restored comes out again as it went in, and once more the same", async (ctx) => {
+  test("any restored document is exported unchanged, twice", async (ctx) => {
     let count = 0;
     await check(async (generated, style) => {
       const id = `s${count++}`;
@@ -135,7 +135,7 @@ for (const kind of databaseKinds()) {
     });
   });
 
-  test("a history that is restored comes out as it went in, marked with where it is from", async (ctx) => {
+  test("a restored history is exported unchanged, marked with its origin", async (ctx) => {
     let count = 0;
     await check(async (generated, style) => {
       const id = `s${count++}`;
@@ -164,7 +164,7 @@ for (const kind of databaseKinds()) {
     });
   });
 
-  test("a long session of small, large and huge messages comes out as it went in", async (ctx) => {
+  test("a long session of small, large and huge messages is exported unchanged", async (ctx) => {
     const huge = "x😀\u0000é\u2028".repeat(120_000);
     const messages = Array.from({ length: 700 }, (_, index) => ({
       id: `msg_${index}`,
@@ -189,19 +189,19 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await listMessages(ctx, "ses"), messages);
   });
 
-  test("messages that are taken one by one are taken side by side", async (ctx) => {
-    // 3 MB each in UTF-8: a libSQL server takes 5 MB at once.
+  test("messages that are accepted one by one are accepted together", async (ctx) => {
+    // 3 MB each in UTF-8: a libSQL server accepts 5 MB at once.
     const messages = Array.from({ length: 3 }, () => ({ role: "user", content: "漢".repeat(1_000_000) }));
     await restore(ctx, snapshotOf({}, { messages: messages.slice(1, 2) }));
     await restore(ctx, snapshotOf({}, { messages }));
     assert.equal((await listMessages(ctx, "ses")).length, 3);
   });
 
-  test("messages of every kind that a run keeps come out as a document that is taken again", async (ctx) => {
+  test("messages of every kind that a run stores are exported as a document that can be imported", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     const add = (messages: NewMessage[]) =>
       bookCall(ctx, {
-        place,
+        run: place,
         call: modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() }),
         progress: { events: [], messages },
       });
@@ -229,7 +229,7 @@ function nest(depth: number, value: unknown = 1): unknown {
   return nested;
 }
 
-/** Messages as the AI SDK gives them, with what JSON has no word for. */
+/** Messages as the AI SDK returns them, with values that JSON can't represent. */
 function runMessages(): { role: string; content: unknown; [field: string]: unknown }[] {
   const proto = JSON.parse('{"__proto__":{"__proto__":1},"a":{"__proto__":"x"}}');
   const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
@@ -310,7 +310,7 @@ function runMessages(): { role: string; content: unknown; [field: string]: unkno
   ];
 }
 
-/** Exports a session, and restores it into an empty environment; it has to be there what it was here. */
+/** Exports a session, and imports it into an empty environment; it must be the same there. */
 async function move({ core }: TestPurser, sessionId: string): Promise<void> {
   const text = await exportText(core, { sessionId, withEvents: true });
   const document = JSON.parse(text);
@@ -335,7 +335,7 @@ const OUTPUTS: Record<string, unknown> = {
   text: "\0\u2028",
 };
 
-/** A model that says what it is told to, call by call. */
+/** A model with scripted outputs, call by call. */
 function scriptedModel(...answers: LanguageModelV4Content[][]): LanguageModelV4 {
   const usage = {
     inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -406,7 +406,7 @@ const ANSWERS: Record<string, LanguageModelV4Content[]> = {
 };
 
 for (const [what, answer] of Object.entries(ANSWERS)) {
-  Deno.test(`a session in which the model said ${what} can be moved elsewhere`, async () => {
+  Deno.test(`a session with ${what} in a model's output can be moved elsewhere`, async () => {
     const tool = { description: "", inputSchema: z.looseObject({}), execute: () => "ok" };
     await using purser = await openTestPurser({
       models: { m: scriptedModel(answer) },
@@ -417,7 +417,7 @@ for (const [what, answer] of Object.entries(ANSWERS)) {
   });
 }
 
-Deno.test("a session can be moved elsewhere however its run has ended", async () => {
+Deno.test("a session can be moved elsewhere after any end of its run", async () => {
   await using purser = await openTestPurser();
   await purser.run({}, "What is 2+2? Use the calculator", { sessionId: "good" });
   await purser.run({ model: "demo:loop", tools: ["calculator"], maxSteps: 3 }, "Go", { sessionId: "loop" });
@@ -467,7 +467,7 @@ Deno.test("a definition of few fields keeps them, and has the defaults beside th
   });
 });
 
-Deno.test("a document that is as deep as one may be comes out such that it goes in again, hop for hop", async () => {
+Deno.test("a document of the maximum depth can be exported and imported repeatedly", async () => {
   // A value of the document may be 510 deep, counted from its own bracket.
   const places: Record<string, (document: LooseDocument) => unknown> = {
     "an unknown field": (document) => document.extra = nest(510),

@@ -36,7 +36,7 @@ const noMedia = [null, 1, true, []];
 const filled = [...noText, ""];
 const noOptions = [...noObject, { openai: null }, { openai: "x" }, { openai: [] }];
 
-/** Values that do not fit, by the path of the field; the issue names that path, or one below it. */
+/** Invalid values, by the path of the field; the issue names that path, or one below it. */
 const WRONG: Record<string, readonly unknown[]> = {
   schema_version: [null, "1", "v1", 0, -1, 1.5, true, [], {}],
   agent_id: [...noName, "snapshot"],
@@ -134,7 +134,7 @@ const WRONG: Record<string, readonly unknown[]> = {
   "agent.tools[0]": noText,
 };
 
-/** What a document has to have. */
+/** The required fields of a document. */
 const REQUIRED = [
   "schema_version",
   "agent_id",
@@ -190,28 +190,28 @@ const FIELD_GROUPS: Record<string, RegExp> = {
 };
 
 for (const [name, pattern] of Object.entries(FIELD_GROUPS)) {
-  testRefusals(`every field of ${name} refuses what does not fit, and names itself`, async (refuse) => {
+  testRefusals(`an invalid value in any field of ${name} is refused, naming the field`, async (refuse) => {
     const fields = Object.entries(WRONG).filter(([path]) => pattern.test(path));
     assert.ok(fields.length > 0);
     for (const [path, values] of fields) {
       for (const value of values) {
         const { details } = await refuse(changed(FULL, path, value));
         const paths = (details.issues as { path: string }[]).map((issue) => issue.path);
-        const isNamed = paths.some((told) => told === path || told.startsWith(`${path}.`));
+        const isNamed = paths.some((reported) => reported === path || reported.startsWith(`${path}.`));
         assert.ok(isNamed, `${path}: ${JSON.stringify(value)} gives ${JSON.stringify(details.issues)}`);
       }
     }
   });
 }
 
-testRefusals("every field that a document has to have is missed by its path", async (refuse) => {
+testRefusals("every missing required field is reported by its path", async (refuse) => {
   for (const path of REQUIRED) await refuse(changed(FULL, path, undefined), { path });
 });
 
-testRefusals("a newer version is refused with both versions and the word to upgrade", async (refuse) => {
+testRefusals("a newer version is refused with both versions and the advice to upgrade", async (refuse) => {
   for (const version of [2, 3, 1000, 2 ** 53]) {
     const detail = new RegExp(`version ${version} of the format, .* knows up to 1; upgrade Purser`);
-    // Whatever else is in it: of a format that is not known nothing can be said.
+    // Regardless of its other fields: of an unknown format nothing else can be said.
     const documents = [
       { ...FULL, schema_version: version },
       { schema_version: version, sessions: [1] },
@@ -222,14 +222,14 @@ testRefusals("a newer version is refused with both versions and the word to upgr
       const { details } = await refuse(document, { detail });
       assert.deepEqual(details.issues.map(({ path }: { path: string }) => path), ["schema_version"]);
     }
-    // Also where the version comes last, and where the file then is no JSON of ours.
+    // Also if the version comes last, and if the rest of the file is not JSON.
     const { schema_version: _version, ...rest } = FULL;
     await refuse({ ...rest, schema_version: version }, { detail });
     await refuse(`{"schema_version":${version},"state":{"a":1,"a":2},"x":}`, { detail });
   }
 });
 
-testRefusals("a version that is wrong does not hide what else is wrong", async (refuse) => {
+testRefusals("an invalid version does not hide other faults", async (refuse) => {
   for (const version of [0, 1.5, "1", null]) {
     const document = { ...FULL, schema_version: version, agent_id: 5 };
     for (const text of [JSON.stringify(document), textWith(document, "tags.ticket", "1e999")]) {
@@ -239,7 +239,7 @@ testRefusals("a version that is wrong does not hide what else is wrong", async (
   }
 });
 
-testRefusals("a document whose integrity is another one's is refused", async (refuse) => {
+testRefusals("a document with the integrity of another one is refused", async (refuse) => {
   const expected = { path: "integrity", detail: /changed or damaged/ };
   const { integrity } = JSON.parse(FULL_TEXT);
   await refuse(
@@ -261,7 +261,7 @@ testRefusals("a document whose integrity is another one's is refused", async (re
   await refuse({ ...FULL, state: { ...FULL.state, messages: FULL.state.messages.toReversed() }, integrity });
 });
 
-testRefusals("one changed character of a whole document is one too many", async (refuse) => {
+testRefusals("a document with a single changed character is refused", async (refuse) => {
   // Under another name, the integrity is an unknown field, and a document may have none.
   const name = FULL_TEXT.indexOf('"integrity":');
   const position = fc.nat({ max: FULL_TEXT.length - 1 }).filter((at) => at <= name || at >= name + 11);
@@ -326,7 +326,7 @@ testRefusals("a tool result without its call before it is refused", async (refus
   ]);
 });
 
-testRefusals("all that is wrong is told at once, each by its path", async (refuse) => {
+testRefusals("all faults are reported at once, each by its path", async (refuse) => {
   const document = fullSnapshot();
   document.agent_id = 5;
   document.session_id = "a b";
@@ -358,12 +358,12 @@ testRefusals("all that is wrong is told at once, each by its path", async (refus
   }
 });
 
-testRefusals("an agent_id that is none is not told once more of the agent", async (refuse) => {
+testRefusals("an invalid agent_id is not reported again for the agent", async (refuse) => {
   const { details } = await refuse(changed(FULL, "agent_id", 5));
   assert.deepEqual(details.issues.map(({ path }: { path: string }) => path), ["agent_id"]);
 });
 
-testRefusals("faults of the text and of the schema are told together, each once", async (refuse) => {
+testRefusals("faults of the text and of the schema are reported together, each once", async (refuse) => {
   const document = changed(FULL, "event_log_count", -1);
   const text = textWithMember(document, "state.messages[2].content[2].input", '"a":1,"a":2')
     .replace('"4711"', "1e999");
@@ -375,7 +375,7 @@ testRefusals("faults of the text and of the schema are told together, each once"
   ]);
 });
 
-testRefusals("of ten thousand problems a hundred are told, and all are counted", async (refuse) => {
+testRefusals("of ten thousand problems a hundred are reported, and all are counted", async (refuse) => {
   const wrong = (count: number) =>
     snapshotOf({}, { messages: Array.from({ length: count }, () => ({ role: "user", content: 5 })) });
   const { details } = await refuse(wrong(10_000), { detail: /\(and 9999 more\)$/ });
@@ -386,7 +386,7 @@ testRefusals("of ten thousand problems a hundred are told, and all are counted",
   assert.deepEqual([hundred.details.issues.length, hundred.details.issue_count], [100, undefined]);
 });
 
-testRefusals("a problem stays small, however large what is wrong", async (refuse) => {
+testRefusals("a problem stays small even if the invalid value is large", async (refuse) => {
   const long = "x".repeat(100_000);
   const result = { type: "tool-result", toolCallId: long, toolName: "t", output: { type: "text" } };
   const documents = [
@@ -404,7 +404,7 @@ testRefusals("a problem stays small, however large what is wrong", async (refuse
   }
 });
 
-testRefusals("what a problem quotes of a document is Unicode text", async (refuse) => {
+testRefusals("a problem quotes a document in valid Unicode", async (refuse) => {
   for (const json of ["😀", "x😀", '"a" 😀', "[1,😀]", '{"a":😀}', '{"b":"😀",😀']) {
     for (const path of ["extra", "tags.ticket", "state.messages[0].content", "events[0].seq"]) {
       const { detail, details } = await refuse(textWith(FULL, path, json));

@@ -14,7 +14,7 @@ async function openWithSession(): Promise<TestPurser> {
   return purser;
 }
 
-Deno.test("a snapshot is a file to save: JSON, with a name that every file system takes", async () => {
+Deno.test("a snapshot is a file to save: JSON, with a name that is valid on every file system", async () => {
   await using purser = await openWithSession();
   const response = await purser.fetch("GET", SNAPSHOT);
   assert.equal(response.status, 200);
@@ -33,7 +33,7 @@ Deno.test("HEAD answers with a snapshot's headers and no body", async () => {
   assert.equal((await purser.app.request("/agents/none/snapshot", { method: "HEAD" })).status, 404);
 });
 
-Deno.test("a client that has the snapshot already is told so by its ETag, until the session changes", async () => {
+Deno.test("a client that already has the snapshot gets a 304 by its ETag, until the session changes", async () => {
   await using purser = await openWithSession();
   const etag = (await purser.fetch("GET", SNAPSHOT)).headers.get("etag")!;
   for (const header of [etag, `"other", ${etag}`, etag.slice(2), "*"]) {
@@ -48,7 +48,7 @@ Deno.test("a client that has the snapshot already is told so by its ETag, until 
   assert.equal((await purser.api("GET", SNAPSHOT, undefined, { "if-none-match": etag })).status, 200);
 });
 
-Deno.test("a snapshot is compressed only for clients that take gzip", async () => {
+Deno.test("a snapshot is compressed only for clients that accept gzip", async () => {
   await using purser = await openWithSession();
   const plain = await (await purser.fetch("GET", SNAPSHOT)).text();
   for (const header of ["gzip", "br, gzip;q=0.5", "deflate,gzip ; q=1.0"]) {
@@ -76,7 +76,7 @@ Deno.test("tags of the query are added to the session's own, which stay as they 
   assert.deepEqual((await purser.api("GET", "/sessions/s1")).body.tags, { kept: "1", replaced: "old" });
 });
 
-Deno.test("a wrong query is refused, naming what is wrong", async () => {
+Deno.test("an invalid query is refused, naming the parameter", async () => {
   await using purser = await openWithSession();
   for (const query of ["tag=novalue", "tag==x", "tag=__proto__=1", "with_events=yes", "tags=a=b", "tag="]) {
     const { status, body } = await purser.api("GET", `${SNAPSHOT}?${query}`);
@@ -85,7 +85,7 @@ Deno.test("a wrong query is refused, naming what is wrong", async () => {
   }
 });
 
-Deno.test("a snapshot may come compressed, and is restored as it was", async () => {
+Deno.test("a compressed snapshot is restored unchanged", async () => {
   await using purser = await openWithSession();
   const text = await (await purser.fetch("GET", SNAPSHOT)).text();
   const zipped = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
@@ -98,7 +98,7 @@ Deno.test("a snapshot may come compressed, and is restored as it was", async () 
   assert.deepEqual(again.state.messages, JSON.parse(text).state.messages);
 });
 
-Deno.test("a client that leaves in the middle of a snapshot leaves nothing in use", async () => {
+Deno.test("a client that disconnects in the middle of a snapshot leaves nothing in use", async () => {
   await using purser = await openTestPurser();
   const messages = Array.from(
     { length: 5_000 },
@@ -113,7 +113,7 @@ Deno.test("a client that leaves in the middle of a snapshot leaves nothing in us
   assert.equal(purser.core.generationsInUse.has(`${generation}/s1`), false);
 });
 
-Deno.test("an export that is under way goes to its end while the session is replaced, and then all is swept", async () => {
+Deno.test("a running export completes while the session is replaced, and then the old rows are swept", async () => {
   await using purser = await openTestPurser();
   const messages = Array.from(
     { length: 3_000 },
@@ -124,13 +124,13 @@ Deno.test("an export that is under way goes to its end while the session is repl
   const { body: result } = await purser.api("POST", RESTORE, snapshotOf({ session_id: "s1" }));
   assert.equal(result.messages_before, 3_000);
   assert.equal(JSON.parse(await textOf(body)).state.messages.length, 3_000);
-  // What was read until now goes with the next restore.
+  // The rows that were read until now are swept with the next restore.
   await purser.api("POST", RESTORE, snapshotOf({ session_id: "s1" }));
   const { rows } = await purser.core.store.read({ sql: "SELECT count(*) FROM messages" });
   assert.deepEqual(rows, [[2n]]);
 });
 
-Deno.test("a run in progress is told at once that its session was restored, and ends as cancelled", async () => {
+Deno.test("a run in progress is cancelled at once when its session is restored", async () => {
   const asked = Promise.withResolvers<void>();
   await using fake = await startFakeProvider(() => {
     asked.resolve();
@@ -147,7 +147,7 @@ Deno.test("a run in progress is told at once that its session was restored, and 
   assert.equal(body.fenced_run_id, runId);
   const { status, body: result } = await running;
   assert.deepEqual([status, result.status, result.output], [200, "cancelled", null]);
-  assert.ok(result.token_usage.cost_usd > 0, "what the provider had read is booked");
+  assert.ok(result.token_usage.cost_usd > 0, "the prompt that the provider had read is booked");
   const last = (await purser.events("ses")).at(-1)!;
   assert.equal(last.type, "run.cancelled");
   assert.equal(last.payload.reason, "its session was restored from a snapshot");
@@ -156,7 +156,7 @@ Deno.test("a run in progress is told at once that its session was restored, and 
   assert.deepEqual([session.status, session.active_run_id], ["completed", null]);
   assert.equal(session.event_log_count, (await purser.events("ses")).length);
 
-  // The session goes on from what was restored.
+  // The session continues from the restored state.
   fake.enqueue(answerTo({ api: "openai-chat", model: "gpt-4o-mini" }, { text: "Back" }));
   const again = await purser.api("POST", "/agents/agent/runs", { input: "Again", session_id: "ses" });
   assert.equal(again.body.output, "Back");
@@ -167,7 +167,7 @@ Deno.test("a run in progress is told at once that its session was restored, and 
   ]);
 });
 
-Deno.test("a run whose last answer comes as its session is restored has not completed", async () => {
+Deno.test("a run whose last response arrives while its session is restored has not completed", async () => {
   await using purser = await openTestPurser({
     models: {
       "mine:model": {
@@ -176,7 +176,7 @@ Deno.test("a run whose last answer comes as its session is restored has not comp
         modelId: "model",
         supportedUrls: {},
         async doGenerate() {
-          // Restored while it answers; this process is told, but the answer is there already.
+          // Restored while the provider answers; this process is notified, but the response has already arrived.
           const taken = [...purser.core.liveRuns.values()];
           for (const run of taken) run.cancel = () => {};
           await purser.api("POST", RESTORE, snapshotOf());
@@ -206,7 +206,7 @@ Deno.test("a run whose last answer comes as its session is restored has not comp
   assert.deepEqual((await purser.messages("ses")).map(({ content }) => content), ["hello", "hi"]);
 });
 
-Deno.test("a restored session shows where it is from, and its history in pages", async () => {
+Deno.test("a restored session shows its origin, and its history in pages", async () => {
   await using purser = await openWithSession();
   const text = await (await purser.fetch("GET", `${SNAPSHOT}?with_events=true`)).text();
   await using other = await openTestPurser({ config: { environment: "laptop" } });

@@ -16,7 +16,7 @@ import {
 import { snapshotOf } from "./harness/snapshots.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-Deno.test("the documents that the refused ones are made of are good", async () => {
+Deno.test("the documents from which the refused ones are derived are valid", async () => {
   await using purser = await openTestPurser();
   for (const body of [FULL, FULL_TEXT, `\ufeff ${JSON.stringify(FULL, null, 2)}\n`]) {
     assert.equal((await purser.api("POST", `${RESTORE}?dry_run=true`, body)).status, 200);
@@ -28,18 +28,18 @@ Deno.test("the documents that the refused ones are made of are good", async () =
   }
 });
 
-testRefusals("a file that was cut off is refused wherever it was cut", async (refuse) => {
+testRefusals("a truncated file is refused, at any length", async (refuse) => {
   const bytes = bytesOf(sealedText(changed(FULL, "state.messages[0].content", "grüße 😀")));
   const step = Math.ceil(bytes.length / 100);
   for (let end = 0; end < bytes.length; end += step) await refuse(bytes.subarray(0, end));
   for (let end = bytes.length - 5; end < bytes.length; end++) await refuse(bytes.subarray(0, end));
   const inEmoji = bytes.findIndex((byte) => byte === 0xf0) + 2;
   await refuse(bytes.subarray(0, inEmoji), { detail: /not UTF-8/ });
-  await refuse("{", { detail: /it ends in the middle/, path: "" });
+  await refuse("{", { detail: /it is truncated/, path: "" });
   await refuse(FULL_TEXT.slice(0, FULL_TEXT.indexOf('"msg_3"')), { path: "state.messages[2]" });
 });
 
-testRefusals("what is not one JSON object is refused", async (refuse) => {
+testRefusals("anything but one JSON object is refused", async (refuse) => {
   const text = JSON.stringify(snapshotOf());
   const others = [
     "",
@@ -104,7 +104,7 @@ testRefusals("bytes that are not UTF-8 are refused", async (refuse) => {
     "a pair of surrogates (CESU-8)": [0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80],
     "an overlong zero": [0xc0, 0x80],
     "an overlong slash": [0xe0, 0x80, 0xaf],
-    "a byte of nothing": [0xff],
+    "an invalid byte": [0xff],
     "a continuation alone": [0x80],
     "a beginning alone": [0xe2, 0x82],
     "beyond Unicode": [0xf4, 0x90, 0x80, 0x80],
@@ -122,7 +122,7 @@ testRefusals("bytes that are not UTF-8 are refused", async (refuse) => {
   await refuse(Uint8Array.from([0xfe, 0xff, ...bigEndian]), { detail });
 });
 
-testRefusals("a key that stands twice is refused at every level, however it is spelt", async (refuse) => {
+testRefusals("a duplicate key is refused at every level, in any escaping", async (refuse) => {
   for (const path of OBJECTS) {
     for (
       const twins of [
@@ -146,7 +146,7 @@ testRefusals("a key that stands twice is refused at every level, however it is s
   }
 });
 
-testRefusals("a key __proto__ is refused at every level, however it is spelt", async (refuse) => {
+testRefusals("a key __proto__ is refused at every level, in any escaping", async (refuse) => {
   for (const path of OBJECTS) {
     for (const member of ['"__proto__":1', '"__proto__":{"role":"user"}', '"\\u005f_proto_\\u005F":null']) {
       const isWalked = path === "" || path === "state";
@@ -156,13 +156,13 @@ testRefusals("a key __proto__ is refused at every level, however it is spelt", a
       });
     }
   }
-  // As a value it is a text like any other.
+  // As a value it is an ordinary string.
   await using purser = await openTestPurser();
   const good = changed(FULL, "state.messages[0].content", "__proto__");
   assert.equal((await purser.api("POST", RESTORE, good)).status, 200);
 });
 
-testRefusals("what is nested 10,000 deep is refused without being parsed", async (refuse) => {
+testRefusals("a nesting of 10,000 levels is refused without being parsed", async (refuse) => {
   const deep = [
     "[".repeat(10_000) + "]".repeat(10_000),
     '{"a":'.repeat(10_000) + "1" + "}".repeat(10_000),
@@ -172,19 +172,19 @@ testRefusals("what is nested 10,000 deep is refused without being parsed", async
   const justTooDeep = "[".repeat(511) + "]".repeat(511);
   const walked = ["state", "state.messages", "events"];
   for (const path of [...SCALARS, ...walked, "extra", "tags", "agent", "schema_version"]) {
-    // What is walked is as deep again below.
+    // A value that is walked may be as deep again below.
     for (const json of walked.includes(path) ? deep : [...deep, justTooDeep]) {
       const { details } = await refuse(textWith(FULL, path, json), {
         detail: /nested deeper than 510 levels/,
       });
-      const [{ path: told }] = details.issues;
-      assert.ok(told.startsWith(placeOf(path)), `${told} is not ${placeOf(path)}`);
+      const [{ path: reported }] = details.issues;
+      assert.ok(reported.startsWith(placeOf(path)), `${reported} is not ${placeOf(path)}`);
     }
   }
   for (const json of deep) await refuse(json);
 });
 
-testRefusals("a number that is none, or too large, is refused wherever it stands", async (refuse) => {
+testRefusals("an invalid or too large number is refused everywhere", async (refuse) => {
   for (const path of SCALARS) {
     for (
       const json of ["NaN", "Infinity", "-Infinity", "nan", "-", ".5", "1e", "--1", "1_000", "0b1", "1n"]
@@ -210,7 +210,7 @@ testRefusals("half of a surrogate pair is refused in values and keys", async (re
   }
 });
 
-Deno.test("a surrogate that is escaped together with its other half is a character like any other", async () => {
+Deno.test("an escaped surrogate pair is an ordinary character", async () => {
   await using purser = await openTestPurser();
   const text = textWith(FULL, "state.messages[0].content", '"\\ud83d\\ude00"');
   assert.equal((await purser.api("POST", RESTORE, text)).status, 200);

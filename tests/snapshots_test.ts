@@ -44,7 +44,7 @@ const logOf = async (ctx: TestSnapshots, sessionId: string) =>
 const textsOf = async (ctx: TestSnapshots, sessionId: string) =>
   (await listMessages(ctx, sessionId)).map((message) => message.content);
 
-/** Books a call of a run, 1,000 input and 500 output tokens, with an answer to keep. */
+/** Books a call of a run, 1,000 input and 500 output tokens, with an output to keep. */
 function book(
   ctx: TestSnapshots,
   place: { sessionId: string; runId: string; agentId: string },
@@ -52,7 +52,7 @@ function book(
 ) {
   const at = ctx.clock.now();
   return bookCall(ctx, {
-    place,
+    run: place,
     call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
     progress: {
       events: [{ type: "model.called", at, payload: { text } }],
@@ -99,7 +99,7 @@ function endAs(ctx: TestSnapshots, place: { sessionId: string; runId: string; ag
   }, NOTHING);
 }
 
-/** A session with one run of one call, ended. */
+/** A session with one completed run of one call. */
 async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
   const place = await beginRun(ctx, { sessionId });
   await book(ctx, place, "an answer");
@@ -155,7 +155,7 @@ for (const kind of databaseKinds()) {
     assert.equal(event_log_count, events.length);
   });
 
-  test("an export of what is not there, or another agent's, is refused", async (ctx) => {
+  test("an export of an unknown session, or another agent's, is refused", async (ctx) => {
     await makeSession(ctx);
     await assert.rejects(
       exportText(ctx, { sessionId: "none" }),
@@ -167,7 +167,7 @@ for (const kind of databaseKinds()) {
     );
   });
 
-  test("an export is of one moment, also while a run goes on and while the session is replaced", async (ctx) => {
+  test("an export is a consistent snapshot, also while a run is in progress and while the session is replaced", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     await book(ctx, place, "before");
     const taken = await exportSession(ctx, { sessionId: "ses", withEvents: true });
@@ -182,7 +182,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi"]);
   });
 
-  test("an ETag stays while nothing changes, and changes with the session and what is asked for", async (ctx) => {
+  test("an ETag stays while nothing changes, and changes with the session and the query", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     const etagOf = async (more = {}) => {
       const taken = await exportSession(ctx, { sessionId: "ses", ...more });
@@ -200,7 +200,7 @@ for (const kind of databaseKinds()) {
     assert.ok(etags.every((etag) => /^W\/"[\w-]+"$/.test(etag)));
   });
 
-  test("a restored session is as the file has it, and tells where it is from", async (ctx) => {
+  test("a restored session is as in the file, and shows its origin", async (ctx) => {
     const snapshot = snapshotOf({ events: [event(1), event(2)] }, { status: "running", token_usage: USAGE });
     assert.deepEqual(await restore(ctx, snapshot), {
       agent_id: "agent",
@@ -237,7 +237,7 @@ for (const kind of databaseKinds()) {
     ]);
   });
 
-  test("a restore replaces what was there; the log goes on, and money is as it was", async (ctx) => {
+  test("a restore replaces the messages; the log continues, and costs stay", async (ctx) => {
     await makeSession(ctx);
     const before = await dump(ctx.store);
     const result = await restore(ctx, snapshotOf({}, { token_usage: USAGE }));
@@ -260,7 +260,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi"]);
     assert.equal((await getSession(ctx, "ses")).token_usage.cost_usd, 0.000001);
 
-    // And the session goes on.
+    // And the session can be continued.
     const place = await beginRun(ctx, { sessionId: "ses" });
     await book(ctx, place, "more");
     assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "hi", "hello", "more"]);
@@ -268,7 +268,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(log.map(({ seq }) => seq), log.map((_, index) => index + 1));
   });
 
-  test("a dry run says what would happen, and writes nothing", async (ctx) => {
+  test("a dry run reports what would happen, and writes nothing", async (ctx) => {
     const isNew = await restore(ctx, snapshotOf({ agent: { model: "demo:echo" } }), { dryRun: true });
     assert.deepEqual([isNew.new_session, isNew.messages_before, isNew.agent_defined], [true, 0, true]);
     const place = await beginRun(ctx, { sessionId: "ses" });
@@ -288,7 +288,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await dump(ctx.store), before);
   });
 
-  test("a session that is another agent's is a conflict, and nothing is left of the try", async (ctx) => {
+  test("a session that is another agent's is a conflict, and nothing is left of the attempt", async (ctx) => {
     await makeSession(ctx);
     const before = await dump(ctx.store);
     for (const dryRun of [true, false]) {
@@ -306,7 +306,7 @@ for (const kind of databaseKinds()) {
       store: {
         ...bind(ctx.store),
         async write(statements: Parameters<typeof ctx.store.write>[0]) {
-          // Somebody creates it just before the flip.
+          // The session is created just before the flip.
           if (statements.length > 5) await beginRun(ctx, { sessionId: "ses", agentId: "bob" });
           return await ctx.store.write(statements);
         },
@@ -340,7 +340,7 @@ for (const kind of databaseKinds()) {
     assert.equal(session.event_log_count, log.length);
   });
 
-  test("a definition comes with a session only where there is none of that name", async (ctx) => {
+  test("a definition is restored with a session only if the agent has none", async (ctx) => {
     const agent = { model: "demo:echo", system_prompt: "Be brief.", cost_budget_usd: 0.25, tools: ["x"] };
     assert.equal((await restore(ctx, snapshotOf({ agent }))).agent_defined, true);
     const defined = await getAgent(ctx, "agent");
@@ -356,14 +356,14 @@ for (const kind of databaseKinds()) {
     assert.equal((await getAgent(ctx, "agent")).model, "demo:echo");
   });
 
-  test("a session whose agent is defined nowhere is exported with the definition of its latest run", async (ctx) => {
+  test("a session whose agent is not defined is exported with the definition of its latest run", async (ctx) => {
     const definition = { agent_id: "agent", name: "agent", model: "demo:echo", tools: [] };
     const place = await beginRun(ctx, { sessionId: "ses", payload: { definition } });
     await endAs(ctx, place);
     assert.deepEqual(JSON.parse(await exportText(ctx, { sessionId: "ses" })).agent, definition);
   });
 
-  test("history of another environment is kept apart, in pages, and goes with the next export", async (ctx) => {
+  test("history of another environment is kept separate, in pages, and is part of the next export", async (ctx) => {
     const events = Array.from({ length: 250 }, (_, index) => event(index + 1));
     events[3] = { ...events[3]!, imported_from: "staging" };
     await restore(ctx, snapshotOf({ events }));
@@ -383,12 +383,12 @@ for (const kind of databaseKinds()) {
         [undefined, 2],
       ],
     );
-    // The next file brings its own.
+    // The next file has its own.
     await restore(ctx, snapshotOf());
     assert.deepEqual(await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 10 }), []);
   });
 
-  test("history and logs of large events come in pages that a server answers", async (ctx) => {
+  test("history and logs of large events are read in pages within a server's limit", async (ctx) => {
     const large = { ...ctx, maxSnapshotBytes: 64 * 1024 * 1024 };
     const output = "ü".repeat(100_000);
     const events = Array.from({ length: 60 }, (_, index) => ({ ...event(index + 1), payload: { output } }));
@@ -398,7 +398,7 @@ for (const kind of databaseKinds()) {
     const called = { type: "tool.returned" as const, at: 1, payload };
     for (let i = 0; i < 20; i++) {
       const call = modelCall({ callId: ctx.ids.next("call"), ...place, at: ctx.clock.now() });
-      await bookCall(ctx, { place, call, progress: { events: [called, called, called], messages: [] } });
+      await bookCall(ctx, { run: place, call, progress: { events: [called, called, called], messages: [] } });
     }
     const page = await listImportedEvents(ctx, { sessionId: "ses", after: 0, limit: 1_000 });
     assert.ok(page.length > 0 && page.length < 60, String(page.length));
@@ -414,7 +414,7 @@ for (const kind of databaseKinds()) {
     );
   });
 
-  test("of two restores at once the session is one or the other, never a mix", async (ctx) => {
+  test("of two concurrent restores the session is one or the other, never a mix", async (ctx) => {
     const message = (text: string, index: number) => ({
       id: `${text}_${index}`,
       created_at: "2026-11-20T08:00:00.000Z",
@@ -437,7 +437,7 @@ for (const kind of databaseKinds()) {
     }
   });
 
-  test("what an import that died has staged is swept, and what is in use is not", async (ctx) => {
+  test("rows staged by a dead import are swept, and rows in use are not", async (ctx) => {
     await makeSession(ctx);
     const before = await dump(ctx.store);
     await ctx.store.write([
@@ -450,7 +450,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
       })),
       { sql: "INSERT INTO imported_events VALUES ('ses', 7, 1, '{}')" },
     ]);
-    const leave = ctx.generationsInUse.enter("evt_dead");
+    const leave = ctx.generationsInUse.begin("evt_dead");
     await sweepGenerations(ctx);
     assert.equal((await dump(ctx.store)).messages!.length, before.messages!.length + 3);
     leave();
@@ -458,7 +458,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
     assert.deepEqual(await dump(ctx.store), before);
   });
 
-  test("what was replaced goes at once where a process is alone, and after an hour where the database is shared", async (ctx) => {
+  test("replaced rows are deleted at once by an exclusive process, and after an hour in a shared database", async (ctx) => {
     await makeSession(ctx);
     const replaced = (await dump(ctx.store)).messages!.length;
     await restore(ctx, snapshotOf());
@@ -476,7 +476,7 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
     assert.deepEqual([messages!.length, loose_generations], [2, []]);
   });
 
-  test("an import that was taken for dead while it staged is told so, and changes nothing", async (ctx) => {
+  test("an import that was taken for dead while it staged fails, and changes nothing", async (ctx) => {
     await makeSession(ctx);
     const texts = await textsOf(ctx, "ses");
     const slow = {
@@ -497,13 +497,13 @@ VALUES ('ses', 7, ?, 'm', 1, '{}', 1)`,
     };
     await assert.rejects(
       restore(slow, snapshotOf()),
-      isError("unavailable", /it took so long that it was taken for dead/),
+      isError("unavailable", /it was so slow that it was swept as dead/),
     );
     assert.deepEqual(await textsOf(ctx, "ses"), texts);
     assert.equal((await logOf(ctx, "ses")).includes("session.restored"), false);
   });
 
-  test("messages of before the second migration are exported like all others", async (ctx) => {
+  test("messages older than the second migration are exported like all others", async (ctx) => {
     await makeSession(ctx);
     await ctx.store.write([{
       sql:
@@ -522,7 +522,7 @@ WHERE position = 0`,
     assert.deepEqual(await listMessages(ctx, "ses"), state.messages);
   });
 
-  test("large messages come back whole; one that a server does not take is refused, and nothing is left", async (ctx) => {
+  test("large messages are exported unchanged; one that a server does not accept is refused, and nothing is left", async (ctx) => {
     const large = { ...ctx, maxSnapshotBytes: 64 * 1024 * 1024 };
     const megabytes = (count: number) => ({
       id: "m",

@@ -19,7 +19,7 @@ import { modelCall } from "./harness/model_calls.ts";
 
 const clock = eagerClock();
 
-/** What every database has to do, whatever it is. */
+/** The contract of every database. */
 export function testStore(kind: DatabaseKind): void {
   const { name, ignore } = kind;
 
@@ -44,7 +44,7 @@ export function testStore(kind: DatabaseKind): void {
   const createT = { sql: "CREATE TABLE t (a PRIMARY KEY NOT NULL, b)" };
   const insert = (a: SqlValue, b: SqlValue = null) => ({ sql: "INSERT INTO t VALUES (?, ?)", args: [a, b] });
 
-  test("an integer comes back as the same bigint, past 2^53 and below zero", async (store) => {
+  test("an integer is read as the same bigint, past 2^53 and below zero", async (store) => {
     const values = [0n, -1n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)];
     for (const value of values) assert.equal(await one(store, "SELECT ?", [value]), value);
     await store.write([createT, ...values.map((value) => insert(String(value), value))]);
@@ -53,7 +53,7 @@ export function testStore(kind: DatabaseKind): void {
     }
   });
 
-  test("an integer that 64 bits can't hold is refused, never cut", async (store) => {
+  test("an integer that 64 bits can't hold is refused, never truncated", async (store) => {
     await store.write([createT]);
     for (const value of [2n ** 63n, -(2n ** 63n) - 1n, 2n ** 64n, 2n ** 80n]) {
       await assert.rejects(store.write([insert("a", value)]));
@@ -69,7 +69,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.equal(await one(store, "SELECT ? + ?", [9007199254740991, 2]), 9007199254740993n);
   });
 
-  test("texts, blobs and NULL come back as they were", async (store) => {
+  test("texts, blobs and NULL are read unchanged", async (store) => {
     const values: SqlValue[] = [
       "",
       "grüße 🛳️ 漢字 \u{10FFFF}",
@@ -88,15 +88,15 @@ export function testStore(kind: DatabaseKind): void {
     }
   });
 
-  test("a text with a zero character is kept whole", async (store) => {
+  test("a text with a NUL character is stored unchanged", async (store) => {
     await store.write([createT, insert("a\0b", "c\0d")]);
     assert.equal(await one(store, "SELECT hex(b) FROM t WHERE a = ?", ["a\0b"]), "630064");
     assert.equal(await one(store, "SELECT count(*) FROM t WHERE a = ?", ["a"]), 0n);
-    // node:sqlite reads a text up to its first zero character only.
+    // node:sqlite reads a text up to its first NUL only.
     assert.equal(await one(store, "SELECT b FROM t"), store.kind === "remote" ? "c\0d" : "c");
   });
 
-  test("columns carry their names, also where there are no rows", async (store) => {
+  test("columns have their names, even without rows", async (store) => {
     const result = await store.read({ sql: "SELECT 1 AS one, 'x' AS two WHERE 0" });
     assert.deepEqual(result.columns, ["one", "two"]);
     assert.deepEqual(result.rows, []);
@@ -115,7 +115,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.deepEqual(results[4]!.rows, [[2n]]);
   });
 
-  test("a trigger that refuses is a constraint, with its own text", async (store) => {
+  test("a trigger that raises is a constraint error, with its own text", async (store) => {
     await store.write([createT, insert("a"), {
       sql: "CREATE TRIGGER keep BEFORE DELETE ON t BEGIN SELECT RAISE(ABORT, 't is append-only'); END",
     }]);
@@ -129,7 +129,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.deepEqual((await store.read({ sql: "SELECT a FROM t" })).rows, [["a"]]);
   });
 
-  test("a unit is all or nothing", async (store) => {
+  test("a unit is atomic", async (store) => {
     await store.write([createT, insert("a")]);
     await assert.rejects(store.write([insert("b"), insert("c"), insert("a"), insert("d")]), ConstraintError);
     await assert.rejects(
@@ -138,10 +138,10 @@ export function testStore(kind: DatabaseKind): void {
     );
     await assert.rejects(store.write([insert("f"), { sql: "SELEC 1" }]), /syntax error/);
     assert.deepEqual((await store.read({ sql: "SELECT a FROM t" })).rows, [["a"]]);
-    await store.write([insert("g")]); // and the connection is as good as before
+    await store.write([insert("g")]); // and the connection stays usable
   });
 
-  test("a statement that is wrong is refused at once, not tried again", async () => {
+  test("an invalid statement is refused at once, not retried", async () => {
     await using database = await kind.create();
     const patient = eagerClock();
     const store = await database.open({ clock: patient });
@@ -153,7 +153,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.equal(patient.monotonic(), before);
   });
 
-  test("a unit that a constraint refuses does not hurt those that shared its commit", async (store) => {
+  test("a unit that fails a constraint does not affect the others of its commit", async (store) => {
     await store.write([createT]);
     const outcomes = await Promise.allSettled([
       store.write([insert("a")]),
@@ -186,7 +186,7 @@ export function testStore(kind: DatabaseKind): void {
         Array.from({ length: 200 }, (_, i) => store.write([insert(i), { sql: "SELECT max(a) FROM t" }])),
       );
       assert.ok(commits >= 1 && commits <= 3, `${commits} commits`);
-      // Each gets its own results, in the order in which they came.
+      // Each gets its own results, in the order of arrival.
       assert.deepEqual(results.map((result) => result[1]!.rows[0]![0]), results.map((_, i) => BigInt(i)));
       assert.equal(await one(store, "SELECT count(*) FROM t"), 200n);
     },
@@ -235,7 +235,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("a statement that writes is refused by every read, and has no effect", async (store) => {
-    if (store.kind === "remote") return; // sqld takes it
+    if (store.kind === "remote") return; // sqld accepts it
     await store.write([createT, insert("a")]);
     const select = { sql: "SELECT a FROM t" };
     for (
@@ -250,15 +250,15 @@ export function testStore(kind: DatabaseKind): void {
       await assert.rejects(store.readAll([select, { sql }]), sql);
     }
     assert.deepEqual((await store.read(select)).rows, [["a"]]);
-    await store.write([insert("c")]); // and the connection is as good as before
+    await store.write([insert("c")]); // and the connection stays usable
   });
 
-  test("it says whether other processes may use it at the same time", (store) => {
+  test("it reports whether other processes may use it at the same time", (store) => {
     assert.equal(store.isShared, store.kind !== "memory");
     return Promise.resolve();
   });
 
-  test("a database that closes writes what waits and refuses what comes later", async (store) => {
+  test("a closing database completes waiting writes and refuses later ones", async (store) => {
     await store.write([createT]);
     const waiting = Promise.all(Array.from({ length: 20 }, (_, i) => store.write([insert(i)])));
     const closing = store.close();
@@ -273,7 +273,7 @@ export function testStore(kind: DatabaseKind): void {
     await store.close(); // twice is not an error
   });
 
-  test("a thousand rows go in by one statement and come back in order", async (store) => {
+  test("one statement inserts a thousand rows, which are read in order", async (store) => {
     await store.write([createT]);
     const rows = Array.from({ length: 1_000 }, (_, i) => [i, `row ${i}`]);
     await store.write([{
@@ -296,7 +296,7 @@ export function testStore(kind: DatabaseKind): void {
       const inDatabase = rows.map(([column, type, isNotNull, isKey]) => ({
         column,
         type,
-        // An INTEGER PRIMARY KEY is the rowid: never NULL, whatever its declaration says.
+        // An INTEGER PRIMARY KEY is the rowid: never NULL, even if its declaration allows it.
         isNotNull: isNotNull === 1n || (isKey === 1n && type === "integer"),
       }));
       const inCode = columns.map((column) => ({
@@ -328,7 +328,7 @@ export function testStore(kind: DatabaseKind): void {
   const CREATE_EACH = { sql: "CREATE TABLE each_test (n INTEGER, id TEXT, value)" };
   const INSERT_EACH = "INSERT INTO each_test SELECT v.n, v.id, v.value FROM each_row v";
 
-  test("rows of a statement are written and read back as they are, whatever they hold", async (store) => {
+  test("the rows of a statement are written and read unchanged, for any values", async (store) => {
     await store.write([CREATE_EACH]);
     const values: SqlValue[] = [
       ...[null, 0, 1, -1, 0.5, -2.75, 1e300, 5e-324, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER],
@@ -408,7 +408,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.deepEqual((await store.read({ sql: "SELECT * FROM each_test" })).rows, []);
   });
 
-  test("more rows than a server takes in one value are one statement all the same", async (store) => {
+  test("more rows than a server accepts in one value are still one statement", async (store) => {
     await store.write([CREATE_EACH]);
     // 12 MB, most of it in characters of three bytes; one row alone is larger than a whole part of the others may be.
     const text = (n: number) => n === 50 ? "x".repeat(4_300_000) : "水".repeat(n % 7 * 10_000) + `'"\\${n}`;
@@ -428,7 +428,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.deepEqual(inserted, []);
     assert.deepEqual(read, rows.map(([n, id]) => [BigInt(n as number), 1n, BigInt((id as string).length)]));
     assert.deepEqual(after, [[100n, 4_950n]]);
-    // One row of such a statement that is refused takes all of it along.
+    // If one row of such a statement is refused, the whole statement is.
     await store.write([{ sql: "CREATE UNIQUE INDEX each_once ON each_test (n)" }]);
     const more = rows.map(([n, ...row]): SqlValue[] => [n === 99 ? 7 : 1_000 + (n as number), ...row]);
     await assert.rejects(store.write([each(INSERT_EACH, more)]), ConstraintError);
@@ -449,7 +449,7 @@ export function testStore(kind: DatabaseKind): void {
     })).rows.flat();
 
   test(
-    "logic is installed once, again when its text has changed, and goes when it is gone",
+    "logic is installed once, again when its text has changed, and dropped when it is removed",
     async (_, open) => {
       let commits = 0;
       const store = await open({ onCommit: () => void commits++ });
@@ -472,7 +472,7 @@ export function testStore(kind: DatabaseKind): void {
       assert.deepEqual(await namesOf(store), ["logic_view"]);
       assert.equal(await installing(LOGIC.slice(0, 1)), 0);
 
-      // A view that has become a trigger's name, and what is for another kind of database.
+      // A view with a trigger's old name, and logic for another kind of database.
       const other = store.kind === "remote" ? "file" : "remote";
       const kinds: Logic[] = [
         { ...LOGIC[0]!, sql: "CREATE VIEW logic_view AS SELECT 2 AS a" },
@@ -487,7 +487,7 @@ export function testStore(kind: DatabaseKind): void {
     },
   );
 
-  test("logic that does not hold leaves what was installed before", async (store) => {
+  test("invalid logic leaves what was installed before", async (store) => {
     await installLogic(store, LOGIC);
     const wrong = [LOGIC[0]!, { name: "logic_trigger", sql: "CREATE TRIGGER logic_trigger nonsense" }];
     await assert.rejects(installLogic(store, wrong));
@@ -580,7 +580,7 @@ export function testStore(kind: DatabaseKind): void {
     assert.equal(await one(store, "SELECT count(*) FROM purser_migrations"), BigInt(migrations.length + 1));
   });
 
-  test("a step that was changed after it was applied is refused", async (store) => {
+  test("a migration that was changed after it was applied is refused", async (store) => {
     const changed = migrations.map((step) => ({
       ...step,
       statements: [...step.statements, "CREATE TABLE more (a)"],
@@ -594,7 +594,7 @@ export function testStore(kind: DatabaseKind): void {
     await assert.rejects(store.read({ sql: "SELECT * FROM more" }), /no such table/);
   });
 
-  test("a migration that fails leaves nothing behind, and can be tried again", async (store) => {
+  test("a migration that fails leaves nothing behind, and can be retried", async (store) => {
     const good = { version: 1, name: "good", statements: ["CREATE TABLE first (a)"] };
     const bad = {
       version: 2,
@@ -627,7 +627,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   Deno.test({
-    name: `${name}: of several logics that are installed at once, one is there, whole`,
+    name: `${name}: of several logics installed at once, one is installed completely`,
     ignore: ignore || name === "memory",
     async fn() {
       await using database = await kind.create();
@@ -657,7 +657,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   Deno.test({
-    name: `${name}: several stores over one database write at once, and lose nothing`,
+    name: `${name}: several stores over one database write concurrently, and lose nothing`,
     ignore: ignore || name === "memory",
     async fn() {
       await using database = await kind.create();

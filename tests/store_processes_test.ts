@@ -23,7 +23,7 @@ function test(sentence: string, body: (path: string, store: SqliteStore) => Prom
     }));
 }
 
-test("three processes that write to one file at once lose no row", async (path, store) => {
+test("three processes that write to one file concurrently lose no row", async (path, store) => {
   const writers = ["a", "b", "c"].map((name) =>
     startStoreProcess({ do: "insert", path, name, count: 300, durability: "full" })
   );
@@ -86,7 +86,7 @@ test(
         /^Cannot write to database .*purser\.db: another process has held its write lock for 0\.2 s; end the program/,
     });
     const waiting = store.write([insert]);
-    // In WAL, reads don't wait for a writer.
+    // In WAL mode, reads don't wait for a writer.
     assert.equal((await store.read({ sql: "SELECT count(*) FROM t" })).rows[0]![0], 0n);
     await failing;
     await holder.end();
@@ -117,10 +117,10 @@ test(
         );
         return performance.now() - begun;
       }));
-      // Those that came while the first was waiting don't wait for their turn and then once more.
+      // Writes that came while the first one waited don't wait for their turn and then once more.
       assert.ok(waits.every((ms) => ms > timeoutMs / 2 && ms < timeoutMs + 300), `${waits.map(Math.round)}`);
       const count = { sql: "SELECT name, count(*) FROM t GROUP BY name ORDER BY name" };
-      assert.deepEqual((await store.read(count)).rows, [["stopped", 1n]], "reads go on");
+      assert.deepEqual((await store.read(count)).rows, [["stopped", 1n]], "reads still work");
       const waiting = store.write([{ sql: "INSERT INTO t VALUES ('here', 1)" }]);
       stopped.resume();
       assert.deepEqual(await stopped.rest(), ["committed 1"]);
@@ -135,7 +135,7 @@ test(
   },
 );
 
-test("two processes that write without a pause let this one in", async (path, store) => {
+test("two processes that write without a pause let this one write", async (path, store) => {
   const writers = ["a", "b"].map((name) => startStoreProcess({ do: "insert", path, name }));
   for (const writer of writers) await writer.next();
   const waits: number[] = [];
@@ -162,7 +162,7 @@ Deno.test("eight processes that open a new file at once migrate it once", () =>
     await store.close();
   }));
 
-Deno.test("a file that an older Purser owns is refused with the process to end", () =>
+Deno.test("a file that an older Purser owns is refused, naming the process to end", () =>
   inDirectory(async (folder) => {
     const path = join(folder, "purser.db");
     const sql = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; BEGIN EXCLUSIVE; COMMIT";

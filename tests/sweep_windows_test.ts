@@ -41,7 +41,7 @@ for (const { name, ignore, create } of databaseKinds().filter(({ name }) => name
       },
     });
 
-  test("minutes go after a day, of every agent, and days stay", async (store) => {
+  test("minutes of every agent are deleted after a day, and days stay", async (store) => {
     const days = Array.from({ length: 30 }, (_, day) => day * DAY_MS);
     await spend(store, ["a", "b"], [...days, HOUR_MS, DAY_MS - MINUTE_MS, DAY_MS + MINUTE_MS]);
     const before = await count(store, "day");
@@ -52,20 +52,20 @@ for (const { name, ignore, create } of databaseKinds().filter(({ name }) => name
     assert.equal(await count(store, "minute"), 12);
   });
 
-  test("a clock that is a year ahead takes no minute that is still wanted", async (store) => {
+  test("a clock that is a year ahead deletes no minute that is still needed", async (store) => {
     await spend(store, ["a"], [0, HOUR_MS, 2 * DAY_MS]);
     await sweepWindows({ store, clock: { now: () => NOW + 365 * DAY_MS } });
     assert.equal(await count(store, "minute"), 4);
   });
 
-  test("books without any spend, or with old spend alone, are swept without harm", async (store) => {
+  test("books without spend, or with old spend alone, are swept safely", async (store) => {
     await sweepWindows({ store, clock });
     await spend(store, ["a"], [400 * DAY_MS, 400 * DAY_MS + HOUR_MS]);
     await sweepWindows({ store, clock });
     assert.equal(await count(store, "minute"), 4, "the newest hour is kept, however old");
   });
 
-  test("more than one commit's worth goes, whoever else sweeps at that time", async (store) => {
+  test("more rows than fit into one commit are deleted, even if other processes sweep at the same time", async (store) => {
     const minutes = Array.from({ length: 6_000 }, (_, minute) => 3 * DAY_MS + minute * MINUTE_MS);
     await spend(store, ["a"], [0, ...minutes]);
     await Promise.all([1, 2, 3].map(() => sweepWindows({ store, clock })));

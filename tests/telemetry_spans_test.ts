@@ -3,8 +3,7 @@ import { generateText, streamText, tool } from "ai";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { meter } from "../src/runner/mod.ts";
-import { createOpenTelemetry } from "../src/telemetry/open_telemetry.ts";
-import { hideUrlsIn } from "../src/telemetry/hide_urls.ts";
+import { createOpenTelemetry, hideUrlsIn } from "../src/telemetry/open_telemetry.ts";
 import { noTelemetry } from "../src/telemetry/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { LOCAL_PRICE } from "./harness/booking.ts";
@@ -13,7 +12,7 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 import { recordingTelemetry } from "./harness/recording_telemetry.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
-/** Tools whose ways to end differ. */
+/** Tools with different outcomes. */
 const TOOLS = {
   breaks: tool({
     inputSchema: z.object({}),
@@ -37,13 +36,13 @@ const TOOLS = {
 for (const isStreamed of [false, true]) {
   const how = isStreamed ? "streamed" : "not streamed";
 
-  Deno.test(`a run that is ${how} has its calls and tools beneath it, and all of them end`, async () => {
+  Deno.test(`a run that is ${how} is the parent of its calls and tools, and all spans end`, async () => {
     for (const [name, errorType] of [["breaks", "RangeError"], ["throws", "RangeError"], ["trickles"]]) {
       const telemetry = recordingTelemetry();
       await using purser = await openTestPurser({ telemetry, tools: TOOLS });
       await purser.run(
         { model: "demo:loop", tools: [name!], maxSteps: 2 },
-        "go on",
+        "continue",
         isStreamed ? { onPart() {} } : {},
       );
       const run = telemetry.span("invoke_agent tester");
@@ -66,7 +65,7 @@ for (const isStreamed of [false, true]) {
     }
   });
 
-  Deno.test(`a call that a provider breaks off, ${how}, ends as failed, and its run too`, async () => {
+  Deno.test(`a call that a provider aborts, ${how}, ends as failed, and so does its run`, async () => {
     await using fake = await startFakeProvider((request) =>
       request.isStreamed
         ? { brokenAfter: answerTo(request, { text: "Half an answer" }).answer.frames.slice(0, 2) }
@@ -90,7 +89,7 @@ for (const isStreamed of [false, true]) {
   });
 }
 
-Deno.test("a cancelled run is no failure, its call is", async () => {
+Deno.test("a cancelled run is no failure, but its call is", async () => {
   const telemetry = recordingTelemetry();
   const asked = Promise.withResolvers<void>();
   await using fake = await startFakeProvider(() => {
@@ -106,10 +105,13 @@ Deno.test("a cancelled run is no failure, its call is", async () => {
   const span = telemetry.span("invoke_agent tester");
   assert.deepEqual([span.errorType, span.attributes["purser.run.status"]], [undefined, "cancelled"]);
   assert.equal(telemetry.span("chat gpt-4o-mini").errorType, "cancelled");
-  assert.ok(!telemetry.records.some(({ metric }) => metric === "gen_ai.client.token.usage"), "it is a guess");
+  assert.ok(
+    !telemetry.records.some(({ metric }) => metric === "gen_ai.client.token.usage"),
+    "it is an estimate",
+  );
 });
 
-Deno.test("meter() tells of its calls beneath what its caller is in, streamed ones when they have ended", async () => {
+Deno.test("meter() records its calls as children of the caller's span, streamed ones at their end", async () => {
   const telemetry = recordingTelemetry();
   await using purser = await openTestPurser({ telemetry, config: { prices: [LOCAL_PRICE] } });
   const answer = { inputTokens: 10, outputTokens: 5 };
@@ -159,7 +161,7 @@ Deno.test("a call that the budget refuses is no span", async () => {
   ]);
 });
 
-Deno.test("what an OpenTelemetry implementation throws does not touch what it tells of", async () => {
+Deno.test("an error of an OpenTelemetry implementation does not affect the traced operation", async () => {
   let faults = 0;
   const fault = () => {
     faults++;
@@ -179,7 +181,7 @@ Deno.test("what an OpenTelemetry implementation throws does not touch what it te
   }
 });
 
-Deno.test("without an implementation a core tells nobody", async () => {
+Deno.test("without an implementation a core records nothing", async () => {
   await using purser = await openTestPurser();
   assert.equal(purser.core.telemetry, noTelemetry);
 });
@@ -205,7 +207,7 @@ Deno.test("without an implementation OpenTelemetry's package is not even loaded"
   assert.deepEqual([await read({ OTEL_DENO: "" }), await read(env)], [false, true]);
 });
 
-Deno.test("hideUrlsIn() leaves of every address its origin", () => {
+Deno.test("hideUrlsIn() reduces every address to its origin", () => {
   const cases: [unknown, unknown][] = [
     ["https://hooks.slack.com/services/T/B/x?y=z", "https://hooks.slack.com"],
     ["error for url (https://u:p@h:8/a(b)c): refused", "error for url (https://h:8 refused"],
@@ -213,5 +215,5 @@ Deno.test("hideUrlsIn() leaves of every address its origin", () => {
     ["http://", "http://"],
     [7, 7],
   ];
-  for (const [told, hidden] of cases) assert.equal(hideUrlsIn(told), hidden);
+  for (const [text, hidden] of cases) assert.equal(hideUrlsIn(text), hidden);
 });

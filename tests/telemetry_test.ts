@@ -8,14 +8,14 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "./harness/otlp_receiver.ts";
 import { startWebhookReceiver } from "./harness/webhook_receiver.ts";
 
-/** Words that were told to a model, a tool or a receiver, and must not be told to anybody else. */
-const SECRETS = ["tell-nobody-prompt", "tell-nobody-system", "tell-nobody-key", "tell-nobody-path", "21 * 2"];
+/** Words passed to a model, a tool or a receiver that must not be exported. */
+const SECRETS = ["private-prompt", "private-system", "private-key", "private-path", "21 * 2"];
 
 function assertSaysNothing({ text }: OtlpReceiver): void {
   for (const secret of SECRETS) assert.ok(!text().includes(secret), `"${secret}" was exported`);
 }
 
-/** A machine on which everything exports to the receiver. */
+/** A sandbox in which everything exports to the receiver. */
 async function newTracedPlace(receiver: OtlpReceiver, config: object = {}): Promise<Place> {
   const place = await newPlace();
   Object.assign(place.env, receiver.env);
@@ -30,11 +30,11 @@ async function run(place: Place, args: string[], code = 0) {
   return result;
 }
 
-Deno.test("a run of the command line is a span, its calls and tools are beneath, and all of it is told before the end", async () => {
+Deno.test("a run of the command line is a span, its calls and tools are its children, and all are exported before the end", async () => {
   await using receiver = startOtlpReceiver();
   await using place = await newTracedPlace(receiver);
   await run(place, ["agents", "set", "clerk", "--model", "demo:echo", "--tool", "calculator"]);
-  const said = "tell-nobody-prompt: calculate 21 * 2";
+  const said = "private-prompt: calculate 21 * 2";
   const { out } = await run(place, ["run", "clerk", said, "--session", "s1", "--json"]);
   const result = JSON.parse(out);
 
@@ -92,7 +92,7 @@ Deno.test("a run of the command line is a span, its calls and tools are beneath,
   assertSaysNothing(receiver);
 });
 
-Deno.test("what a tool asks other servers is told by their origin only", async () => {
+Deno.test("the requests of a tool are exported with their origin only", async () => {
   await using receiver = startOtlpReceiver();
   await using hook = startWebhookReceiver();
   await using place = await newTracedPlace(receiver, { tools: ["./tools.ts"] });
@@ -102,14 +102,14 @@ Deno.test("what a tool asks other servers is told by their origin only", async (
       ask: tool({
         inputSchema: z.object({}),
         execute: async () => {
-          await fetch("${hook.url}/tell-nobody-path?q=tell-nobody-prompt");
-          await fetch("http://127.0.0.1:2/tell-nobody-path?q=tell-nobody-prompt");
+          await fetch("${hook.url}/private-path?q=private-prompt");
+          await fetch("http://127.0.0.1:2/private-path?q=private-prompt");
         },
       }),
     });`,
   );
   await run(place, ["agents", "set", "asker", "--model", "demo:loop", "--tool", "ask"]);
-  await run(place, ["run", "asker", "go on 1 times"]);
+  await run(place, ["run", "asker", "call it 1 times"]);
   const tool = receiver.span("execute_tool ask");
   assert.deepEqual([tool.isError, tool.attributes["error.type"]], [true, "TypeError"]);
   const requests = receiver.spans.filter(({ parentSpanId }) => parentSpanId === tool.spanId);
@@ -120,7 +120,7 @@ Deno.test("what a tool asks other servers is told by their origin only", async (
   assertSaysNothing(receiver);
 });
 
-/** Starts `purser serve`, and gives its address. */
+/** Starts `purser serve`, and returns its address. */
 async function serve(place: Place): Promise<{ url: string; end: () => Promise<void> }> {
   const child = start(place, ["serve", "--port", "0"]);
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
@@ -144,17 +144,17 @@ async function serve(place: Place): Promise<{ url: string; end: () => Promise<vo
 
 const PARENT = { trace: "0af7651916cd43dd8448eb211c80319c", span: "b7ad6b7169203331" };
 
-Deno.test("a server continues its caller's trace down to the provider, and tells of failures, budgets and deliveries", async () => {
+Deno.test("a server continues its caller's trace down to the provider, and records failures, budgets and deliveries", async () => {
   await using receiver = startOtlpReceiver();
   let calls = 0;
   await using fake = await startFakeProvider((request) =>
-    ++calls === 1 ? answerTo(request, { text: "fine" }) : { status: 400, message: "tell-nobody-key" }
+    ++calls === 1 ? answerTo(request, { text: "fine" }) : { status: 400, message: "private-key" }
   );
   await using hook = startWebhookReceiver();
   await using place = await newTracedPlace(receiver, {
-    providers: { local: { base_url: fake.baseUrls.compatible, api_key: "tell-nobody-key" } },
+    providers: { local: { base_url: fake.baseUrls.compatible, api_key: "private-key" } },
     prices: [{ provider: "local", model: "priced", input_usd_per_million: 1, output_usd_per_million: 4 }],
-    channels: [{ name: "ops", kind: "webhook", url: `${hook.url}/tell-nobody-path?token=tell-nobody-key` }],
+    channels: [{ name: "ops", kind: "webhook", url: `${hook.url}/private-path?token=private-key` }],
     allow_private_networks: ["127.0.0.0/8"],
   });
   const server = await serve(place);
@@ -169,7 +169,7 @@ Deno.test("a server continues its caller's trace down to the provider, and tells
     });
     return { status: response.status, body: await response.json() };
   };
-  const agent = { name: "a", model: "local:priced", system_prompt: "tell-nobody-system" };
+  const agent = { name: "a", model: "local:priced", system_prompt: "private-system" };
   await send("PUT", "/agents/a", agent);
   await send("PUT", "/agents/b", {
     ...agent,
@@ -182,7 +182,7 @@ Deno.test("a server continues its caller's trace down to the provider, and tells
     ...{ name: "any", threshold_type: "per_run_usd", threshold_usd: 0.000000001, severity: "critical" },
   });
 
-  const input = "tell-nobody-prompt";
+  const input = "private-prompt";
   const done = await send("POST", "/agents/a/runs", { input });
   assert.equal(done.status, 200, JSON.stringify(done.body));
   await hook.untilReceived(1);
@@ -190,7 +190,7 @@ Deno.test("a server continues its caller's trace down to the provider, and tells
   assert.equal(failed.status, 502);
   const stopped = await send("POST", "/agents/b/runs", { input: "count 3 times" });
   assert.equal(stopped.status, 402);
-  // In the wrong place: a key belongs into a header.
+  // A key in the query of a URL, though it belongs into a header.
   const key = writeKeyText(createIds(systemClock).next("key"), "0".repeat(32));
   await send("GET", `/costs?api_key=${key}`);
   await send("GET", `/keys/${key}`);
@@ -238,10 +238,10 @@ Deno.test("a server continues its caller's trace down to the provider, and tells
   assert.match(String(delivery.attributes["purser.delivery.subject_id"]), /^alert_/);
   const posted = receiver.span("POST", ({ parentSpanId }) => parentSpanId === delivery.spanId);
   assert.equal(posted.attributes["url.full"], new URL(hook.url).origin);
-  const told = receiver.series("purser.delivery.duration").find(({ attributes }) =>
+  const series = receiver.series("purser.delivery.duration").find(({ attributes }) =>
     attributes["purser.channel.name"] === "ops"
   );
-  assert.ok(told!.count >= 1);
+  assert.ok(series!.count >= 1);
   assertSaysNothing(receiver);
   assert.equal(receiver.span("GET /costs", () => true).attributes["url.query"], "api_key=psr_…");
   assert.ok(!receiver.text().includes(key), "a key in an address was exported");

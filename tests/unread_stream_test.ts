@@ -29,7 +29,7 @@ const talker: LanguageModelV4 = {
   },
 };
 
-Deno.test("a client that does not read its run's stream is dropped at 16 MB, and the run goes on to its end", async () => {
+Deno.test("a client that does not read its run's stream is disconnected at 16 MB, and the run continues to its end", async () => {
   await using purser = await openTestPurser({ models: { "demo:talker": talker } });
   await purser.api("PUT", "/agents/a", { model: "demo:talker" });
   const ended = new Promise<void>((resolve) =>
@@ -50,7 +50,7 @@ Deno.test("a client that does not read its run's stream is dropped at 16 MB, and
     size += value.length;
     text = new TextDecoder().decode(value.slice(-2_000));
   }
-  assert.ok(size < 20 * 1024 * 1024, `${size} bytes were kept for it`);
+  assert.ok(size < 20 * 1024 * 1024, `${size} bytes were buffered for it`);
   assert.doesNotMatch(text, /event: result/);
   assert.equal((await purser.api("GET", "/sessions/s1")).body.status, "completed");
 });

@@ -4,7 +4,7 @@ import { type Fixture, providerFixtures } from "./fixtures/providers/mod.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** How an agent names the model of a fixture. */
+/** The name of a fixture's model in an agent. */
 function modelName({ api, provider, model }: Fixture): string {
   return `${api === "openai-chat" ? "openai.chat" : provider}:${model}`;
 }
@@ -28,7 +28,7 @@ function sum(rounds: Fixture["rounds"], count: keyof Usage): number {
   return rounds.reduce((total, { usage }) => total + usage[count], 0);
 }
 
-/** Nano-USD as the wire's number of USD, worked out apart from `money.ts`: the double nearest to the quotient. */
+/** Nano-USD as the wire's number of USD, computed independently of `money.ts`: the double nearest to the quotient. */
 function usd(nano: bigint): number {
   return Number(nano) / 1e9;
 }

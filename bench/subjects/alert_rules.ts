@@ -47,7 +47,7 @@ export async function open({ openPurser }: Library, { counts }: Options): Promis
 
 type Purser = Awaited<ReturnType<Library["openPurser"]>>;
 
-/** Adds rules of all kinds for the booked agent, for others and for all; none is ever reached, some are disabled. */
+/** Adds rules of all kinds for the booked agent, for others and for all; none ever fires, some are disabled. */
 async function addRules({ app }: Purser, count: number): Promise<void> {
   const add = async (index: number) => {
     const response = await app.request("/alerts/rules", {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** Where a benchmark keeps its database, and how safely. */
+/** The location of a benchmark's database, and its durability. */
 export type Storage = "full" | "normal" | "memory";
 
 /** Returns the path of a database in a folder, or `:memory:`. */

@@ -1,4 +1,4 @@
-/** What calls take on the disk once the log is written back into the file. */
+/** Disk space of calls once the WAL is written back into the file. */
 import { tool } from "ai";
 import { z } from "zod";
 import type { Library, Subject } from "../subject.ts";
@@ -91,7 +91,7 @@ export async function open({ openPurser }: Library, { steps }: Options): Promise
   }
 }
 
-/** Returns the bytes of a closed database that are in use: its pages but for the free ones. */
+/** Returns the bytes of a closed database that are in use: all pages but the free ones. */
 function bytesOf(path: string): number {
   const database = openBare(path, "normal");
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");

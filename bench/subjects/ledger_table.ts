@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** A call as `POST /costs/events` takes it. */
+/** A call as accepted by `POST /costs/events`. */
 export interface ReportedEvent {
   call_id: string;
   at: string;
@@ -21,7 +21,7 @@ const COLUMNS = [
   ..."cost_nano_usd,price_source,duration_ms,estimated".split(","),
 ];
 
-/** One table with the columns and indexes of a ledger, the same whatever version is measured beside it. */
+/** One table with the columns and indexes of a ledger, the same for every measured version. */
 const SCHEMA = `CREATE TABLE calls (
   call_id TEXT PRIMARY KEY NOT NULL, at INTEGER NOT NULL, agent_id TEXT NOT NULL, session_id TEXT, run_id TEXT,
   step INTEGER, tools TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, input_tokens INTEGER NOT NULL,
@@ -33,7 +33,7 @@ CREATE INDEX calls_at ON calls (at);
 CREATE INDEX calls_of_session ON calls (session_id, at) WHERE session_id IS NOT NULL;
 CREATE INDEX calls_of_run ON calls (run_id, at) WHERE run_id IS NOT NULL AND session_id IS NULL;`;
 
-/** Makes the table, and returns a function that inserts rows as one statement and one commit: the fastest way. */
+/** Creates the table, and returns a function that inserts rows as one statement and one commit: the fastest way. */
 export function createLedgerTable(database: DatabaseSync): (rows: readonly LedgerRow[]) => void {
   database.exec(SCHEMA);
   const values = `(${COLUMNS.map(() => "?").join(", ")})`;

@@ -13,7 +13,7 @@ const USAGE = {
   outputTokens: { total: 10, text: 10, reasoning: 0 },
 };
 
-/** Makes a model that answers from memory: it calls a tool in every step but each `steps`th. */
+/** Creates a model that answers from memory: it calls a tool in every step but each `steps`th. */
 export function instantModel(steps: number): LanguageModelV4 {
   let calls = 0;
   const doGenerate = (): Promise<LanguageModelV4GenerateResult> => {

@@ -7,7 +7,7 @@ interface Options {
   storage: Storage;
   /** Calls a request. */
   batch: number;
-  /** How often each task will be repeated: what is sent is made beforehand. */
+  /** The number of repetitions of each task: the requests are prepared beforehand. */
   requests: number;
 }
 

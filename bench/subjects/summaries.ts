@@ -1,10 +1,10 @@
-/** `GET /costs` over a ledger that grows. */
+/** `GET /costs` over a growing ledger. */
 import type { Library, Subject, Task } from "../subject.ts";
 
 interface Options {
-  /** The end of the time that the calls are of, milliseconds since the epoch. */
+  /** The end of the time span of the calls, milliseconds since the epoch. */
   end: number;
-  /** Over how many days they are spread. */
+  /** The number of days over which they are spread. */
   days: number;
   /** The queries, by name. */
   queries: Record<string, string>;
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 const BATCH = 1_000;
 
 /**
- * Keeps calls out of the rollups once they are booked, so that readers add them up. A version whose rollups are written
+ * Keeps calls out of the rollups once they are booked, so that readers sum them. A version whose rollups are written
  * with every call has no such option and ignores it.
  */
 const KEEP_TAIL = { rollUp: "never" };
@@ -29,7 +29,7 @@ export async function open(
   let purser = await reopen();
   let rows = 0;
 
-  /** Books calls up to a size; those that are added cover all of the days, in the order of their time. */
+  /** Books calls up to a size; added calls cover all of the days, in the order of their time. */
   const fill = async (size: number) => {
     const stepMs = days * DAY_MS / (size - rows);
     while (rows < size) {

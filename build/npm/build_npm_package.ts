@@ -6,7 +6,7 @@ import { makePackageJson } from "./package_json.ts";
 import { keepReachable } from "./reachable_files.ts";
 import { ROOT } from "../run_deno.ts";
 
-/** What was built. */
+/** The built package. */
 export interface NpmPackage {
   name: string;
   version: string;
@@ -20,8 +20,8 @@ const CLI = "cli";
 const BIN = `${CLI}/purser.js`;
 
 /**
- * Builds the npm package into a folder, which is made anew. The library: JavaScript modules and their types as they are in
- * `src` and `plugins`, as far as the exports of `deno.json` reach. The command line: a bundle that needs no other package,
+ * Builds the npm package into a folder, which is created anew. The library: JavaScript modules and their types as they are
+ * in `src` and `plugins`, as far as the exports of `deno.json` reach. The command line: a bundle that needs no other package,
  * and the program that starts it.
  */
 export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
@@ -29,7 +29,7 @@ export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
   const entries = Object.values<string>(config.exports).map((path) => path.replace(/^\.\//, ""));
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await compileLibrary([...entries, "cli.ts"], folder);
-  // From what was compiled: the oldest Node does not understand all that the source is written in.
+  // From the compiled files: the oldest Node can't parse the syntax of the source.
   const bundle = await Deno.makeTempDir({ prefix: "purser-npm-" });
   const bundled = await bundleCli(bundle, join(folder, "cli.js"));
   const { files, packages } = await keepReachable(folder, entries);

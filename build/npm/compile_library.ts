@@ -2,15 +2,15 @@ import { join } from "node:path";
 import { ROOT } from "../run_deno.ts";
 import { TYPESCRIPT } from "./versions.ts";
 
-/** Node 22 has all of it; what is younger and used unawares does not compile. */
+/** Node 22 has all of it; newer features do not compile unless they are listed below. */
 const TARGET = "es2024";
 
-/** Younger parts that are used: Node 22 has them, but for `using`, which TypeScript writes out. */
+/** Newer features that are used: Node 22 has them, but for `using`, which TypeScript transpiles. */
 const NEWER = ["es2025.iterator", "es2025.collection", "esnext.disposable", "esnext.array"];
 
 /**
  * Compiles the library for Node with TypeScript, from entries such as `src/mod.ts` into a folder. It is checked against
- * the types of Node, and of Deno against the few names in `deno_globals.d.ts`: what uses more of Deno does not compile.
+ * the types of Node, and of Deno against the few names in `deno_globals.d.ts`: other uses of Deno do not compile.
  */
 export async function compileLibrary(entries: readonly string[], folder: string): Promise<void> {
   // A copy, beside which Deno lays out the packages of the lock file as TypeScript looks for them.

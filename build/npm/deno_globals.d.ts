@@ -1,4 +1,4 @@
-/** All that the library and the command line use of Deno, where it runs on Deno; elsewhere there is none. Nothing else of it compiles. */
+/** All that the library and the command line use of Deno; undefined on other runtimes. Other uses do not compile. */
 interface UsedOfDeno {
   readonly args: string[];
   exit(code: number): never;

@@ -1,8 +1,8 @@
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /**
- * Returns the program that npm links as a command. It loads the command line only on a Node that can run it, and is itself
- * understood by those that can't.
+ * Returns the program that npm links as a command. It loads the command line only on a supported Node, and can itself be
+ * parsed by older ones.
  */
 export function launcher(cli: string): string {
   const [oldest, youngest] = [OLDEST_NODE[0]!, OLDEST_NODE.at(-1)!];
@@ -14,7 +14,7 @@ if (major < ${oldest[0]} || (major < ${youngest[0]} && oldest === undefined) || 
   console.error("error: Cannot run purser on Node " + process.versions.node + ": use Node ${versions} or newer");
   process.exit(1);
 }
-// Standard error belongs to the commands; Node would write there of its own modules that may still change.
+// Standard error belongs to the commands; Node would print warnings about its experimental modules there.
 const emitWarning = process.emitWarning;
 process.emitWarning = function (warning, ...rest) {
   const [type, code] = typeof rest[0] === "object" && rest[0] ? [rest[0].type, rest[0].code] : rest;

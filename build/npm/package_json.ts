@@ -1,6 +1,6 @@
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
-/** What `deno.json` says of the package. */
+/** The part of `deno.json` that describes the package. */
 export interface DenoConfig {
   name: string;
   version: string;
@@ -15,8 +15,8 @@ const NODE = OLDEST_NODE
   .join(" || ");
 
 /**
- * Returns the package's `package.json`. Names, versions and exports are those of `deno.json`, and so are the versions of
- * what it depends on, exactly: the command line is bundled from them. Throws for a package that `deno.json` does not name.
+ * Returns the package's `package.json`. Names, versions and exports are those of `deno.json`, and so are the exact versions
+ * of its dependencies: the command line is bundled from them. Throws for a package that `deno.json` does not name.
  */
 export function makePackageJson(config: DenoConfig, packages: Iterable<string>, bin: string) {
   const { name, version, license, imports } = config;
@@ -28,7 +28,7 @@ export function makePackageJson(config: DenoConfig, packages: Iterable<string>, 
     name,
     version,
     description: "Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget",
-    // Whoever publishes it takes this out, after having looked who owns the name.
+    // Remove this to publish, after checking the ownership of the name.
     private: true,
     license,
     type: "module",
@@ -45,7 +45,7 @@ function versionOf(name: string, imports: Record<string, string>): string {
   const version = target?.startsWith(`npm:${name}@`) ? target.slice(`npm:${name}@`.length) : undefined;
   if (version === undefined || !/^\d+\.\d+\.\d+$/.test(version)) {
     throw new Error(
-      `Cannot tell the version of ${name}: deno.json does not import it as npm:${name}@X.Y.Z`,
+      `Cannot determine the version of ${name}: deno.json does not import it as npm:${name}@X.Y.Z`,
     );
   }
   return version;

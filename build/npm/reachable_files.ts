@@ -1,6 +1,6 @@
 import { dirname, join, relative } from "node:path";
 
-/** What is left of a compiled tree, and what it needs. */
+/** The files left of a compiled tree, and the packages that they need. */
 export interface ReachableFiles {
   /** Paths in the folder. */
   files: string[];
@@ -8,12 +8,12 @@ export interface ReachableFiles {
   packages: Set<string>;
 }
 
-/** As TypeScript prints imports and exports, late ones and those of types too. */
+/** Imports and exports as TypeScript prints them, also dynamic ones and those of types. */
 const SPECIFIER = /\b(?:from|import)\s*\(?\s*"([@.\w][-@./:\w]*)"/g;
 
 /**
- * Removes from a folder what its entries don't reach: modules that hold nothing but types have no code that is loaded, and
- * many a module has types that no entry shows.
+ * Removes the files from a folder that its entries don't reach: a module of types alone has code that is never loaded, and
+ * many a module has types that no entry exposes.
  */
 export async function keepReachable(folder: string, entries: readonly string[]): Promise<ReachableFiles> {
   const reached = new Set<string>();

@@ -3,7 +3,7 @@ import { NOTIFICATION, withText } from "../../src/delivery/channels/testing/_not
 import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
 import log from "./mod.ts";
 
-Deno.test("log: a notification is one line at warning level, with its facts for programs", async () => {
+Deno.test("log: a notification is one line at warning level, with its data as fields", async () => {
   const { channel, lines, delivery } = await openPlugin(log, { settings: {} });
   assert.deepEqual(await channel.send(NOTIFICATION, delivery), { ok: true });
   assert.deepEqual(lines, [{
@@ -23,13 +23,13 @@ Deno.test("log: a notification is one line at warning level, with its facts for 
   }]);
 });
 
-Deno.test("log: a notification without severity to speak of is at warning level all the same", async () => {
+Deno.test("log: a notification of severity info is at warning level, too", async () => {
   const { channel, lines, delivery } = await openPlugin(log, { settings: {} });
   await channel.send({ ...NOTIFICATION, severity: "info", isTest: true }, delivery);
   assert.deepEqual(lines.map(({ level }) => level), ["warn"]);
 });
 
-Deno.test("log: a text that nobody reads to its end is cut, wherever it stands", async () => {
+Deno.test("log: long texts are cut in every field", async () => {
   const { channel, lines, delivery } = await openPlugin(log, { settings: {} });
   await channel.send(withText("🔥".repeat(500_000)), delivery);
   assert.ok(JSON.stringify(lines).length < 10_000);

@@ -1,9 +1,9 @@
 import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
 
-/** A log line is read in one piece; a text that is longer than this says no more. */
+/** The maximum length of a text in a log line. */
 const MAX_TEXT_CHARS = 2_000;
 
-/** Writes each notification as one warning-level line of the structured log. It needs nothing, and never fails. */
+/** Writes each notification as one warning-level line of the structured log. It never fails. */
 export default ({ defineChannel, z, cutText }: ChannelKit) => {
   const cutTexts = (value: unknown): unknown => {
     if (typeof value === "string") return cutText(value, MAX_TEXT_CHARS);

@@ -1,6 +1,6 @@
 import type { ConformanceOptions } from "../../src/delivery/channels/testing/conformance.ts";
 
-/** What the conformance suite has to know of this channel. */
+/** The options of the conformance suite for this channel. */
 export const conformance: ConformanceOptions = {
   kind: "slack",
   reaches: "http",

@@ -8,15 +8,14 @@ import {
   withText,
 } from "../../src/delivery/channels/testing/_notifications.ts";
 import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts";
-import slack from "./mod.ts";
-import { createPayload } from "./payload.ts";
+import slack, { createPayload } from "./mod.ts";
 
 type Payload = ReturnType<typeof createPayload>;
 
 // deno-lint-ignore no-explicit-any -- blocks of any type
 const blocksOf = (payload: Payload): any[] => payload.attachments.flatMap(({ blocks }) => blocks);
 
-/** All the texts that Slack reads as markup. */
+/** Returns all texts that Slack parses as markup. */
 function textsOf(payload: Payload): string[] {
   const inner = blocksOf(payload).flatMap(({ fields = [], elements = [] }) =>
     [...fields, ...elements].map(({ text }: { text: string }) => text)
@@ -44,18 +43,18 @@ function assertWithinLimits(payload: Payload): void {
   for (const text of texts) {
     assert.ok(text.isWellFormed());
     assert.doesNotMatch(text, /[<>]|&(?!amp;|lt;|gt;)/, "no markup, and no entity that is cut");
-    assert.doesNotMatch(text, /@(here|channel|everyone)/i, "nobody is called");
+    assert.doesNotMatch(text, /@(here|channel|everyone)/i, "no mention");
   }
 }
 
-function golden(colour: string, word: string): Payload {
+function golden(color: string, word: string): Payload {
   return {
     text: `${word}: Daily spend of researcher reached $10.25 (threshold $10)`,
     link_names: false,
     unfurl_links: false,
     unfurl_media: false,
     attachments: [{
-      color: colour,
+      color,
       blocks: [
         {
           type: "section",
@@ -80,12 +79,12 @@ const GOLDENS = {
 };
 
 for (const severity of SEVERITIES) {
-  Deno.test(`slack: the message of severity ${severity} is as it always was`, () => {
+  Deno.test(`slack: the message of severity ${severity} is unchanged`, () => {
     assert.deepEqual(createPayload({ ...NOTIFICATION, severity }), GOLDENS[severity]);
   });
 }
 
-Deno.test("slack: a test says that it is one, and a message without facts has no empty section", () => {
+Deno.test("slack: a test is marked, and a message without facts has no empty section", () => {
   const payload = createPayload({ ...NOTIFICATION, isTest: true, facts: [] });
   assert.deepEqual(blocksOf(payload), [{
     type: "context",
@@ -96,7 +95,7 @@ Deno.test("slack: a test says that it is one, and a message without facts has no
   }]);
 });
 
-Deno.test("slack: any text in any field stays within Slack's limits and calls nobody", () => {
+Deno.test("slack: any text in any field stays within Slack's limits and mentions no user", () => {
   const nasty = fc.constantFrom(
     "<!channel>",
     "@here",
@@ -134,13 +133,13 @@ Deno.test("slack: the worst texts stay within Slack's limits", () => {
   }
 });
 
-Deno.test("slack: facts that are too many are counted", () => {
+Deno.test("slack: facts beyond the limit are counted", () => {
   const fields = blocksOf(createPayload(MANY_FACTS)).flatMap(({ fields = [] }) => fields);
   assert.equal(fields.length, 20);
   assert.equal(fields.at(-1).text, "*More*\n981 facts");
 });
 
-Deno.test("slack: what Slack says of a refusal is told", async () => {
+Deno.test("slack: the reason of a failure is Slack's response", async () => {
   const settings = { url: "https://hooks.slack.example/services/T/B/X" };
   const answer = { status: 404, headers: {}, body: "channel_not_found" };
   const { channel, posts, delivery } = await openPlugin(slack, { settings, answer });

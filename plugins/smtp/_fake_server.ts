@@ -4,14 +4,14 @@ import {
   startReceiver,
 } from "../../src/delivery/channels/testing/conformance.ts";
 
-/** A mail as the fake server took it. */
+/** A mail that the fake server accepted. */
 export interface TakenMail {
   from: string;
   to: string[];
   raw: string;
 }
 
-/** A fake server with what it was told. */
+/** A fake server that records mails and commands. */
 export interface FakeServer extends Receiver {
   mails: TakenMail[];
   commands: string[];
@@ -20,7 +20,7 @@ export interface FakeServer extends Receiver {
 /** The reply to a command, or undefined for the usual one. */
 export type Reply = (command: string) => string | undefined;
 
-/** Starts an SMTP server without TLS that takes every mail, except where `reply` says otherwise. */
+/** Starts an SMTP server without TLS that accepts every mail, unless `reply` returns another reply. */
 export async function startFakeServer(reply: Reply = () => undefined): Promise<FakeServer> {
   const mails: TakenMail[] = [];
   const commands: string[] = [];
@@ -63,7 +63,7 @@ export async function startFakeServer(reply: Reply = () => undefined): Promise<F
 function usualReply(verb: string): string {
   if (verb === "EHLO") return "250-fake\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME";
   if (verb === "AUTH") return "235 welcome";
-  if (verb === "DATA") return "354 go on";
+  if (verb === "DATA") return "354 start mail input";
   if (verb === "STARTTLS") return "502 5.5.1 no TLS here";
   return verb === "QUIT" ? "221 bye" : "250 ok";
 }

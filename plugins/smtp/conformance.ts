@@ -4,7 +4,7 @@ import { startFakeServer } from "./_fake_server.ts";
 const right = { host: "mail.example", username: "purser@example.com", password: "p4sswordsecret" };
 const to_addrs = ["ops@example.com"];
 
-/** What the conformance suite has to know of this channel. */
+/** The options of the conformance suite for this channel. */
 export const conformance: ConformanceOptions = {
   kind: "smtp",
   reaches: "tcp",

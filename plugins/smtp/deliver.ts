@@ -1,17 +1,14 @@
+import { connect, type Socket } from "node:net";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { SendResult } from "../../src/delivery/channels/mod.ts";
-import { connectToFirst } from "./connect.ts";
-import { describeFailure, type Refusal, refusalsOf } from "./smtp_failure.ts";
+import { DeliveryError, type SendResult } from "../../src/delivery/channels/mod.ts";
 
-/**
- * A backstop above the longest `timeout_ms`: it is the signal that ends an attempt, and closes its connection.
- */
+/** A backstop above the longest `timeout_ms`; the signal ends an attempt and closes its connection before. */
 const BACKSTOP_MS = 150_000;
 const CLOSE_GRACE_MS = 1_000;
 
-/** A mail and the way it goes. */
+/** A mail and its server. */
 export interface DeliverInput {
-  /** Where `server.host` is; checked ones only. */
+  /** The checked addresses of `server.host`. */
   addresses: readonly string[];
   server: { host: string; port: number; tls: "starttls" | "tls" | "none"; ca?: string | undefined };
   auth: { username: string; password: string } | undefined;
@@ -20,12 +17,12 @@ export interface DeliverInput {
   signal: AbortSignal;
 }
 
-/** What became of a mail. */
+/** The outcome of a mail. */
 export interface Delivered {
   result: SendResult;
-  /** The recipients who need no further attempt: they have it, or never will. */
+  /** The recipients that need no further attempt: accepted or permanently refused. */
   settled: string[];
-  /** Of several recipients those whom the server refuses for good. */
+  /** Of several recipients those that the server refuses permanently. */
   refused: { address: string; reason: string }[];
 }
 
@@ -33,7 +30,7 @@ export interface Delivered {
 export async function deliver(input: DeliverInput): Promise<Delivered> {
   const { server, signal, envelope } = input;
   const socket = await connectToFirst(input.addresses, server, signal);
-  if (signal.aborted) { // just as the connection was there: nobody would hear of it any more
+  if (signal.aborted) { // in the same moment as the connection was made
     socket.destroy();
     return failure("stopped before the server had the mail", { retry: true });
   }
@@ -60,13 +57,13 @@ export async function deliver(input: DeliverInput): Promise<Delivered> {
     signal.removeEventListener("abort", stop);
     connection.quit();
     connection.close(); // without waiting for an answer: the server has the mail
-    return judge(envelope.to, refusals);
+    return outcomeOf(envelope.to, refusals);
   } catch (error) {
     stop();
     if (signal.aborted) return failure("stopped before the server had the mail", { retry: true });
     const { reason, retry } = describeFailure(error);
     const passing = refusalsOf(error).filter((refusal) => refusal.retry);
-    // Some were refused for good, others for now: only the others are tried again.
+    // Some were refused permanently, others temporarily: only the others are retried.
     const settled = passing.length > 0 ? refusalsOf(error).filter((one) => !one.retry) : [];
     return { ...failure(reason, { retry }), settled: settled.map((one) => one.address), refused: settled };
   } finally {
@@ -74,7 +71,7 @@ export async function deliver(input: DeliverInput): Promise<Delivered> {
   }
 }
 
-/** Greets, signs in and hands over the mail; resolves to the recipients that were refused while others weren't. */
+/** Connects, signs in and sends the mail; resolves to the refused recipients if others were accepted. */
 function converse(connection: SMTPConnection, { auth, envelope, raw }: DeliverInput): Promise<Refusal[]> {
   return new Promise((resolve, reject) => {
     connection.on("error", reject);
@@ -95,8 +92,8 @@ function converse(connection: SMTPConnection, { auth, envelope, raw }: DeliverIn
   });
 }
 
-/** The server has the mail, for some of the recipients at least. */
-function judge(to: readonly string[], refusals: readonly Refusal[]): Delivered {
+/** Returns the outcome of a mail that the server accepted for some recipients at least. */
+function outcomeOf(to: readonly string[], refusals: readonly Refusal[]): Delivered {
   const passing = refusals.filter(({ retry }) => retry);
   const refused = refusals.filter(({ retry }) => !retry);
   const settled = to.filter((address) => !passing.some((refusal) => refusal.address === address));
@@ -109,4 +106,93 @@ function judge(to: readonly string[], refusals: readonly Refusal[]): Delivered {
 
 function failure(reason: string, { retry }: { retry: boolean }): Delivered {
   return { result: { ok: false, retry, reason }, settled: [], refused: [] };
+}
+
+/** Connects to the first of a host's addresses that accepts a connection. Rejects with a DeliveryError. */
+async function connectToFirst(
+  addresses: readonly string[],
+  { host, port }: { host: string; port: number },
+  signal: AbortSignal,
+): Promise<Socket> {
+  let reason = "it has no address";
+  for (const address of addresses) {
+    try {
+      return await connectTo(address, port, signal);
+    } catch (error) {
+      if (signal.aborted) throw new DeliveryError("stopped before there was a connection", { retry: true });
+      const { code } = error as { code?: string };
+      reason = code === "ECONNREFUSED" ? "connection refused" : code ?? "no connection";
+    }
+  }
+  throw new DeliveryError(`cannot reach ${host}:${port}: ${reason}`, { retry: true });
+}
+
+function connectTo(address: string, port: number, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port });
+    const settle = (act: () => void) => () => {
+      signal.removeEventListener("abort", stop);
+      act();
+    };
+    const stop = settle(() => {
+      socket.destroy();
+      reject(signal.reason);
+    });
+    const fail = (error: Error) => settle(() => reject(error))();
+    socket.once("error", fail);
+    socket.once("connect", () => {
+      socket.off("error", fail);
+      settle(() => resolve(socket))();
+    });
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** A recipient that the server refuses. */
+interface Refusal {
+  address: string;
+  reason: string;
+  /** True for a temporary refusal: a reply of 4xx. */
+  retry: boolean;
+}
+
+/** The properties of nodemailer's errors. */
+interface MailError {
+  message?: string;
+  code?: string;
+  command?: string;
+  response?: string;
+  responseCode?: number;
+  recipient?: string;
+}
+
+/**
+ * Classifies an error of the SMTP session (RFC 5321, 4.2.1): a reply of 4xx is retried; one of 5xx is permanent, as is a
+ * refused sign-in. Without a reply it was the network or TLS, which is retried.
+ */
+function describeFailure(error: unknown): { reason: string; retry: boolean } {
+  const { message = String(error), code, command, response, responseCode } = (error ?? {}) as MailError;
+  // Without the arguments, which may be credentials.
+  const during = command ? ` (${command.split(" ")[0]})` : "";
+  if (responseCode !== undefined && responseCode >= 400) {
+    // A refused STARTTLS may come from a proxy that strips it, so it is retried.
+    const retry = responseCode < 500 || code === "ETLS";
+    return { reason: `SMTP ${response ?? responseCode}${during}`, retry };
+  }
+  if (code === "EAUTH") return { reason: `cannot sign in: ${message}`, retry: false };
+  const isTls = code === "ETLS" || /certificate|altnames|\bssl|InvalidContentType/i.test(message);
+  if (isTls) return { reason: `TLS failed: ${message}`, retry: true };
+  // An address that nodemailer refuses, so a retry would fail too.
+  if (code === "EENVELOPE") return { reason: message, retry: false };
+  return { reason: `the connection failed: ${message}${during}`, retry: true };
+}
+
+/** Returns the refused recipients of nodemailer's error or response. */
+function refusalsOf(answer: unknown): Refusal[] {
+  const { rejectedErrors = [] } = (answer ?? {}) as { rejectedErrors?: MailError[] };
+  return rejectedErrors.map((error) => {
+    const { reason, retry } = describeFailure(error);
+    return { address: error.recipient ?? "", reason, retry };
+  });
 }

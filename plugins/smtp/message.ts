@@ -5,7 +5,7 @@ const MAX_SUBJECT_CHARS = 150;
 const MAX_LINE_CHARS = 2_000;
 const MAX_FACTS = 100;
 
-/** What goes into a mail. */
+/** The contents of a mail. */
 export interface MailInput {
   notification: Notification;
   deliveryId: string;
@@ -16,8 +16,8 @@ export interface MailInput {
 }
 
 /**
- * A mail in plain text (RFC 5322). Its Message-ID is made of the delivery's id, so that every attempt bears the
- * same one, and whoever gets it twice can tell.
+ * Composes a mail in plain text (RFC 5322). Its Message-ID is derived from the delivery's id, so that mail programs can
+ * recognize a duplicate.
  */
 export async function composeMessage(
   { notification, deliveryId, from, to, now }: MailInput,
@@ -26,7 +26,7 @@ export async function composeMessage(
   const word = severity.charAt(0).toUpperCase() + severity.slice(1);
   const domain = from.slice(from.lastIndexOf("@") + 1);
   const message = new MailComposer({
-    // Objects, never texts: a text would be parsed for names and further addresses.
+    // Objects, since texts would be parsed for names and further addresses.
     from: { name: "Purser", address: from },
     to: to.map((address) => ({ name: "", address })),
     subject: `${isTest ? "[Test] " : ""}${word}: ${oneLine(title, MAX_SUBJECT_CHARS)}`,

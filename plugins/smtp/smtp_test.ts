@@ -4,13 +4,11 @@ import { openPlugin } from "../../src/delivery/channels/testing/_open_plugin.ts"
 import type { SendResult } from "../../src/delivery/channels/mod.ts";
 import { startReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
 import { type FakeServer, type Reply, startFakeServer } from "./_fake_server.ts";
-import { isHostName, isMailAddress } from "./address.ts";
-import smtp from "./mod.ts";
-import { createMemory } from "./settled_recipients.ts";
+import smtp, { createSettledRecipients, isHostName, isMailAddress } from "./mod.ts";
 
 const PASSWORD = "p4sswordsecret";
 
-/** A channel whose server is fake, without TLS. */
+/** Opens a channel to a fake server, without TLS. */
 async function openMail(port: number, settings: Record<string, unknown> = {}) {
   return await openPlugin(smtp, {
     settings: {
@@ -25,7 +23,7 @@ async function openMail(port: number, settings: Record<string, unknown> = {}) {
   });
 }
 
-/** One attempt with a server that replies so. */
+/** Makes one attempt with a server that replies by `reply`. */
 async function attempt(reply: Reply, settings?: Record<string, unknown>): Promise<[SendResult, FakeServer]> {
   await using server = await startFakeServer(reply);
   const { channel, delivery } = await openMail(server.port, settings);
@@ -37,7 +35,7 @@ async function attempt(reply: Reply, settings?: Record<string, unknown>): Promis
 const when = (begin: string, said: string): Reply => (command) =>
   command.startsWith(begin) ? said : undefined;
 
-Deno.test("smtp: a mail goes to everybody in one message, in plain text", async () => {
+Deno.test("smtp: a mail goes to all recipients in one plain-text message", async () => {
   const [result, { mails, commands }] = await attempt(() => undefined);
   assert.deepEqual(result, { ok: true });
   assert.equal(mails.length, 1);
@@ -72,7 +70,7 @@ Delivery: dlv_0001
   assert.equal(commands.at(-1), "QUIT");
 });
 
-Deno.test("smtp: replies of 4xx may pass, those of 5xx and refused sign-ins stay, at every step", async () => {
+Deno.test("smtp: replies of 4xx are retryable, those of 5xx and refused sign-ins permanent, at every step", async () => {
   for (const step of ["CONNECT", "AUTH", "MAIL FROM", "RCPT TO", "DATA", "END"]) {
     const [later] = await attempt(when(step, "451 4.3.0 not now"));
     assert.ok(!later.ok && later.retry, `${step} 451`);
@@ -85,14 +83,14 @@ Deno.test("smtp: replies of 4xx may pass, those of 5xx and refused sign-ins stay
   assert.deepEqual(refused, { ok: false, retry: false, reason: "SMTP 535 5.7.8 no (AUTH)" });
 });
 
-Deno.test("smtp: a server that closes in the middle is one to try again", async () => {
+Deno.test("smtp: a connection that the server closes early is retryable", async () => {
   for (const step of ["CONNECT", "EHLO", "MAIL FROM", "DATA", "END"]) {
     const [result] = await attempt(when(step, "421 4.3.2 going down"));
     assert.ok(!result.ok && result.retry, step);
   }
 });
 
-Deno.test("smtp: who is refused for good is told in the log, and the others have their mail", async () => {
+Deno.test("smtp: a permanently refused recipient is logged, and the others get the mail", async () => {
   await using server = await startFakeServer(when("RCPT TO:<ops@", "550 5.1.1 no such user"));
   const { channel, delivery, lines } = await openMail(server.port);
   assert.deepEqual(await channel.send(NOTIFICATION, delivery), { ok: true });
@@ -104,7 +102,7 @@ Deno.test("smtp: who is refused for good is told in the log, and the others have
   }]);
 });
 
-Deno.test("smtp: who is refused for now is mailed by a later attempt, and nobody else twice", async () => {
+Deno.test("smtp: a temporarily refused recipient is mailed by a later attempt, and no other twice", async () => {
   let isGreylisted = true;
   await using server = await startFakeServer((command) =>
     isGreylisted && command.startsWith("RCPT TO:<ops@") ? "450 4.2.0 greylisted" : undefined
@@ -128,7 +126,7 @@ Deno.test("smtp: a password is not sent where the server offers no TLS, unless t
   assert.ok(!commands.some((command) => /AUTH|MAIL/.test(command)), "neither a password nor a mail");
 });
 
-Deno.test("smtp: without a password nobody signs in", async () => {
+Deno.test("smtp: without a password there is no sign-in", async () => {
   const settings = { username: undefined, password: undefined, from_addr: "alerts@example.com" };
   const [result, { commands, mails }] = await attempt(() => undefined, settings);
   assert.deepEqual(result, { ok: true });
@@ -154,7 +152,7 @@ Deno.test("smtp: a signal that aborts closes the connection", async () => {
   await receiver.idle();
 });
 
-Deno.test("isMailAddress() takes one bare address and nothing that could be more", () => {
+Deno.test("isMailAddress() accepts one bare address only", () => {
   const good = [
     "a@b",
     "ops@example.com",
@@ -195,18 +193,22 @@ Deno.test("isMailAddress() takes one bare address and nothing that could be more
   assert.deepEqual(bad.filter(isMailAddress), []);
 });
 
-Deno.test("isHostName() takes names and addresses, and neither ports nor paths", () => {
+Deno.test("isHostName() accepts names and addresses, but no ports or paths", () => {
   const good = ["localhost", "mail.example.com", "mail.example.com.", "127.0.0.1", "::1", "2001:db8::25"];
   assert.deepEqual(good.filter(isHostName), good);
   const bad = ["", "a b", "a:25", "a/b", "smtp://a", "-a", "a..b", "[::1]", "::g", "a\n", "user@a"];
   assert.deepEqual(bad.filter(isHostName), []);
 });
 
-Deno.test("createMemory() remembers a bounded number of deliveries", () => {
-  const memory = createMemory();
-  for (let n = 0; n <= 1_000; n++) memory.settle(`dlv_${n}`, ["a@b"], { isDone: false });
-  assert.deepEqual(memory.openRecipients("dlv_0", ["a@b", "c@d"]), ["a@b", "c@d"], "the oldest is forgotten");
-  assert.deepEqual(memory.openRecipients("dlv_1000", ["a@b", "c@d"]), ["c@d"]);
-  memory.settle("dlv_1000", [], { isDone: true });
-  assert.deepEqual(memory.openRecipients("dlv_1000", ["a@b"]), ["a@b"]);
+Deno.test("createSettledRecipients() remembers a bounded number of deliveries", () => {
+  const recipients = createSettledRecipients();
+  for (let n = 0; n <= 1_000; n++) recipients.settle(`dlv_${n}`, ["a@b"], { isDone: false });
+  assert.deepEqual(
+    recipients.openRecipients("dlv_0", ["a@b", "c@d"]),
+    ["a@b", "c@d"],
+    "the oldest is forgotten",
+  );
+  assert.deepEqual(recipients.openRecipients("dlv_1000", ["a@b", "c@d"]), ["c@d"]);
+  recipients.settle("dlv_1000", [], { isDone: true });
+  assert.deepEqual(recipients.openRecipients("dlv_1000", ["a@b"]), ["a@b"]);
 });

@@ -3,7 +3,7 @@ import type { ConformanceOptions } from "../../src/delivery/channels/testing/con
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const url = "https://hooks.example/";
 
-/** What the conformance suite has to know of this channel. */
+/** The options of the conformance suite for this channel. */
 export const conformance: ConformanceOptions = {
   kind: "webhook",
   reaches: "http",
@@ -20,13 +20,16 @@ export const conformance: ConformanceOptions = {
     { settings: { url, secret: "whsec_c2hvcnRzZWNyZXQ=" }, says: /secret: must be whsec_/ },
     { settings: { url, secrets: [SECRET, 7] }, says: /secrets\[1\]: expected string/ },
     { settings: { url, secrets: [] }, says: /secrets: / },
-    { settings: { url, secret: SECRET, secrets: [SECRET] }, says: /secrets: stands beside secret/ },
+    { settings: { url, secret: SECRET, secrets: [SECRET] }, says: /secrets: cannot be combined with secret/ },
     { settings: { url, headers: { "Webhook-Id": "h3adersecret" } }, says: /Webhook-Id: .*sets itself/ },
     { settings: { url, headers: { "Host": "h3adersecret" } }, says: /Host: .*sets itself/ },
-    { settings: { url, headers: { "a b": "h3adersecret" } }, says: /headers\.a b: .*no name of a header/ },
+    {
+      settings: { url, headers: { "a b": "h3adersecret" } },
+      says: /headers\.a b: .*not a valid header name/,
+    },
     {
       settings: { url, headers: { a: "h3adersecret\r\nb: c" } },
-      says: /headers\.a: is no value of a header/,
+      says: /headers\.a: is not a valid header value/,
     },
     { settings: { url, secert: SECRET }, says: /secert is not a setting; did you mean secret\?/ },
   ],

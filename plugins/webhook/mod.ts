@@ -1,36 +1,39 @@
 import type { ChannelKit } from "../../src/delivery/channels/mod.ts";
-import { isHeaderName, isHeaderValue, isReserved } from "./headers.ts";
 import { importSecret, isSecret, sign } from "./sign.ts";
 
 const NO_SECRET = "must be whsec_ and the base64 of 24 to 64 random bytes, as " +
   '`echo "whsec_$(openssl rand -base64 32)"` makes one';
 
 /**
- * POSTs JSON, signed by the Standard Webhooks specification (standardwebhooks.com) where there is a secret.
+ * POSTs JSON, signed by the Standard Webhooks specification (standardwebhooks.com) if there is a secret.
  * Its `webhook-id` is the same in every attempt.
  */
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) => {
   const secret = z.string().refine(isSecret, NO_SECRET).meta({ secret: true });
   const header = z.string()
-    .refine(isHeaderName, "is no name of a header")
+    .refine(isHeaderName, "is not a valid header name")
     .refine((name) => !isReserved(name), "is a header that Purser sets itself");
   return defineChannel({
     kind: "webhook",
     summary: "POSTs JSON to an address, signed by the Standard Webhooks specification",
     settings: z.object({
       url: z.string().refine(isHttpUrl, "must be an http:// or https:// URL without user and password")
-        .meta({ secret: "url" }).describe("Where to POST"),
-      secret: secret.optional().describe("Signs what is sent; `whsec_` and base64 of 24 to 64 bytes"),
+        .meta({ secret: "url" }).describe(
+          "The URL to POST to, `http://` or `https://`, without user and password",
+        ),
+      secret: secret.optional().describe("Signs the request; `whsec_` and base64 of 24 to 64 bytes"),
       secrets: z.array(secret).min(1).max(10).optional()
-        .describe("Several instead of one, while they are exchanged: each signs"),
+        .describe("Up to ten instead of one, during a rotation: each signs"),
       headers: z.record(
         header,
-        z.string().refine(isHeaderValue, "is no value of a header").meta({ secret: true }),
+        z.string().refine(isHeaderValue, "is not a valid header value").meta({ secret: true }),
       )
-        .optional().describe("Further headers, such as `authorization`"),
+        .optional().describe(
+          "Further headers, such as `authorization`; not those of the transport, nor `webhook-…`",
+        ),
     }).refine(({ secret, secrets }) => secret === undefined || secrets === undefined, {
       path: ["secrets"],
-      error: "stands beside secret; give one of them",
+      error: "cannot be combined with secret; use one of them",
     }),
     async open({ url, secret, secrets = secret ? [secret] : [], headers = {} }, { postJson, now }) {
       const keys = await Promise.all(secrets.map(importSecret));
@@ -41,7 +44,7 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit)
             timestamp: at,
             data: { ...data, id, title, severity, environment, test: isTest },
           });
-          // The time of this attempt, not of the event: receivers refuse what is older than five minutes.
+          // The time of the attempt, not of the event: receivers reject requests older than five minutes.
           const timestamp = Math.floor(now() / 1000);
           const signature = await sign({ id: deliveryId, timestamp, body, keys });
           const answer = await postJson({
@@ -61,3 +64,34 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit)
     },
   });
 };
+
+/** Headers of the transport. */
+const RESERVED = new Set([
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Returns true for a header that Purser sets itself. */
+function isReserved(name: string): boolean {
+  return RESERVED.has(name.toLowerCase()) || name.toLowerCase().startsWith("webhook-");
+}
+
+/** Returns true for a token (RFC 9110, 5.6.2). */
+function isHeaderName(name: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name);
+}
+
+/** Returns true for a line of printable ASCII, which every receiver reads the same way. */
+function isHeaderValue(value: string): boolean {
+  return /^[\x20-\x7e]{1,4000}$/.test(value);
+}

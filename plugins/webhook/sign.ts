@@ -2,21 +2,21 @@ import { fromBase64, toBase64 } from "../../src/delivery/channels/mod.ts";
 
 const PREFIX = "whsec_";
 
-/** Whether a text is a secret of Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
+/** Returns true for a secret of Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
 export function isSecret(text: string): boolean {
   const length = text.startsWith(PREFIX) ? decode(text)?.length : undefined;
   return length !== undefined && length >= 24 && length <= 64;
 }
 
-/** Makes the key of a secret that `isSecret`. */
+/** Imports a secret that `isSecret` as a key. */
 export async function importSecret(secret: string): Promise<CryptoKey> {
   const bytes = decode(secret) ?? new Uint8Array();
   return await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
 }
 
 /**
- * The value of `webhook-signature`: `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`, once for each
- * key with a space between, so that receivers can exchange theirs. Empty without keys.
+ * Returns the value of `webhook-signature`: `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`, once for each
+ * key, separated by spaces, so that receivers can rotate theirs. Empty without keys.
  */
 export async function sign(
   input: { id: string; timestamp: number; body: string; keys: readonly CryptoKey[] },
@@ -32,6 +32,6 @@ function decode(secret: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return fromBase64(secret.slice(PREFIX.length));
   } catch {
-    return undefined; // no base64
+    return undefined; // not base64
   }
 }

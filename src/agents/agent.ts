@@ -1,40 +1,25 @@
+import type { Agent } from "../contract/agents.ts";
 import type { BudgetMode } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 
-/** An agent as the runner needs it. */
+/** The definition of an agent, for the runner. */
 export interface AgentDefinition {
   agentId: string;
-  /** `provider:model`, or a model name whose provider is clear. */
+  /** `provider:model`, or a model name that belongs to one provider. */
   model: string;
   systemPrompt: string;
-  /** The most that one run may cost, in nano-USD; null for no limit. */
+  /** The cost limit of one run in nano-USD; null for none. */
   costBudgetNanoUsd: NanoUsd | null;
   budgetMode: BudgetMode;
-  /** Whether a budget is accepted although the model has no known price. */
+  /** Accepts a budget although the model has no known price. */
   allowUnpriced: boolean;
   maxSteps: number;
   maxOutputTokens: number | null;
   tools: readonly string[];
 }
 
-/** An agent in wire form. */
-export interface Agent {
-  agent_id: string;
-  name: string;
-  model: string;
-  system_prompt: string;
-  cost_budget_usd: number | null;
-  budget_mode: BudgetMode;
-  allow_unpriced: boolean;
-  max_steps: number;
-  max_output_tokens: number | null;
-  tools: string[];
-  created_at: string;
-  updated_at: string;
-}
-
-/** The wire form of a definition, as the event log keeps it with each run. */
+/** Converts a definition to wire form, as the event log keeps it with each run. */
 export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" | "updated_at"> {
   return {
     agent_id: agent.agentId,
@@ -50,7 +35,7 @@ export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" 
   };
 }
 
-/** The wire form of a row. */
+/** Converts a row to wire form. */
 export function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }): Agent {
   return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }

@@ -1,4 +1,13 @@
-/** Agent definitions. */
-export { type Agent, type AgentDefinition, describeAgent } from "./agent.ts";
-export { checkAgentName, defineAgent, insertAgentIfNew } from "./define_agent.ts";
-export { getAgent, getAgentDefinition, listAgents, removeAgent } from "./get_agent.ts";
+/** The definitions of agents. */
+export { type AgentDefinition, describeAgent } from "./agent.ts";
+export { type Agent } from "../contract/agents.ts";
+export {
+  checkAgentName,
+  defineAgent,
+  getAgent,
+  getAgentDefinition,
+  insertAgentIfNew,
+  listAgents,
+  removeAgent,
+  toAgentDefinition,
+} from "./agents.ts";

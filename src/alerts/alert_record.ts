@@ -1,30 +1,14 @@
-import type { Severity, ThresholdType } from "../contract/values.ts";
+import type { Alert } from "../contract/alerts.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { tables } from "../store/mod.ts";
 
-/** An alert in wire form: what a notification tells of it. */
-export interface AlertRecord {
-  alert_id: string;
-  rule_id: string;
-  /** The rule as it was when it fired. */
-  rule_name: string;
-  threshold_type: ThresholdType;
-  threshold_usd: number;
-  severity: Severity;
-  value_usd: number;
-  /** Whose call it was; of a test, the agent that the rule is restricted to. */
-  agent_id: string | null;
-  session_id: string | null;
-  run_id: string | null;
-  window_start: string | null;
-  triggered_at: string;
-  test: boolean;
-}
+/** An alert in wire form, without its deliveries. */
+export type AlertRecord = Omit<Alert, "deliveries">;
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "channels">): AlertRecord {
   return {
     alert_id: row.alertId,

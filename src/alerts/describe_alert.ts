@@ -1,7 +1,10 @@
+import { eq } from "drizzle-orm";
 import type { ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { formatUsd, parseTotalUsd } from "../kernel/money.ts";
-import type { AlertRecord } from "./alert_record.ts";
+import { tables } from "../store/mod.ts";
+import { type AlertRecord, toAlertRecord } from "./alert_record.ts";
+import type { AlertContext } from "./context.ts";
 
 const SPENT: Record<ThresholdType, string> = {
   per_run_usd: "spent in one run",
@@ -11,7 +14,16 @@ const SPENT: Record<ThresholdType, string> = {
   per_month_usd: "spent this month (UTC)",
 };
 
-/** What people are told when a rule has fired, or is tested. */
+/** Reads the notification of an alert; undefined if there is no alert of that id. */
+export async function readAlertNotification(
+  ctx: Pick<AlertContext, "query"> & { environment: string },
+  alertId: string,
+): Promise<Notification | undefined> {
+  const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
+  return row && describeAlert(toAlertRecord(row), ctx.environment);
+}
+
+/** Returns the notification of a rule that fired, or is tested. */
 export function describeAlert(record: AlertRecord, environment: string): Notification {
   const spent = SPENT[record.threshold_type];
   const value = `$${usd(record.value_usd)}`;
@@ -23,11 +35,11 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
   const add = (label: string, fact: string | null) => {
     if (fact !== null) facts.push({ label, value: fact });
   };
-  if (record.test) add("Test", "somebody checks that this channel works");
+  if (record.test) add("Test", "this checks that the channel works");
   else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
   add("Threshold", threshold);
   add("Since", record.window_start);
-  // The last call brought it over the line; what was spent in a window of time may be that of all agents.
+  // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
   add("Session", record.session_id);
   add("Run", record.run_id);

@@ -1,39 +1,21 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import type { Alert, AlertDelivery } from "../contract/alerts.ts";
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { tables } from "../store/mod.ts";
-import { type AlertRecord, toAlertRecord } from "./alert_record.ts";
+import { toAlertRecord } from "./alert_record.ts";
 import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, deliveries } = tables;
 
-/** What became of an alert in one channel. */
-export interface DeliveryRecord {
-  delivery_id: string;
-  channel: string;
-  kind: string;
-  status: "pending" | "delivered" | "failed";
-  attempts: number;
-  /** Why the latest attempt failed, for people. */
-  last_error: string | null;
-  delivered_at: string | null;
-}
-
-/** An alert of the history. */
-export interface AlertHistoryRecord extends AlertRecord {
-  deliveries: DeliveryRecord[];
-}
-
-/** How many alerts the history keeps, and a page of it has at most. */
-export const MAX_HISTORY = 500;
-
-/** The latest alerts, newest first, each with what became of it in every channel; of one agent alone where named. */
+/** Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only. */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
-  { limit = MAX_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
-): Promise<AlertHistoryRecord[]> {
+  { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
+): Promise<Alert[]> {
   const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
   const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);
-  const history = new Map<string, AlertHistoryRecord>();
+  const history = new Map<string, Alert>();
   for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
   if (rows.length > 0) {
     const ids = JSON.stringify([...history.keys()]);
@@ -47,8 +29,8 @@ export async function listAlerts(
 }
 
 /**
- * Alerts that tell of one agent's spending alone: of its runs and sessions, and of its rules. A rule may have been
- * about all agents before it was changed, so only what it has told since counts.
+ * Matches alerts about the spend of one agent alone: of its runs and sessions, and of its rules. A rule may have been
+ * about all agents before it was changed, so only its later alerts match.
  */
 function isOfAgent(query: AlertContext["query"], agentId: string) {
   const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(
@@ -60,7 +42,7 @@ function isOfAgent(query: AlertContext["query"], agentId: string) {
   return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule)));
 }
 
-function toDeliveryRecord(row: typeof deliveries.$inferSelect): DeliveryRecord {
+function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
   const { status, settledAt } = row;
   return {
     delivery_id: row.deliveryId,

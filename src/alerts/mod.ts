@@ -1,9 +1,17 @@
-/** Alert rules, the decision, the history, the outbox and the dispatcher. */
-export { announceAlerts } from "./firing/announce_alerts.ts";
-export { advanceCounters, decideAlerts, readFired } from "./firing/decide_alerts.ts";
-export { describeAlert } from "./describe_alert.ts";
+/**
+ * Alert rules, their firing, and the history of alerts.
+ *
+ * An alert's firing is defined in `firing/firing_logic.ts`, as triggers that run in the commit that books a call:
+ * decide, claim, fire (start the cooldown, write the deliveries to the outbox). `firing/decide_alerts.ts` has the
+ * statements that start them and announces the alerts after the commit; delivery is `../delivery/mod.ts`.
+ */
+export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firing/decide_alerts.ts";
 export { firingLogic } from "./firing/firing_logic.ts";
+export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
+export { getRule, listRules, ruleNotFound } from "./rules/read_rules.ts";
+export { type AlertRule } from "../contract/alerts.ts";
+export { describeAlert, readAlertNotification } from "./describe_alert.ts";
 export {
   type AlertDispatcher,
   type AlertEvaluator,
@@ -11,15 +19,8 @@ export {
   createAlertEvaluator,
   createDispatcher,
 } from "./evaluator.ts";
-export { readAlertNotification } from "./read_notification.ts";
-export type { AlertContext } from "./context.ts";
-export { type AlertRule } from "./rules/rule.ts";
-export { createRule } from "./rules/create_rule.ts";
-export { getRule, ruleNotFound, type RuleWithValue } from "./rules/get_rule.ts";
-export { type AlertHistoryRecord, type DeliveryRecord, listAlerts, MAX_HISTORY } from "./list_alerts.ts";
-export { knowRules } from "./rules_known.ts";
-export { listRules } from "./rules/list_rules.ts";
-export { removeRule } from "./rules/remove_rule.ts";
+export { type AlertContext, hasRules } from "./context.ts";
+export { listAlerts } from "./list_alerts.ts";
 export type { RuleChanges, RuleInput } from "../contract/rule_input.ts";
-export { type RuleTest, testRule } from "./evaluate_rule.ts";
-export { updateRule } from "./rules/update_rule.ts";
+export { testRule } from "./send_rule_test_message.ts";
+export { type RuleTest } from "../contract/alerts.ts";

@@ -2,32 +2,34 @@ import { announceAlerts } from "../alerts/mod.ts";
 import type { Grant } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
-import type { EventPlace, NewEvent, Progress } from "../sessions/mod.ts";
+import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
 import { type Booked, type BookedRun, type Booking, createBookingWriter } from "./booking_set.ts";
 import type { BookingContext } from "./context.ts";
 
-/** A call of a run that Purser keeps: booked together with what happened in the run since the last commit. */
+/** A call of a run, booked together with the events and messages of the run since its last commit. */
 export interface RunBooking {
-  place: EventPlace & { runId: string };
+  run: RunRef;
   call: ModelCall;
   progress: Progress;
   grant?: Grant;
 }
 
 /**
- * The one write of a model call in a run: ledger, event log, messages and the reservation in one commit, which others
- * may share; then it is published on the bus. Resolves when all of it is durable.
+ * Books a model call of a run: ledger, event log, messages and the reservation in one commit, which concurrent bookings may
+ * share. Publishes it on the bus afterwards. Resolves when all of it is durable.
+ *
+ * @throws {ConstraintError} the call is in the ledger already; nothing is booked
  */
 export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<BookedRun> {
-  const { place, call, progress, grant } = booking;
-  const { run } = await write(ctx, { calls: [call], run: { place, progress }, grant });
-  publishEvents(ctx, place, progress.events, run!.lastSeq - 1);
-  publishCost(ctx, call, run!.lastSeq);
-  return run!;
+  const { run, call, progress, grant } = booking;
+  const { run: state } = await write(ctx, { calls: [call], run: { ref: run, progress }, grant });
+  publishEvents(ctx, run, progress.events, state!.lastSeq - 1);
+  publishCost(ctx, call, state!.lastSeq);
+  return state!;
 }
 
 /**
- * Books calls outside a run that Purser keeps, in sessions it may not know: metered by `meter`, or reported.
+ * Books calls outside of Purser's own runs, metered by `meter()` or reported. Their sessions may not be in this database.
  *
  * @throws {ConstraintError} one of them is in the ledger already; none is booked
  */
@@ -47,11 +49,11 @@ async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
   ctx.rules.mayExist = booked.ledger.hasRules;
   const pending = ctx.rollUps.followUp(ctx, booked.ledger);
-  if (hasMissedRules) await pending; // another process has added a rule: the call is decided on before its caller continues
+  if (hasMissedRules) await pending; // another process has added a rule: evaluate it before the caller continues
   return booked;
 }
 
-/** The writer of a process: bookings that wait share a set by it. */
+/** One writer per process, so that waiting bookings share a commit. */
 const writers = new WeakMap<object, ReturnType<typeof createBookingWriter>>();
 
 function writerOf(ctx: BookingContext) {
@@ -62,7 +64,7 @@ function writerOf(ctx: BookingContext) {
 
 /** Publishes `cost.recorded`. */
 function publishCost(ctx: BookingContext, call: ModelCall, seq: number | null): void {
-  if (!ctx.bus.isHeard) return;
+  if (!ctx.bus.hasSubscribers) return;
   ctx.bus.publish({
     type: "cost.recorded",
     at: toIso(call.at),
@@ -72,25 +74,4 @@ function publishCost(ctx: BookingContext, call: ModelCall, seq: number | null): 
     seq,
     payload: { ...toCostEvent(call) },
   });
-}
-
-/** Publishes events that were committed with `lastSeq` as the seq of the last. */
-export function publishEvents(
-  ctx: Pick<BookingContext, "bus">,
-  place: EventPlace,
-  events: readonly NewEvent[],
-  lastSeq: number,
-): void {
-  if (!ctx.bus.isHeard) return;
-  events.forEach((event, index) =>
-    ctx.bus.publish({
-      type: event.type,
-      at: toIso(event.at),
-      agent_id: place.agentId,
-      session_id: place.sessionId,
-      run_id: place.runId,
-      seq: lastSeq - (events.length - 1 - index),
-      payload: event.payload ?? {},
-    })
-  );
 }

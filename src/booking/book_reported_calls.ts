@@ -1,27 +1,21 @@
+import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
-import { PurserError } from "../kernel/errors.ts";
-import { type ModelCall, toModelCall } from "../ledger/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { MAX_AHEAD_MS, type ModelCall, toModelCall } from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
-import { isSameReport, type ReportedCall, toReportedModelCall } from "./reported_call.ts";
+import { MAX_CALL_USD } from "../contract/limits.ts";
+import { checkAgentName } from "../agents/mod.ts";
+import { type NanoUsd, roundUsd } from "../kernel/money.ts";
+import { checkUsage, type Usage } from "../pricing/mod.ts";
 
 const { calls: ledger } = tables;
-
-/** What became of a report. */
-export interface BookedReport {
-  /** Calls that are in the ledger now and were not before. */
-  booked: number;
-  /** Calls that had been booked before, with the same content. */
-  duplicates: number;
-  /** Newly booked calls without a known price. */
-  unpriced: number;
-}
 
 /**
  * Books calls made elsewhere, all or none. Idempotent by `call_id`.
  *
- * @throws {PurserError} `invalid`; `conflict` when a call is known with other content
+ * @throws {PurserError} `invalid`; `conflict` when a call has been booked with other content
  */
 export async function bookReportedCalls(
   ctx: BookingContext,
@@ -31,7 +25,7 @@ export async function bookReportedCalls(
   const { calls, repeated } = withoutRepeats(
     reports.map((report, index) => toReportedModelCall(ctx, report, index)),
   );
-  // Nothing is looked up before: nearly every report is new, and the ledger itself refuses a call that it has.
+  // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
   for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
     try {
@@ -51,7 +45,7 @@ export async function bookReportedCalls(
   }
 }
 
-/** One report may tell of a call twice; it counts once. */
+/** Removes the repetitions of a call within one report. */
 function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repeated: number } {
   const byId = new Map<string, ModelCall>();
   for (const call of calls) {
@@ -62,7 +56,7 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
-/** The calls that are not in the ledger. */
+/** Returns the calls that are not in the ledger. */
 async function findFresh(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
   const known = await findKnown(ctx, calls);
   return calls.filter((call) => !isKnown(call, known));
@@ -88,4 +82,128 @@ function conflict(callId: string, where: string): PurserError {
     `Cannot book call ${callId}: it is in ${where} with other content; nothing of this request was booked`,
     { details: { call_id: callId } },
   );
+}
+
+const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * 1_000_000_000n;
+
+/** The price source of a call that was reported with its cost. */
+const REPORTED = "reported";
+
+/** The report of a call made elsewhere. */
+export interface ReportedCall {
+  callId: string;
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  step: number | null;
+  tools: readonly string[];
+  provider: string;
+  model: string;
+  usage: Usage;
+  /** Undefined: Purser prices it. */
+  costUsd?: number | null;
+  durationMs: number | null;
+  /** True if the tokens are an estimate; default false. */
+  isEstimated?: boolean;
+}
+
+/**
+ * Converts a report to a call of the ledger: checks it, and prices it unless it has a cost.
+ *
+ * @throws {PurserError} `invalid`, naming the element
+ */
+export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, index: number): ModelCall {
+  const where = `[${index}]`;
+  for (const [field, text] of textsOf(report)) {
+    if (!text.isWellFormed() || text.includes("\0")) {
+      throw invalid(`${where}.${field}`, "it holds a character that a database can't store");
+    }
+  }
+  check(`${where}.agent_id`, () => checkAgentName(report.agentId));
+  if (report.at < 0) throw invalid(`${where}.at`, "it is before 1970");
+  if (report.at > ctx.clock.now() + MAX_AHEAD_MS) {
+    throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
+  }
+  check(where, () => checkUsage(report.usage));
+  const { costUsd, ...call } = report;
+  const price = costUsd === undefined || costUsd === null
+    ? ctx.prices.price({ provider: call.provider, model: call.model, at: call.at, usage: call.usage })
+    : { costNanoUsd: reportedCost(costUsd, where), priceSource: REPORTED };
+  if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
+    throw invalid(
+      price.priceSource === REPORTED ? `${where}.cost_usd` : where,
+      `it costs more than ${MAX_CALL_USD} USD`,
+    );
+  }
+  return { ...call, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+}
+
+/** Adds the path of the element to the error of a check. */
+function check(path: string, run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    throw invalid(path, messageOf(error));
+  }
+}
+
+function textsOf(report: ReportedCall): [field: string, text: string][] {
+  return [
+    ["call_id", report.callId],
+    ["agent_id", report.agentId],
+    ["session_id", report.sessionId ?? ""],
+    ["run_id", report.runId ?? ""],
+    ["provider", report.provider],
+    ["model", report.model],
+    ...report.tools.map((tool, index): [string, string] => [`tools.${index}`, tool]),
+  ];
+}
+
+function reportedCost(costUsd: number, where: string): NanoUsd {
+  const nano = roundUsd(costUsd, `${where}.cost_usd`);
+  if (nano < 0n) throw invalid(`${where}.cost_usd`, "it is negative");
+  return nano;
+}
+
+/**
+ * Returns whether a report has the same content as a booked call. Without a cost in the report, prices are not compared, so
+ * that a report can be repeated after prices have changed. With one, the costs must be equal whatever their source, so that
+ * the cost event of a booked call can be reported back.
+ */
+export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
+  const isSameCost = incoming.priceSource === REPORTED
+    ? incoming.costNanoUsd === booked.costNanoUsd
+    : booked.priceSource !== REPORTED;
+  // Cost events don't have these tokens, so 0 matches any number.
+  const { cacheWrite1hTokens } = incoming.usage;
+  const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;
+  return isSameCost && isSameCacheWrite && contentOf(booked) === contentOf(incoming);
+}
+
+function contentOf(call: ModelCall): string {
+  const { usage } = call;
+  return JSON.stringify([
+    call.at,
+    call.agentId,
+    call.sessionId,
+    call.runId,
+    call.step,
+    call.tools,
+    call.provider,
+    call.model,
+    usage.inputTokens,
+    usage.outputTokens,
+    usage.cacheReadTokens,
+    usage.cacheWriteTokens,
+    usage.reasoningTokens,
+    call.durationMs === null ? null : Math.round(call.durationMs),
+    call.isEstimated,
+  ]);
+}
+
+function invalid(path: string, problem: string): PurserError {
+  return new PurserError("invalid", `Cannot book the calls: ${path}: ${problem}`, {
+    details: { issues: [{ path, message: problem }] },
+  });
 }

@@ -5,46 +5,47 @@ import {
   appendEvents,
   appendMessages,
   countInSessions,
-  type EventPlace,
   type Progress,
+  type RunRef,
   type RunState,
 } from "../sessions/mod.ts";
 import type { ResultSet, SetWriter, SqlValue, Statement } from "../store/mod.ts";
 import type { BookingContext } from "./context.ts";
 
-/** What one caller books: all of it is committed, or none. */
+/** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
   calls: readonly ModelCall[];
-  /** The run that the one call belongs to, and what happened in it since the last commit. */
-  run?: { place: EventPlace & { runId: string }; progress: Progress };
+  /** The run of the call, of which there is one then, and its progress since the last commit. */
+  run?: { ref: RunRef; progress: Progress };
   grant?: Grant;
 }
 
-/** Where a run stands after a booking. */
+/** The state of a run after a booking. */
 export interface BookedRun extends RunState {
   /** The seq of the last event, `cost.recorded`, in the session's log. */
   lastSeq: number;
 }
 
-/** What the commit of a booking gave. */
+/** The result of the commit of a booking. */
 export interface Booked {
-  /** The run's state, where the booking is a run's. */
+  /** Set for the booking of a run. */
   run?: BookedRun;
   isNextReserved: boolean;
   ledger: LedgerState;
-  /** The alerts that the commit fired, of all its bookings. */
+  /** The ids of the alerts that the commit fired, on the first of its bookings. */
   fired: readonly string[];
 }
 
-/** How things stood right after the commit. */
+/** The state of the ledger right after the commit. */
 export interface LedgerState {
   hasRules: boolean;
-  /** How many calls are not rolled up into the totals of reports, or not counted for decisions. */
+  /** Calls that are not rolled up into the totals of reports yet. */
   unrolledCalls: number;
+  /** Calls that are not in the counters yet on which rules and budgets are decided. */
   undecidedCalls: number;
 }
 
-// The seq is looked for from the log's end, where it is, or was a moment ago.
+// Searched from the end of the log, where the seq is.
 const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
     WHERE e.session_id = v.session_id AND e.call_id = v.call_id ORDER BY e.seq DESC LIMIT 1), 0),
   coalesce(s.active_run_id = v.run_id, 0), coalesce(r.cancel_requested, 0),
@@ -57,17 +58,17 @@ const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions')
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
-/** A budget reads its run's counter and the calls after it: cheaper than to count each call, while these are few. */
+/** While fewer calls follow the counters, budgets add them up on reading, which is cheaper than to advance the counters. */
 const MAX_UNDECIDED_CALLS = 64;
 
 /**
- * Writes bookings in sets: ledger, event log, messages, sessions and reservations of all that wait, in a constant number
- * of statements and without a read before the write.
+ * Creates the writer of bookings: it commits ledger rows, events, messages, sessions and reservations of all waiting
+ * bookings together, in a constant number of statements and without a read before the write.
  */
 export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
-  /** How many calls the budgets of runs have to add up themselves, as of the last commit. */
+  /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
-  /** The sets whose statements decide on alerts. */
+  /** The sets whose statements evaluate the rules. */
   const withPass = new WeakSet<readonly Booking[]>();
   return {
     sizeOf,
@@ -106,17 +107,17 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
   };
 }
 
-/** Events and messages, and the sessions that count them. */
+/** Appends events and messages, and counts them in their sessions. */
 function writeSessions(bookings: readonly Booking[]): Statement[] {
   const events = bookings.flatMap(({ run, calls }) => [
-    ...(run?.progress.events ?? []).map((event) => ({ ...run!.place, event })),
+    ...(run?.progress.events ?? []).map((event) => ({ ...run!.ref, event })),
     ...calls.map((call) => ({
-      ...(run?.place ?? { sessionId: call.sessionId, runId: call.runId, agentId: call.agentId }),
+      ...(run?.ref ?? { sessionId: call.sessionId, runId: call.runId, agentId: call.agentId }),
       event: { type: "cost.recorded" as const, at: call.at, callId: call.callId },
     })),
   ]);
   const messages = bookings.flatMap(({ run }) =>
-    run ? [{ ...run.place, messages: run.progress.messages }] : []
+    run ? [{ ...run.ref, messages: run.progress.messages }] : []
   );
   return [...appendEvents(events), ...appendMessages(messages), ...countInSessions(events, messages)];
 }
@@ -126,8 +127,8 @@ function readRuns(bookings: readonly Booking[]): Statement[] {
     run || grant?.next
       ? [[
         calls[0]!.callId,
-        run?.place.sessionId ?? null,
-        run?.place.runId ?? null,
+        run?.ref.sessionId ?? null,
+        run?.ref.runId ?? null,
         grant?.next?.reservationId ?? null,
       ]]
       : []
@@ -154,18 +155,18 @@ function toLedgerState(result: ResultSet): LedgerState {
   return { hasRules: hasRules === 1n, unrolledCalls: Number(unrolled), undecidedCalls: Number(undecided) };
 }
 
-/** A session's messages are counted for the one run that holds it, so that a set knows one run of each. */
+/** A session counts the messages of the one run that holds it, so a set may have messages of one run per session. */
 function hasOneRunPerSession({ run }: Booking, others: readonly Booking[]): boolean {
   if (!run || run.progress.messages.length === 0) return true;
-  const { sessionId, runId } = run.place;
-  return others.every((other) => other.run?.place.sessionId !== sessionId || other.run.place.runId === runId);
+  const { sessionId, runId } = run.ref;
+  return others.every((other) => other.run?.ref.sessionId !== sessionId || other.run.ref.runId === runId);
 }
 
 const BYTES_PER_CALL = 400;
 
 function sizeOf({ calls, run }: Booking): number {
   let bytes = calls.length * BYTES_PER_CALL;
-  // What tools were given and returned is in an event as well.
+  // Inputs and outputs of tools are in an event as well.
   for (const { text } of run?.progress.messages ?? []) bytes += 2 * text.length;
   return bytes;
 }

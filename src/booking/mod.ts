@@ -1,6 +1,6 @@
-/** The one write of a model call: ledger, totals and events. */
+/** Books model calls: ledger, events and reservations in one commit; alerts and totals follow from it. */
 export type { BookingContext } from "./context.ts";
-export { bookCall, bookLooseCalls, publishEvents, type RunBooking } from "./book_call.ts";
+export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
-export { type BookedReport, bookReportedCalls } from "./book_reported_calls.ts";
-export { type ReportedCall } from "./reported_call.ts";
+export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
+export { type BookedReport } from "../contract/cost_events.ts";

@@ -4,13 +4,10 @@ import { rollUpTotals } from "../ledger/mod.ts";
 import type { LedgerState } from "./booking_set.ts";
 import type { BookingContext } from "./context.ts";
 
-/** How many calls may follow the totals before a process that books rolls them up. */
+/** The number of calls after the totals from which a booking process rolls them up. */
 const MAX_TAIL = 512;
 
-/**
- * The roll-ups of a process: what its bookings leave to be done after their commit. One is under way at a time, and one
- * that is asked for meanwhile follows it, once for all that asked.
- */
+/** The roll-ups of a process, which follow the commits of its bookings. One runs at a time; requests meanwhile share the next. */
 export class RollUps {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -18,8 +15,8 @@ export class RollUps {
   constructor(private readonly maxTail = MAX_TAIL) {}
 
   /**
-   * Decides on calls that were booked without a sight of the rules, and rolls up a tail that has become long. Undefined
-   * where there is nothing to do. Never rejects: what failed is logged, and left to the next booking.
+   * Evaluates the rules for calls that were booked before a rule was known here, and rolls up a long tail. Returns undefined
+   * if neither is due. Never rejects: failures are logged, and the next booking retries.
    */
   followUp(ctx: BookingContext, ledger: LedgerState): Promise<void> | undefined {
     const { hasRules, unrolledCalls, undecidedCalls } = ledger;
@@ -31,7 +28,7 @@ export class RollUps {
     return work;
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no roll-up is running. */
   async ended(): Promise<void> {
     while (this.#running || this.#next) await (this.#next ?? this.#running);
   }
@@ -50,7 +47,7 @@ export class RollUps {
 const READ_TAIL = `SELECT (SELECT coalesce(max(position), 0) FROM calls) -
   (SELECT position FROM rollup_positions WHERE name = 'totals')`;
 
-/** Rolls up the whole ledger, a bounded number of calls in a commit. Any process may, at any time. */
+/** Rolls up the whole ledger, a bounded number of calls per commit. Any process may do this at any time. */
 export async function rollUp(ctx: AlertContext & Pick<BookingContext, "bus" | "log">): Promise<void> {
   for (;;) {
     const statements = advanceCounters(ctx);

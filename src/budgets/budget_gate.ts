@@ -9,18 +9,18 @@ import {
   decideCall,
   type RefusalReason,
 } from "./decide_call.ts";
-import { reservedOf } from "./reservation_logic.ts";
+import { reservedOf } from "./reservations.ts";
 
-/** A call that wants to be made. */
+/** A request to make a call. */
 export interface CallRequest {
   runId: string;
   budget: Budget;
   call: CallBounds;
-  /** Ends the waiting. */
+  /** Ends the wait. */
   signal?: AbortSignal;
   /**
-   * Whether the same caller will probably ask again once the call is booked, and ends the run in the end: then the
-   * commit that books this call may reserve for the next.
+   * True if the caller will probably make another call once this one is booked, and calls `endRun()` at last: then the commit
+   * that books this call may reserve for the next.
    */
   hasNext?: boolean;
 }
@@ -30,31 +30,31 @@ export interface Grant {
   reservationId: string;
   runId: string;
   reservedNanoUsd: NanoUsd;
-  /** Set in `strict` mode: the call may not ask for more output tokens. */
+  /** The upper limit of output tokens of the call in `strict` mode. */
   outputLimit?: number;
-  /** Set where the commit that books the call may reserve for the next one. */
+  /** Set if the commit that books the call may reserve for the next one. */
   next?: { reservationId: string; limitNanoUsd: NanoUsd };
   /**
-   * Set before a strict call is booked whose count never arrived: how much more it may have cost than is
-   * booked. The run's budget does without it from then on.
+   * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which the budget of
+   * the run loses.
    */
   lostNanoUsd?: NanoUsd;
 }
 
-/** What the gate answers to a request. */
+/** The answer of the gate to a request. */
 export type Admission =
   | { go: true; grant: Grant }
   | { go: false; reason: RefusalReason; settledNanoUsd: NanoUsd };
 
 /** Shares a run's budget among its concurrent calls by reservations in the database, over any number of processes. */
 export interface BudgetGate {
-  /** Waits for room and reserves it, or refuses. Rejects with the signal's reason when that aborts. */
+  /** Reserves the cost of a call, waiting for room where needed, or refuses. Rejects with the reason of an aborted signal. */
   admit(request: CallRequest): Promise<Admission>;
-  /** Takes note that the call of a grant was committed, and whether the commit has reserved for the next one. */
+  /** Reports that the call of a grant was committed. `isNextReserved`: the commit has reserved for the next call. */
   booked(grant: Grant, isNextReserved: boolean): void;
-  /** Frees the reservation of a call that was not booked, for it never cost anything that is known. */
+  /** Frees the reservation of a call that has ended without a known cost. */
   release(grant: Grant): Promise<void>;
-  /** What to add to the unit that ends a run, so that nothing stays reserved for a call that never comes. */
+  /** Returns the statements that free all reservations of a run, for the unit that ends it. */
   endRun(runId: string): Statement[];
 }
 
@@ -73,7 +73,7 @@ const LOSE = `UPDATE reservations SET amount_nano_usd = v.amount_nano_usd, is_lo
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 const FREE_LOST = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0 AND is_lost";
 
-/** The statements that settle the reservations of calls booked in the same unit, and reserve for those that follow. */
+/** Returns the statements that settle the reservations of calls booked in the same unit, and reserve for the next calls. */
 export function settleReservations(grants: readonly Grant[]): Statement[] {
   const rows = (sql: string, columns: string[], values: SqlValue[][]): Statement[] =>
     values.length === 0 ? [] : [{ sql, each: { columns, rows: values } }];
@@ -100,15 +100,14 @@ function nextRequest(grant: Grant): SqlValue[] {
   ];
 }
 
-/** The decision once more, as a condition of the write: others may have reserved since. */
+/** Returns the decision as a condition of the write, since other calls may have reserved meanwhile. */
 function ceilingOf(budget: Budget, { reservedNanoUsd }: Pick<Grant, "reservedNanoUsd">): NanoUsd {
   return budget.limitNanoUsd - (budget.mode === "strict" ? reservedNanoUsd : 1n);
 }
 
 /**
- * Opens the gate of a process. What a call may reserve follows from its own bounds, so it is written at once, on the
- * condition that it fits; only where it does not is the decision made on what the write saw. In the loop of a run, the
- * commit that books a call reserves for the next.
+ * Creates the budget gate of a process. It first writes the reservation on the condition that it fits, and decides on the
+ * state of the database only if it does not fit. In the loop of a run, the commit that books a call reserves for the next.
  */
 export function createBudgetGate(options: {
   store: Store;
@@ -116,11 +115,11 @@ export function createBudgetGate(options: {
   newReservationId: () => string;
 }): BudgetGate {
   const { store, clock, newReservationId } = options;
-  /** Reserved by the booking of the call before, by run. */
+  /** Reservations by the booking of the previous call, by run. */
   const ahead = new Map<string, Grant[]>();
-  /** What the loops of runs hold: with a run, its reservations end, also those that could not be released. */
+  /** Reservations of runs with a loop: they end with the run, also if their release has failed. */
   const held = new Map<string, Set<string>>();
-  /** Ends the pauses of those that wait in this process for room in a run's budget. */
+  /** Wakes the calls of this process that wait for room in the budget of a run. */
   const waiting = new Map<string, Set<AbortController>>();
 
   async function reserve(request: CallRequest, decision: CallDecision & { go: true }) {
@@ -177,7 +176,7 @@ export function createBudgetGate(options: {
         const early = ahead.get(runId)?.pop();
         if (early) return hold(request, early);
       } else if (ahead.get(runId)?.length) {
-        // The loop may be in a tool that waits for this very call, and would keep its room from it.
+        // The loop may be in a tool that waits for this call, while its reservation for the next call blocks it.
         await store.write(freeAhead(runId));
       }
       let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };

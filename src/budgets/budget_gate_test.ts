@@ -7,7 +7,7 @@ import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { createBudgetGate, type Grant, settleReservations } from "./budget_gate.ts";
-import { sweepReservations } from "./sweep_reservations.ts";
+import { sweepReservations } from "./reservations.ts";
 
 import type { CallBounds } from "./decide_call.ts";
 

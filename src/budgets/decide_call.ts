@@ -1,5 +1,6 @@
-import type { NanoUsd } from "../kernel/money.ts";
+import { formatUsd, type NanoUsd, toUsd } from "../kernel/money.ts";
 import { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "../pricing/mod.ts";
+import { BudgetExceededError } from "../kernel/errors.ts";
 
 /** A limit on what the calls of one run may cost together. */
 export interface Budget {
@@ -7,39 +8,39 @@ export interface Budget {
   mode: "stop" | "strict";
 }
 
-/** What the next call may use at most. */
+/** The upper bounds of the next call. */
 export interface CallBounds {
-  /** An upper bound of the input tokens, or the reason why there is none. */
+  /** An upper bound of the input tokens, or the reason that there is none. */
   inputTokens: { max: number } | { unboundedBecause: string };
-  /** The output limit that the call asks for. */
+  /** The requested output limit. */
   outputTokens: number;
-  /** Null where the model has no known price. */
+  /** Null if the model has no known price. */
   rates: WorstCaseRates | null;
-  /** What the call will probably cost; reserved in `stop` mode. */
+  /** The estimated cost, which is reserved in `stop` mode. */
   estimateNanoUsd: NanoUsd;
 }
 
-/** Why a call is refused. */
+/** The reason of a refusal. */
 export type RefusalReason = "spent" | "would_overshoot" | "unbounded" | "unpriced";
 
-/** Whether the next call may be made. */
+/** The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. */
 export type CallDecision =
   | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number }
   | { go: false; wait: true }
   | { go: false; wait: false; reason: RefusalReason };
 
 /**
- * Decides on the next call of a run. Pure.
+ * Decides on the next call of a run. Pure: this is the only place where a budget refuses a call.
  *
- * `stop`: refused once what is settled has reached the limit; waits while settled and reserved together have.
- * `strict`: made only if its worst case fits beside what is settled and reserved; the output limit is
- * lowered to what fits, once no other call is in flight whose reservation may still shrink.
+ * `stop`: refused once the settled cost has reached the limit; waits while settled and reserved cost together have.
+ * `strict`: made only if its worst case fits beside the settled and reserved cost; the output limit is lowered to what fits,
+ * once no other call is in flight whose reservation may still shrink.
  */
 export function decideCall(state: {
   budget: Budget;
   settledNanoUsd: NanoUsd;
   reservedNanoUsd: NanoUsd;
-  /** What calls may have cost beyond what is booked: their count never arrived. */
+  /** The possible cost beyond the booked one of calls whose count never arrived. */
   lostNanoUsd?: NanoUsd;
   call: CallBounds;
 }): CallDecision {
@@ -50,7 +51,7 @@ export function decideCall(state: {
     if (settled + reserved >= limit) return { go: false, wait: true };
     return { go: true, reserveNanoUsd: call.estimateNanoUsd };
   }
-  // First: where there is no bound, there is no tier, and so no price either.
+  // First: without a bound there is no tier, and so no price.
   if (!("max" in call.inputTokens)) return refuse("unbounded");
   if (call.rates === null || call.rates.output === null) return refuse("unpriced");
   const inputTokens = call.inputTokens.max;
@@ -73,4 +74,27 @@ export function decideCall(state: {
 
 function refuse(reason: RefusalReason): CallDecision {
   return { go: false, wait: false, reason };
+}
+
+/** Returns the error for a refused call, with the reason in its message. */
+export function budgetExceeded(
+  runId: string,
+  budget: Budget,
+  refusal: { reason: RefusalReason; settledNanoUsd: NanoUsd; because?: string },
+): BudgetExceededError {
+  const spent = formatUsd(refusal.settledNanoUsd);
+  const limit = formatUsd(budget.limitNanoUsd);
+  const why = {
+    spent: `it has cost $${spent} and its budget is $${limit}`,
+    would_overshoot:
+      `it has cost $${spent}, and the next call might cost more than is left of its strict budget of $${limit}`,
+    unbounded: `its strict budget of $${limit} needs a call whose cost is bounded, and ${
+      refusal.because ?? "this one is not"
+    }`,
+    unpriced: `its strict budget of $${limit} needs a model with a known price`,
+  }[refusal.reason];
+  return new BudgetExceededError(`Cannot make the next model call of run ${runId}: ${why}`, {
+    cost_usd_so_far: toUsd(refusal.settledNanoUsd),
+    budget_usd: toUsd(budget.limitNanoUsd),
+  });
 }

@@ -1,6 +1,7 @@
-/** Budgets: decide (pure), reserve, settle. */
+/** Budgets: `decideCall()` makes the decision to refuse a call; the gate applies it with reservations in the database. */
 export {
   type Budget,
+  budgetExceeded,
   type CallBounds,
   type CallDecision,
   decideCall,
@@ -14,6 +15,4 @@ export {
   type Grant,
   settleReservations,
 } from "./budget_gate.ts";
-export { RESERVATION_MS, reservationLogic } from "./reservation_logic.ts";
-export { budgetExceeded } from "./budget_exceeded.ts";
-export { sweepReservations } from "./sweep_reservations.ts";
+export { RESERVATION_MS, reservationLogic, sweepReservations } from "./reservations.ts";

@@ -1,2 +1,47 @@
-/** Publish and subscribe, after the commit. */
-export { type Bus, type BusEvent, createBus } from "./bus.ts";
+import type { Log } from "../kernel/log.ts";
+import { messageOf } from "../kernel/errors.ts";
+
+/** A committed event. `payload` is in wire form. */
+export interface BusEvent<Payload = Record<string, unknown>> {
+  type: string;
+  at: string;
+  agent_id: string;
+  session_id: string | null;
+  run_id: string | null;
+  /** Position in the session's log; null outside a session. */
+  seq: number | null;
+  payload: Payload;
+}
+
+/** Publishes committed events to the subscribers in this process. Other instances read the event log instead. */
+export interface Bus {
+  /** Calls every subscriber in turn; the error of one is logged. */
+  publish(event: BusEvent): void;
+  /** True while there are subscribers; check it before building many events. */
+  readonly hasSubscribers: boolean;
+  /** Returns the function that ends the subscription. */
+  subscribe(subscriber: (event: BusEvent) => void): () => void;
+}
+
+/** Creates the bus of a process. */
+export function createBus(log: Log): Bus {
+  const subscribers = new Set<(event: BusEvent) => void>();
+  return {
+    publish(event) {
+      for (const subscriber of subscribers) {
+        try {
+          subscriber(event);
+        } catch (error) {
+          log.error("A subscriber of the bus failed", { type: event.type, reason: messageOf(error) });
+        }
+      }
+    },
+    get hasSubscribers() {
+      return subscribers.size > 0;
+    },
+    subscribe(subscriber) {
+      subscribers.add(subscriber);
+      return () => void subscribers.delete(subscriber);
+    },
+  };
+}

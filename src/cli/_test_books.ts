@@ -2,20 +2,20 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { openCore } from "../service/mod.ts";
-import { createApp } from "../http/routes/mod.ts";
+import { createApp } from "../http/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./main.ts";
 import { splitLine } from "./parse/_split_line.ts";
 
-/** What one command line did. */
+/** The outcome of a command line. */
 export interface Outcome {
   code: number;
   out: string;
   err: string;
 }
 
-/** Books in memory that command lines are run against, in this process; time stands still. */
+/** A database in memory for command lines of this process, with a fixed clock. */
 export async function openTestBooks(options: { models?: Record<string, LanguageModelV4> } = {}) {
   const clock = fixedClock("2026-11-21T09:30:00.000Z");
   const core = await openCore({
@@ -30,7 +30,7 @@ export async function openTestBooks(options: { models?: Record<string, LanguageM
     ids: countingIds(),
     models: options.models,
   });
-  const app = createApp(core);
+  const app = await createApp(core);
   const send = async (request: Request) => await app.fetch(request);
   let open = 0;
   const connect = (): Promise<Connection> => {
@@ -43,7 +43,7 @@ export async function openTestBooks(options: { models?: Record<string, LanguageM
       close: () => Promise.resolve(void open--),
     });
   };
-  /** Runs `purser` with a line as a shell would read it. */
+  /** Runs `purser` with a line, split like a shell does. */
   const purser = async (
     line: string,
     { terminal = memoryTerminal(), env = {} }: {

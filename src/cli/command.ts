@@ -6,9 +6,87 @@ import type { Options } from "./parse/options.ts";
 import type { Style } from "./terminal/style.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
-/** What a command works with that needs no settings. */
+/**
+ * A command: its description, from which lines are parsed, help is rendered and words are completed, and its body.
+ * Every command is loaded at start-up, so a command imports heavy modules dynamically, in its body.
+ */
+export type Command = CommandSpec & (WithConfig | WithoutConfig);
+
+export interface CommandSpec {
+  /** The words of the command, such as `agents set`. */
+  name: string;
+  args: readonly ArgSpec[];
+  /** One line of the overview. */
+  summary: string;
+  /** A paragraph of the command's own help. */
+  detail?: string;
+  options: Readonly<Record<string, OptionSpec>>;
+  /** Command lines, and a comment on each or an empty text. */
+  examples: readonly (readonly [line: string, comment: string])[];
+  /** The command ends by itself after Ctrl-C, with an exit code of its own. */
+  handlesInterrupt?: true;
+  /** The command only reads: the database is opened without recovery, deliveries and sweeps. */
+  isReadOnly?: true;
+}
+
+interface WithConfig {
+  /** Runs the command. Resolves to its exit code; to nothing for 0. */
+  run: (ctx: CommandContext) => Promise<number | void>;
+  runWithoutConfig?: undefined;
+}
+
+/** A command that also works where the configuration is invalid. */
+interface WithoutConfig {
+  runWithoutConfig: (ctx: BareContext) => Promise<number | void> | number | void;
+  run?: undefined;
+}
+
+/** An option, as the parser, the help and the completion need it. */
+export interface OptionSpec {
+  type: "string" | "boolean";
+  /** The placeholder of the value in the help. */
+  value?: string;
+  values?: Values;
+  summary: string;
+}
+
+/** A required argument. */
+export interface ArgSpec {
+  name: string;
+  values?: Values;
+}
+
+/** The values of an option or an argument. The help lists `oneOf`, completion offers all of them. */
+export interface Values {
+  /** An enumeration: other values are refused. */
+  oneOf?: readonly string[];
+  /** Suggestions: other values are accepted too. */
+  some?: readonly string[];
+  live?: LiveValue;
+  /** A path. */
+  isFile?: true;
+}
+
+/** Values that completion asks the API for. */
+export type LiveValue = "agent" | "session" | "rule" | "channel" | "key" | "profile";
+
+/** An option that takes a value. */
+export const option = (value: string, summary: string, values?: Values): OptionSpec => ({
+  type: "string",
+  value,
+  summary,
+  ...(values && { values }),
+});
+
+/** An option without a value. */
+export const flag = (summary: string): OptionSpec => ({ type: "boolean", summary });
+
+/** An argument. */
+export const arg = (name: string, values?: Values): ArgSpec => ({ name, ...(values && { values }) });
+
+/** The context of a command without configuration. */
 export interface BareContext {
-  /** The arguments after the command's own words. */
+  /** The arguments after the words of the command. */
   args: readonly string[];
   options: Options;
   isJson: boolean;
@@ -17,24 +95,18 @@ export interface BareContext {
   style: Style;
   clock: Clock;
   env: Environment;
-  /** Writes a result, and the end of its line, to standard output. */
+  /** Writes a result and a line end to standard output. */
   print(text: string): void;
-  /** Tells a person something beside the result, on standard error. */
+  /** Writes a message to standard error. */
   say(line: string): void;
-  /** The same, for what a person should look into. */
+  /** Writes a warning to standard error. */
   warn(line: string): void;
 }
 
-/** Everything a command works with. */
+/** The context of a command. */
 export interface CommandContext extends BareContext {
   config: Config;
   log: Log;
-  /** The way to the API, opened at the first call and closed after the command. */
+  /** Returns the connection to the API; it is opened by the first call, and closed after the command. */
   connect(): Promise<Connection>;
 }
-
-/** A command's body. Without a number it is done. */
-export type Command = (ctx: CommandContext) => Promise<number | void>;
-
-/** The body of a command that works also where the settings are wrong. */
-export type BareCommand = (ctx: BareContext) => Promise<number | void> | number | void;

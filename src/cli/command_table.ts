@@ -1,49 +1,81 @@
-import { agents } from "./table/agents.ts";
-import { alerts } from "./table/alerts.ts";
-import { channels } from "./table/channels.ts";
-import {
-  type ArgSpec,
-  type CommandSpec,
-  flag,
-  type LiveValue,
-  type OptionSpec,
-  text,
-  type Values,
-} from "./table/command_spec.ts";
-import { keys } from "./table/keys.ts";
-import { profiles } from "./table/profiles.ts";
-import { running } from "./table/running.ts";
-import { service } from "./table/service.ts";
-import { sessions } from "./table/sessions.ts";
-import { spending } from "./table/spending.ts";
-import { state } from "./table/state.ts";
+import { type Command, flag, option, type OptionSpec } from "./command.ts";
+import { agentsList } from "./commands/agents/agents_list.ts";
+import { agentsRemove } from "./commands/agents/agents_remove.ts";
+import { agentsSet } from "./commands/agents/agents_set.ts";
+import { agentsShow } from "./commands/agents/agents_show.ts";
+import { alertsAdd } from "./commands/alerts/alerts_add.ts";
+import { alertsDisable } from "./commands/alerts/alerts_disable.ts";
+import { alertsEnable } from "./commands/alerts/alerts_enable.ts";
+import { alertsHistory } from "./commands/alerts/alerts_history.ts";
+import { alertsList } from "./commands/alerts/alerts_list.ts";
+import { alertsRemove } from "./commands/alerts/alerts_remove.ts";
+import { alertsTry } from "./commands/alerts/alerts_try.ts";
+import { channelsList } from "./commands/channels/channels_list.ts";
+import { channelsTry } from "./commands/channels/channels_try.ts";
+import { completions } from "./commands/completions.ts";
+import { cost } from "./commands/cost.ts";
+import { demo } from "./commands/demo.ts";
+import { doctor } from "./commands/doctor.ts";
+import { keysCreate } from "./commands/keys/keys_create.ts";
+import { keysList } from "./commands/keys/keys_list.ts";
+import { keysRevoke } from "./commands/keys/keys_revoke.ts";
+import { profilesAdd } from "./commands/profiles/profiles_add.ts";
+import { profilesList } from "./commands/profiles/profiles_list.ts";
+import { profilesRemove } from "./commands/profiles/profiles_remove.ts";
+import { run } from "./commands/run.ts";
+import { serve } from "./commands/serve.ts";
+import { sessionsList } from "./commands/sessions/sessions_list.ts";
+import { sessionsShow } from "./commands/sessions/sessions_show.ts";
+import { stateExport } from "./commands/state/state_export.ts";
+import { stateImport } from "./commands/state/state_import.ts";
+import { stateReplay } from "./commands/state/state_replay.ts";
+import { stateShow } from "./commands/state/state_show.ts";
 
-export type { ArgSpec, CommandSpec, LiveValue, OptionSpec, Values };
-
-/** Options that every command takes. */
+/** The options that every command takes. */
 export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  db: text("PATH|URL", "The database: a file, or libsql://… of a server", { isFile: true }),
-  server: text("URL", "Work through a Purser server instead of a database"),
-  "api-key": text("KEY", "The key for that server"),
-  profile: text("NAME", "A server or a database that the config file names", { live: "profile" }),
-  config: text("FILE", "Another config file", { isFile: true }),
-  json: flag("Print the API's answer as JSON, errors too"),
+  db: option("PATH|URL", "Database: a file, or libsql://… for a server", { isFile: true }),
+  server: option("URL", "Use a Purser server instead of a database"),
+  "api-key": option("KEY", "API key for that server"),
+  profile: option("NAME", "Server or database by its name in the config file", { live: "profile" }),
+  config: option("FILE", "Config file to use instead of the default one", { isFile: true }),
+  json: flag("Print the API's response as JSON, errors too"),
   help: flag("Show help"),
 };
 
 /**
- * Every command, in the order of the help. It is all that `--help` loads: nothing in `table/` may import more than
- * types. An option has one type in all commands, so that it may stand anywhere on the line.
+ * Every command, in the order of the help. An option of one name has one type in all commands, so that it may stand
+ * anywhere on the line.
  */
-export const COMMANDS: readonly CommandSpec[] = [
-  ...running,
-  ...agents,
-  ...sessions,
-  ...state,
-  ...spending,
-  ...alerts,
-  ...channels,
-  ...keys,
-  ...profiles,
-  ...service,
+export const COMMANDS: readonly Command[] = [
+  run,
+  demo,
+  agentsList,
+  agentsShow,
+  agentsSet,
+  agentsRemove,
+  sessionsList,
+  sessionsShow,
+  stateExport,
+  stateShow,
+  stateImport,
+  stateReplay,
+  cost,
+  alertsList,
+  alertsAdd,
+  alertsEnable,
+  alertsDisable,
+  alertsRemove,
+  alertsTry,
+  alertsHistory,
+  channelsList,
+  channelsTry,
+  keysCreate,
+  keysList,
+  keysRevoke,
+  profilesList,
+  profilesAdd,
+  profilesRemove,
+  doctor,
+  completions,
+  serve,
 ];

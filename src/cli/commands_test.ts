@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { DAY_MS, fixedClock, toIso } from "../kernel/clock.ts";
-import { createApp } from "../http/routes/mod.ts";
+import { createApp } from "../http/mod.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
@@ -11,7 +11,7 @@ import { BrokenPipeError } from "./terminal/terminal.ts";
 import { textWidth } from "./terminal/text_width.ts";
 import { openTestBooks } from "./_test_books.ts";
 
-/** One command line after the other, over the same books: what it prints, what it tells, how it ends. */
+/** Command lines in order, over the same database: their outputs and exit codes. */
 const STORY: { line: string; stdin?: string; out?: string | RegExp; err?: string | RegExp; code?: number }[] =
   [
     { line: "agents list", out: "No agents yet. Define one: purser agents set helper --model demo:echo\n" },
@@ -44,7 +44,7 @@ Tools          calculator
 Created        2026-11-21 09:30:00 UTC
 Updated        2026-11-21 09:30:00 UTC
 
-In its lifetime
+Lifetime usage
 Model calls  0
 Tokens       0 in, 0 out
 Cost         $0
@@ -95,7 +95,7 @@ Cost         $0
       code: 5,
       out: "",
       err:
-        /^error: Cannot make the next model call of run run_\d+: it has cost \$0\.000\d+ and its budget is \$0\.0002\nAll that happened up to there is kept in session third: purser sessions show third\n$/,
+        /^error: Cannot make the next model call of run run_\d+: it has cost \$0\.000\d+ and its budget is \$0\.0002\nThe session keeps all steps up to this point: purser sessions show third\n$/,
     },
     {
       line: "run looper go --json",
@@ -112,20 +112,20 @@ Cost         $0
       line: "run looper go --session fourth",
       out: "",
       err:
-        /^warning: The agent stopped at its limit of 3 steps; --max-steps of agents set changes it\n3 steps · /,
+        /^warning: The agent stopped at its limit of 3 steps; purser agents set --max-steps changes it\n3 steps · /,
     },
     { line: "agents set failing --model demo:fail" },
     {
       line: "run failing hi --session fifth",
       code: 1,
-      err: /^error: .*demo:fail fails every call\nAll that happened/,
+      err: /^error: .*demo:fail fails every call\nThe session keeps/,
     },
     { line: "agents set bad --model nope:x", code: 1, err: /^error: Cannot use .*nope/ },
     { line: "agents set bad --model demo:echo --tool nope", code: 1, err: /^error: .*nope/ },
     {
       line: "agents set bad --model demo:echo --budget -1",
       code: 2,
-      err: /^error: Cannot use --budget: -1 is less/,
+      err: /^error: Cannot use --budget: -1 is negative/,
     },
     { line: "agents set bad --model demo:echo --budget 1e-10", code: 2, err: /more than nine decimals/ },
     {
@@ -182,7 +182,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     { line: "cost --by hour", out: /^HOUR \(UTC\) .*\n2026-11-21 09:00 {2}█/ },
     { line: "cost --by day --since all", out: /^DAY \(UTC\) .*\n2026-11-21 {2}█+ {2}\$0\.\d+ {3}100% / },
     { line: "cost --by month", code: 2, err: /month is not one of agent, session, run, model, hour, day/ },
-    { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is no time; write 24h/ },
+    { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is not a time; write 24h/ },
     { line: "agents remove helper", out: "Removed agent helper; its sessions and costs stay\n" },
     { line: "agents remove helper", code: 3, err: "error: Cannot find agent helper\n" },
     { line: "agents remove looper --json", out: "" },
@@ -191,12 +191,12 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     { line: "agents lst", code: 2, err: /did you mean agents list\?\nSee purser agents --help\n$/ },
     { line: "agents", code: 2, out: "", err: /^Usage: purser agents COMMAND/ },
     { line: "--version", out: /^purser \d+\.\d+\.\d+\n$/ },
-    { line: "cost --port 1", code: 2, err: /no such option of cost/ },
+    { line: "cost --port 1", code: 2, err: /unknown option of cost/ },
     { line: "serve --port 70000", code: 2, err: /--port: 70000 is not a whole number from 0 to 65535/ },
     { line: "cost --config /nowhere/purser.json", code: 2, err: /^error: Cannot read the config file/ },
   ];
 
-Deno.test("commands print results, tell errors, and end with their exit codes", async (t) => {
+Deno.test("commands print results, report errors, and return their exit codes", async (t) => {
   await using books = await openTestBooks();
   for (const { line, stdin, out, err = "", code = 0 } of STORY) {
     await t.step(`purser ${line}`, async () => {
@@ -212,7 +212,7 @@ Deno.test("commands print results, tell errors, and end with their exit codes", 
   }
 });
 
-/** Calls made elsewhere: an hour of writing today, some before, one without a price. */
+/** Books reported calls: some today, some before, one without a price. */
 async function bookCalls({ core, clock }: Awaited<ReturnType<typeof openTestBooks>>): Promise<void> {
   const calls = ([
     [0, "writer", 1.5, "gpt-x"],
@@ -231,7 +231,7 @@ async function bookCalls({ core, clock }: Awaited<ReturnType<typeof openTestBook
     output_tokens: 200,
     cost_usd,
   }));
-  const answer = await createApp(core).request("/costs/events", {
+  const answer = await (await createApp(core)).request("/costs/events", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(calls),
@@ -239,7 +239,7 @@ async function bookCalls({ core, clock }: Awaited<ReturnType<typeof openTestBook
   assert.equal(answer.status, 201, await answer.text());
 }
 
-Deno.test("cost shows periods, days, agents and models, and tells of calls without a price", async () => {
+Deno.test("cost shows periods, days, agents and models, and warns of calls without a price", async () => {
   await using books = await openTestBooks();
   await bookCalls(books);
   const { out, err } = await books.purser("cost", { terminal: memoryTerminal({ columns: 80 }) });
@@ -280,7 +280,7 @@ acme:日本語                             no price             1   1,200       
   );
 });
 
-Deno.test("cost tells of a period whose calls all have no price, rather than show $0", async () => {
+Deno.test("cost shows a period whose calls all have no price as such, not as $0", async () => {
   await using books = await openTestBooks();
   await books.core.store.write(recordCalls([
     modelCall({ callId: "a", at: books.clock.now(), costNanoUsd: null }),
@@ -319,7 +319,7 @@ Deno.test("cost draws bars in ASCII where the terminal has nothing else, and non
   for (const line of narrow.out.split("\n")) assert.ok(textWidth(line) <= 36, line);
 });
 
-Deno.test("cost tells of rows that the limit leaves out", async () => {
+Deno.test("cost reports rows over the limit", async () => {
   await using books = await openTestBooks();
   await bookCalls(books);
   const { out } = await books.purser("cost --limit 1");
@@ -371,7 +371,7 @@ Deno.test("Ctrl-C cancels the run through the API, and ends with 130", async () 
   assert.equal(out, "");
   assert.match(
     err,
-    /^Cancelling the run; Ctrl-C again leaves at once\nwarning: The run was cancelled\n1 step · /,
+    /^Cancelling the run; Ctrl-C again exits at once\nwarning: The run was cancelled\n1 step · /,
   );
   const { out: session } = await books.purser("sessions show first --json");
   assert.equal(JSON.parse(session).status, "cancelled");
@@ -388,7 +388,7 @@ Deno.test("Ctrl-C before the run has begun cancels it as soon as it has", async 
   assert.deepEqual([...books.core.liveRuns.keys()], []);
 });
 
-Deno.test("Ctrl-C is not kept waiting by a server that never answers", async () => {
+Deno.test("Ctrl-C ends a run even if the server never answers", async () => {
   const clock = fixedClock(0);
   const terminal = memoryTerminal();
   const asked = Promise.withResolvers<void>();
@@ -416,7 +416,7 @@ Deno.test("Ctrl-C is not kept waiting by a server that never answers", async () 
   assert.equal(await running, 130);
   assert.match(
     terminal.err,
-    /Cannot cancel the run: the server has not answered for 10 s; the run may go on\n$/,
+    /Cannot cancel the run: the server has not answered for 10 s; the run may continue\n$/,
   );
 });
 
@@ -432,7 +432,7 @@ Deno.test("a broken pipe ends a command quietly", async () => {
   await using books = await openTestBooks();
   const terminal = memoryTerminal({
     onWrite: () => {
-      throw new BrokenPipeError("nobody reads");
+      throw new BrokenPipeError("closed");
     },
   });
   assert.deepEqual(await books.purser("agents list", { terminal }), { code: 0, out: "", err: "" });

@@ -1,7 +1,7 @@
 import { type ErrorCode, PurserError } from "../kernel/errors.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
-/** What the process says to its caller. */
+/** The exit codes of the process. */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -13,8 +13,8 @@ export const EXIT = {
 } as const;
 
 /**
- * `invalid` is a failure, not bad usage: the command line was understood, and the API refused what it asked
- * for. Bad usage is what the command line itself gets wrong, and is thrown as a `UsageError`.
+ * The exit code of each error code. `invalid` is a failure: the API refused a valid command line. An invalid command line
+ * is a `UsageError`.
  */
 const EXIT_OF = {
   invalid: EXIT.failed,
@@ -35,7 +35,7 @@ const EXIT_OF = {
   unavailable: EXIT.failed,
 } satisfies Record<ErrorCode, number>;
 
-/** The exit code for anything that was thrown. */
+/** Returns the exit code for a thrown value. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return EXIT.badUsage;
   return error instanceof PurserError ? EXIT_OF[error.code] : EXIT.failed;

@@ -3,7 +3,7 @@ import { BudgetExceededError, type ErrorCode, PurserError } from "../kernel/erro
 import { exitCodeOf } from "./exit_code.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
-Deno.test("exitCodeOf() tells errors apart as DESIGN.md says", () => {
+Deno.test("exitCodeOf() maps error codes to exit codes", () => {
   const cases: [ErrorCode, number][] = [
     ["invalid", 1],
     ["not_found", 3],

@@ -1,16 +1,15 @@
-import { type Connection, errorOf, problemError } from "../client/mod.ts";
+import type { Connection } from "../client/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
+import { fetchStream, readEvents } from "./fetch_stream.ts";
 import { idInPath } from "./parse/command_id.ts";
-import { readEvents } from "./read_events.ts";
 
-/** What is to be run. */
 export interface RunRequest {
   agentId: string;
   input: string;
   sessionId: string;
 }
 
-/** What a run gave: the fields that commands look at, and the API's text of all of it. */
+/** The result of a run: the fields that commands use, and the API's JSON as `text`. */
 export interface FollowedResult {
   status: string;
   output: string | null;
@@ -25,28 +24,32 @@ export interface FollowedResult {
   text: string;
 }
 
-/** Hears an event of a run: its type, and its data as the API sent them. */
-export type Hear = (type: string, data: Record<string, unknown>) => void;
+/** Receives an event of a run: its type, and its data as the API sent them. */
+export type RunListener = (type: string, data: Record<string, unknown>) => void;
 
-/** Starts a run, tells of each of its events, and gives its result. Throws the problem that ended it. */
+/** Starts a run, passes each of its events to `listener`, and returns its result. Throws the problem that ended it. */
 export async function followRun(
   connection: Connection,
   run: RunRequest,
-  hear: Hear,
+  listener: RunListener,
 ): Promise<FollowedResult> {
-  const response = await connection.send(
+  const response = await fetchStream(
+    connection,
     new Request(`http://purser.invalid/agents/${idInPath(run.agentId)}/runs`, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "text/event-stream" },
       body: JSON.stringify({ input: run.input, session_id: run.sessionId }),
     }),
   );
-  if (!response.ok || !response.body) throw await errorOf(response);
+  if (!response.body) throw lost(run);
   for await (const { event, data } of readEvents(response.body)) {
     const body = JSON.parse(data);
     if (event === "result") return { ...body, text: data };
-    if (event === "error") throw problemError(body) ?? lost(run);
-    hear(event, body);
+    if (event === "error") {
+      const { problemError } = await import("../client/mod.ts");
+      throw problemError(body) ?? lost(run);
+    }
+    listener(event, body);
   }
   throw lost(run);
 }
@@ -54,6 +57,6 @@ export async function followRun(
 function lost({ sessionId }: RunRequest): PurserError {
   return new PurserError(
     "unavailable",
-    "Cannot follow the run: the answer broke off; the run may go on",
+    "Cannot follow the run: the response broke off; the run may still be in progress",
   ).with({ session_id: sessionId });
 }

@@ -6,16 +6,16 @@ import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 
 const KEY = /^psr_\d{4}_[0-9a-z]{39}\n$/;
 const FIRST =
-  /warning: This is the first key: from now on a server over this database answers nobody without one/;
+  /warning: This is the first key: from now on, servers on this database refuse requests without one/;
 
-Deno.test("keys create prints the key alone, and tells the rest on standard error", async () => {
+Deno.test("keys create prints the key alone, and the rest on standard error", async () => {
   await using books = await openTestBooks();
   const first = await books.purser("keys create ops --scope admin");
   assert.equal(first.code, 0);
   assert.match(first.out, KEY);
   assert.match(
     first.err,
-    /^Made key key_\d+ ops: admin, until it is revoked\. It is shown this once; keep it safe\n/,
+    /^Created key key_\d+ ops: admin, until it is revoked\. It is shown only once; store it safely\n/,
   );
   assert.match(first.err, FIRST);
   const second = await books.purser(
@@ -24,7 +24,7 @@ Deno.test("keys create prints the key alone, and tells the rest on standard erro
   assert.match(second.out, KEY);
   assert.match(
     second.err,
-    /^Made key key_\d+ ci build: read and run, agent helper only, until 2027-02-19 09:30:00 UTC\..*\n$/,
+    /^Created key key_\d+ ci build: read and run, agent helper only, until 2027-02-19 09:30:00 UTC\..*\n$/,
   );
   assert.doesNotMatch(second.err, FIRST);
   assert.ok(!first.err.includes(first.out.trim()));
@@ -40,15 +40,15 @@ Deno.test("keys create --json prints the API's body, and nothing beside it", asy
   assert.deepEqual(JSON.parse(listed.out), [rest]);
 });
 
-Deno.test("keys create refuses what it can't make before it asks anybody", async () => {
+Deno.test("keys create refuses invalid input before it sends a request", async () => {
   await using books = await openTestBooks();
   const cases: [string, RegExp][] = [
     ["keys create", /without NAME/],
-    ["keys create ci", /Cannot make a key without --scope: read, run, admin\n/],
-    ['keys create " " --scope run', /without a name that can be seen/],
+    ["keys create ci", /Cannot create a key without --scope: read, run, admin\n/],
+    ['keys create " " --scope run', /with a blank name/],
     ["keys create ci --scope write", /--scope: write is not one of read, run, admin/],
     ["keys create ci --scope read,run", /--scope: read,run is not one of/],
-    ["keys create ci --scope run --expires yesterday", /--expires: yesterday is no time; write 90d/],
+    ["keys create ci --scope run --expires yesterday", /--expires: yesterday is not a time; write 90d/],
     ["keys create ci --scope run --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],
     ["keys create ci --scope admin --agent-id a", /--agent-id with the scope admin/],
     ['keys create ci --scope run --agent-id "a b"', /--agent-id: an id has/],
@@ -95,24 +95,27 @@ ops   active  admin   never
   assert.equal(err, "There are more keys; --limit shows up to 1000\n");
 });
 
-Deno.test("keys revoke warns when nobody can come in any more", async () => {
+Deno.test("keys revoke warns when no active key is left", async () => {
   await using books = await openTestBooks();
   const idOf = async (line: string) => JSON.parse((await books.purser(`${line} --json`)).out).key_id;
   const first = await idOf("keys create a --scope admin");
   const second = await idOf("keys create b --scope read");
   assert.deepEqual(await books.purser(`keys revoke ${first}`), {
     code: 0,
-    out: `Revoked key ${first}; it can't be taken back\n`,
+    out: `Revoked key ${first}; this can't be undone\n`,
     err: "",
   });
   const last = await books.purser(`keys revoke ${second}`);
   assert.equal(last.code, 0);
-  assert.match(last.err, /^warning: There is no active key left: a server over this database answers nobody/);
+  assert.match(
+    last.err,
+    /^warning: There is no active key left: servers on this database refuse all requests/,
+  );
   assert.deepEqual(await books.purser(`keys revoke ${second} --json`), { code: 0, out: "", err: "" });
   const unknown = await books.purser("keys revoke key_9999");
   assert.deepEqual([unknown.code, unknown.err], [
     3,
-    "error: Cannot find API key key_9999; purser keys list tells the ids\n",
+    "error: Cannot find API key key_9999; purser keys list shows the ids\n",
   ]);
 });
 
@@ -121,6 +124,6 @@ Deno.test("a key that is given in place of its id is refused, and not repeated",
   const key = (await books.purser("keys create a --scope admin")).out.trim();
   const { code, err } = await books.purser(`keys revoke ${key}`);
   assert.equal(code, 2);
-  assert.match(err, /^error: Cannot revoke by a key itself: give its id, key_…/);
+  assert.match(err, /^error: Cannot revoke by the key itself: give its id, key_…/);
   assert.ok(!err.includes(key.slice(-20)));
 });

@@ -7,23 +7,23 @@ import { createStyle } from "./terminal/style.ts";
 import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
 import type { Connect } from "./run_command.ts";
 
-/** What a command line runs with. */
+/** The environment of a command line. */
 export interface MainOptions {
   terminal: Terminal;
   env: Readonly<Record<string, string | undefined>>;
-  /** How commands reach the API; tests bring their own. */
+  /** Connects to the API. Tests pass their own. */
   connect?: Connect;
   clock?: Clock;
 }
 
-/** What shells ask with: `purser __complete -- WORD…`; see `completion/`. */
+/** The command of the completion scripts: `purser __complete -- WORD…`; see `completion/`. */
 const COMPLETE = "__complete";
 
-/** Runs one command line and gives the process's exit code. Never throws. */
+/** Runs a command line and returns the exit code of the process. Never throws. */
 export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
   const { terminal: { stdout, stderr } } = options;
   if (argv[0] === COMPLETE) {
-    const { completeLine } = await import("./completion/mod.ts");
+    const { completeLine } = await import("./completion/complete_line.ts");
     return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), options);
   }
   try {
@@ -46,12 +46,12 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
       }
     }
   } catch (error) {
-    // The reader of the output has seen enough.
+    // The reader of standard output closed it, such as `head`.
     if (error instanceof BrokenPipeError) return EXIT.done;
     try {
       reportError(error, stderr, argv.includes("--json"));
     } catch {
-      // Nobody reads standard error either.
+      // Standard error is closed too.
     }
     return exitCodeOf(error);
   }

@@ -8,7 +8,7 @@ import { renderHelp } from "./render/render_help.ts";
 import { createStyle } from "./terminal/style.ts";
 import { textWidth } from "./terminal/text_width.ts";
 
-/** As long as those that Purser makes: they are shown whole, or other commands can't be given them. */
+/** Ids of the usual length. They are shown whole, because other commands need them. */
 const LONG_SESSION = "ses_01m7zt844a0gywfm8qnjf133zc";
 
 const LINES = [
@@ -73,7 +73,7 @@ Deno.test("help fits a terminal of 40 columns, but for command lines", () => {
   }
 });
 
-Deno.test("on a narrow terminal what the doctor found stands below the name", () => {
+Deno.test("on a narrow terminal the details of doctor go below the name", () => {
   const check = {
     name: "waiting deliveries",
     status: "warning",

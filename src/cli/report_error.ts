@@ -4,7 +4,7 @@ import { createStyle } from "./terminal/style.ts";
 import type { Output } from "./terminal/terminal.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
-/** Tells of an error on standard error: one sentence and what to do next, or the problem object. */
+/** Writes an error to standard error: one sentence and a hint, or the problem document as JSON. */
 export function reportError(error: unknown, stderr: Output, isJson: boolean): void {
   if (isJson) return stderr.write(JSON.stringify(problemOf(error)) + "\n");
   const style = createStyle(stderr.hasColour);
@@ -22,18 +22,18 @@ function hintFor(error: unknown): string | undefined {
   }
   if (error instanceof PurserError && error.code === "unauthorized") {
     return "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; " +
-      "purser keys create makes one, on the server's own database";
+      "to create one, run purser keys create on the server's own database";
   }
-  // Of the API's refusals only; a command that serves is refused other things.
+  // Only for refusals by the API: `purser serve` reports other errors of this code.
   if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {
-    return "--api-key or PURSER_API_KEY give another key; purser keys list tells what each may do";
+    return "Give another key with --api-key or PURSER_API_KEY; purser keys list shows the scopes of each";
   }
   const { session_id } = problemOf(error);
   if (typeof session_id !== "string") return undefined;
-  return `All that happened up to there is kept in session ${session_id}: purser sessions show ${session_id}`;
+  return `The session keeps all steps up to this point: purser sessions show ${session_id}`;
 }
 
-/** The problem document: the API's own where it came from there, else one of the same form. */
+/** Returns the API's problem document, or one of the same form for other errors. */
 function problemOf(error: unknown): Record<string, unknown> {
   if (!(error instanceof PurserError)) {
     const detail = `Internal error: ${messageOf(error)}`;

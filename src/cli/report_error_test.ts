@@ -23,7 +23,7 @@ const PROBLEM = {
   session_id: "ses_1",
 };
 
-Deno.test("reportError() writes one sentence, and where to look", () => {
+Deno.test("reportError() writes one sentence and a hint", () => {
   assert.equal(report(new PurserError("not_found", "Cannot find agent x")), "error: Cannot find agent x\n");
   assert.equal(
     report(new UsageError("Cannot use it", "cost")),
@@ -32,7 +32,7 @@ Deno.test("reportError() writes one sentence, and where to look", () => {
   assert.equal(report(new UsageError("Cannot use it", "")), "error: Cannot use it\nSee purser --help\n");
   assert.equal(
     report(problemError(PROBLEM)),
-    `error: ${PROBLEM.detail}\nAll that happened up to there is kept in session ses_1: purser sessions show ses_1\n`,
+    `error: ${PROBLEM.detail}\nThe session keeps all steps up to this point: purser sessions show ses_1\n`,
   );
   assert.equal(
     report(new TypeError("x is\x1b[31m undefined")),
@@ -40,16 +40,16 @@ Deno.test("reportError() writes one sentence, and where to look", () => {
   );
 });
 
-Deno.test("reportError() says how to show a key, or another one, where a server asks for it", () => {
+Deno.test("reportError() says how to give a key, or another one, if the server requires it", () => {
   const problem = { ...PROBLEM, session_id: undefined };
   assert.equal(
     report(problemError({ ...problem, code: "unauthorized", detail: "Cannot answer without an API key" })),
     "error: Cannot answer without an API key\nGive a key with --api-key, PURSER_API_KEY or the api_key_file " +
-      "of a profile; purser keys create makes one, on the server's own database\n",
+      "of a profile; to create one, run purser keys create on the server's own database\n",
   );
   assert.equal(
     report(problemError({ ...problem, code: "forbidden", detail: "Cannot do that" })),
-    "error: Cannot do that\n--api-key or PURSER_API_KEY give another key; purser keys list tells what each may do\n",
+    "error: Cannot do that\nGive another key with --api-key or PURSER_API_KEY; purser keys list shows the scopes of each\n",
   );
   assert.equal(
     report(new PurserError("forbidden", "Cannot listen on 0.0.0.0")),

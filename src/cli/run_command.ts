@@ -1,21 +1,22 @@
 import type { Connection, ConnectOptions } from "../client/mod.ts";
 import { systemClock } from "../kernel/clock.ts";
+import { createJsonLog, type Log, LOG_LEVELS, type LogFields, type LogLevel } from "../kernel/log.ts";
 import { type Config, loadConfig } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { BareContext, CommandContext } from "./command.ts";
-import { createCommandLog } from "./command_log.ts";
 import { escapeText } from "./terminal/escape_text.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./main.ts";
 import type { Options } from "./parse/options.ts";
 import type { CommandLine } from "./parse/parse_command_line.ts";
-import { createStyle } from "./terminal/style.ts";
+import { createStyle, type Style } from "./terminal/style.ts";
+import type { Output } from "./terminal/terminal.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
-/** How a command reaches the API. */
+/** Opens a connection to the API. */
 export type Connect = (options: ConnectOptions) => Promise<Connection>;
 
-/** Runs a command: settles its settings, lends it a connection, and closes that in every case. */
+/** Runs a command with its configuration and connection, and closes the connection in every case. Returns the exit code. */
 export async function runCommand(
   { command, args, options }: Extract<CommandLine, { kind: "command" }>,
   { terminal, env, connect, clock = systemClock }: MainOptions,
@@ -36,9 +37,9 @@ export async function runCommand(
     say,
     warn: (line) => stderr.write(`${stderrStyle.yellow("warning:")} ${escapeText(line)}\n`),
   };
-  if (command.loadBare) return await (await command.loadBare())(bare) ?? EXIT.done;
+  if (command.runWithoutConfig) return await command.runWithoutConfig(bare) ?? EXIT.done;
 
-  const config = await settle(options, env, command.name);
+  const config = await readConfig(options, env, command.name);
   const log = createCommandLog({ level: config.logLevel, stderr, style: stderrStyle, isJson });
   let connection: Promise<Connection> | undefined;
   const ctx: CommandContext = {
@@ -51,18 +52,17 @@ export async function runCommand(
         return await open({ config, env, log, isReadOnly: command.isReadOnly });
       })(),
   };
-  const body = await command.load();
   try {
-    if (command.handlesInterrupt) return await body(ctx) ?? EXIT.done;
-    return await Promise.race([body(ctx).then((code) => code ?? EXIT.done), untilInterrupted(ctx)]);
+    if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;
+    return await Promise.race([command.run(ctx).then((code) => code ?? EXIT.done), untilInterrupted(ctx)]);
   } finally {
-    // A connection that could not be made has been told of already.
+    // The error of a connection that failed was thrown by the command.
     const open = await connection?.catch(() => undefined);
     await open?.close();
   }
 }
 
-async function settle(options: Options, env: MainOptions["env"], command: string): Promise<Config> {
+async function readConfig(options: Options, env: MainOptions["env"], command: string): Promise<Config> {
   const port = options.wholeNumber("port", { min: 0, max: 65_535 });
   try {
     return await loadConfig({
@@ -91,4 +91,33 @@ async function untilInterrupted({ terminal: { interrupted } }: CommandContext): 
     await new Promise((resolve) => interrupted.addEventListener("abort", resolve, { once: true }));
   }
   return EXIT.interrupted;
+}
+
+/** Creates the log of a command: sentences on a terminal, else JSON lines. */
+function createCommandLog(
+  { level, stderr, style, isJson }: { level: LogLevel; stderr: Output; style: Style; isJson: boolean },
+): Log {
+  if (isJson || !stderr.isTerminal) {
+    return createJsonLog({ level, now: systemClock.now, write: (line) => stderr.write(line + "\n") });
+  }
+  const threshold = LOG_LEVELS.indexOf(level);
+  const paints = { debug: style.dim, info: style.dim, warn: style.yellow, error: style.red };
+  const line =
+    (of: keyof typeof paints) => (message: string, { stack: _stack, ...fields }: LogFields = {}) => {
+      if (LOG_LEVELS.indexOf(of) < threshold) return;
+      const facts = Object.entries(fields).filter(([, value]) => !isRecord(value)).map(([name, value]) =>
+        `${name}: ${factOf(value)}`
+      ).join(", ");
+      stderr.write(`${paints[of](`${of}:`)} ${escapeText(message)}${facts && style.dim(` (${facts})`)}\n`);
+    };
+  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** Returns whether a field is structured, and so left to the JSON log. */
+function isRecord(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function factOf(value: unknown): string {
+  return escapeText(typeof value === "string" ? value : JSON.stringify(value) ?? String(value));
 }

@@ -15,7 +15,7 @@ const DOCUMENT = {
 };
 delete DOCUMENT.tags[""];
 
-Deno.test("state show prints the fields in their order, and nothing that a terminal would obey", async () => {
+Deno.test("state show prints the fields in order, with control characters escaped", async () => {
   await using books = await openTestBooks();
   const terminal = memoryTerminal({ stdin: JSON.stringify(DOCUMENT), columns: 80 });
   const { code, out } = await books.purser("state show -", { terminal });

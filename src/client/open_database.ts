@@ -1,6 +1,6 @@
 import type { Environment } from "../config/mod.ts";
 import { type Core, type CoreOptions, openCore } from "../service/mod.ts";
-import { type Answering, createLateApp } from "../http/mod.ts";
+import { createLazyApp, type FetchHandler } from "../http/mod.ts";
 import type { Log } from "../kernel/log.ts";
 
 /** What opening a database from an entry needs. */
@@ -12,7 +12,7 @@ export interface DatabaseOptions extends CoreOptions {
 /** A database that is open in this process, and the API over it. */
 export interface OpenDatabase {
   core: Core;
-  app: Answering;
+  app: FetchHandler;
   /** Waits for the runs of this process, cancels those that take longer than `graceMs` where given, and closes. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -20,5 +20,5 @@ export interface OpenDatabase {
 /** Opens a database of any kind; other processes may have the same one open. */
 export async function openDatabase(options: DatabaseOptions): Promise<OpenDatabase> {
   const core = await openCore(options);
-  return { core, app: createLateApp(core), close: (closing) => core.close(closing) };
+  return { core, app: createLazyApp(core), close: (closing) => core.close(closing) };
 }

@@ -1,9 +1,16 @@
-/** The operating systems that place a user's files differently. */
+/** Operating systems whose conventions for a user's files differ. */
 export type Platform = "linux" | "darwin" | "windows";
+
+/** Returns the platform of this process. */
+export function currentPlatform(): Platform {
+  // An edge runtime has neither; without a home directory the default does no harm.
+  const os: string | undefined = globalThis.Deno?.build.os ?? globalThis.process?.platform;
+  return os === "windows" || os === "win32" ? "windows" : os === "darwin" ? "darwin" : "linux";
+}
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where the user's `purser.json` is by the platform's convention; undefined where no home is known. */
+/** Returns the path of the user's `purser.json` on a platform; undefined where the home directory is unknown. */
 export function findConfigFile(env: Env, platform: Platform): string | undefined {
   const folder = platform === "windows"
     ? env.APPDATA
@@ -11,7 +18,7 @@ export function findConfigFile(env: Env, platform: Platform): string | undefined
   return inPurser(folder, "purser.json", platform);
 }
 
-/** Where the user's `purser.db` is by the platform's convention; undefined where no home is known. */
+/** Returns the path of the user's `purser.db` on a platform; undefined where the home directory is unknown. */
 export function findDataFile(env: Env, platform: Platform): string | undefined {
   const folder = platform === "windows"
     ? env.LOCALAPPDATA || env.APPDATA
@@ -26,7 +33,7 @@ function underHome(env: Env, folder: string): string | undefined {
   return home === undefined ? undefined : `${home.replace(/\/$/, "")}/${folder}`;
 }
 
-/** The XDG specification tells programs to ignore relative paths. */
+/** The XDG Base Directory Specification ignores relative paths. */
 function absolute(path: string | undefined): string | undefined {
   return path?.startsWith("/") ? path : undefined;
 }

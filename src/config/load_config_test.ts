@@ -62,7 +62,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
   });
 });
 
-Deno.test("loadConfig() takes every variable of the environment", async () => {
+Deno.test("loadConfig() reads every environment variable", async () => {
   const config = await load({
     env: {
       ...HOME,
@@ -102,13 +102,13 @@ Deno.test("loadConfig() prefers option to environment to file to default", async
   assert.equal((await load({ defaults: { logLevel: "info" } })).logLevel, "info");
 });
 
-Deno.test("loadConfig() treats an empty variable as one that is not set", async () => {
+Deno.test("loadConfig() treats an empty variable as unset", async () => {
   const config = await load({ env: { ...HOME, PURSER_PORT: "", PURSER_DB: "", PURSER_CONFIG: "" } });
   assert.equal(config.port, 8420);
   assert.equal(config.dbUrl, "/home/ada/.local/share/purser/purser.db");
 });
 
-Deno.test("loadConfig() lets the setting of the higher level decide between a server and a database", async () => {
+Deno.test("loadConfig() chooses between a server and a database by precedence", async () => {
   const server = "https://purser.example.com/";
   const cases: [Parameters<typeof load>[0], string | undefined][] = [
     [{ env: { ...HOME, PURSER_DB: "a.db" }, options: { server } }, "https://purser.example.com"],
@@ -130,7 +130,7 @@ Deno.test("loadConfig() refuses --server together with --db", async () => {
   });
 });
 
-Deno.test("loadConfig() names the option or variable whose value is wrong", async () => {
+Deno.test("loadConfig() names the option or variable with an invalid value", async () => {
   const cases: [Record<string, string>, ConfigOptions, string][] = [
     [
       { PURSER_PORT: "80a" },
@@ -164,7 +164,7 @@ Deno.test("loadConfig() needs a database setting where no home directory is know
 Deno.test("loadConfig() refuses a named config file that is missing", async () => {
   await assert.rejects(load({ options: { configPath: "/no/purser.json" } }), {
     code: "invalid",
-    message: "Cannot read the config file /no/purser.json: there is no such file",
+    message: "Cannot read the config file /no/purser.json: no such file or directory",
   });
   await assert.rejects(load({ env: { ...HOME, PURSER_CONFIG: "/no.json" } }), { code: "invalid" });
 });
@@ -199,7 +199,7 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   assert.equal(config.configPath, "/etc/purser/purser.json");
 });
 
-Deno.test("loadConfig() reads channels, gives each a name, and leaves what its plugin judges as it is", async () => {
+Deno.test("loadConfig() reads channels, names each, and keeps the settings of their plugins", async () => {
   const config = await load({
     env: { ...HOME, OPS_SECRET: "s3cret" },
     options: { configPath: "/etc/purser/purser.json" },
@@ -238,7 +238,7 @@ Deno.test("loadConfig() reads channels, gives each a name, and leaves what its p
   assert.equal(config.notifyAnomaliesFrom, "warning");
 });
 
-Deno.test("loadConfig() refuses channels that it could not tell apart, and networks that are none", async () => {
+Deno.test("loadConfig() refuses duplicate channel names and invalid networks", async () => {
   const cases: [string, string][] = [
     [`{"channels": [{"url": "a"}]}`, "channels[0].kind: is missing"],
     [
@@ -271,21 +271,21 @@ Deno.test("loadConfig() refuses channels that it could not tell apart, and netwo
   for (const [file, reason] of cases) assert.equal(await refusal(file), reason);
 });
 
-Deno.test("loadConfig() says which variable is not set, and where the file needs it", async () => {
+Deno.test("loadConfig() names an unset variable, and its path in the file", async () => {
   assert.equal(
     await refusal(`{"providers": {"local": {"base_url": "http://a/v1", "api_key": "\${LOCAL_KEY}"}}}`),
     "providers.local.api_key needs the environment variable LOCAL_KEY, which is not set; " +
-      "set it or take the setting out of the file",
+      "set it or remove the setting from the file",
   );
-  assert.match(await refusal(`{"tools": ["a.ts", "\${A:-b}"]}`), /^tools\[1\] holds a \$\{ that is not/);
+  assert.match(await refusal(`{"tools": ["a.ts", "\${A:-b}"]}`), /^tools\[1\] contains a \$\{ that is not/);
 });
 
-Deno.test("loadConfig() says line and column of a syntax error", async () => {
+Deno.test("loadConfig() reports line and column of a syntax error", async () => {
   assert.equal(await refusal(`{\n  "port": 1\n  "host": "a"\n}`), "line 3, column 3: comma expected");
   assert.equal(await refusal(""), "line 1, column 1: value expected");
 });
 
-Deno.test("loadConfig() says path and reason of every wrong setting", async () => {
+Deno.test("loadConfig() reports path and reason of every invalid setting", async () => {
   const price = `{"provider": "a", "model": "b", "input_usd_per_million": 1, "output_usd_per_million": 1}`;
   const cases: [string, string][] = [
     [`[]`, "the whole file: expected object, received array"],
@@ -331,7 +331,7 @@ Deno.test("loadConfig() never repeats a value of the file in an error", async ()
   assert.ok(!message.includes("hunter2"), message);
 });
 
-Deno.test("config.ts imports neither zod nor the JSON parser before there is a config file", async () => {
+Deno.test("the config imports neither zod nor the JSONC parser without a config file", async () => {
   const entry = new URL("./mod.ts", import.meta.url).href;
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", entry] }).output();
   type Module = {
@@ -348,7 +348,7 @@ Deno.test("config.ts imports neither zod nor the JSON parser before there is a c
   assert.deepEqual([...found].filter((specifier) => !specifier.startsWith("file:")), []);
 });
 
-Deno.test("loadConfig() takes the document itself from PURSER_CONFIG_JSON, with variables, and no file then", async () => {
+Deno.test("loadConfig() reads the document from PURSER_CONFIG_JSON, with variables, and then no file", async () => {
   const document =
     '{ "db": "libsql://x", "prices": [], "channels": [{ "kind": "slack", "webhook_url": "${HOOK}" }] }';
   const env = { ...HOME, PURSER_CONFIG_JSON: document, HOOK: "https://hooks.example.com/x" };
@@ -362,16 +362,16 @@ Deno.test("loadConfig() takes the document itself from PURSER_CONFIG_JSON, with 
   assert.equal(other.dbUrl, "libsql://other");
 });
 
-Deno.test("loadConfig() says what is wrong with PURSER_CONFIG_JSON, and takes no relative path from it", async () => {
+Deno.test("loadConfig() reports faults of PURSER_CONFIG_JSON, and refuses relative paths in it", async () => {
   const refusals: [Record<string, string>, RegExp][] = [
     [{ PURSER_CONFIG_JSON: "{", PURSER_CONFIG: "/a.json" }, /together with PURSER_CONFIG: give one of them$/],
     [{ PURSER_CONFIG_JSON: '{ "db": 1 }' }, /^Cannot use PURSER_CONFIG_JSON: db: /],
     [{ PURSER_CONFIG_JSON: '{\n "db" }' }, /^Cannot use PURSER_CONFIG_JSON: line 2, column 7: /],
-    [{ PURSER_CONFIG_JSON: '{ "tools": ["./tools.ts"] }' }, /a path in it is relative/],
-    [{ PURSER_CONFIG_JSON: '{ "db": "purser.db" }' }, /a path in it is relative/],
+    [{ PURSER_CONFIG_JSON: '{ "tools": ["./tools.ts"] }' }, /it has a relative path/],
+    [{ PURSER_CONFIG_JSON: '{ "db": "purser.db" }' }, /it has a relative path/],
     [
       { PURSER_CONFIG_JSON: '{ "channels": [{ "kind": "slack", "webhook_url": { "file": "hook" } }] }' },
-      /a path in it is relative/,
+      /it has a relative path/,
     ],
   ];
   for (const [env, message] of refusals) {

@@ -1,17 +1,17 @@
 import { PurserError } from "../kernel/errors.ts";
 
-/** How strongly a setting was made: on the command line, in the environment, by a profile, in the file, or not. */
+/** The precedence of the sources of a setting. */
 export const RANK = { option: 4, environment: 3, profile: 2, file: 1, none: 0 } as const;
 export type Rank = typeof RANK[keyof typeof RANK];
 
-/** A setting with where it came from, for precedence and for messages. */
+/** A setting with its source, for precedence and for messages. */
 export interface Setting {
   value: string | undefined;
   rank: Rank;
   source: string;
 }
 
-/** The strongest of what was said of one setting; an empty text of the environment says nothing. */
+/** Picks the value of highest precedence; an empty environment variable counts as unset. */
 export function pickSetting(
   option: string,
   fromOption: string | undefined,
@@ -29,7 +29,7 @@ export function pickSetting(
   return { value: undefined, rank: RANK.none, source: "default" };
 }
 
-/** Throws `invalid` where a setting is none of those. */
+/** Returns the setting as one of the allowed values. Throws `invalid` on any other. */
 export function oneOf<const T extends string>(setting: Setting, allowed: readonly T[]): T | undefined {
   if (setting.value === undefined) return undefined;
   const found = allowed.find((value) => value === setting.value);
@@ -37,7 +37,7 @@ export function oneOf<const T extends string>(setting: Setting, allowed: readonl
   throw new PurserError("invalid", `Cannot use ${setting.source}: it must be one of ${allowed.join(", ")}`);
 }
 
-/** Throws `invalid` where a setting is no whole number up to `max`. */
+/** Returns the setting as a whole number. Throws `invalid` on anything else and above `max`. */
 export function wholeNumber(setting: Setting, { max }: { max: number }): number | undefined {
   if (setting.value === undefined) return undefined;
   const value = /^\d{1,10}$/.test(setting.value) ? Number(setting.value) : NaN;

@@ -1,21 +1,18 @@
-import { PurserError, systemCodeOf } from "../kernel/errors.ts";
-import { systemReason } from "../kernel/system_reason.ts";
+import { PurserError, systemCodeOf, systemReason } from "../kernel/errors.ts";
 import { readTextFile } from "../kernel/files.ts";
 
-/** Longer than any key; a wrong file is noticed rather than sent. */
+/** Longer than any key: the content of a wrong file is refused rather than sent. */
 const MAX_KEY = 4_096;
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file; write the key into it",
-  EISDIR: "it is a directory; name the file in it",
-  EACCES: "you may not read it",
+  ENOENT: "no such file or directory; write the key into it",
+  EISDIR: "is a directory; name the file in it",
 };
 
 /**
- * Reads the one line of a file with an API key, and warns where others on this machine can read it too. No message
- * repeats what the file holds.
+ * Reads a file that contains one API key, and warns when other users can read it. No message contains its content.
  *
- * @throws {PurserError} `invalid` where the file can't be read or holds no key
+ * @throws {PurserError} `invalid` when the file can't be read or contains no key
  */
 export async function readKeyFile(path: string, warn: (message: string) => void): Promise<string> {
   const refuse = (reason: string, cause?: unknown) =>
@@ -30,13 +27,13 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
   const key = text.trim();
   if (key === "") throw refuse("it is empty; write the key into it");
   if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
-    throw refuse("it holds something else than one key");
+    throw refuse("it must contain one key and nothing else");
   }
   const { stat } = await import("node:fs/promises");
   const { mode } = await stat(path);
-  // Windows has no such bits.
+  // Windows has no permission bits.
   if ((mode & 0o077) !== 0 && globalThis.process.platform !== "win32") {
-    warn(`Others on this machine can read the API key file ${path}: chmod 600 ${path}`);
+    warn(`Other users can read the API key file ${path}: chmod 600 ${path}`);
   }
   return key;
 }

@@ -1,6 +1,7 @@
-import { AGENT_DEFAULTS } from "./limits.ts";
+import { AGENT_DEFAULTS, AGENT_LIMITS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
+import { invalidInput } from "./schema_issues.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire's schemas of agents. */
@@ -31,18 +32,28 @@ export const AgentBody = z.strictObject({
     description:
       "Whether calls without a known price are let through in spite of the budget; false if not given",
   }),
-  max_steps: z.number().int().min(1).max(1000).optional().openapi({
+  max_steps: z.number().int().min(1).max(AGENT_LIMITS.maxSteps).optional().openapi({
     format: "int32",
     description: `How many steps a run may take; ${AGENT_DEFAULTS.maxSteps} if not given`,
   }),
-  max_output_tokens: z.number().int().min(1).max(10_000_000).nullish().openapi({
+  max_output_tokens: z.number().int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish().openapi({
     format: "int32",
     description: "At most so many tokens in one answer",
   }),
-  tools: z.array(z.string()).max(128).optional().openapi({
+  tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional().openapi({
     description: "The names of the tools that it may call; none if not given",
   }),
 }).openapi("AgentBody");
+export type AgentBody = z.infer<typeof AgentBody>;
+
+const NamedAgent = AgentBody.required({ name: true });
+
+/** Checks an agent's definition that no path names. Throws `invalid` with every issue and its path. */
+export function readNamedAgent(value: unknown): z.infer<typeof NamedAgent> {
+  const result = NamedAgent.safeParse(value);
+  if (!result.success) throw invalidInput(result.error, "the agent");
+  return result.data;
+}
 
 const agent = {
   agent_id: AgentId,
@@ -62,5 +73,7 @@ const agent = {
 };
 
 export const Agent = z.object(agent).openapi("Agent");
+export type Agent = z.infer<typeof Agent>;
 
 export const AgentWithUsage = z.object({ ...agent, token_usage: TokenUsage }).openapi("AgentWithUsage");
+export type AgentWithUsage = z.infer<typeof AgentWithUsage>;

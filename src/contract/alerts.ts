@@ -14,7 +14,7 @@ const ThresholdType = z.enum(THRESHOLD_TYPES);
 export const RuleId = id("rule_01k9qv3v8c7e9g1j3m5p7r9t1w");
 const AlertId = id("alert_01k9qv3v9d8f0h2k4n6q8s0v2x");
 
-export const Rule = z.object({
+export const AlertRule = z.object({
   rule_id: RuleId,
   name: z.string(),
   threshold_type: ThresholdType,
@@ -32,6 +32,7 @@ export const Rule = z.object({
       "What its present window holds; of a rule per run or session the newest one. Null: nothing yet",
   }),
 }).openapi("AlertRule");
+export type AlertRule = z.infer<typeof AlertRule>;
 
 export const AlertDelivery = z.object({
   delivery_id: DeliveryId,
@@ -42,6 +43,7 @@ export const AlertDelivery = z.object({
   last_error: z.string().nullable(),
   delivered_at: Time.nullable(),
 }).openapi("AlertDelivery");
+export type AlertDelivery = z.infer<typeof AlertDelivery>;
 
 export const Alert = z.object({
   alert_id: AlertId,
@@ -61,7 +63,9 @@ export const Alert = z.object({
   test: z.boolean().openapi({ description: "Whether it was a test of the rule" }),
   deliveries: z.array(AlertDelivery),
 }).openapi("Alert");
+export type Alert = z.infer<typeof Alert>;
 
 export const RuleTest = z.object({ alert_id: AlertId, results: z.array(TestResult) }).openapi(
   "AlertRuleTest",
 );
+export type RuleTest = z.infer<typeof RuleTest>;

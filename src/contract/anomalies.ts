@@ -16,3 +16,4 @@ export const Anomaly = z.object({
   details: z.record(z.string(), z.unknown()).openapi({ description: "The figures, which differ by kind" }),
   detected_at: Time,
 }).openapi("Anomaly");
+export type Anomaly = z.infer<typeof Anomaly>;

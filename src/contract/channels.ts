@@ -13,6 +13,7 @@ export const TestResult = z.object({
   error: z.string().nullable().openapi({ description: "Why it failed" }),
   duration_ms: Count,
 }).openapi("ChannelTestResult");
+export type TestResult = z.infer<typeof TestResult>;
 
 export const Channel = z.object({
   name: z.string().openapi({ example: "ops" }),
@@ -23,3 +24,4 @@ export const Channel = z.object({
   problem: z.string().nullable().openapi({ description: "Why nothing can be delivered through it" }),
   settings: z.record(z.string(), z.unknown()).openapi({ description: "Secrets are `***`" }),
 }).openapi("Channel");
+export type Channel = z.infer<typeof Channel>;

@@ -1,4 +1,4 @@
-import { MAX_CALL_USD } from "./limits.ts";
+import { AGENT_LIMITS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
 
@@ -18,7 +18,7 @@ export const CostEventBody = z.strictObject({
   session_id: name("ses_demo").nullish(),
   run_id: name("run_demo").nullish(),
   step: z.number().int().min(0).max(1e9).nullish().openapi({ format: "int64" }),
-  tools: z.array(Label).max(128).optional(),
+  tools: z.array(Label).max(AGENT_LIMITS.tools).optional(),
   provider: Label.openapi({ example: "openai" }),
   model: Label.openapi({ example: "gpt-5-mini" }),
   input_tokens: Tokens.openapi({ description: "All of the input, that from a cache and that into one too" }),
@@ -43,11 +43,13 @@ export const CostEventBody = z.strictObject({
   if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;
   ctx.addIssue({ code: "custom", path: ["total_tokens"], message: "is not input_tokens + output_tokens" });
 }).openapi("CostEventBody");
+export type CostEventBody = z.infer<typeof CostEventBody>;
 
-export const CostEventsBody = z.array(CostEventBody).max(1000).openapi("CostEventsBody");
+export const CostEventsBody = z.array(CostEventBody).max(MAX_REPORTED_CALLS).openapi("CostEventsBody");
 
 export const BookedReport = z.object({
   booked: Count.openapi({ description: "How many are new" }),
   duplicates: Count.openapi({ description: "How many had been booked before" }),
   unpriced: Count.openapi({ description: "How many of the new ones have no known price" }),
 }).openapi("BookedReport");
+export type BookedReport = z.infer<typeof BookedReport>;

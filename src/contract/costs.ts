@@ -24,5 +24,6 @@ export const CostRow = z.object({
 }).openapi("CostRow", {
   description: "What a group has cost; of the fields that name groups it has its own",
 });
+export type CostRow = z.infer<typeof CostRow>;
 
 export const Grouping = z.enum(GROUPINGS);

@@ -19,6 +19,7 @@ export const SessionEvent = z.object({
   call_id: CallId.nullable(),
   payload: z.record(z.string(), z.unknown()).openapi({ description: "What there is to tell, by type" }),
 }).openapi("SessionEvent");
+export type SessionEvent = z.infer<typeof SessionEvent>;
 
 /** What the stream of all sessions is made of. */
 export const LogStreamEvent = z.object({

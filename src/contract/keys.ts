@@ -28,6 +28,7 @@ const shape = {
 };
 
 export const ApiKey = z.object(shape).openapi("ApiKey");
+export type ApiKey = z.infer<typeof ApiKey>;
 
 export const NewApiKey = z.object({
   ...shape,
@@ -36,6 +37,7 @@ export const NewApiKey = z.object({
     example: "psr_…",
   }),
 }).openapi("NewApiKey");
+export type NewApiKey = z.infer<typeof NewApiKey>;
 
 export const ApiKeyBody = z.strictObject({
   name: Label,

@@ -1,12 +1,21 @@
-/** Every limit and default of the wire that more than one file needs, once. */
+/** Every limit and default of the wire, once. Schemas, statements, commands and the documents take them from here. */
 
-/** The most that one reported call may cost, in USD. */
+/** The maximum cost of one reported call, in USD. */
 export const MAX_CALL_USD = 1_000_000;
+
+/** The most calls that one report may have. */
+export const MAX_REPORTED_CALLS = 1_000;
 
 /** The cooldown of an alert rule that names none. */
 export const DEFAULT_COOLDOWN_SECONDS = 3_600;
 
-/** What an agent has where its definition names no value. */
+/** A year. */
+export const MAX_COOLDOWN_SECONDS = 31_536_000;
+
+/** The number of alerts that the history keeps. */
+export const MAX_ALERT_HISTORY = 500;
+
+/** An agent's values where its definition names none. */
 export const AGENT_DEFAULTS = {
   systemPrompt: "",
   costBudgetNanoUsd: null,
@@ -17,5 +26,34 @@ export const AGENT_DEFAULTS = {
   tools: [],
 } as const;
 
-/** The most characters that the name of an environment has. */
+/** The largest values of an agent's definition. */
+export const AGENT_LIMITS = { maxSteps: 1_000, maxOutputTokens: 10_000_000, tools: 128 } as const;
+
+/** Maximum length of an environment's name, in characters. */
 export const MAX_ENVIRONMENT_NAME = 200;
+
+/** The `limit` of each list: where none is given, and at most. */
+export const PAGE_SIZES = {
+  sessions: { default: 100, max: 1_000 },
+  events: { default: 500, max: 1_000 },
+  calls: { default: 1_000, max: 1_000 },
+  costs: { default: 100, max: 1_000 },
+  anomalies: { default: 100, max: 500 },
+  alerts: { default: MAX_ALERT_HISTORY, max: MAX_ALERT_HISTORY },
+  keys: { default: 100, max: 1_000 },
+} as const;
+
+/**
+ * A character that is no control character, in a syntax that the regular expressions of every language have. They
+ * differ in `\p{…}`, in flags and in the definition of a character, and a published schema is read by all of them.
+ */
+export const PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]";
+
+/**
+ * A display name: 1 to 200 characters, no control characters, no lone surrogates. Not every database driver keeps those
+ * unchanged.
+ */
+export const LABEL_PATTERN = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
+
+/** The same for a JSON Schema. A lone surrogate can't be in JSON that is UTF-8. */
+export const LABEL_SCHEMA = { minLength: 1, maxLength: 200, pattern: `^${PRINTABLE}*$` } as const;

@@ -1,7 +1,7 @@
 import { AGENT_STATUSES, SEVERITIES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { NAME_PATTERN } from "../kernel/ids.ts";
-import { LABEL_PATTERN, LABEL_SCHEMA } from "./label.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import { LABEL_PATTERN, LABEL_SCHEMA } from "./limits.ts";
 import { parseUsd } from "../kernel/money.ts";
 
 /**
@@ -12,10 +12,9 @@ import { parseUsd } from "../kernel/money.ts";
  * file, so that a command loads those that it needs.
  */
 
-const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
-
 /** An agent's, a session's or a run's id that the caller chooses. */
-export const name = (example: string) => z.string().regex(NAME_PATTERN, NAME_RULE).openapi({ example });
+export const name = (example: string) =>
+  z.string().regex(NAME_PATTERN, `must be ${NAME_RULE}`).openapi({ example });
 
 /** A name that is kept as it is given. */
 export const Label = z.string().regex(

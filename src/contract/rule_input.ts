@@ -1,14 +1,11 @@
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
-import { DEFAULT_COOLDOWN_SECONDS } from "./limits.ts";
+import { DEFAULT_COOLDOWN_SECONDS, LABEL_PATTERN, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "./limits.ts";
 import { z } from "zod";
 import { PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN } from "../kernel/ids.ts";
-import { LABEL_PATTERN, LABEL_SCHEMA } from "./label.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { parseUsd } from "../kernel/money.ts";
 import { toIssues } from "./schema_issues.ts";
 
-/** A year. */
-const MAX_COOLDOWN_SECONDS = 31_536_000;
 const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`;
 
 const RuleName = z.string().refine(
@@ -34,7 +31,7 @@ const Threshold = z.number().superRefine((value, ctx) => {
 
 const AgentId = z.string().regex(
   NAME_PATTERN,
-  "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first",
+  `must be ${NAME_RULE}`,
 );
 
 /** A rule as people give it. */

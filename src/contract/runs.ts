@@ -28,6 +28,7 @@ const runResult = {
 };
 
 export const RunResult = z.object(runResult).openapi("RunResult");
+export type RunResult = z.infer<typeof RunResult>;
 
 /** What is known of a run that is about to end. */
 export const Cancelling = z.object({ run_id: RunId }).openapi("Cancelling");
@@ -46,9 +47,10 @@ export const Run = z.object({
   budget_mode: BudgetMode,
   ended_at: Time.nullable().openapi({ description: "Null while it goes on" }),
 }).openapi("Run");
+export type Run = z.infer<typeof Run>;
 
 /** An event of a run while it goes on. */
-const RunEvent = z.object({
+export const RunEvent = z.object({
   type: EventType,
   seq: Position.nullable(),
   at: Time,
@@ -56,6 +58,7 @@ const RunEvent = z.object({
   session_id: SessionId,
   payload: z.record(z.string(), z.unknown()),
 }).openapi("RunEvent");
+export type RunEvent = z.infer<typeof RunEvent>;
 
 /** What a run's stream is made of: `event` and `data` of each server-sent event, the data parsed. */
 export const RunStreamEvent = z.discriminatedUnion("event", [

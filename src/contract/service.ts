@@ -7,6 +7,7 @@ export const Health = z.object({
   version: z.string().openapi({ example: "0.1.0" }),
   environment: z.string().openapi({ description: "`PURSER_ENVIRONMENT`", example: "local" }),
 }).openapi("Health");
+export type Health = z.infer<typeof Health>;
 
 export const DoctorCheck = z.object({
   name: z.string().openapi({ example: "channel ops" }),
@@ -14,3 +15,4 @@ export const DoctorCheck = z.object({
   detail: z.string().openapi({ description: "What was found, for people; no secret" }),
   advice: z.string().nullable().openapi({ description: "What to do about it" }),
 }).openapi("DoctorCheck");
+export type DoctorCheck = z.infer<typeof DoctorCheck>;

@@ -29,6 +29,7 @@ export const Session = z.object({
   created_at: Time,
   updated_at: Time,
 }).openapi("Session");
+export type Session = z.infer<typeof Session>;
 
 export const StepCost = z.object({
   run_id: RunId.nullable(),
@@ -41,6 +42,7 @@ export const StepCost = z.object({
   total_tokens: Count,
   cost_usd: CostUsd,
 }).openapi("StepCost");
+export type StepCost = z.infer<typeof StepCost>;
 
 export const SessionCosts = z.object({
   session_id: SessionId,
@@ -48,3 +50,4 @@ export const SessionCosts = z.object({
   steps: z.array(StepCost),
   calls: z.array(CostEvent),
 }).openapi("SessionCosts");
+export type SessionCosts = z.infer<typeof SessionCosts>;

@@ -58,6 +58,7 @@ export const ImportedEvent = z.looseObject({
   call_id: z.string().nullable(),
   payload: z.record(z.string(), z.unknown()),
 }).openapi("ImportedEvent");
+export type ImportedEvent = z.infer<typeof ImportedEvent>;
 
 export const ImportResult = z.object({
   agent_id: AgentId,
@@ -72,3 +73,4 @@ export const ImportResult = z.object({
     description: "Whether the agent's definition came from the snapshot",
   }),
 }).openapi("ImportResult");
+export type ImportResult = z.infer<typeof ImportResult>;

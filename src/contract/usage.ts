@@ -19,6 +19,7 @@ export const TokenUsage = z.object({
   model_calls: Count,
   unpriced_calls: Count.openapi({ description: "Calls without a known price, which `cost_usd` leaves out" }),
 }).openapi("TokenUsage");
+export type TokenUsage = z.infer<typeof TokenUsage>;
 
 export const CostEvent = z.object({
   call_id: CallId,
@@ -43,3 +44,4 @@ export const CostEvent = z.object({
     description: "Whether the tokens are an estimate, since the provider's count never arrived",
   }),
 }).openapi("CostEvent");
+export type CostEvent = z.infer<typeof CostEvent>;

@@ -1,4 +1,4 @@
-/** Every enumeration of the wire, once. Schemas, tables, commands and the documents take them from here. */
+/** Every enumeration of the wire format. Schemas, tables, commands and documents import them. */
 
 /** The statuses of an agent's session and of a run. */
 export const AGENT_STATUSES = [
@@ -12,7 +12,7 @@ export const AGENT_STATUSES = [
 ] as const;
 export type AgentStatus = typeof AGENT_STATUSES[number];
 
-/** `stop` makes no call once the limit is reached; `strict` makes none that could pass it. */
+/** `stop` makes no call once the limit is reached; `strict` makes none that could exceed it. */
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];
 
@@ -25,7 +25,7 @@ export function isAtLeast(severity: Severity, minimum: Severity): boolean {
   return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(minimum);
 }
 
-/** What an alert rule measures. */
+/** The windows that alert rules measure. */
 export const THRESHOLD_TYPES = [
   "per_run_usd",
   "per_session_usd",
@@ -35,15 +35,15 @@ export const THRESHOLD_TYPES = [
 ] as const;
 export type ThresholdType = typeof THRESHOLD_TYPES[number];
 
-/** When an alert rule fires again: after each cooldown, or once for each run, session, day or month. */
+/** An alert rule fires again after each cooldown, or once for each run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
 export type Repeat = typeof REPEATS[number];
 
-/** What the monitor detects. */
+/** The kinds of anomalies that the monitor detects. */
 export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_call", "fast_calls"] as const;
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
-/** What costs are summed by. */
+/** The groupings of cost reports. */
 export const GROUPINGS = ["agent", "session", "run", "model", "hour", "day"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
@@ -67,18 +67,21 @@ export const SESSION_EVENT_TYPES = [
 ] as const;
 export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 
-/** What an API key may do. `admin` includes the others. */
+/** The scopes of API keys. `admin` includes the others. */
 export const SCOPES = ["read", "run", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** Whether an API key is valid now. */
+/** The statuses of API keys. */
 export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
 export type KeyStatus = typeof KEY_STATUSES[number];
 
-/** How far a delivery has come. */
+/** The statuses of deliveries. */
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = typeof DELIVERY_STATUSES[number];
 
-/** What a commit survives: `full` a power cut, `normal` a crash of the process. */
+/** The durability of commits: `full` survives a power failure, `normal` a crash of the process. */
 export const DURABILITIES = ["full", "normal"] as const;
 export type Durability = typeof DURABILITIES[number];
+
+/** The built-in model providers; one of the config file needs another name. */
+export const BUILT_IN_PROVIDERS = ["openai", "anthropic", "google", "demo"] as const;

@@ -1,22 +1,35 @@
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext } from "./context.ts";
-import { IS_HELD_BY_TEST, newHolder } from "./lease_holder.ts";
 import { MAX_ATTEMPTS } from "./retry_policy.ts";
 
-/** How long a process may be at one delivery before any other takes it for dead; longer than any attempt may take. */
+/** The lease of a delivery, after which other processes take its holder for dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
 
-/** How far apart the clocks of instances may be. */
+/** The maximum clock skew between instances. */
 const MAX_SKEW_MS = 60_000;
 
 /**
- * SQL for whether a delivery is due at a time. One that was put out or attempted after it tells of a clock that was set
- * back since: it is due as well, or a wait could last for as long as the clock was wrong.
+ * SQL for a delivery that is due at a time. One that was created or attempted after it was written before a clock was
+ * set back: it is due as well, or it would wait for as long as the clock was wrong.
  */
 export const isDue = (now: string) =>
   `(due_at <= ${now} OR coalesce(attempted_at, created_at) > ${now} + ${MAX_SKEW_MS})`;
 
-// An attempt counts from the claim on: one that ends the process is not made for ever.
+/** SQL for a delivery that a test holds: the test itself attempts it, once; a dispatcher never does. */
+export const IS_HELD_BY_TEST = "leased_by GLOB 'test*'";
+
+/** Returns the holder of the deliveries of a test that this instance makes. */
+export function testHolder({ instanceId }: Pick<DeliveryContext, "instanceId">): string {
+  return `test/${instanceId}`;
+}
+
+/** Returns the instance of a holder; undefined for a holder that an earlier version wrote, without its instance. */
+export function instanceOf(holder: string): string | undefined {
+  return /^(?:test\/)?(inst_\w+)(?:\/|$)/.exec(holder)?.[1];
+}
+
+// An attempt counts from the claim on, so that one that crashes the process is not repeated forever.
 const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2, leased_by = ?4,
   lease_until = ${leaseTime("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
@@ -29,7 +42,7 @@ WHERE delivery_id = (
   ORDER BY due_at, delivery_id LIMIT 1
 )`;
 
-// By the holder, which this claim alone has: it says what was claimed also after an answer was lost.
+// The holder is unique to this claim, so the row is found also after the response to the claim was lost.
 const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries INDEXED BY deliveries_due
 WHERE status = 'pending' AND channel = ?1 AND leased_by = ?2 ORDER BY due_at, delivery_id LIMIT 1`;
 
@@ -37,23 +50,23 @@ const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5,
   lease_until = NULL, leased_by = NULL
 WHERE delivery_id = ?1 AND leased_by = ?2`;
 
-// An alert that is too old for the history goes with the last of its deliveries.
+// An alert beyond the history is deleted with the last of its deliveries.
 const TRIM = `DELETE FROM alerts
 WHERE alert_id = (SELECT subject_id FROM deliveries WHERE delivery_id = ?1)
-  AND position <= (SELECT max(position) FROM alerts) - 500
+  AND position <= (SELECT max(position) FROM alerts) - ${MAX_ALERT_HISTORY}
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending')`;
 
 /** A delivery that this process holds. */
 export interface ClaimedDelivery {
   deliveryId: string;
   subjectId: string;
-  /** Which attempt is to be made now, from 1. */
+  /** The number of this attempt, from 1. */
   attempt: number;
-  /** Who holds the lease. */
+  /** The holder of the lease. */
   holder: string;
 }
 
-/** What became of a claimed delivery: it is over, or due again. */
+/** The outcome of a claimed delivery: settled, or due again. */
 export type Settlement =
   & Pick<ClaimedDelivery, "deliveryId" | "holder">
   & (
@@ -62,23 +75,21 @@ export type Settlement =
     | { status: "pending"; error: string | null; dueAt: number }
   );
 
-/** What to do in one commit of a channel's deliveries. */
+/** One commit to the deliveries of a channel. */
 export interface DeliveryStep {
   channel: string;
   settle?: Settlement;
-  /** Whether to claim the next one: any, none, or only one that nobody has attempted yet. */
+  /** The next delivery to claim: any, none, or only one that was never attempted. */
   claim: "any" | "first_attempts" | "none";
 }
 
-/**
- * Settles one delivery and claims the next of the same channel, in one commit.
- */
-export async function stepDeliveries(
+/** Settles one delivery and claims the next due one of the same channel, in one commit. */
+export async function settleAndClaim(
   ctx: Pick<DeliveryContext, "store" | "clock" | "ids" | "instanceId">,
   { channel, settle, claim }: DeliveryStep,
 ): Promise<ClaimedDelivery | undefined> {
   const now = ctx.clock.now();
-  const holder = newHolder(ctx);
+  const holder = `${ctx.instanceId}/${ctx.ids.next("req")}`;
   const statements: Statement[] = [];
   if (settle) statements.push(settleStatement(settle, now));
   if (settle && settle.status !== "pending") statements.push({ sql: TRIM, args: [settle.deliveryId] });

@@ -1,17 +1,20 @@
 import type { Severity } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
+import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
+import type { Telemetry } from "../telemetry/mod.ts";
+import type { Channels, Notification } from "./channels/mod.ts";
 
-/** A channel as the outbox knows it: what a row of it needs. */
+/** The properties of a channel that a row of the outbox needs. */
 export interface OutboxChannel {
   name: string;
   kind: string;
-  /** The mildest severity that it is notified of. */
+  /** The lowest severity that it is sent. */
   minSeverity: Severity;
 }
 
-/** What writing to the outbox and delivering from it need of the process they run in. */
+/** The context of writing to the outbox. */
 export interface DeliveryContext {
   store: Store;
   query: Query;
@@ -23,4 +26,15 @@ export interface DeliveryContext {
   outboxChannels: readonly OutboxChannel[];
   /** Notifies the dispatcher that there may be something to deliver. */
   wakeDispatcher(subjectIds: readonly string[]): void;
+}
+
+/** The context of delivering from the outbox. */
+export interface DispatchContext extends DeliveryContext {
+  channels: Channels;
+  log: Log;
+  telemetry: Telemetry;
+  /** Reads the notification of an alert or an anomaly; undefined if it no longer exists. */
+  readNotification(subjectId: string): Promise<Notification | undefined>;
+  /** Returns a number from 0 up to 1. Default: `Math.random`. */
+  random?: () => number;
 }

@@ -1,26 +1,14 @@
-import type { Channels, ConfiguredChannel, Notification, SendResult } from "./channels/mod.ts";
+import type { ConfiguredChannel, SendResult } from "./channels/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Log } from "../kernel/log.ts";
-import { type Telemetry, traceDelivery } from "../telemetry/mod.ts";
+import { traceDelivery } from "../telemetry/mod.ts";
 import type { ClaimedDelivery, Settlement } from "./claim_delivery.ts";
-import type { DeliveryContext } from "./context.ts";
+import type { DispatchContext } from "./context.ts";
 import { decideRetry } from "./retry_policy.ts";
 
-/** After the grace nothing is begun, but what is under way may still be taken: cut short, it might be sent twice. */
+/** The time that a running attempt has to finish after the grace period: aborted, it might be sent twice. */
 export const FINISH_MS = 3_000;
 
-/** What delivering needs of the process it runs in. */
-export interface DispatchContext extends DeliveryContext {
-  channels: Channels;
-  log: Log;
-  telemetry: Telemetry;
-  /** What a delivery tells; undefined when that is gone. */
-  readNotification(subjectId: string): Promise<Notification | undefined>;
-  /** From 0 up to 1; default `Math.random`. */
-  random?: () => number;
-}
-
-/** Makes one attempt at a delivery that is held, and says what follows. `cut` ends the attempt early. */
+/** Makes one attempt at a claimed delivery, and returns its settlement. `cut` aborts the attempt. */
 export async function deliverClaimed(
   ctx: DispatchContext,
   channel: ConfiguredChannel,
@@ -33,13 +21,13 @@ export async function deliverClaimed(
   if (result.ok) return { deliveryId, holder, status: "delivered" };
   const { reason: error } = result;
   if (cut.aborted && attempt === 1) {
-    // It had little time, so the next process tries at once; one that is cut again waits as one that fails does.
+    // The next process retries a first attempt that was aborted at once; a later one waits as after a failure.
     return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() };
   }
   const decision = decideRetry({ attempt, ...result }, (ctx.random ?? Math.random)());
   const facts = { channel: channel.name, about: subjectId, delivery: deliveryId, attempt, reason: error };
   if (decision.retry) {
-    ctx.log.info("A notification was not delivered and will be tried again", {
+    ctx.log.info("A notification was not delivered and will be retried", {
       ...facts,
       wait_ms: decision.waitMs,
     });
@@ -57,7 +45,7 @@ async function send(
 ): Promise<SendResult> {
   try {
     const notification = await ctx.readNotification(subjectId);
-    if (!notification) return { ok: false, retry: false, reason: "what it was to tell is gone" };
+    if (!notification) return { ok: false, retry: false, reason: "its alert or anomaly no longer exists" };
     return await channel.attempt(notification, { deliveryId, attempt, signal });
   } catch (error) {
     return { ok: false, retry: true, reason: `the database could not be read: ${messageOf(error)}` };

@@ -1,30 +1,30 @@
 import type { ConfiguredChannel } from "./channels/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { type Settlement, stepDeliveries } from "./claim_delivery.ts";
-import { deliverClaimed, type DispatchContext, FINISH_MS } from "./deliver_claimed.ts";
-import { giveUpEnded } from "./free_leases.ts";
-import { readWaiting } from "./read_waiting.ts";
+import { settleAndClaim, type Settlement } from "./claim_delivery.ts";
+import type { DispatchContext } from "./context.ts";
+import { deliverClaimed, FINISH_MS } from "./deliver_claimed.ts";
+import { giveUpEnded } from "./recover_deliveries.ts";
+import { readWaiting } from "./outbox_status.ts";
 
-/** How far one go through the outbox goes. */
+/** The bounds of one pass through the outbox. */
 export interface DeliveryBounds {
-  /** No attempt begins after this; what is under way then has 3 s to end. */
+  /** No attempt begins after this; a running one then has 3 s to finish. */
   timeoutMs: number;
-  /** How many attempts are made in each channel. */
+  /** The maximum number of attempts in each channel. */
   attemptsPerChannel: number;
 }
 
 /**
- * Goes through the outbox once, for those who can't keep a dispatcher: delivers what is due, each channel by itself, and
- * ends. Never rejects. What it doesn't get to is the next one's, and what it was at when its process was ended is free
- * again when the lease has run out.
+ * Delivers what is due in one pass through the outbox, each channel by itself, for processes that can't run a
+ * dispatcher. Never rejects. The next pass takes the rest, and a delivery whose process was killed after its lease.
  */
 export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): Promise<void> {
-  const late = new AbortController();
+  const ending = new AbortController();
   const cut = new AbortController();
   const done = new AbortController();
   const timing = (async () => {
     await ctx.clock.sleep(bounds.timeoutMs, done.signal);
-    late.abort();
+    ending.abort();
     if (!done.signal.aborted) await ctx.clock.sleep(FINISH_MS, done.signal);
     if (!done.signal.aborted) cut.abort();
   })();
@@ -34,7 +34,12 @@ export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): 
     await Promise.all(waiting.map(async ({ channel: name, waitMs }) => {
       const channel = ctx.channels.get(name);
       if (channel === undefined || waitMs === undefined || waitMs > 0) return;
-      await deliverThrough(ctx, channel, { late: late.signal, cut: cut.signal }, bounds.attemptsPerChannel);
+      await deliverThrough(
+        ctx,
+        channel,
+        { ending: ending.signal, cut: cut.signal },
+        bounds.attemptsPerChannel,
+      );
     }));
   } catch (error) {
     ctx.log.warn("The outbox could not be read", { reason: messageOf(error) });
@@ -47,11 +52,11 @@ export async function deliverDue(ctx: DispatchContext, bounds: DeliveryBounds): 
 async function deliverThrough(
   ctx: DispatchContext,
   channel: ConfiguredChannel,
-  { late, cut }: { late: AbortSignal; cut: AbortSignal },
+  { ending, cut }: { ending: AbortSignal; cut: AbortSignal },
   attempts: number,
 ): Promise<void> {
   try {
-    // Nothing is claimed for a channel that can't send here: what could not even be begun is no attempt.
+    // Nothing is claimed for a channel that can't send here, so that its deliveries lose no attempt.
     const problem = await channel.check(cut);
     if (problem !== undefined) {
       return ctx.log.warn("Notifications wait for a channel that can't send here", {
@@ -61,8 +66,8 @@ async function deliverThrough(
     }
     let settle: Settlement | undefined;
     for (let left = attempts;; left--) {
-      const claim = left > 0 && !late.aborted ? "any" : "none";
-      const claimed = await stepDeliveries(ctx, { channel: channel.name, settle, claim });
+      const claim = left > 0 && !ending.aborted ? "any" : "none";
+      const claimed = await settleAndClaim(ctx, { channel: channel.name, settle, claim });
       if (claimed === undefined) return;
       settle = await deliverClaimed(ctx, channel, claimed, cut);
     }

@@ -1,36 +1,37 @@
 import type { ConfiguredChannel } from "./channels/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { type DeliveryStep, type Settlement, stepDeliveries } from "./claim_delivery.ts";
-import { deliverClaimed, type DispatchContext, FINISH_MS } from "./deliver_claimed.ts";
-import { freeGoneLeases, giveUpEnded } from "./free_leases.ts";
-import { readWaiting } from "./read_waiting.ts";
+import { type DeliveryStep, settleAndClaim, type Settlement } from "./claim_delivery.ts";
+import type { DispatchContext } from "./context.ts";
+import { deliverClaimed, FINISH_MS } from "./deliver_claimed.ts";
+import { freeGoneLeases, giveUpEnded } from "./recover_deliveries.ts";
+import { readWaiting } from "./outbox_status.ts";
 
-/** On a shared database other processes may leave deliveries behind, so the outbox is read this often. */
+/** The poll interval on a shared database, where other processes may leave deliveries behind. */
 const POLL_MS = 30_000;
 
-/** A channel whose settings are wrong is looked at again this often: a file that was missing may be there by then. */
-const WRONG_MS = 60_000;
+/** The interval at which invalid settings are checked again: a missing file may be there by then. */
+const RECHECK_MS = 60_000;
 
-/** After the database could not be reached. */
-const TROUBLE_MS = 5_000;
+/** The pause after a failure of the database. */
+const DATABASE_RETRY_MS = 5_000;
 
-/** For an answer of the database once all is cut short. */
+/** The time for the last write once all attempts are aborted. */
 const LAST_WRITE_MS = 1_000;
 
-/** Delivers what is in the outbox, each channel by itself. */
+/** Delivers from the outbox, each channel by itself. */
 export interface Dispatcher {
-  /** Looks into the outbox now. */
+  /** Reads the outbox now. */
   wake(): void;
   /**
-   * Makes the first attempts that are due, begins none after `graceMs`, and cuts short what takes 3 s longer. Whatever is
-   * left is the next process's, or another instance's; only a new alert makes it go on.
+   * Makes the first attempts that are due, begins none after `graceMs`, and aborts those that take 3 s longer. The rest
+   * is left to the next process, or to another instance; only a new alert makes this one continue.
    */
   drain(options: { graceMs: number }): Promise<void>;
-  /** The same, and ends. */
+  /** Drains, then ignores `wake()`. */
   stop(options: { graceMs: number }): Promise<void>;
 }
 
-/** Starts delivering; it goes on in the background until it is stopped. */
+/** Starts delivering in the background until it is stopped. */
 export function startDispatcher(ctx: DispatchContext): Dispatcher {
   const { clock } = ctx;
   const lanes = ctx.channels.list.map((channel) => new Lane(ctx, channel));
@@ -39,13 +40,13 @@ export function startDispatcher(ctx: DispatchContext): Dispatcher {
   const drain: Dispatcher["drain"] = async ({ graceMs }) => {
     const done = new AbortController();
     const ended = started.then(() => Promise.all(lanes.map((lane) => lane.end())));
-    const isLate = (ms: number) =>
+    const isOverdue = (ms: number) =>
       Promise.race([ended.then(() => false), clock.sleep(ms, done.signal).then(() => true)]);
-    if (await isLate(graceMs)) {
+    if (await isOverdue(graceMs)) {
       for (const lane of lanes) lane.finish();
-      if (await isLate(FINISH_MS)) {
-        for (const lane of lanes) lane.cutShort();
-        await isLate(LAST_WRITE_MS);
+      if (await isOverdue(FINISH_MS)) {
+        for (const lane of lanes) lane.abort();
+        await isOverdue(LAST_WRITE_MS);
       }
     }
     done.abort();
@@ -62,7 +63,7 @@ export function startDispatcher(ctx: DispatchContext): Dispatcher {
   };
 }
 
-/** Takes up what an earlier process has left. */
+/** Resumes what an earlier process has left. */
 async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<void> {
   try {
     const waiting = await readWaiting(ctx);
@@ -80,13 +81,13 @@ async function resume(ctx: DispatchContext, lanes: readonly Lane[]): Promise<voi
   }
 }
 
-/** One channel's way through the outbox: one delivery after the other, so that a crash doubles one at most. */
+/** The worker of one channel: it makes one delivery after the other, so that a crash duplicates one at most. */
 class Lane {
   readonly name: string;
   #isWoken = false;
   #isReady = false;
   #isEnding = false;
-  #hasLooked = false;
+  #hasClaimed = false;
   #isFinishing = false;
   #cut = new AbortController();
   #pause = new AbortController();
@@ -99,7 +100,7 @@ class Lane {
     this.name = channel.name;
   }
 
-  /** Begins, at once if something waits. */
+  /** Starts, at once if something waits. */
   start(isWaiting: boolean): void {
     this.#isWoken ||= isWaiting;
     this.#running = this.#run();
@@ -108,11 +109,11 @@ class Lane {
   wake(): void {
     this.#isWoken = true;
     this.#pause.abort();
-    // One that has ended starts again: what fires while the process ends is delivered too.
+    // A lane that has ended starts again: an alert that fires while the process ends is delivered too.
     if (this.#isEnding && this.#running === undefined) this.#running = this.#run();
   }
 
-  /** Ends once nothing is left to be attempted for the first time. */
+  /** Ends once no delivery waits for its first attempt. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#pause.abort();
@@ -126,13 +127,13 @@ class Lane {
     if (this.#running) this.#isFinishing = true;
   }
 
-  /** Gives up waiting for the attempt that is under way. */
-  cutShort(): void {
+  /** Aborts the running attempt. */
+  abort(): void {
     if (this.#running) this.#cut.abort();
   }
 
   async #run(): Promise<void> {
-    do await this.#deliverAll(); while (this.#isWoken && !this.#isOver()); // woken while it was ending
+    do await this.#deliverAll(); while (this.#isWoken && !this.#isOver()); // woken while ending
     this.#running = undefined;
   }
 
@@ -146,8 +147,12 @@ class Lane {
         }
         if (!await this.#makeReady()) continue;
         this.#isWoken = false;
-        const claimed = await stepDeliveries(this.ctx, { channel: this.name, settle, claim: this.#wanted() });
-        this.#hasLooked = true;
+        const claimed = await settleAndClaim(this.ctx, {
+          channel: this.name,
+          settle,
+          claim: this.#nextClaim(),
+        });
+        this.#hasClaimed = true;
         settle = claimed && await deliverClaimed(this.ctx, this.channel, claimed, this.#cut.signal);
         if (claimed) this.#isWoken = true;
       } catch (error) {
@@ -155,14 +160,14 @@ class Lane {
           channel: this.name,
           reason: messageOf(error),
         });
-        if (this.#isEnding) return; // what was not settled is attempted again once its lease has run out
-        await this.#sleep(TROUBLE_MS);
+        if (this.#isEnding) return; // an unsettled delivery is attempted again after its lease
+        await this.#sleep(DATABASE_RETRY_MS);
         this.#isWoken = true;
       }
     }
   }
 
-  /** Nothing is claimed for a channel whose settings are wrong: what could not even be begun is no attempt. */
+  /** Checks the settings before the first claim, so that deliveries lose no attempt while they are invalid. */
   async #makeReady(): Promise<boolean> {
     if (this.#isReady) return true;
     const problem = await this.channel.check(this.#cut.signal);
@@ -173,7 +178,7 @@ class Lane {
       reason: problem,
     });
     this.#isWoken = false;
-    await this.#sleep(WRONG_MS);
+    await this.#sleep(RECHECK_MS);
     this.#isWoken = !this.#isEnding;
     return false;
   }
@@ -182,13 +187,13 @@ class Lane {
     return this.#isFinishing || this.#cut.signal.aborted;
   }
 
-  #wanted(): DeliveryStep["claim"] {
+  #nextClaim(): DeliveryStep["claim"] {
     if (this.#isOver()) return "none";
-    // What was attempted before gets one look in any case, or where commands are short nobody would take it up again.
-    return this.#isEnding && this.#hasLooked ? "first_attempts" : "any";
+    // Retries are claimed once even while ending, or where only short commands run they would never be.
+    return this.#isEnding && this.#hasClaimed ? "first_attempts" : "any";
   }
 
-  /** Waits until something is due or somebody wakes this lane. */
+  /** Waits until a delivery is due or the lane is woken. */
   async #rest(): Promise<void> {
     const waiting = (await readWaiting(this.ctx)).find(({ channel }) => channel === this.name);
     if (waiting?.hasEnded) await giveUpEnded(this.ctx);

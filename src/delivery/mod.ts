@@ -1,11 +1,20 @@
-/** The outbox and its dispatcher: what is written in the commit that fires is delivered to channels, and retried. */
-export { checkDeliveries, type GivenUp, type WaitingFor } from "./check_deliveries.ts";
-export type { DeliveryContext, OutboxChannel } from "./context.ts";
-export type { DispatchContext } from "./deliver_claimed.ts";
+/**
+ * The outbox and its dispatcher: notifications are written in the commit that creates them, then delivered to channels
+ * and retried. Read on in `outbox.ts`, `dispatcher.ts`, `claim_delivery.ts`, `deliver_claimed.ts`, and
+ * `channels/channel_sender.ts`.
+ */
+export type { DeliveryContext, DispatchContext, OutboxChannel } from "./context.ts";
 export { deliverDue, type DeliveryBounds } from "./deliver_due.ts";
 export { type Dispatcher, startDispatcher } from "./dispatcher.ts";
-export { giveUpOrphans } from "./give_up_orphans.ts";
-export { instanceOf, testHolder } from "./lease_holder.ts";
-export { encodeChannels, insertDeliveries } from "./outbox.ts";
-export { readWaiting, type Waiting } from "./read_waiting.ts";
-export { attemptTest, testChannel, type TestContext, type TestResult } from "./send_test_message.ts";
+export { deliveryIdSql, encodeChannels, insertDeliveries } from "./outbox.ts";
+export {
+  checkDeliveries,
+  type GivenUp,
+  readWaiting,
+  type Waiting,
+  type WaitingFor,
+} from "./outbox_status.ts";
+export { giveUpOrphans } from "./recover_deliveries.ts";
+export { testAllChannels, testChannel, type TestContext } from "./send_test_message.ts";
+export { type TestResult } from "../contract/channels.ts";
+export { instanceOf } from "./claim_delivery.ts";

@@ -2,11 +2,18 @@ import { isAtLeast, SEVERITIES, type Severity } from "../contract/values.ts";
 import type { Statement } from "../store/mod.ts";
 import type { DeliveryContext, OutboxChannel } from "./context.ts";
 
+/**
+ * SQL for the id of a delivery: `dlv_`, the id of its subject from position `from` on, and the number of its channel.
+ * Every delivery id is made by this expression: in the trigger that fires an alert, and in `INSERT` below.
+ */
+export const deliveryIdSql = (subjectId: string, from: number | string, channelIndex: string) =>
+  `'dlv_' || substr(${subjectId}, ${from}) || '_' || (${channelIndex} + 1)`;
+
 const INSERT = `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
-SELECT 'dlv_' || substr(?1, instr(?1, '_') + 1) || '_' || (j.key + 1), ?1, j.value ->> 0, j.value ->> 1, ?2, ?2
+SELECT ${deliveryIdSql("?1", "instr(?1, '_') + 1", "j.key")}, ?1, j.value ->> 0, j.value ->> 1, ?2, ?2
 FROM json_each(?3) j`;
 
-/** The statement that puts a notification into the outbox, once for each channel that wants to hear of it. */
+/** Returns the statement that writes a notification to the outbox, once for each channel that wants its severity. */
 export function insertDeliveries(
   ctx: Pick<DeliveryContext, "outboxChannels">,
   notification: { subjectId: string; severity: Severity; now: number },
@@ -24,7 +31,7 @@ export function insertDeliveries(
   };
 }
 
-/** The channels as SQL takes them: `[[name, kind, rank of the mildest severity], …]`. */
+/** Encodes the channels for the trigger that fires an alert: `[[name, kind, rank of the lowest severity], …]`. */
 export function encodeChannels(channels: readonly OutboxChannel[]): string {
   return JSON.stringify(
     channels.map(({ name, kind, minSeverity }) => [name, kind, SEVERITIES.indexOf(minSeverity)]),

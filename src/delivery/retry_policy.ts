@@ -1,4 +1,4 @@
-/** After which waits a delivery is tried again, in milliseconds: eight attempts within about 18 hours. */
+/** The delays before a delivery is retried, in milliseconds: eight attempts within about 18 hours. */
 export const RETRY_WAITS_MS = [
   5_000,
   30_000,
@@ -9,31 +9,28 @@ export const RETRY_WAITS_MS = [
   10 * 3_600_000,
 ] as const;
 
-/** How often a delivery is attempted at most. */
+/** The maximum number of attempts of one delivery. */
 export const MAX_ATTEMPTS = RETRY_WAITS_MS.length + 1;
 
-/** A receiver may ask for more patience, but not for more than this. */
-export const LONGEST_WAIT_MS = 24 * 3_600_000;
-
-/** What came of a failed attempt. */
+/** A failed attempt. */
 export interface FailedAttempt {
-  /** Which one it was, from 1. */
+  /** The number of the attempt, from 1. */
   attempt: number;
-  /** Whether the channel says that it may work later. */
+  /** True if the channel says that a later attempt may succeed. */
   retry: boolean;
-  /** What the receiver asked for. */
+  /** The delay that the receiver requested; the channel has capped it, see `MAX_RETRY_AFTER_MS`. */
   retryAfterMs?: number;
 }
 
-/** When to try again, or why not. */
+/** The delay until the next attempt, or the reason why there is none. */
 export type RetryDecision = { retry: true; waitMs: number } | {
   retry: false;
   reason: "permanent" | "exhausted";
 };
 
 /**
- * Decides what follows a failed attempt: the schedule, up to a fifth longer, so that what failed together does not come
- * back together; longer where the receiver asks for it.
+ * Decides what follows a failed attempt: the delay of the schedule with a jitter of up to a fifth, so that deliveries
+ * that failed together are not retried together; longer where the receiver requests it.
  *
  * @param random from 0 up to 1
  */
@@ -42,5 +39,5 @@ export function decideRetry(failed: FailedAttempt, random: number): RetryDecisio
   const scheduled = RETRY_WAITS_MS[failed.attempt - 1];
   if (scheduled === undefined) return { retry: false, reason: "exhausted" };
   const waitMs = Math.round(scheduled * (1 + random / 5));
-  return { retry: true, waitMs: Math.min(LONGEST_WAIT_MS, Math.max(waitMs, failed.retryAfterMs ?? 0)) };
+  return { retry: true, waitMs: Math.max(waitMs, failed.retryAfterMs ?? 0) };
 }

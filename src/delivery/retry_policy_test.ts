@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { decideRetry, LONGEST_WAIT_MS, RETRY_WAITS_MS } from "./retry_policy.ts";
+import { decideRetry, RETRY_WAITS_MS } from "./retry_policy.ts";
 
-Deno.test("decideRetry() gives up at once what is permanent", () => {
+Deno.test("decideRetry() gives up a permanent failure at once", () => {
   assert.deepEqual(decideRetry({ attempt: 1, retry: false }, 0), { retry: false, reason: "permanent" });
   assert.deepEqual(decideRetry({ attempt: 1, retry: false, retryAfterMs: 5 }, 0), {
     retry: false,
@@ -17,11 +17,10 @@ Deno.test("decideRetry() follows the schedule, and gives up after it", () => {
   assert.deepEqual(decideRetry({ attempt: 800, retry: true }, 0), { retry: false, reason: "exhausted" });
 });
 
-Deno.test("decideRetry() waits for as long as the receiver asks, at least as the schedule, at most a day", () => {
+Deno.test("decideRetry() waits as long as the receiver requests, but not less than the schedule", () => {
   const wait = (retryAfterMs: number) => decideRetry({ attempt: 1, retry: true, retryAfterMs }, 0);
   assert.deepEqual(wait(60_000), { retry: true, waitMs: 60_000 });
   assert.deepEqual(wait(1_000), { retry: true, waitMs: 5_000 });
-  assert.deepEqual(wait(1e12), { retry: true, waitMs: LONGEST_WAIT_MS });
 });
 
 Deno.test("decideRetry() spreads retries over up to a fifth more than the schedule", () => {

@@ -1,10 +1,14 @@
+import type { TestResult } from "../contract/channels.ts";
 import type { Delivery, Notification, SendResult } from "./channels/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
+import { leaseNow, leaseTime, type Statement } from "../store/mod.ts";
 import { type Telemetry, traceDelivery } from "../telemetry/mod.ts";
+import { testHolder } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
+import { deliveryIdSql } from "./outbox.ts";
 
-/** A channel as a test needs it: an attempt is bounded by the channel's own timeout, and never throws. */
+/** The properties of a channel that a test needs: an attempt is bounded by its timeout, and never rejects. */
 export interface TestableChannel {
   name: string;
   kind: string;
@@ -12,7 +16,7 @@ export interface TestableChannel {
   attempt(notification: Notification, delivery: Delivery): Promise<SendResult>;
 }
 
-/** What a test needs of its process. */
+/** The context of a test. */
 export interface TestContext extends Pick<DeliveryContext, "clock" | "ids"> {
   telemetry: Telemetry;
   environment: string;
@@ -21,22 +25,11 @@ export interface TestContext extends Pick<DeliveryContext, "clock" | "ids"> {
   stopping: AbortSignal;
 }
 
-/** How a test went in one channel. */
-export interface TestResult {
-  channel: string;
-  kind: string;
-  delivery_id: string;
-  status: "delivered" | "failed";
-  /** Why it failed, for people, without a secret. */
-  error: string | null;
-  duration_ms: number;
-}
-
-/** Sends a notification that tells of nothing to one channel, once. Throws `not_found`. */
+/** Sends a test notification through one channel, once, without the outbox. Throws `not_found`. */
 export async function testChannel(ctx: TestContext, name: string): Promise<TestResult> {
   const channel = ctx.channels.list.find((each) => each.name === name);
   if (!channel) throw new PurserError("not_found", `Cannot find channel ${name}`);
-  const id = ctx.ids.next("dlv");
+  const id = ctx.ids.next("dlv"); // it has no subject
   const { environment } = ctx;
   const notification: Notification = {
     id,
@@ -45,7 +38,7 @@ export async function testChannel(ctx: TestContext, name: string): Promise<TestR
     severity: "info",
     title: `Test of channel ${name}: nothing has happened`,
     facts: [
-      { label: "Test", value: "somebody checks that this channel works" },
+      { label: "Test", value: "this checks that the channel works" },
       { label: "Channel", value: name },
       { label: "Environment", value: environment },
     ],
@@ -56,8 +49,53 @@ export async function testChannel(ctx: TestContext, name: string): Promise<TestR
   return await attemptTest(ctx, { channel, notification, deliveryId: id });
 }
 
-/** Makes the only attempt of a test, and measures it. */
-export async function attemptTest(
+/** The time by which the lease of a test exceeds its slowest channel's timeout, to keep dispatchers off. */
+const LEASE_MARGIN_MS = 60_000;
+
+// The attempt counts from the insert on.
+const INSERT =
+  `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, attempts, due_at, created_at, lease_until, leased_by)
+SELECT ${
+    deliveryIdSql("?1", "instr(?1, '_') + 1", "j.key")
+  }, ?1, j.value ->> 0, j.value ->> 1, 1, ?3, ?3, ?4 + ${leaseTime("?5")}, ?6
+FROM json_each(?2) j`;
+
+const READ = "SELECT channel, delivery_id FROM deliveries WHERE subject_id = ?";
+
+const SETTLE = `UPDATE deliveries
+SET status = ?2, last_error = ?3, settled_at = ?4, lease_until = NULL, leased_by = NULL
+WHERE delivery_id = ?1 AND leased_by = ?5`;
+
+/**
+ * Sends a test notification through every channel at once, whatever its lowest severity: one attempt each, kept in the
+ * outbox. `record` is written in the commit that inserts the deliveries. The results are in the order of the config.
+ */
+export async function testAllChannels(
+  ctx: TestContext & Pick<DeliveryContext, "store" | "instanceId">,
+  { notification, record }: { notification: Notification; record: Statement },
+): Promise<TestResult[]> {
+  const { store, clock } = ctx;
+  const { list } = ctx.channels;
+  const leaseMs = Math.max(0, ...list.map(({ timeoutMs }) => timeoutMs)) + LEASE_MARGIN_MS;
+  const holder = testHolder(ctx);
+  const channels = JSON.stringify(list.map(({ name, kind }) => [name, kind]));
+  await store.instances.hold(ctx.instanceId);
+  const written = await store.write([
+    record,
+    { sql: INSERT, args: [notification.id, channels, clock.now(), leaseMs, leaseNow(ctx), holder] },
+    { sql: READ, args: [notification.id] },
+  ]);
+  const ids = new Map(written.at(-1)!.rows as [string, string][]);
+  return await Promise.all(list.map(async (channel) => {
+    const result = await attemptTest(ctx, { channel, notification, deliveryId: ids.get(channel.name)! });
+    const { delivery_id, status, error } = result;
+    await store.write([{ sql: SETTLE, args: [delivery_id, status, error, clock.now(), holder] }]);
+    return result;
+  }));
+}
+
+/** Makes the only attempt of a test, and measures its duration. */
+async function attemptTest(
   { clock, stopping, telemetry }: Pick<TestContext, "clock" | "stopping" | "telemetry">,
   { channel, notification, deliveryId }: {
     channel: TestableChannel;

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Config } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { createDoor, createLateApp, pathOf, problemResponse, toProblem } from "../http/mod.ts";
+import { createLazyApp, pathOf, problemResponse, toProblem, withAccessCheck } from "../http/mod.ts";
 import { createIds } from "../kernel/ids.ts";
 import { createJsonLog, neverThrowing } from "../kernel/log.ts";
 import { openRequestCore, type RequestCore } from "../service/mod.ts";
@@ -99,7 +99,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
       } catch (error) {
         return refuse(error, request);
       }
-      const door = createDoor(core, createLateApp(core));
+      const door = withAccessCheck(core, createLazyApp(core));
       const answer = (async () => await door(request))();
       // At once: a client that goes away would end the request, and with it a run.
       context.waitUntil(finish(isolate, core, answer));

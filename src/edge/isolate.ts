@@ -2,7 +2,7 @@ import type { Config, Environment } from "../config/mod.ts";
 import { newSharedKeys } from "../keys/mod.ts";
 import type { RequestCoreOptions } from "../service/mod.ts";
 import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
-import { createLatePriceBook } from "../pricing/mod.ts";
+import { createLazyPriceBook } from "../pricing/mod.ts";
 import { newSharedStore } from "../store/mod.ts";
 import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
 
@@ -32,7 +32,7 @@ export function createIsolate(
     runtime: {
       store: newSharedStore(),
       keys: newSharedKeys(),
-      prices: createLatePriceBook({ overrides: config.prices, log }),
+      prices: createLazyPriceBook({ overrides: config.prices, log }),
       plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
       channels: {
         readTextFile: () => Promise.reject(unsupportedAtEdge("read a secret from a file", "secret_files")),

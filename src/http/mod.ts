@@ -1,9 +1,6 @@
-/** The HTTP API: its doors, and the API as it is loaded part by part. All of it at once is in `api.ts`. */
-export type { App } from "./routes/mod.ts";
-export { createDoor } from "./middleware/authenticate.ts";
-export { isLoopback, loopbackGuard } from "./middleware/guard.ts";
-export { type Answering, createLateApp } from "./lazy_app.ts";
-export { type Handler, listen, type Listening } from "./server/listen.ts";
+/** The HTTP API: the app, whole or loaded per resource, and the servers that listen for it. */
+export { type App, createApp, createLazyApp, type FetchHandler } from "./app.ts";
+export { checkLoopbackRequest, isLoopback, withAccessCheck } from "./middleware/access_check.ts";
+export { type Permission, permissionsOf } from "./permission.ts";
 export { pathOf, type Problem, problemResponse, toProblem } from "./middleware/problem.ts";
-export { serve } from "./server/serve.ts";
-export { warnOfWeakServer } from "../service/mod.ts";
+export { type Handler, listen, type Listening, serve } from "./server/listen.ts";

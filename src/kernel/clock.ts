@@ -1,14 +1,14 @@
-/** Where the time comes from. The only place that reads the machine's clock; tests pass their own. */
+/** A source of time. Only this file reads the machine's clock; tests pass their own. */
 export interface Clock {
   /** Milliseconds since the Unix epoch, UTC. */
   now(): number;
-  /** Milliseconds of a clock that never goes back, for durations; fractions allowed. */
+  /** Milliseconds of a monotonic clock, for durations; may be fractional. */
   monotonic(): number;
-  /** Resolves after that many milliseconds, or earlier, without an error, when the signal aborts. */
+  /** Resolves after the delay, or when the signal aborts; never rejects. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The longest that a timer of the platform can wait: 2^31 - 1 ms, 24.8 days. */
+/** The longest delay of a timer: 2^31 - 1 ms, 24.8 days. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /** The machine's clock. */
@@ -23,13 +23,13 @@ export const systemClock: Clock = {
         signal?.removeEventListener("abort", done);
         resolve();
       };
-      // A longer timer would overflow and fire at once; who sleeps that long looks again anyway.
+      // A longer timer would overflow and fire at once; callers that sleep so long check the time again.
       const timer = setTimeout(done, Math.min(delayMs, MAX_TIMER_MS));
       signal?.addEventListener("abort", done, { once: true });
     }),
 };
 
-/** A clock for tests: it stands still until `advance`, and `sleep` ends when it has been advanced far enough. */
+/** Creates a clock for tests: it stands still until `advance`, which also ends `sleep`. */
 export function fixedClock(start: string | number): Clock & { advance(ms: number): void } {
   let now = typeof start === "number" ? start : Date.parse(start);
   const sleepers = new Set<{ until: number; wake: () => void }>();
@@ -59,7 +59,7 @@ export function fixedClock(start: string | number): Clock & { advance(ms: number
 
 let latest = { epochMs: NaN, text: "" };
 
-/** The wire form of a time: ISO 8601, UTC, milliseconds and `Z`. What happens in a step has few times, so the last is kept. */
+/** Formats a time for the wire: ISO 8601, UTC, milliseconds and `Z`. Caches the last one, since a step has few times. */
 export function toIso(epochMs: number): string {
   if (latest.epochMs !== epochMs) latest = { epochMs, text: new Date(epochMs).toISOString() };
   return latest.text;
@@ -70,7 +70,7 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
-/** The start of the UTC minute, hour or day that holds a time; days of the epoch are UTC days. */
+/** Returns the start of the UTC minute, hour or day of a time; days of the epoch are UTC days. */
 export function startOf(epochMs: number, lengthMs: number): number {
   return Math.floor(epochMs / lengthMs) * lengthMs;
 }

@@ -32,7 +32,7 @@ Deno.test("fixedClock() wakes every sleeper that is due, and only those", async 
 });
 
 for (const [name, clock] of [["systemClock", systemClock], ["fixedClock()", fixedClock(0)]] as const) {
-  Deno.test(`${name} ends a sleep without an error when its signal aborts`, async () => {
+  Deno.test(`${name} resolves sleep() when its signal aborts`, async () => {
     const abort = new AbortController();
     const sleeping = clock.sleep(DAY_MS, abort.signal);
     abort.abort();
@@ -40,7 +40,7 @@ for (const [name, clock] of [["systemClock", systemClock], ["fixedClock()", fixe
     await clock.sleep(DAY_MS, abort.signal);
   });
 
-  Deno.test(`${name} does not wait for a delay of nothing`, async () => {
+  Deno.test(`${name} does not wait for a delay of zero`, async () => {
     await clock.sleep(0);
   });
 }

@@ -1,14 +1,14 @@
 import { PurserError } from "./errors.ts";
 
-/** Where a database is: a file, in memory, or on a libSQL server. */
+/** The location of a database: a file, memory, or a libSQL server. */
 export type DatabaseAddress =
   | { kind: "file"; path: string }
   | { kind: "memory" }
   | { kind: "remote"; url: string };
 
 /**
- * Reads the db setting: a path, `file:…`, `:memory:`, `libsql://…` or `http(s)://…`. Throws `invalid` on
- * anything else, and on a URL that carries a secret, because URLs end up in logs. The error names the setting.
+ * Parses the db setting: a path, `file:…`, `:memory:`, `libsql://…` or `http(s)://…`. Throws `invalid`, naming the
+ * setting, on anything else and on a URL with a secret, because URLs end up in logs.
  */
 export function parseDatabaseUrl(text: string, setting = "the database setting"): DatabaseAddress {
   const refuse = (reason: string) => new PurserError("invalid", `Cannot use ${setting}: ${reason}`);
@@ -34,11 +34,11 @@ export function parseDatabaseUrl(text: string, setting = "the database setting")
   }
 }
 
-/** Makes the error that names the setting. */
+/** Creates the error that names the setting. */
 type Refuse = (reason: string) => PurserError;
 
 function filePath(path: string, refuse: Refuse): DatabaseAddress {
-  if (path.includes("\0")) throw refuse("the path holds a zero byte");
+  if (path.includes("\0")) throw refuse("the path contains a zero byte");
   return { kind: "file", path };
 }
 
@@ -49,10 +49,10 @@ function decodeFileUrl(text: string, refuse: Refuse): string {
   if (rest.startsWith("//") && !path.startsWith("/")) throw refuse("a file:// URL needs an absolute path");
   if (path === "") throw refuse("file: names no path");
   try {
-    // `/C:/data` is how a URL writes a Windows drive.
+    // A URL writes a Windows path as `/C:/data`.
     return decodeURIComponent(path).replace(/^\/(?=[A-Za-z]:[\\/])/, "");
   } catch {
-    throw refuse("the path of the file: URL is not percent-encoded properly");
+    throw refuse("the path of the file: URL has invalid percent-encoding");
   }
 }
 
@@ -60,7 +60,7 @@ function checkRemote(text: string, refuse: Refuse): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || url.host === "") throw refuse("it is not a URL with a host");
   if (url.username !== "" || url.password !== "" || url.searchParams.has("authToken")) {
-    throw refuse("the URL holds a secret; take it out and set PURSER_DB_TOKEN");
+    throw refuse("the URL contains a secret; remove it and set PURSER_DB_TOKEN");
   }
   return text;
 }

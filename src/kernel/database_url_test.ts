@@ -19,7 +19,7 @@ Deno.test("parseDatabaseUrl() reads paths, files, memory and servers", () => {
   for (const [text, expected] of cases) assert.deepEqual(parseDatabaseUrl(text), expected);
 });
 
-Deno.test("parseDatabaseUrl() says what to use instead of what it refuses", () => {
+Deno.test("parseDatabaseUrl() names an alternative to what it refuses", () => {
   const cases: [string, RegExp][] = [
     ["", /it is empty/],
     ["  ", /it is empty/],
@@ -29,7 +29,7 @@ Deno.test("parseDatabaseUrl() says what to use instead of what it refuses", () =
     ["file:", /names no path/],
     ["file://host/a.db", /needs an absolute path/],
     ["file:a.db?mode=ro", /takes no \? or #/],
-    ["file:%E0%A4%A", /percent-encoded/],
+    ["file:%E0%A4%A", /percent-encoding/],
     ["libsql://", /not a URL with a host/],
     ["libsql://user:hunter2@a", /set PURSER_DB_TOKEN/],
     ["libsql://a?authToken=hunter2", /set PURSER_DB_TOKEN/],
@@ -39,7 +39,7 @@ Deno.test("parseDatabaseUrl() says what to use instead of what it refuses", () =
   }
 });
 
-Deno.test("parseDatabaseUrl() never repeats the setting, which may hold a secret", () => {
+Deno.test("parseDatabaseUrl() never repeats the setting, which may contain a secret", () => {
   assert.throws(
     () => parseDatabaseUrl("libsql://user:hunter2@a"),
     (error: Error) => !error.message.includes("hunter2"),

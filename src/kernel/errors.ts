@@ -1,6 +1,6 @@
 /**
- * Every error code that leaves Purser, with the HTTP status it maps to (RFC 9457 problem documents).
- * The one table: REST, the CLI's exit codes and the typed client are derived from it.
+ * Every public error code with its HTTP status (RFC 9457 problem documents). REST, the CLI's exit codes and the typed
+ * client are derived from this table.
  */
 export const STATUS = {
   invalid: 400,
@@ -21,17 +21,17 @@ export const STATUS = {
   unavailable: 503,
 } as const;
 
-/** One of the closed list of error codes. */
+/** A public error code. */
 export type ErrorCode = keyof typeof STATUS;
 
-/** Facts that go with an error, in wire form (`snake_case`, money in USD). */
+/** The facts of an error, in wire form (`snake_case`, money in USD). */
 export type ErrorDetails = Record<string, unknown>;
 
-/** An error that Purser explains to its user: a code of the closed list, a sentence and its facts. */
+/** An error with a public code, a message for the user, and facts. */
 export class PurserError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | undefined;
-  /** Members that the problem document carries beside the standard ones, such as `run_id`. */
+  /** Extension members of the problem document, such as `run_id`. */
   readonly extensions: ErrorDetails = {};
 
   constructor(code: ErrorCode, message: string, options: { details?: ErrorDetails; cause?: unknown } = {}) {
@@ -42,8 +42,8 @@ export class PurserError extends Error {
   }
 
   /**
-   * This error with more members for its problem document. A copy: one failure of the database is the same
-   * error for all whom it hits.
+   * Returns a copy with more members for its problem document. A copy, since one failure of the database is the error of
+   * several callers.
    */
   with(extensions: ErrorDetails): this {
     const copy = Object.create(Object.getPrototypeOf(this), Object.getOwnPropertyDescriptors(this));
@@ -62,18 +62,38 @@ export class BudgetExceededError extends PurserError {
   }
 }
 
-/** What the system calls a failure, as `ENOENT` for a file that isn't there; undefined for any other error. */
+/** Returns the code of a system error, such as `ENOENT`; undefined for any other error. */
 export function systemCodeOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : undefined;
 }
 
-/** Whether the system says that a disk has no room left. */
+/** Returns whether a system error means that the disk is full. */
 export function isDiskFull(error: unknown): boolean {
   return systemCodeOf(error) === "ENOSPC";
 }
 
-/** The text of anything that was thrown. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The text of each system error code, as in strerror(3): runtimes word it differently, and some repeat the path. */
+const SYSTEM_REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or directory",
+  EISDIR: "is a directory",
+  ENOTDIR: "not a directory",
+  EACCES: "permission denied",
+  EPERM: "operation not permitted",
+  EROFS: "read-only file system",
+  ENOSPC: "no space left on device",
+  EDQUOT: "disk quota exceeded",
+  ENAMETOOLONG: "file name too long",
+  ELOOP: "too many levels of symbolic links",
+  EMFILE: "too many open files",
+};
+
+/** Returns the reason of a system error in the same words on every runtime; the message of any other error. */
+export function systemReason(error: unknown): string {
+  return SYSTEM_REASONS[systemCodeOf(error) ?? ""] ?? messageOf(error);
 }

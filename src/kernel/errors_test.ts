@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { BudgetExceededError, messageOf, PurserError, STATUS } from "./errors.ts";
+import { join } from "node:path";
+import { inDirectory } from "../../tests/harness/in_directory.ts";
+import { BudgetExceededError, messageOf, PurserError, STATUS, systemReason } from "./errors.ts";
+import { denoFiles, nodeFiles } from "./files.ts";
 
 Deno.test("every code has the status of an HTTP error", () => {
   for (const [code, status] of Object.entries(STATUS)) {
@@ -23,7 +26,7 @@ Deno.test("a PurserError without a cause has none, not an undefined one", () => 
   assert.equal(Object.hasOwn(new PurserError("invalid", "Cannot read"), "cause"), false);
 });
 
-Deno.test("a BudgetExceededError says what was spent and what was allowed", () => {
+Deno.test("a BudgetExceededError has the spend and the budget", () => {
   const error = new BudgetExceededError("Cannot call", { cost_usd_so_far: 1.5, budget_usd: 1 });
   assert.ok(error instanceof PurserError);
   assert.equal(error.name, "BudgetExceededError");
@@ -31,8 +34,32 @@ Deno.test("a BudgetExceededError says what was spent and what was allowed", () =
   assert.deepEqual(error.details, { cost_usd_so_far: 1.5, budget_usd: 1 });
 });
 
-Deno.test("messageOf() takes whatever was thrown", () => {
+Deno.test("messageOf() accepts any thrown value", () => {
   assert.equal(messageOf(new TypeError("no")), "no");
   assert.equal(messageOf("no"), "no");
   assert.equal(messageOf(undefined), "undefined");
+});
+
+Deno.test("systemReason() returns the same for errors of Deno and Node", () =>
+  inDirectory(async (folder) => {
+    const file = join(folder, "file");
+    await Deno.writeTextFile(file, "");
+    await Deno.symlink(join(folder, "round"), join(folder, "round"));
+    const cases: [path: string, reason: string][] = [
+      [join(folder, "none"), "no such file or directory"],
+      [folder, "is a directory"],
+      [join(file, "below"), "not a directory"],
+      [join(folder, "round"), "too many levels of symbolic links"],
+      [join(folder, "n".repeat(300)), "file name too long"],
+    ];
+    for (const { readText } of [denoFiles(Deno), nodeFiles]) {
+      for (const [path, reason] of cases) {
+        assert.equal(await readText(path).then(() => "it was read", systemReason), reason);
+      }
+    }
+  }));
+
+Deno.test("systemReason() returns the message of an error without a system code", () => {
+  assert.equal(systemReason(new Error("it is broken")), "it is broken");
+  assert.equal(systemReason("text"), "text");
 });

@@ -1,40 +1,42 @@
+import { systemCodeOf, systemReason } from "./errors.ts";
+
 /**
- * The few calls of the file system that every command makes: Deno's own where it runs, since what stands for Node's there
- * takes as long to load as all else of a short command. An error has the system's code either way; see `systemCodeOf`.
+ * The file system calls of every command. In Deno its own, since its `node:fs` takes as long to load as all else of a
+ * short command. Errors have the system's code in both; see `systemCodeOf`.
  */
 export interface Files {
-  /** The text of a file in UTF-8. */
+  /** Reads a file as text in UTF-8. */
   readText(path: string): Promise<string>;
   /** Writes a file that only its user can read. Rejects with `EEXIST` where there is one. */
   writeNew(path: string, text: string): Promise<void>;
-  /** Makes a folder that only its user can enter, and those above it; nothing where it is there. */
+  /** Creates a folder that only its user can enter, and its parents; nothing if it exists. */
   makeFolder(path: string): Promise<void>;
-  /** Makes a folder with a name of its own where the system keeps what is temporary; returns its path. */
+  /** Creates a folder with a unique name in the system's temporary directory; returns its path. */
   makeTemporaryFolder(prefix: string): Promise<string>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Where a path leads, through all links. */
+  /** Resolves all symbolic links of a path. */
   realPath(path: string): Promise<string>;
   isFolder(path: string): Promise<boolean>;
-  /** The names in a folder, in no order. */
+  /** Lists the names in a folder, in no order. */
   list(folder: string): Promise<string[]>;
-  /** Loads a check that a caller can make without awaiting it: which file a path leads to. */
+  /** Loads a synchronous function that identifies the file of a path. */
   loadIdentify(): Promise<IdentifyFile>;
 }
 
-/** A file, whatever its path: no two files of a system have the same pair at the same time. */
+/** The identity of a file: no two files of a system have the same pair at the same time. */
 export interface FileIdentity {
   device: number;
   inode: number | null;
 }
 
-/** Returns which file a path leads to; throws with the system's code where it leads to none. */
+/** Returns the identity of the file of a path; throws with the system's code where there is none. */
 export type IdentifyFile = (path: string) => FileIdentity;
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-/** Loaded late: an edge runtime has no files. */
+/** Lazy: an edge runtime has no files. */
 const node = () => import("node:fs/promises");
 
 export const nodeFiles: Files = {
@@ -85,7 +87,34 @@ export function denoFiles(deno: typeof Deno): Files {
 /** The file system of this process. */
 export const files: Files = globalThis.Deno === undefined ? nodeFiles : denoFiles(globalThis.Deno);
 
-/** Reads a file as text. */
+/** Reads a file as text in UTF-8. */
 export function readTextFile(path: string): Promise<string> {
   return files.readText(path);
+}
+
+/** A module of the user, loaded by its path. */
+export interface ImportedFile {
+  default?: unknown;
+}
+
+/**
+ * Imports a TypeScript or JavaScript module by its absolute path, also from a compiled binary. The error does not name
+ * the file, which the caller does, and distinguishes a missing file from a missing import of it.
+ */
+export async function importFile(path: string): Promise<ImportedFile> {
+  // Lazy, so that the edge bundle loads without Node's modules.
+  const [{ stat }, { pathToFileURL }] = await Promise.all([import("node:fs/promises"), import("node:url")]);
+  const found = await stat(path).catch((error) => {
+    throw new Error(systemReason(error), { cause: error });
+  });
+  if (!found.isFile()) throw new Error("it is not a file");
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (error) {
+    if (systemCodeOf(error) !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
+    throw new Error(
+      "this Node does not read TypeScript; start it without --no-experimental-strip-types, or write it in JavaScript (.js, .mjs)",
+      { cause: error },
+    );
+  }
 }

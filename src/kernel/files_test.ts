@@ -16,7 +16,7 @@ for (
     ["Node's", nodeFiles],
   ] as const
 ) {
-  Deno.test(`${name} calls make, write, rename, read and remove, for their user only`, () =>
+  Deno.test(`${name} calls create, write, rename, read and remove, for their user only`, () =>
     inDirectory(async (root) => {
       const folder = join(root, "a", "b");
       await makeFolder(folder);
@@ -33,7 +33,7 @@ for (
       assert.deepEqual([...Deno.readDirSync(folder)], []);
     }));
 
-  Deno.test(`${name} calls tell the system's code of what can't be done`, () =>
+  Deno.test(`${name} calls throw errors with the system's code`, () =>
     inDirectory(async (root) => {
       const [file, none] = [join(root, "file"), join(root, "none")];
       await writeNew(file, "first");
@@ -50,6 +50,6 @@ for (
     }));
 }
 
-Deno.test("on Deno its own calls are taken", () => {
+Deno.test("Deno's own calls are used in Deno", () => {
   assert.equal(files.readText.toString(), denoFiles(Deno).readText.toString());
 });

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** What an id names; it is the id's prefix. */
+/** The kind of entity that an id identifies; the prefix of the id. */
 export type IdKind =
   | "run"
   | "ses"
@@ -15,7 +15,7 @@ export type IdKind =
   | "anom"
   | "key";
 
-/** Makes ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */
+/** Generates ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */
 export interface Ids {
   next(kind: IdKind): string;
 }
@@ -23,8 +23,8 @@ export interface Ids {
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /**
- * Ids of 48 bits of time and 80 random bits (the ULID layout). Within one millisecond the random part
- * counts up, so ids of one process sort in the order they were made even when the clock steps back.
+ * Creates ids of 48 bits of time and 80 random bits (the ULID layout). Within one millisecond the random part is
+ * incremented, so ids of one process sort in the order they were generated, even when the clock steps back.
  */
 export function createIds(clock: Pick<Clock, "now">, randomBytes = secureRandomBytes): Ids {
   let lastTime = -1;
@@ -36,7 +36,7 @@ export function createIds(clock: Pick<Clock, "now">, randomBytes = secureRandomB
         lastTime = now;
         const bytes = randomBytes(16);
         for (let i = 0; i < 16; i++) random[i] = bytes[i]! & 31;
-        random[0]! &= 15; // headroom: counting up never overflows within a millisecond
+        random[0]! &= 15; // headroom: incrementing never overflows within a millisecond
       } else {
         for (let i = 15; i >= 0; i--) {
           if (random[i]! < 31) {
@@ -61,11 +61,12 @@ function secureRandomBytes(length: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(length));
 }
 
-/** Ids for tests: `run_0001`, `call_0002`, … */
+/** Creates ids for tests: `run_0001`, `call_0002`, … */
 export function countingIds(): Ids {
   let count = 0;
   return { next: (kind) => `${kind}_${String(++count).padStart(4, "0")}` };
 }
 
-/** What an agent id or a session id may look like. */
+/** A valid agent id or session id, and the rule in words. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+export const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";

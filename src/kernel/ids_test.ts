@@ -3,13 +3,13 @@ import fc from "#dev/fast_check.ts";
 import { fixedClock } from "./clock.ts";
 import { countingIds, createIds, NAME_PATTERN } from "./ids.ts";
 
-Deno.test("createIds() makes ids of a prefix and 26 characters", () => {
+Deno.test("createIds() creates ids of a prefix and 26 characters", () => {
   const ids = createIds(fixedClock("2026-11-01T12:00:00.000Z"));
   assert.match(ids.next("run"), /^run_[0-9a-hjkmnp-tv-z]{26}$/);
   assert.match(ids.next("alert"), /^alert_[0-9a-hjkmnp-tv-z]{26}$/);
 });
 
-Deno.test("ids sort in the order they were made, even when the clock stands still or steps back", () => {
+Deno.test("ids sort in the order of creation, even when the clock stands still or steps back", () => {
   fc.assert(fc.property(fc.array(fc.integer({ min: -5000, max: 5000 }), { maxLength: 200 }), (steps) => {
     const clock = fixedClock(1_800_000_000_000);
     const ids = createIds(clock);
@@ -42,7 +42,7 @@ Deno.test("the first ten characters of an id are its time", () => {
   assert.equal(timeOf(2 ** 48 - 1), "7zzzzzzzzz");
 });
 
-Deno.test("two makers at one moment don't make the same id", () => {
+Deno.test("two generators at one moment don't create the same id", () => {
   const clock = fixedClock(0);
   const made = Array.from({ length: 1000 }, () => createIds(clock).next("run"));
   assert.equal(new Set(made).size, made.length);
@@ -53,7 +53,7 @@ Deno.test("countingIds() counts over all kinds", () => {
   assert.deepEqual([ids.next("run"), ids.next("call")], ["run_0001", "call_0002"]);
 });
 
-Deno.test("NAME_PATTERN takes what an agent or session may be called", () => {
+Deno.test("NAME_PATTERN accepts valid ids of agents and sessions", () => {
   for (const name of ["a", "Agent-1", "ses_01jabc", "team:agent.v2", "9", "x".repeat(128)]) {
     assert.ok(NAME_PATTERN.test(name), name);
   }

@@ -3,11 +3,11 @@ import { systemClock, toIso } from "./clock.ts";
 /** Structured facts of a log line. Never put a secret or the text of a message here. */
 export type LogFields = Record<string, unknown>;
 
-/** How important a line is, least first. */
+/** The log levels, least important first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A structured log: a sentence and its facts. */
+/** A structured log: each line is a message and fields. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -15,7 +15,7 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** Writes one JSON object per line: `{"level":"warn","at":"…","message":"…",…}`. */
+/** Creates a log of one JSON object per line: `{"level":"warn","at":"…","message":"…",…}`. */
 export function createJsonLog(options: {
   level: LogLevel;
   now?: () => number;
@@ -30,17 +30,17 @@ export function createJsonLog(options: {
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
-/** The same log, which never throws: who has something to tell must not fail because nobody can hear it. */
+/** Wraps a log so that it never throws: callers must not fail because a line can't be written. */
 export function neverThrowing(log: Log): Log {
   const line = (level: keyof Log) => (message: string, fields?: LogFields) => {
     try {
       log[level](message, fields);
     } catch {
-      // Where would one say so?
+      // There is no other way to report it.
     }
   };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
-/** A log that keeps nothing: the default inside a library and in tests. */
+/** A log that discards every line: the default in the library and in tests. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -14,17 +14,17 @@ Deno.test("createJsonLog() writes one object per line, with its time and facts",
   ]);
 });
 
-Deno.test("createJsonLog() leaves out what is less important than its level", () => {
+Deno.test("createJsonLog() omits lines below its level", () => {
   assert.deepEqual(LOG_LEVELS.map((level) => linesAt(level).length), [4, 3, 2, 1, 0]);
 });
 
-Deno.test("createJsonLog() keeps a line one line", () => {
+Deno.test("createJsonLog() escapes line breaks", () => {
   let text = "";
   const log = createJsonLog({ level: "info", now: () => 0, write: (line) => void (text += line) });
   log.info("two\nlines", { more: "a\r\nb" });
   assert.doesNotMatch(text, /[\r\n]/);
 });
 
-Deno.test("silentLog says nothing and takes everything", () => {
+Deno.test("silentLog accepts and discards every line", () => {
   for (const level of ["debug", "info", "warn", "error"] as const) silentLog[level]("Nothing", { at: 1 });
 });

@@ -6,17 +6,20 @@ import { PurserError } from "./errors.ts";
  */
 export type NanoUsd = bigint;
 
+/** One USD in nano-USD. */
+export const NANO_PER_USD = 1_000_000_000n;
+
 /** A price per token as an integer number of pico-USD: 1 USD per million tokens is 1,000,000. */
 export type PicoUsdPerToken = bigint;
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** The largest single amount that is read: a billion USD. Sums of such amounts may be larger, and pass 64 bits. */
-const MAX_NANO_USD = 10n ** 18n;
+/** The largest single amount that is read: a billion USD. Sums of such amounts may be larger, and exceed 64 bits. */
+const MAX_NANO_USD = 1_000_000_000n * NANO_PER_USD;
 
 /**
- * Reads a decimal number as `mantissa * 10 ** -scale`. A JS number is taken by its shortest decimal form,
- * which is what its author wrote.
+ * Parses a decimal number as `mantissa * 10 ** -scale`. A JS number is parsed from its shortest decimal form, which is
+ * what its author wrote.
  */
 function parseDecimal(value: number | string, what: string): { mantissa: bigint; scale: number } {
   const text = String(value).trim();
@@ -36,7 +39,7 @@ function parseDecimal(value: number | string, what: string): { mantissa: bigint;
   return { mantissa: sign === "-" ? -mantissa : mantissa, scale };
 }
 
-/** Divides and rounds half to even, the rounding of every amount that has to lose digits. */
+/** Divides and rounds half to even, as every amount is rounded. */
 export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   if (denominator < 0n) return divideHalfEven(-numerator, -denominator);
   let quotient = numerator / denominator;
@@ -58,14 +61,14 @@ function checkRange(nano: NanoUsd, what: string): NanoUsd {
 }
 
 /**
- * Reads a single amount of USD exactly. Throws `invalid` on more than nine decimals, as a limit must not be
- * rounded, and past a billion USD.
+ * Parses a single amount of USD exactly. Throws `invalid` on more than nine decimals, as a limit must not be rounded,
+ * and above a billion USD.
  */
 export function parseUsd(value: number | string, what = "an amount in USD"): NanoUsd {
   return checkRange(parseTotalUsd(value, what), what);
 }
 
-/** Reads a sum of USD of any size exactly. Throws `invalid` on more than nine decimals. */
+/** Parses a sum of USD of any size exactly. Throws `invalid` on more than nine decimals. */
 export function parseTotalUsd(value: number | string, what = "a sum in USD"): NanoUsd {
   const { mantissa, scale } = parseDecimal(value, what);
   if (scale <= 9) return mantissa * 10n ** BigInt(9 - scale);
@@ -76,14 +79,14 @@ export function parseTotalUsd(value: number | string, what = "a sum in USD"): Na
   return mantissa / divisor;
 }
 
-/** Reads USD and rounds it half to even to nano-USD: for costs that others report. Throws past a billion USD. */
+/** Parses USD and rounds half to even to nano-USD, for reported costs. Throws `invalid` above a billion USD. */
 export function roundUsd(value: number | string, what = "an amount in USD"): NanoUsd {
   const { mantissa, scale } = parseDecimal(value, what);
   if (scale <= 9) return checkRange(mantissa * 10n ** BigInt(9 - scale), what);
   return checkRange(divideHalfEven(mantissa, 10n ** BigInt(scale - 9)), what);
 }
 
-/** Reads a price in USD per million tokens as pico-USD per token, rounded half to even. */
+/** Parses a price in USD per million tokens as pico-USD per token, rounded half to even. */
 export function parseUsdPerMillion(value: number | string, what = "a price"): PicoUsdPerToken {
   const { mantissa, scale } = parseDecimal(value, what);
   return scale <= 6
@@ -91,7 +94,7 @@ export function parseUsdPerMillion(value: number | string, what = "a price"): Pi
     : divideHalfEven(mantissa, 10n ** BigInt(scale - 6));
 }
 
-/** The exact decimal text of an amount in USD, without trailing zeros: `0.0001506`. */
+/** Formats an amount as exact decimal USD without trailing zeros: `0.0001506`. */
 export function formatUsd(nano: NanoUsd): string {
   const sign = nano < 0n ? "-" : "";
   const digits = (nano < 0n ? -nano : nano).toString().padStart(10, "0");
@@ -100,8 +103,8 @@ export function formatUsd(nano: NanoUsd): string {
 }
 
 /**
- * An amount as the USD number of the wire: the double nearest to it, whose shortest text has at most nine
- * decimals. One figure is exact to the nano-USD up to 4,194,304 USD; past that JSON numbers are coarser.
+ * Converts an amount to the USD number of the wire: the nearest double, whose shortest text has at most nine decimals.
+ * It is exact to the nano-USD up to 4,194,304 USD; above, JSON numbers are coarser.
  */
 export function toUsd(nano: NanoUsd): number {
   return Number(formatUsd(nano));

@@ -5,7 +5,7 @@ import { createSingleSendFetch } from "./single_send.ts";
 
 const body = () => ReadableStream.from([new TextEncoder().encode("{}")]);
 
-Deno.test("createSingleSendFetch() sends what changes something once, where fetch repeats it", async () => {
+Deno.test("createSingleSendFetch() sends a request that is not idempotent once, where fetch repeats it", async () => {
   const requests: [name: string, make: () => RequestInit][] = [
     ["POST", () => ({ method: "POST", body: "{}" })],
     ["POST of a stream", () => ({ method: "POST", body: body() })],
@@ -24,7 +24,7 @@ Deno.test("createSingleSendFetch() sends what changes something once, where fetc
   }
 });
 
-Deno.test("createSingleSendFetch() fails on a connection that ends without an answer, and sends nothing again", async () => {
+Deno.test("createSingleSendFetch() fails on a connection that ends without a response, and does not retry", async () => {
   let arrived = 0;
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -37,7 +37,7 @@ Deno.test("createSingleSendFetch() fails on a connection that ends without an an
   await new Promise((resolve) => server.close(resolve));
 });
 
-Deno.test("createSingleSendFetch() ends with its signal, also while the answer streams", async () => {
+Deno.test("createSingleSendFetch() aborts with its signal, also while the response streams", async () => {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () =>
     new Response(
       new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("first")) }),
@@ -52,7 +52,7 @@ Deno.test("createSingleSendFetch() ends with its signal, also while the answer s
   await server.shutdown();
 });
 
-Deno.test("createSingleSendFetch() goes through the proxy of the environment", async () => {
+Deno.test("createSingleSendFetch() uses the proxy of the environment", async () => {
   const asked: string[] = [];
   const proxy = createServer((socket) => {
     socket.on("error", () => {});

@@ -1,25 +1,26 @@
+import { messageOf } from "./errors.ts";
+
 /**
- * What an entry needs of the process that it runs in: Deno's own calls where Deno runs, since what stands for Node's there
- * takes as long to load as all else of a short command; Node's elsewhere.
+ * The process of an entry: Deno's calls in Deno, since its `node:process` takes as long to load as all else of a short
+ * command; Node's elsewhere.
  */
 export interface ThisProcess {
-  /** The words of the command line after the program. */
+  /** The arguments of the command line. */
   args: readonly string[];
   /** Ends the process at once. */
   exit(code: number): never;
-  /** Calls a listener at each of these signals, which then end the process no longer. */
+  /** Calls a listener at each of these signals, which then no longer end the process. */
   onSignals(signals: readonly TerminationSignal[], listener: () => void): void;
   /**
-   * Calls a listener with each promise that was rejected without a handler, and each error that nothing caught; neither
-   * ends the process any longer.
+   * Calls a listener with each unhandled rejection and uncaught error, neither of which ends the process any longer.
    */
   onFaults(listener: (kind: FaultKind, error: unknown) => void): void;
 }
 
-/** The signals by which people and supervisors end a process. */
+/** The signals that users and supervisors end a process with. */
 export type TerminationSignal = "SIGINT" | "SIGTERM";
 
-/** What went wrong: a promise was rejected, or an error was thrown. */
+/** An unhandled rejection, or an uncaught error. */
 export type FaultKind = "rejection" | "error";
 
 export function denoProcess(deno: typeof Deno): ThisProcess {
@@ -62,4 +63,19 @@ export function nodeProcess(process: NodeJS.Process): ThisProcess {
 /** Returns this process. */
 export function thisProcess(): ThisProcess {
   return globalThis.Deno === undefined ? nodeProcess(globalThis.process) : denoProcess(globalThis.Deno);
+}
+
+/**
+ * Keeps the process alive after unhandled rejections and uncaught errors, and reports each: one in a tool or a channel of
+ * the user must not end all runs and alerts.
+ */
+export function surviveFaults(report: (message: string) => void): void {
+  thisProcess().onFaults((kind, error) => {
+    const what = kind === "rejection" ? "Unhandled promise rejection" : "Uncaught error";
+    try {
+      report(`${what}: ${messageOf(error)}`);
+    } catch {
+      // Standard error is closed.
+    }
+  });
 }

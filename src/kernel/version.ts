@@ -1,2 +1,2 @@
-/** Purser's version, the one of `deno.json`; a test compares them. */
+/** Purser's version, as in `deno.json`; a test compares them. */
 export const VERSION = "0.1.0";

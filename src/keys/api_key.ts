@@ -1,26 +1,11 @@
-import type { KeyStatus, Scope } from "../contract/values.ts";
+import type { ApiKey } from "../contract/keys.ts";
+import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { tables } from "../store/mod.ts";
-import { orderScopes } from "./scopes.ts";
-
-/** A key in wire form; its text is not known to anybody but who has it. */
-export interface ApiKey {
-  key_id: string;
-  name: string;
-  scopes: Scope[];
-  /** The only agent that it reaches; null for all. */
-  agent_id: string | null;
-  status: KeyStatus;
-  created_at: string;
-  expires_at: string | null;
-  /** To the minute. */
-  last_used_at: string | null;
-  revoked_at: string | null;
-}
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
 
-/** Whether a key is taken at a time. */
+/** Returns the status of a key at a time. */
 export function statusOf(
   { revokedAt, expiresAt }: Pick<KeyRow, "revokedAt" | "expiresAt">,
   now: number,
@@ -29,7 +14,7 @@ export function statusOf(
   return expiresAt !== null && expiresAt <= now ? "expired" : "active";
 }
 
-/** The wire form of a row. */
+/** Converts a row to wire form. */
 export function toApiKey(row: KeyRow, now: number): ApiKey {
   const time = (at: number | null) => at === null ? null : toIso(at);
   return {
@@ -43,4 +28,14 @@ export function toApiKey(row: KeyRow, now: number): ApiKey {
     last_used_at: time(row.lastUsedAt),
     revoked_at: time(row.revokedAt),
   };
+}
+
+/** Returns whether the scopes include one of the needed ones, or `admin`. */
+export function allows(scopes: readonly Scope[], needed: readonly Scope[]): boolean {
+  return scopes.includes("admin") || needed.some((scope) => scopes.includes(scope));
+}
+
+/** Returns each scope once, in the order of `SCOPES`. */
+export function orderScopes(scopes: readonly Scope[]): Scope[] {
+  return SCOPES.filter((scope) => scopes.includes(scope));
 }

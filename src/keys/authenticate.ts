@@ -1,31 +1,30 @@
 import type { Scope } from "../contract/values.ts";
 import { createHash } from "node:crypto";
-import { toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { MINUTE_MS, toIso } from "../kernel/clock.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
 import { type KeyRow, statusOf } from "./api_key.ts";
 import type { KeyContext } from "./context.ts";
-import { hasHash } from "./hash_secret.ts";
-import { REMEMBERED_MS } from "./key_memory.ts";
-import { parseKeyText } from "./key_text.ts";
-import { noteUse } from "./note_use.ts";
-import { readKey } from "./read_key.ts";
+import { hasHash, parseKeyText } from "./key_text.ts";
+import { KEY_CACHE_MS } from "./key_cache.ts";
+import { readKey } from "./api_keys.ts";
+import type { Store } from "../store/mod.ts";
 
-/** Who a request comes from, and what they may. */
+/** The authenticated caller of a request, and its permissions. */
 export interface Principal {
-  /** Null: whoever has shown no key. */
+  /** Null for an anonymous caller. */
   readonly keyId: string | null;
   readonly scopes: readonly Scope[];
-  /** The only agent within reach; null for all. */
+  /** The only accessible agent; null for all. */
   readonly agentId: string | null;
 }
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 
 /**
- * Recognises the key of an `Authorization` header, and notes its use. A wrong secret and an unknown id cost the same
- * work and get the same answer; that a key is revoked or expired is told only to who has all of it.
+ * Authenticates the key of an `Authorization` header, and records its use. A wrong secret and an unknown id take the same time
+ * and give the same error; that a key is revoked or expired is disclosed only with the right secret.
  *
- * @throws {PurserError} `unauthorized`; its message never holds the key
+ * @throws {PurserError} `unauthorized`; its message never includes the key
  */
 export async function authenticate(
   ctx: Omit<KeyContext, "ids" | "query">,
@@ -44,18 +43,18 @@ export async function authenticate(
     throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
   }
   const digest = createHash("sha256").update(text).digest("base64");
-  const row = await ctx.keyMemory.recall(digest, () => verify(ctx, parsed));
+  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
   if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
   const status = statusOf(row, ctx.clock.now());
   if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
   if (status === "expired") {
     throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
   }
-  noteUse(ctx, row);
+  recordUse(ctx, row);
   return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
 }
 
-/** The row of a key, if the secret is the right one. */
+/** Returns the row of a key if the secret is right. */
 async function verify(
   { store }: Pick<KeyContext, "store">,
   { keyId, secret }: { keyId: string; secret: string },
@@ -65,10 +64,10 @@ async function verify(
 }
 
 /**
- * Tells, as often as it is asked, whether a key is still taken: for answers that go on for as long as the client likes.
- * On a shared database it looks every `REMEMBERED_MS`.
+ * Creates a function that returns whether a key is still active, for long-lived streams. On a shared database it reads the key
+ * again every `KEY_CACHE_MS`.
  */
-export function stillHolds(
+export function createKeyCheck(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
   { keyId }: Principal,
 ): () => Promise<boolean> {
@@ -77,7 +76,7 @@ export function stillHolds(
   return async () => {
     if (keyId === null) return false;
     const now = clock.monotonic();
-    if (!store.isShared || now - readAt >= REMEMBERED_MS) {
+    if (!store.isShared || now - readAt >= KEY_CACHE_MS) {
       row = await readKey(store, keyId);
       readAt = now;
     }
@@ -87,4 +86,55 @@ export function stillHolds(
 
 function unauthorized(message: string): PurserError {
   return new PurserError("unauthorized", message);
+}
+
+const RECORD_USE = `UPDATE api_keys SET last_used_at = ?2
+WHERE key_id = ?1 AND (last_used_at IS NULL OR last_used_at < ?2)`;
+
+/** Records the use of a key, once a minute at most, in the background: a failure is logged and does not fail the request. */
+function recordUse(
+  { store, clock, log, keyCache, keepAlive }: Omit<KeyContext, "query" | "ids">,
+  { keyId, lastUsedAt }: Pick<KeyRow, "keyId" | "lastUsedAt">,
+): void {
+  const now = clock.now();
+  const useRecordedAt = keyCache.useRecordedAt.get(keyId) ?? lastUsedAt;
+  // A time in the future comes from a clock that was set back, and counts as long ago.
+  if (useRecordedAt !== null && useRecordedAt <= now && now - useRecordedAt < MINUTE_MS) return;
+  keyCache.useRecordedAt.set(keyId, now);
+  const writing = store.write([{ sql: RECORD_USE, args: [keyId, now] }]).then(
+    () => {},
+    (error) =>
+      log.warn("The last use of an API key could not be recorded", {
+        key_id: keyId,
+        reason: messageOf(error),
+      }),
+  ).finally(() => keyCache.writing.delete(writing));
+  keyCache.writing.add(writing);
+  keepAlive?.(writing);
+}
+
+const HAS_KEYS = "SELECT EXISTS (SELECT 1 FROM api_keys)";
+const HAS_USABLE = `SELECT EXISTS (SELECT 1 FROM api_keys
+WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
+
+/**
+ * Returns whether requests need a key: once the database has ever had one, revoked ones included. If the request presents a
+ * key, a shared database is read again: the key may be the first, created by another instance a moment ago.
+ */
+export function isAuthRequired(
+  ctx: Pick<KeyContext, "store" | "keyCache">,
+  { isKeyPresented = false } = {},
+): Promise<boolean> {
+  return ctx.keyCache.hasKeys(() => readHasKeys(ctx.store), isKeyPresented);
+}
+
+/** Returns whether there is an active key. */
+export async function hasUsableKey({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<boolean> {
+  const { rows } = await store.read({ sql: HAS_USABLE, args: [clock.now()] });
+  return Number(rows[0]![0]) === 1;
+}
+
+async function readHasKeys(store: Pick<Store, "read">): Promise<boolean> {
+  const { rows } = await store.read({ sql: HAS_KEYS });
+  return Number(rows[0]![0]) === 1;
 }

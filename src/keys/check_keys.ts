@@ -1,24 +1,24 @@
 import { DAY_MS } from "../kernel/clock.ts";
 import type { KeyContext } from "./context.ts";
 
-/** A key that somebody should look after. */
+/** A key that has expired or will soon. */
 export interface DueKey {
   keyId: string;
   name: string;
   expiresAt: number;
 }
 
-/** How things stand with the keys, for the doctor. */
+/** The state of the API keys, for the doctor. */
 export interface KeyReport {
-  /** All that there ever were. */
+  /** All keys, including revoked and expired ones. */
   all: number;
-  /** Those that are taken. */
+  /** Keys that are neither revoked nor expired. */
   active: number;
-  /** The active ones with the scope `admin`. */
+  /** Active keys with the scope `admin`. */
   admin: number;
-  /** Active ones that end within a week, the first ones first. */
+  /** Active keys that expire within a week, earliest first. */
   expiring: DueKey[];
-  /** Those that have expired within the last week while they were in use, the latest first. */
+  /** Keys that have expired within the last week while in use, latest first. */
   lapsed: DueKey[];
 }
 
@@ -31,13 +31,13 @@ const COUNT = `SELECT count(*), coalesce(sum(${ACTIVE}), 0),
 const EXPIRING = `SELECT key_id, name, expires_at FROM api_keys
 WHERE revoked_at IS NULL AND expires_at > ?1 AND expires_at <= ?1 + ${WEEK_MS}
 ORDER BY expires_at LIMIT ${MAX_NAMED}`;
-// In use: within a day before its end. Nobody else of that name has been made since, so it was not replaced.
+// In use: within a day before it expired. No key of that name has been created since, so it was not replaced.
 const LAPSED = `SELECT key_id, name, expires_at FROM api_keys k
 WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} AND last_used_at > expires_at - ${DAY_MS}
   AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
 ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
 
-/** Counts the keys and names those that need somebody. */
+/** Counts the keys, and names those that need attention. */
 export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<KeyReport> {
   const args = [clock.now()];
   const [counts, expiring, lapsed] = await store.readAll(

@@ -2,16 +2,16 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
-import type { KeyMemory } from "./key_memory.ts";
+import type { KeyCache } from "./key_cache.ts";
 
-/** What keys need of the process they are asked for in. */
+/** The parts of a process that API keys use. */
 export interface KeyContext {
   store: Store;
   query: Query;
   clock: Clock;
   ids: Ids;
   log: Log;
-  keyMemory: KeyMemory;
-  /** Lets work go on after the answer, where a request would end it. */
+  keyCache: KeyCache;
+  /** Registers work that outlives its request, on platforms that end a process with the request. */
   keepAlive?(work: Promise<unknown>): void;
 }

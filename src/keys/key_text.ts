@@ -1,9 +1,11 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
 /**
- * The text of a key: `psr_`, the body of its id, `_`, 32 random characters, and 7 of a checksum over all before it.
- * Secret scanners know it by its beginning, and tell a real one by its checksum.
+ * The text of a key: `psr_`, the body of its id, `_`, 32 random characters, and 7 of a checksum over all before it. Secret
+ * scanners find it by its prefix, and verify it by its checksum.
  */
 
-/** That of ids: Crockford's base 32 in lower case, without letters that are taken for digits. */
+/** The alphabet of ids: Crockford's base 32 in lower case, without letters that look like digits. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const PREFIX = "psr_";
 const ID_PREFIX = "key_";
@@ -16,24 +18,24 @@ const FORM = new RegExp(
   `^${PREFIX}([0-9a-z]{1,64})_([${ALPHABET}]{${SECRET_LENGTH}})([${ALPHABET}]{${CHECKSUM_LENGTH}})$`,
 );
 
-/** What a text that should be a key is. `damaged`: cut off or mistyped. */
+/** The result of parsing a key's text. `damaged`: cut off or mistyped. */
 export type ParsedKey =
   | { is: "whole"; keyId: string; secret: string }
   | { is: "damaged" }
   | { is: "foreign" };
 
-/** A new secret part. */
+/** Creates a random secret part. */
 export function newSecret(randomBytes: (length: number) => Uint8Array = secureRandomBytes): string {
   return [...randomBytes(SECRET_LENGTH)].map((byte) => ALPHABET[byte & 31]).join("");
 }
 
-/** The whole text of a key, to be shown once and kept nowhere. */
+/** Returns the whole text of a key, to be shown once and stored nowhere. */
 export function writeKeyText(keyId: string, secret: string): string {
   const text = `${PREFIX}${keyId.slice(ID_PREFIX.length)}_${secret}`;
   return text + checksumOf(text);
 }
 
-/** Takes a key's text apart. The checksum tells a typo, or a paste without its end, from a key that is not known. */
+/** Parses a key's text. The checksum distinguishes a typo or an incomplete paste from an unknown key. */
 export function parseKeyText(text: string): ParsedKey {
   if (!text.startsWith(PREFIX)) return { is: "foreign" };
   const [, body, secret, checksum] = FORM.exec(text) ?? [];
@@ -43,7 +45,7 @@ export function parseKeyText(text: string): ParsedKey {
   return { is: "whole", keyId: ID_PREFIX + body, secret: secret! };
 }
 
-/** CRC-32 (ISO 3309, as in gzip): it notices any change within 32 bits, so any one character and any two neighbours. */
+/** CRC-32 (ISO 3309, as in gzip): detects any change within 32 bits, so of any character and of any two neighbors. */
 function checksumOf(text: string): string {
   let crc = 0xffffffff;
   for (let i = 0; i < text.length; i++) {
@@ -60,4 +62,18 @@ function checksumOf(text: string): string {
 
 function secureRandomBytes(length: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(length));
+}
+
+/** Hashes a secret with SHA-256, in hex. A secret of 160 random bits can't be guessed, so it needs no salt or slow hash. */
+export function hashSecret(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** Matches no secret; compared for an unknown key, so that the time is the same. */
+const NO_HASH = "0".repeat(64);
+
+/** Returns whether a secret has this hash, in constant time. */
+export function hasHash(secret: string, hash: string = NO_HASH): boolean {
+  const encoder = new TextEncoder();
+  return timingSafeEqual(encoder.encode(hashSecret(secret)), encoder.encode(hash));
 }

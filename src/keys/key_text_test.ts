@@ -37,17 +37,17 @@ Deno.test("the form of a key is fixed: scanners and people's own programs know i
 Deno.test("a key with one other character, or two neighbours swapped, is damaged and never another key", () => {
   fc.assert(
     fc.property(KeyText, fc.nat(), fc.constantFrom(...ALPHABET, "_", "A", "-", "é"), (key, at, character) => {
-      const place = 4 + at % (key.length - 4);
-      const changed = key.slice(0, place) + character + key.slice(place + 1);
+      const index = 4 + at % (key.length - 4);
+      const changed = key.slice(0, index) + character + key.slice(index + 1);
       if (changed !== key) assert.deepEqual(parseKeyText(changed), { is: "damaged" });
-      const [a, b] = [key[place]!, key[place + 1] ?? ""];
-      const swapped = key.slice(0, place) + b + a + key.slice(place + 2);
+      const [a, b] = [key[index]!, key[index + 1] ?? ""];
+      const swapped = key.slice(0, index) + b + a + key.slice(index + 2);
       if (swapped !== key) assert.deepEqual(parseKeyText(swapped), { is: "damaged" });
     }),
   );
 });
 
-Deno.test("a key that is cut off at either end, or has more, is never taken", () => {
+Deno.test("a key that is cut off at either end, or is too long, is never accepted", () => {
   fc.assert(fc.property(KeyText, fc.nat(), fc.string({ minLength: 1, maxLength: 5 }), (key, at, more) => {
     const length = at % key.length;
     assert.notEqual(parseKeyText(key.slice(0, length)).is, "whole");
@@ -57,7 +57,7 @@ Deno.test("a key that is cut off at either end, or has more, is never taken", ()
   }));
 });
 
-Deno.test("what does not begin as a key is told apart from a key that is damaged", () => {
+Deno.test("a text without the prefix of keys is distinguished from a damaged key", () => {
   for (const text of ["", "sk-ant-123", "PSR_01", "key_01kaj4c0000000000000000000", " psr_"]) {
     assert.deepEqual(parseKeyText(text), { is: "foreign" }, text);
   }

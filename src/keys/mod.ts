@@ -1,17 +1,14 @@
-/** Keys to the API: made, listed, revoked, and recognised. */
-export { type ApiKey } from "./api_key.ts";
-export { authenticate, type Principal, stillHolds } from "./authenticate.ts";
+/** API keys: creates, lists, revokes and authenticates them. */
+export { allows } from "./api_key.ts";
+export { type ApiKey } from "../contract/keys.ts";
+export {
+  authenticate,
+  createKeyCheck,
+  hasUsableKey,
+  isAuthRequired,
+  type Principal,
+} from "./authenticate.ts";
 export { checkKeys, type DueKey, type KeyReport } from "./check_keys.ts";
 export type { KeyContext } from "./context.ts";
-export { createKey, type NewKey } from "./create_key.ts";
-export {
-  createKeyMemory,
-  type KeyMemory,
-  newSharedKeys,
-  REMEMBERED_MS,
-  type SharedKeys,
-} from "./key_memory.ts";
-export { areKeysAskedFor, hasUsableKey } from "./asked_for.ts";
-export { getKey, listKeys } from "./list_keys.ts";
-export { revokeKey } from "./revoke_key.ts";
-export { allows } from "./scopes.ts";
+export { createKey, getKey, listKeys, type NewKey, revokeKey } from "./api_keys.ts";
+export { createKeyCache, KEY_CACHE_MS, type KeyCache, newSharedKeys, type SharedKeys } from "./key_cache.ts";

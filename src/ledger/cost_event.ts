@@ -1,31 +1,9 @@
+import type { CostEvent } from "../contract/usage.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { ModelCall } from "./model_call.ts";
 
-/** A model call in wire form: the bus payload of `cost.recorded` and the rows of a session's costs. */
-export interface CostEvent {
-  call_id: string;
-  at: string;
-  agent_id: string;
-  session_id: string | null;
-  run_id: string | null;
-  step: number | null;
-  tools: string[];
-  provider: string;
-  model: string;
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  reasoning_tokens: number;
-  total_tokens: number;
-  cost_usd: number | null;
-  price_source: string;
-  duration_ms: number | null;
-  estimated: boolean;
-}
-
-/** The wire form of a call. */
+/** Converts a call to wire form. */
 export function toCostEvent(call: ModelCall): CostEvent {
   const { usage } = call;
   return {

@@ -1,8 +1,9 @@
+import type { TokenUsage } from "../contract/usage.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
 
-/** What every rollup counts. Totals are inclusive: input includes cache, output includes reasoning. */
+/** The counters of every rollup. Totals are inclusive: input includes cache, output includes reasoning. */
 export interface Counters {
   modelCalls: number;
   unpricedCalls: number;
@@ -15,7 +16,7 @@ export interface Counters {
   costNanoUsd: NanoUsd;
 }
 
-/** Counters of no call at all. */
+/** Returns counters of zero calls. */
 export function noCounters(): Counters {
   return {
     modelCalls: 0,
@@ -32,7 +33,7 @@ export function noCounters(): Counters {
 
 const NANO_PER_USD = 1_000_000_000n;
 
-/** Counters from the values of `COUNTER_SUMS`; null where there was nothing to add up. */
+/** Converts the values of `COUNTER_SUMS`, which are null without any row. */
 export function toCounters(values: readonly SqlValue[]): Counters {
   const [modelCalls, unpricedCalls, , , input, output, cacheRead, cacheWrite, reasoning, total] = values.map(
     Number,
@@ -52,23 +53,7 @@ export function toCounters(values: readonly SqlValue[]): Counters {
 
 const toBigInt = (value: SqlValue | undefined) => typeof value === "bigint" ? value : 0n;
 
-/** Tokens and cost of a run, a session or an agent's lifetime, in wire form. */
-export interface TokenUsage {
-  input_tokens: number;
-  output_tokens: number;
-  total_tokens: number;
-  /** 0 when no call was made; null when calls were made and none could be priced. */
-  cost_usd: number | null;
-  /** The model of the newest call. */
-  model: string | null;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  reasoning_tokens: number;
-  model_calls: number;
-  unpriced_calls: number;
-}
-
-/** USD of the priced calls; null where there are calls and none of them has a price. */
+/** Returns the cost of the priced calls in USD; null if there are calls and none has a price. */
 export function costUsd(
   counters: Pick<Counters, "modelCalls" | "unpricedCalls" | "costNanoUsd">,
 ): number | null {
@@ -76,7 +61,7 @@ export function costUsd(
   return nothingPriced ? null : toUsd(counters.costNanoUsd);
 }
 
-/** The wire form of counters. */
+/** Converts counters to wire form. */
 export function toTokenUsage(counters: Counters, model: string | null): TokenUsage {
   return {
     input_tokens: counters.inputTokens,

@@ -1,10 +1,11 @@
+import type { CostRow } from "../contract/costs.ts";
 import type { Grouping } from "../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import { costUsd } from "./counters.ts";
 import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
 
-/** Which spend to sum. Times in milliseconds: `from` inclusive, `to` exclusive. */
+/** The spend to sum. Times in milliseconds: `from` inclusive, `to` exclusive. */
 export interface CostFilter {
   groupBy: Grouping;
   from?: number;
@@ -15,37 +16,17 @@ export interface CostFilter {
   offset: number;
 }
 
-/** A group's key and its counters, in wire form. */
-export interface CostRow {
-  agent_id?: string;
-  session_id?: string;
-  run_id?: string;
-  provider?: string;
-  model?: string;
-  hour?: string;
-  day?: string;
-  model_calls: number;
-  unpriced_calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  reasoning_tokens: number;
-  total_tokens: number;
-  cost_usd: number | null;
-}
-
 const NANO_PER_USD = 1_000_000_000n;
 
 const DEAREST_FIRST = `sum(whole_usd) + sum(rest_nano_usd) / ${NANO_PER_USD} DESC,
   sum(rest_nano_usd) % ${NANO_PER_USD} DESC`;
 
 /**
- * Sums spend by agent, model, hour, day, session or run. Calls without a price count as zero and are
- * counted apart. Agents and models come dearest first, the others latest first.
+ * Sums spend by agent, model, hour, day, session or run. Calls without a price count as zero and are counted separately.
+ * Agents and models are sorted by cost, highest first, the others by time, latest first.
  *
- * Sums come from rollups and the calls after them: whole days, then whole hours, then the rows of the two broken hours
- * at the ends.
+ * Sums are read from rollups and the calls after them: whole days, then whole hours, then the calls of the partial hours at
+ * both ends.
  */
 export async function listCosts(store: Store, filter: CostFilter): Promise<CostRow[]> {
   const statement = isLedgerEntity(filter) ? entityStatement(filter) : rollupStatement(filter);
@@ -61,8 +42,8 @@ function isLedgerEntity({ groupBy }: CostFilter): boolean {
 }
 
 /**
- * Sessions and runs, latest first: from their own rollup, or, where only a part of a session or run may be
- * asked for, from the calls. The agent is that of the first call, the model that of the newest.
+ * Sums sessions or runs, latest first: from their rollup, or from the calls if the filter may cut a session or run. The agent
+ * is that of the first call, the model that of the newest.
  */
 function entityStatement(filter: CostFilter): Statement {
   const kind = filter.groupBy as "session" | "run";
@@ -70,7 +51,7 @@ function entityStatement(filter: CostFilter): Statement {
   const page = [filter.limit, filter.offset];
   const isWhole = [filter.from, filter.to, filter.agentId, filter.model].every((part) => part === undefined);
   if (isWhole) {
-    // A call of the tail may be earlier than all that its session was known by: each can displace one row of a page.
+    // A call of the tail may be earlier than the rolled-up calls of its session: each can displace one row of a page.
     const tail =
       `calls NOT INDEXED WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND ${key} IS NOT NULL`;
     return {
@@ -105,7 +86,7 @@ GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
   };
 }
 
-/** Agents, models, hours and days, from rollups. */
+/** Sums agents, models, hours and days, from rollups. */
 function rollupStatement(filter: CostFilter): Statement {
   const { groupBy } = filter;
   const [key, order] = {
@@ -122,7 +103,7 @@ function rollupStatement(filter: CostFilter): Statement {
     const rows = `SELECT ${select.key(groupBy)}, ${select.counters} FROM ${select.table} WHERE ${where}` +
       (from === undefined ? "" : ` AND ${select.time} >= ? AND ${select.time} < ?`);
     if (pieces.length === 1 || (groupBy !== "hour" && groupBy !== "day")) return rows;
-    // Latest first, no piece can add more groups than the page needs; read this way, it stops early.
+    // Latest first, a piece contributes at most the groups of the page, so each can stop early.
     args.push(filter.limit + filter.offset);
     return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${order} LIMIT ?)`;
   });
@@ -174,7 +155,7 @@ const TAIL: Source = {
   where: "position > (SELECT position FROM rollup_positions WHERE name = 'totals')",
 };
 
-/** Cuts a span of time into pieces that each have the coarsest rollup that fits them exactly, and the calls after it. */
+/** Cuts a time range into pieces, each with the coarsest rollup that fits exactly, and the calls after the rollups. */
 function sources(filter: CostFilter): { select: Source; from?: number; to?: number }[] {
   const { groupBy } = filter;
   const isByTime = groupBy === "hour" || groupBy === "day";
@@ -207,10 +188,10 @@ function sources(filter: CostFilter): { select: Source; from?: number; to?: numb
   return pieces;
 }
 
-/** The last time that a date can have. */
+/** The largest time of a `Date`. */
 const MAX_TIME = 8_640_000_000_000_000;
 
-/** The largest part of a span that begins and ends on a boundary. */
+/** Returns the largest part of a range that starts and ends on a boundary. */
 function whole(from: number, to: number, lengthMs: number): [number, number] {
   return [Math.ceil(from / lengthMs) * lengthMs, Math.floor(to / lengthMs) * lengthMs];
 }

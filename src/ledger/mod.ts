@@ -1,8 +1,10 @@
-/** The ledger: record calls, sum spend, list costs. */
+/** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
-export { type CostEvent, toCostEvent } from "./cost_event.ts";
-export { costUsd, type Counters, noCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
-export { recordCalls } from "./record_calls.ts";
+export { toCostEvent } from "./cost_event.ts";
+export { type CostEvent } from "../contract/usage.ts";
+export { costUsd, type Counters, noCounters, toTokenUsage } from "./counters.ts";
+export { type TokenUsage } from "../contract/usage.ts";
+export { listCalls, recordCalls, toModelCall } from "./calls.ts";
 export * from "./spend_counters.ts";
 export {
   firstAgentsOf,
@@ -13,7 +15,6 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
-export { toModelCall } from "./stored_call.ts";
 export {
   readAgentUsage,
   readRunUsage,
@@ -21,7 +22,8 @@ export {
   sessionUsageStatement,
   toSessionUsage,
 } from "./read_usage.ts";
-export { sweepWindows } from "./sweep_windows.ts";
-export { listCalls } from "./list_calls.ts";
-export { type CostFilter, type CostRow, listCosts } from "./list_costs.ts";
-export { type StepCost, sumSteps } from "./sum_steps.ts";
+export { sweepWindows } from "./spend_counters.ts";
+export { type CostFilter, listCosts } from "./list_costs.ts";
+export { type CostRow } from "../contract/costs.ts";
+export { sumSteps } from "./sum_steps.ts";
+export { type StepCost } from "../contract/sessions.ts";

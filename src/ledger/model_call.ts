@@ -2,10 +2,10 @@ import type { NanoUsd } from "../kernel/money.ts";
 import type { Usage } from "../pricing/mod.ts";
 import type { CallSource } from "../store/mod.ts";
 
-/** How far ahead of this process's clock a call may be that was made elsewhere. */
+/** The tolerance for calls made elsewhere with a time ahead of this process's clock. */
 export const MAX_AHEAD_MS = 5 * 60_000;
 
-/** One call of a model, as the ledger keeps it. Times in milliseconds since the epoch. */
+/** One model call of the ledger. Times in milliseconds since the epoch. */
 export interface ModelCall {
   callId: string;
   at: number;
@@ -19,18 +19,18 @@ export interface ModelCall {
   provider: string;
   model: string;
   usage: Usage;
-  /** Null, never 0, where no price is known. */
+  /** Null, never 0, if no price is known. */
   costNanoUsd: NanoUsd | null;
   /** `config`, `genai-prices@…`, `demo`, `reported` or `none`. */
   priceSource: string;
   durationMs: number | null;
-  /** Whether the tokens are an estimate, because the provider's count never arrived. */
+  /** True if the tokens are an estimate, because the provider's count never arrived. */
   isEstimated: boolean;
   source?: CallSource;
-  /** The tier that the provider served it at. */
+  /** The service tier that the provider used. */
   serviceTier?: string | null;
-  /** The provider's own id of its answer. */
+  /** The provider's id of the answer. */
   responseId?: string | null;
-  /** The API key that it was made with. */
+  /** The API key of the report or run. */
   keyId?: string | null;
 }

@@ -1,5 +1,6 @@
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
-import { type Counters, noCounters, toCounters, type TokenUsage, toTokenUsage } from "./counters.ts";
+import { type Counters, noCounters, toCounters, toTokenUsage } from "./counters.ts";
+import type { TokenUsage } from "../contract/usage.ts";
 import { COUNTER_SUMS, textAt, usageOfIds } from "./usage_sql.ts";
 
 type ReadContext = Pick<Store, "read">;
@@ -13,12 +14,12 @@ const OF_SESSIONS = `SELECT session_id, ${MODEL}, ${COUNTER_SUMS} FROM ${
 const OF_AGENT = `SELECT model, ${COUNTER_SUMS} FROM total_usage WHERE agent_id = ?
 GROUP BY provider, model ORDER BY sum(model_calls) DESC, model`;
 
-/** What a run has used and cost. */
+/** Reads the usage and cost of a run. */
 export async function readRunUsage(store: ReadContext, runId: string): Promise<TokenUsage> {
   return toUsage((await store.read({ sql: OF_RUN, args: [runId] })).rows[0]!);
 }
 
-/** What sessions have used and cost, by id; a session without a call has an entry too. */
+/** Reads the usage and cost of sessions, by id; sessions without a call have an entry too. */
 export async function readSessionUsage(
   store: ReadContext,
   sessionIds: readonly string[],
@@ -30,17 +31,17 @@ export async function readSessionUsage(
   return usage;
 }
 
-/** The query for what a session has used and cost, to be read together with other things. */
+/** Returns the query for the usage and cost of a session, to be read with others. */
 export function sessionUsageStatement(sessionId: string): Statement {
   return { sql: OF_SESSION, args: [sessionId] };
 }
 
-/** Reads the result of `sessionUsageStatement`. */
+/** Converts the result of `sessionUsageStatement()`. */
 export function toSessionUsage(result: ResultSet): TokenUsage {
   return toUsage(result.rows[0]!);
 }
 
-/** What an agent has used and cost in its lifetime. The model is the one it used most. */
+/** Reads the usage and cost of an agent over its lifetime. The model is the most used one. */
 export async function readAgentUsage(store: ReadContext, agentId: string): Promise<TokenUsage> {
   const { rows } = await store.read({ sql: OF_AGENT, args: [agentId] });
   const sum = noCounters();
@@ -48,7 +49,7 @@ export async function readAgentUsage(store: ReadContext, agentId: string): Promi
   return toTokenUsage(sum, rows[0]?.[0] as string ?? null);
 }
 
-/** A row of a model and counters; of nulls where there was no call. */
+/** Converts a row of a model and counters, which are null without a call. */
 function toUsage([model, ...counters]: SqlValue[]): TokenUsage {
   return toTokenUsage(toCounters(counters), model as string | null);
 }

@@ -1,30 +1,30 @@
-import { DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
-import type { Statement } from "../store/mod.ts";
+import { type Clock, DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
+import type { Statement, Store } from "../store/mod.ts";
 
 /*
- * What alert rules and budgets are decided on: what a run, a session, and each agent, key and all together have spent by
- * minute, day and lifetime. Rolled up to a position as the totals are; while rules or budgets exist, in the commit that
- * books. Weeks and months are sums of days.
+ * The counters on which alert rules and budgets are decided: the spend of each run and session, and of each agent, of each
+ * key and of all agents by minute, day and lifetime. Like the totals they are rolled up to a position of the ledger; while
+ * there are rules or budgets, in the commit of each booking. Weeks and months are sums of days.
  */
 
-/** The scope of counters that add up all agents; no agent is called that. */
+/** The scope of the counters over all agents; no agent has this name. */
 export const ALL_AGENTS = "";
 
-/** The scope of a key's counters; no agent is called that, for its blank. */
+/** The scope of a key's counters; no agent has such a name, because of the blank. */
 export const keyScope = (keyId: string) => `key ${keyId}`;
 
-/** Where the counters end. */
+/** SQL for the position of the ledger up to which the counters are rolled up. */
 export const DECIDED_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'decisions')";
 
-/** The entry that is counted, by where its columns are. */
+/** The entry of the ledger to count, as SQL. */
 interface Entry {
   /** A column: `NEW.at`, `c.at`. */
   column: (name: string) => string;
-  /** What follows each SELECT, up to its condition. */
+  /** The FROM clause of each SELECT, up to its condition. */
   from: string;
 }
 
-/** Counters that one entry adds to, as rows `(kind, scope, start, cost, at)`. */
+/** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`. */
 export function countersOf({ column, from }: Entry): string {
   const at = column("at");
   const day = `${at} - ${at} % ${DAY_MS}`;
@@ -32,7 +32,7 @@ export function countersOf({ column, from }: Entry): string {
   const cost = `coalesce(${column("cost_nano_usd")}, 0)`;
   const row = (kind: string, scope: string, start: string, where: string) =>
     `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at ${from} ${where}`;
-  // Free calls and those without a price add nothing to a time; a run or session remembers when it began.
+  // Calls without a cost add nothing to minutes and days; a run or session keeps the time of its first call.
   const costs = `${column("cost_nano_usd")} <> 0`;
   const scopes: [scope: string, where: string][] = [
     ["''", costs],
@@ -52,27 +52,27 @@ export function countersOf({ column, from }: Entry): string {
 
 const NANO_PER_USD = 1_000_000_000;
 
-/** What a conflict adds. */
+/** The conflict clause that adds to an existing counter. */
 export const ADD_TO_COUNTER = `ON CONFLICT DO UPDATE SET whole_usd = whole_usd + excluded.whole_usd,
   rest_nano_usd = rest_nano_usd + excluded.rest_nano_usd, first_at = min(first_at, excluded.first_at)`;
 
-/** A cost as the two columns of a counter. */
+/** SQL for a cost as the two columns of a counter. */
 export const COST_COLUMNS = `cost / ${NANO_PER_USD}, cost % ${NANO_PER_USD}`;
 
 const MAX_NANO_USD = "9223372036854775807";
 
 /**
- * An amount in nano-USD; one that passes 64 bits is the largest that they hold, which is above any limit. The rest is
- * brought below a USD first: adjustments may leave a large one of the other sign.
+ * SQL for an amount in nano-USD, saturated at 64 bits, which is above any limit. The rest is normalized below one USD first:
+ * adjustments may leave a large rest of the other sign.
  */
 const toNano = (whole: string, rest: string) =>
   `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD}
     ELSE (${whole} + ${rest} / ${NANO_PER_USD}) * ${NANO_PER_USD} + ${rest} % ${NANO_PER_USD} END`;
 
-/** SQL for a sum of two amounts; one that passes 64 bits is the largest that they hold. */
+/** SQL for a sum of two amounts, saturated at 64 bits. */
 export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) AS INTEGER)`;
 
-/** SQL for one counter, in nano-USD; 0 where there is none. */
+/** SQL for one counter, in nano-USD; 0 if it does not exist. */
 export function counterValue(kind: string, scope: string, start = "0"): string {
   return `coalesce((SELECT ${toNano("k.whole_usd", "k.rest_nano_usd")} FROM spend_counters k
     WHERE k.kind = '${kind}' AND k.scope = ${scope} AND k.start = ${start}), 0)`;
@@ -85,7 +85,7 @@ export function counterSum(kind: "minute" | "day", scope: string, from: string, 
     WHERE k.kind = '${kind}' AND k.scope = ${scope} AND k.start >= ${from} AND k.start < ${to}))`;
 }
 
-/** SQL for what entries cost that meet a condition, in nano-USD. */
+/** SQL for the total cost of the entries of a source, in nano-USD. */
 export function sumOfCalls(source: string): string {
   return `(SELECT ${toNano("w", "r")} FROM (
     SELECT coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0) AS w, coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0) AS r
@@ -95,18 +95,18 @@ export function sumOfCalls(source: string): string {
 /** SQL for the condition of a scope on an entry `c`. */
 export const isInScope = (scope: string) => `(${scope} = '' OR c.agent_id = ${scope})`;
 
-/** SQL for what the calls after the counters cost that meet a condition: they are few. */
+/** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
   sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
 
-/** SQL for what a run has cost, in nano-USD: what budgets are held against. */
+/** SQL for the settled cost of a run, in nano-USD, on which budgets are decided. */
 export const runCost = (runId: string) =>
   atMost64Bits(`${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)}`);
 
-/** SQL for whether a decision hangs on each call, so that the counters are advanced call by call: see alerts. */
+/** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
 const HAS_RULES = "EXISTS (SELECT 1 FROM alert_rules INDEXED BY alert_rules_fired WHERE enabled = 1)";
 
-/** The calls after the counters, where there is an enabled rule, and where there is none. */
+/** SQL for the calls after the counters: all of them if there is an enabled rule, or if there is none. */
 export const TAIL_WITH_RULES =
   `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${DECIDED_POSITION}, ${MAX_NANO_USD})`;
 const TAIL_WITHOUT_RULES =
@@ -115,7 +115,7 @@ const TAIL_WITHOUT_RULES =
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
 
-/** Sums over minutes, as those of a kind and scope. */
+/** SQL for the sums of a kind and scope over the minutes. */
 const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
 
@@ -124,7 +124,7 @@ const ofEntities = (kind: "run" | "session") =>
     coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0), min(c.at)
   ${TAIL_WITHOUT_RULES} AND c.${kind}_id IS NOT NULL GROUP BY c.${kind}_id`;
 
-/** Counts all calls at once that no rule has to look at: first by minute, agent and key, and all else from there. */
+/** Counts all calls at once when there are no rules: first by minute, agent and key, and all other counters from there. */
 export const COUNT_WITHOUT_RULES: Statement = {
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
@@ -150,8 +150,39 @@ ${
 const MOVE =
   "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'";
 
-/** Moves the position of the counters; what comes before it in the unit has counted up to there. */
+/** Moves the position of the counters, after the statements of the unit that count up to it. */
 export const MOVE_COUNTERS: Statement = { sql: MOVE };
 
-/** The same after calls were decided on, where there was a rule to decide. */
+/** Moves the position of the counters after the rules were evaluated. */
 export const MOVE_DECIDED_COUNTERS: Statement = { sql: `${MOVE} AND ${HAS_RULES}` };
+
+/** The retention of the spend by minute. The longest window that is summed from minutes is an hour. */
+const KEEP_MS = DAY_MS;
+
+/** The limit of one commit, which must not block the database for long. */
+const ROWS_PER_COMMIT = 5_000;
+
+// Scope by scope, each by one index lookup, so that the remaining rows cost nothing. Rows must be old compared with the newest
+// minute too, so that a clock that is ahead removes nothing that is still needed.
+const OLD = `WITH RECURSIVE scopes(scope) AS (
+  SELECT min(scope) FROM spend_counters WHERE kind = 'minute'
+  UNION ALL
+  SELECT (SELECT min(w.scope) FROM spend_counters w WHERE w.kind = 'minute' AND w.scope > s.scope)
+  FROM scopes s WHERE s.scope IS NOT NULL
+), kept(since) AS MATERIALIZED (
+  SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_AGENTS}'
+)
+SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s CROSS JOIN spend_counters w
+  ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
+
+const FIND = `${OLD} LIMIT 1`;
+const REMOVE = `DELETE FROM spend_counters WHERE (kind, scope, start) IN (${OLD} LIMIT ${ROWS_PER_COMMIT})`;
+
+/** Removes the spend by minute that is older than any window of a rule; days stay. Any instance may do this at any time. */
+export async function sweepWindows(
+  { store, clock }: { store: Store; clock: Pick<Clock, "now"> },
+): Promise<void> {
+  const args = [clock.now()];
+  // Read first: there is rarely anything to remove, and a commit costs a flush.
+  while ((await store.read({ sql: FIND, args })).rows.length > 0) await store.write([{ sql: REMOVE, args }]);
+}

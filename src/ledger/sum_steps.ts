@@ -1,20 +1,8 @@
+import type { StepCost } from "../contract/sessions.ts";
 import { parseTotalUsd, toUsd } from "../kernel/money.ts";
-import type { CostEvent } from "./cost_event.ts";
+import type { CostEvent } from "../contract/usage.ts";
 
-/** What one step of a run has used, in wire form. */
-export interface StepCost {
-  run_id: string | null;
-  step: number | null;
-  tools: string[];
-  model_calls: number;
-  unpriced_calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  total_tokens: number;
-  cost_usd: number | null;
-}
-
-/** Sums calls by run and step, in the order in which the steps began. Calls of no step stand alone. */
+/** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
 export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
   const steps = new Map<string, StepCost & { nanoUsd: bigint }>();
   for (const call of calls) {

@@ -3,7 +3,7 @@ import type { Logic, Statement } from "../store/mod.ts";
 
 /*
  * Every total is a rollup up to a position of the ledger plus the calls after it, read in one statement, so that it is
- * exact at every moment. Each rollup has a view that is both: sum its rows, grouped by what is asked for.
+ * always exact. Each rollup has a view that unites both; queries group and sum its rows.
  */
 
 /** The columns of the counters, in the order of every table and view that has them. */
@@ -24,7 +24,7 @@ export const COUNTER_COLUMNS = [
 
 const NANO_PER_USD = 1_000_000_000;
 
-/** One entry of the ledger as counters. Whole USD and the rest apart: neither sum passes 64 bits. */
+/** SQL for one entry of the ledger as counters. Whole USD and the rest are separate, so that neither sum exceeds 64 bits. */
 export const ENTRY_COUNTERS = `adjusts IS NULL AS model_calls, unpriced AS unpriced_calls,
   partly_priced AS partly_priced_calls, is_estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
@@ -42,7 +42,7 @@ const addIncrement = (table: string, time: string) =>
   }
   WHERE true ON CONFLICT DO UPDATE SET ${ADD}`;
 
-/** What calls of one hour, agent, model and key add: to the hour, the day and the total, in one pass over the calls. */
+/** Adds the calls of one hour, agent, model and key to the hour, the day and the total, in one pass over the calls. */
 export const usageIncrements: readonly Logic[] = [
   {
     name: "usage_increments",
@@ -61,10 +61,10 @@ END`,
   },
 ];
 
-/** Where the totals of reports end. */
+/** SQL for the position of the ledger up to which the totals are rolled up. */
 const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
 
-/** The calls after it; by their position, whatever else is asked of them: they are few. */
+/** SQL for the calls after it, always read by position: they are few. */
 const TAIL = `FROM calls NOT INDEXED WHERE position > ${TOTALS_POSITION}`;
 
 const DIMENSIONS = "agent_id, provider, model";
@@ -78,7 +78,7 @@ const view = (name: string, table: string, columns: string, entry: string, where
 UNION ALL SELECT ${entry}, ${ENTRY_COUNTERS} ${TAIL}${where}`,
 });
 
-/** The totals as views: rollup and tail. */
+/** The views of the totals: rollup and tail. */
 export const usageViews: readonly Logic[] = [
   view(
     "run_usage",
@@ -99,16 +99,16 @@ export const usageViews: readonly Logic[] = [
   view("hourly_usage", "usage_hours", `hour, ${DIMENSIONS}, key_id`, `${HOUR}, ${DIMENSIONS_OF_ENTRY}`),
 ];
 
-/** SQL for the entries after the totals that meet a condition, beside what is read from a rollup itself. */
+/** SQL for the entries after the totals that meet a condition, to unite with rows of a rollup. */
 export const tailEntries = (columns: string, condition: string) =>
   `SELECT ${columns}, ${ENTRY_COUNTERS} ${TAIL} AND ${condition}`;
 
-/** Added to a time in milliseconds and to a position, these have 17 and 19 digits whatever they are. */
+/** Added to a time in milliseconds and to a position, these give numbers of 17 and 19 digits. */
 const FIXED_WIDTH = { time: "10000000000000000", position: "1000000000000000000" };
 
 /**
- * The text of the row with the smallest or greatest time of a group; of rows of one time, that of the smallest or greatest
- * `position`, which is 0 for a rollup. All of it is compared as one text of fixed width.
+ * SQL for the text of the row with the smallest or greatest time of a group, and among those with the smallest or greatest
+ * `position`, which is 0 for a rollup. Compares them as one text of fixed width.
  */
 export function textAt(which: "min" | "max", time: string, column: string): string {
   const key = `(${time} + ${FIXED_WIDTH.time}) || (position + ${FIXED_WIDTH.position})`;
@@ -116,8 +116,8 @@ export function textAt(which: "min" | "max", time: string, column: string): stri
 }
 
 /**
- * SQL for the rows of `run_usage` or `session_usage` of some ids, a JSON array. Written out, for SQLite does not look a
- * list of ids up through the view: a server's version would read the whole rollup.
+ * SQL for the rows of `run_usage` or `session_usage` of some ids, a JSON array. Written out because SQLite does not use the
+ * index through the view: the version of a server would read the whole rollup.
  */
 export function usageOfIds(kind: "run" | "session", ids: string): string {
   const key = `${kind}_id`;
@@ -133,7 +133,7 @@ export const firstAgentsOf = (kind: "run" | "session", ids: string) =>
   `(SELECT ${kind}_id AS id, ${textAt("min", "first_at", "agent_id")} AS agent_id
   FROM ${usageOfIds(kind, ids)} GROUP BY ${kind}_id)`;
 
-/** So many entries of the ledger are rolled up by one commit. */
+/** The number of entries that one commit rolls up. */
 const CALLS_PER_ROLL_UP = 5_000;
 
 const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
@@ -141,8 +141,8 @@ const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(is_es
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
 const NEWER = (column: string) =>
   `${column} = CASE WHEN excluded.last_at >= last_at THEN excluded.${column} ELSE ${column} END`;
-// The agent is that of the first call, the model that of the newest, by the times at which they happened and then by
-// their positions: what was rolled up before comes before.
+// The agent is that of the first call, the model that of the newest, by time and then by position: calls that were rolled up
+// earlier come first.
 const ADD_TO_ENTITY = `first_at = min(first_at, excluded.first_at),
   agent_id = CASE WHEN excluded.first_at < first_at THEN excluded.agent_id ELSE agent_id END,
   ${NEWER("model")}, last_at = max(last_at, excluded.last_at), ${ADD}`;
@@ -163,7 +163,7 @@ ON CONFLICT DO UPDATE SET ${NEWER("session_id")}, ${ADD_TO_ENTITY}`,
 SELECT session_id, ${ENTITY} ${newCalls} AND session_id IS NOT NULL GROUP BY session_id
 ON CONFLICT DO UPDATE SET ${ADD_TO_ENTITY}`,
     `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${newCalls} GROUP BY 1, ${GROUP}`,
-    // Last: what comes before reads up to where it is.
+    // Last: the statements before it read the old position.
     `UPDATE rollup_positions SET position = ${upTo} WHERE name = 'totals'`,
   ].map((sql) => ({ sql }));
 }
@@ -171,8 +171,8 @@ ON CONFLICT DO UPDATE SET ${ADD_TO_ENTITY}`,
 const ROLL_UP = toRollUp(CALLS_PER_ROLL_UP);
 
 /**
- * The statements that roll up the totals of reports by so many calls at most, as one unit that moves their position: of
- * several processes that do it at once, each rolls up other calls.
+ * Returns the statements that roll up at most so many calls, as one unit that moves the position of the totals: concurrent
+ * processes roll up different calls.
  */
 export function rollUpTotals(calls = CALLS_PER_ROLL_UP): readonly Statement[] {
   return calls === CALLS_PER_ROLL_UP ? ROLL_UP : toRollUp(calls);

@@ -1,26 +1,14 @@
-import type { AnomalyKind, Severity } from "../contract/values.ts";
+import { and, desc, eq, gte, lt, or } from "drizzle-orm";
+import type { Anomaly } from "../contract/anomalies.ts";
+import type { AnomalyKind } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import type { tables } from "../store/mod.ts";
+import { type Query, tables } from "../store/mod.ts";
 
-export type AnomalyRow = typeof tables.anomalies.$inferSelect;
+const { anomalies } = tables;
 
-/** An anomaly in wire form: the payload of `anomaly.detected`. */
-export interface Anomaly {
-  anomaly_id: string;
-  kind: AnomalyKind;
-  severity: Severity;
-  agent_id: string;
-  session_id: string | null;
-  run_id: string | null;
-  call_id: string | null;
-  /** One line for people. */
-  message: string;
-  /** The figures; which ones depends on the kind. */
-  details: Record<string, unknown>;
-  detected_at: string;
-}
+export type AnomalyRow = typeof anomalies.$inferSelect;
 
-/** The wire form of a row. */
+/** Converts a row to its wire form. */
 export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
   return {
     anomaly_id: row.anomalyId,
@@ -34,4 +22,29 @@ export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
     details: row.details,
     detected_at: toIso(row.detectedAt),
   };
+}
+
+/** Filters anomalies. Times in milliseconds since the epoch. */
+export interface AnomalyFilter {
+  limit: number;
+  /** Inclusive. */
+  since?: number;
+  agentId?: string;
+  /** The last anomaly of the previous page. */
+  after?: { detectedAt: number; anomalyId: string };
+}
+
+/** Lists anomalies, newest first. */
+export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
+  const { limit, since, agentId, after } = filter;
+  const { detectedAt, anomalyId } = anomalies;
+  const rows = await ctx.query.select().from(anomalies).where(and(
+    since === undefined ? undefined : gte(detectedAt, since),
+    agentId === undefined ? undefined : eq(anomalies.agentId, agentId),
+    after && or(
+      lt(detectedAt, after.detectedAt),
+      and(eq(detectedAt, after.detectedAt), lt(anomalyId, after.anomalyId)),
+    ),
+  )).orderBy(desc(detectedAt), desc(anomalyId)).limit(limit);
+  return rows.map(toAnomaly);
 }

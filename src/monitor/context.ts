@@ -3,10 +3,10 @@ import type { DeliveryContext } from "../delivery/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
 
-/** What the monitor needs of the process it runs in. */
+/** The context of the monitor. */
 export type MonitorContext = DeliveryContext & {
   bus: Bus;
   log: Log;
-  /** From which severity on channels hear of anomalies; without it they hear of none. */
+  /** The lowest severity of anomalies that channels are sent; without it they are sent none. */
   notifyAnomaliesFrom?: Severity;
 };

@@ -1,17 +1,30 @@
+import { eq } from "drizzle-orm";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { parseTotalUsd } from "../kernel/money.ts";
+import { tables } from "../store/mod.ts";
 import { type AnomalyRow, toAnomaly } from "./anomaly.ts";
-import { costText, countText } from "./detect/words.ts";
+import type { MonitorContext } from "./context.ts";
+import { formatCost, formatCount } from "./detect/detection.ts";
 
-/** What people are told of an anomaly. */
+/** Reads the notification of an anomaly; undefined if there is none of that id. */
+export async function readAnomalyNotification(
+  ctx: Pick<MonitorContext, "query"> & { environment: string },
+  anomalyId: string,
+): Promise<Notification | undefined> {
+  const { anomalies } = tables;
+  const [row] = await ctx.query.select().from(anomalies).where(eq(anomalies.anomalyId, anomalyId));
+  return row && describeAnomaly(row, ctx.environment);
+}
+
+/** Returns the notification of an anomaly. */
 export function describeAnomaly(row: Omit<AnomalyRow, "anomalyKey">, environment: string): Notification {
   const anomaly = toAnomaly(row);
   const facts: Fact[] = [];
   const add = (label: string, value: unknown) => {
     if (value === null || value === undefined) return;
-    facts.push({ label, value: typeof value === "number" ? countText(value) : String(value) });
+    facts.push({ label, value: typeof value === "number" ? formatCount(value) : String(value) });
   };
-  const usd = (value: unknown) => (typeof value === "number" ? costText(parseTotalUsd(value)) : undefined);
+  const usd = (value: unknown) => (typeof value === "number" ? formatCost(parseTotalUsd(value)) : undefined);
   const { details } = anomaly;
   add("Agent", anomaly.agent_id);
   add("Tool", details.tool_name);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AnomalyRow } from "./anomaly.ts";
 import { describeAnomaly } from "./describe_anomaly.ts";
-import { costText, nameText } from "./detect/words.ts";
+import { formatCost, formatName } from "./detect/detection.ts";
 
 const ROW: AnomalyRow = {
   anomalyId: "anom_1",
@@ -24,7 +24,7 @@ const ROW: AnomalyRow = {
   detectedAt: Date.parse("2028-02-29T23:59:59.999Z"),
 };
 
-Deno.test("describeAnomaly() tells people the facts, and programs the wire form without its key", () => {
+Deno.test("describeAnomaly() has the facts for people, and the wire form without its key for programs", () => {
   const { facts, data, ...notification } = describeAnomaly(ROW, "production");
   assert.deepEqual(notification, {
     id: "anom_1",
@@ -58,14 +58,14 @@ Deno.test("describeAnomaly() tells people the facts, and programs the wire form 
   });
 });
 
-Deno.test("a name that a model made up stays on one line and short", () => {
-  assert.equal(nameText("a\n\u202eb\0c"), "a b c");
-  assert.equal([...nameText("🚢".repeat(1_000))].length, 64);
-  assert.ok(nameText("\ud800x").isWellFormed());
+Deno.test("formatName() keeps a name that a model made up on one line and short", () => {
+  assert.equal(formatName("a\n\u202eb\0c"), "a b c");
+  assert.equal([...formatName("🚢".repeat(1_000))].length, 64);
+  assert.ok(formatName("\ud800x").isWellFormed());
 });
 
-Deno.test("an amount is told to the hundredth of a cent, and exactly where there is less", () => {
-  assert.deepEqual([1_250_000_000n, 20_154_233n, 20n, 0n].map(costText), [
+Deno.test("formatCost() rounds to the hundredth of a cent, and is exact below", () => {
+  assert.deepEqual([1_250_000_000n, 20_154_233n, 20n, 0n].map(formatCost), [
     "$1.25",
     "$0.0202",
     "$0.00000002",

@@ -1,77 +1,77 @@
 import type { BusEvent } from "../bus/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { CallCheck } from "./detect/check_calls.ts";
 import type { MonitorContext } from "./context.ts";
-import { type Finding, keyOf } from "./detect/finding.ts";
-import { keepAnomaly } from "./keep_anomaly.ts";
-import { KEPT, LATE_MS } from "./detect/limits.ts";
+import { CallCheck } from "./detect/call_check.ts";
+import { type Detection, keyOf } from "./detect/detection.ts";
+import { KEPT, MAX_AGE_MS } from "./detect/limits.ts";
 import { Lru } from "./detect/lru.ts";
-import { type CallNote, isNoted, readNote } from "./detect/note.ts";
-import { RunWatch } from "./watch_runs.ts";
+import { type CallObservation, isObservable, readObservation } from "./detect/observation.ts";
+import { RunWatch } from "./detect/run_watch.ts";
+import { recordAnomaly } from "./record_anomaly.ts";
 import { WorkQueue } from "./work_queue.ts";
 
-/** A monitor at work. */
+/** A running monitor. */
 export interface Monitor {
-  /** Resolves when all that was published up to now has been looked at, and what was found is written. */
+  /** Resolves when all events published so far are observed, and the anomalies are recorded. */
   idle(): Promise<void>;
-  /** Hears nothing more, and resolves when what it has heard is looked at and written. */
+  /** Unsubscribes, and resolves when all events received so far are observed and the anomalies are recorded. */
   stop(): Promise<void>;
 }
 
-/** How many notes are looked at in one turn, and how many calls are compared in one read. */
+/** The number of events per turn, and of calls that are compared in one read. */
 const BATCH = 200;
 
 /**
- * Notices what agents do out of the ordinary: see `docs/monitor.md`. On the bus's path it only takes notes. What a run
- * does is watched in memory, so that a slow database makes nothing wait that holds the texts of a run; calls
- * are compared with the ledger, and findings written, behind that.
+ * Starts detecting anomalies: see `docs/monitor.md`. The subscriber only queues events. A first queue watches runs in
+ * memory, so that events, which hold the texts of a run, don't wait for a slow database; a second one compares calls
+ * with the ledger and records detections.
  */
 export function startMonitor(ctx: MonitorContext): Monitor {
   const runs = new RunWatch();
   const calls = new CallCheck(ctx);
-  const told = new Lru<true>(KEPT.told);
-  const isTold = (finding: Finding) =>
-    told.get(keyOf(finding)) !== undefined ||
-    told.get(keyOf({ ...finding, severity: "critical" })) !== undefined;
-  const keep = async (finding: Finding) => {
-    if (isTold(finding)) return;
-    await keepAnomaly(ctx, finding);
-    told.set(keyOf(finding), true);
+  const recorded = new Lru<true>(KEPT.recorded);
+  const isRecorded = (detection: Detection) =>
+    recorded.get(keyOf(detection)) !== undefined ||
+    recorded.get(keyOf({ ...detection, severity: "critical" })) !== undefined;
+  const record = async (detection: Detection) => {
+    if (isRecorded(detection)) return;
+    await recordAnomaly(ctx, detection);
+    recorded.set(keyOf(detection), true);
   };
 
-  const checks = new WorkQueue<CallNote | Finding>({
+  const checks = new WorkQueue<CallObservation | Detection>({
     ...queueOptions(ctx, KEPT.checks, "comparing calls with the ledger"),
     async work(batch) {
       for (const item of batch) {
-        const finding = "kind" in item ? item : await calls.findCostly(item);
-        if (finding) await keep(finding);
+        const detection = "kind" in item ? item : await calls.detectCostly(item);
+        if (detection) await record(detection);
       }
-      const notes = batch.filter((item): item is CallNote => !("kind" in item));
-      for (const finding of await calls.findFast(notes, isTold)) await keep(finding);
+      const observed = batch.filter((item): item is CallObservation => !("kind" in item));
+      for (const detection of await calls.detectFast(observed, isRecorded)) await record(detection);
     },
   });
-  const notes = new WorkQueue<BusEvent>({
-    ...queueOptions(ctx, KEPT.notes, "watching runs"),
+  const events = new WorkQueue<BusEvent>({
+    ...queueOptions(ctx, KEPT.observations, "watching runs"),
     work(batch) {
       for (const event of batch) {
-        const note = readNote(event);
-        if (note === undefined || ctx.clock.now() - note.at > LATE_MS) continue;
-        for (const finding of runs.watch(note)) if (!isTold(finding)) checks.push(finding);
-        if (note.type === "call") checks.push(note);
+        const observation = readObservation(event);
+        if (observation === undefined || ctx.clock.now() - observation.at > MAX_AGE_MS) continue;
+        for (const detection of runs.watch(observation)) if (!isRecorded(detection)) checks.push(detection);
+        if (observation.type === "call") checks.push(observation);
       }
     },
   });
   const unsubscribe = ctx.bus.subscribe((event) => {
-    if (isNoted(event)) notes.push(event);
+    if (isObservable(event)) events.push(event);
   });
   return {
     async idle() {
-      await notes.idle();
+      await events.idle();
       await checks.idle();
     },
     async stop() {
       unsubscribe();
-      await notes.close();
+      await events.close();
       await checks.close();
     },
   };
@@ -82,9 +82,8 @@ function queueOptions({ clock, log }: MonitorContext, limit: number, doing: stri
     clock,
     limit,
     batchSize: BATCH,
-    onOverflow: () =>
-      log.warn("The behaviour monitor can't keep up; the oldest it has not seen is left out", { doing }),
+    onOverflow: () => log.warn("The behaviour monitor can't keep up; it drops the oldest events", { doing }),
     onError: (error: unknown) =>
-      log.warn("The behaviour monitor could not look at everything", { doing, reason: messageOf(error) }),
+      log.warn("The behaviour monitor failed on some events", { doing, reason: messageOf(error) }),
   };
 }

@@ -1,20 +1,20 @@
 import type { Clock } from "../kernel/clock.ts";
 
-/** What a queue works with. */
+/** Options of a work queue. */
 export interface WorkQueueOptions<Item> {
   clock: Pick<Clock, "sleep">;
-  /** How many may wait; one more, and the oldest is dropped. */
+  /** The maximum length; a further item drops the oldest. */
   limit: number;
   batchSize: number;
   /** Called with batches in order, one at a time. */
   work: (batch: Item[]) => Promise<void> | void;
-  /** Called once for each time that there was too much, until the queue has been empty again. */
+  /** Called on the first drop, and not again until the queue was empty. */
   onOverflow: () => void;
-  /** Called when work has failed, and not again until some has succeeded. */
+  /** Called on the first failure of `work`, and not again until it has succeeded. */
   onError: (error: unknown) => void;
 }
 
-/** Work for later: it never runs on the path of who has put it in, and what waits is bounded. */
+/** A bounded queue of background work, which never runs in the call to `push`. */
 export class WorkQueue<Item> {
   #waiting: Item[] = [];
   #working: Promise<void> | undefined;
@@ -34,12 +34,12 @@ export class WorkQueue<Item> {
     this.#working ??= this.#work();
   }
 
-  /** Resolves when nothing waits and nothing is being worked on. */
+  /** Resolves when the queue is empty and no work is running. */
   async idle(): Promise<void> {
     while (this.#working) await this.#working;
   }
 
-  /** The same for the last time: should the work fail from now on, what still waits is left. */
+  /** Resolves when the queue is empty; after a failure of `work` the rest is dropped. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.idle();
@@ -48,7 +48,7 @@ export class WorkQueue<Item> {
   async #work(): Promise<void> {
     const { clock, batchSize, work, onError } = this.options;
     while (this.#waiting.length > 0) {
-      await clock.sleep(0); // a macrotask: whoever has put something in goes on first
+      await clock.sleep(0); // a macrotask: the caller of push() continues first
       try {
         await work(this.#waiting.splice(0, batchSize));
         this.#isFailing = false;

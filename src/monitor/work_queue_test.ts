@@ -17,7 +17,7 @@ function openQueue(options: Partial<WorkQueueOptions<number>> = {}) {
   return { queue, seen, said };
 }
 
-Deno.test("WorkQueue works in order and in batches, and never while something is put in", async () => {
+Deno.test("WorkQueue works in order and in batches, and never within push()", async () => {
   const { queue, seen } = openQueue();
   for (const item of [1, 2, 3, 4, 5]) queue.push(item);
   assert.deepEqual(seen, []);
@@ -36,7 +36,7 @@ Deno.test("WorkQueue drops the oldest when there is too much, and says so once u
   assert.deepEqual(said, ["overflow", "overflow"]);
 });
 
-Deno.test("WorkQueue goes on after work that failed, but not when it is closed", async () => {
+Deno.test("WorkQueue continues after work that failed, but not when it is closed", async () => {
   const fail = (batch: number[]) => {
     if (batch.includes(1)) throw new Error(`failed at ${batch}`);
     seen.push(batch);

@@ -2,38 +2,38 @@ import type { ModelInfo, ModelPrice, Provider } from "@pydantic/genai-prices";
 import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { catalogRates } from "./catalog_rates.ts";
-import type { Rates } from "./rates.ts";
+import type { Rates, RateTier } from "./rates.ts";
+import { parseUsdPerMillion, type PicoUsdPerToken } from "../kernel/money.ts";
 
 /** The version of `@pydantic/genai-prices` that `deno.json` pins; a test compares the two. */
 export const CATALOG_VERSION = "0.1.8";
 
-/** What `price_source` says of prices from the catalog. */
+/** The `price_source` of prices from the catalog. */
 export const CATALOG_SOURCE = `genai-prices@${CATALOG_VERSION}`;
 
-/** Models come from outside, so the cache must not grow without end. */
+/** Names of models come from callers, so the cache is bounded. */
 const MAX_CACHED = 20_000;
 
 /** Published prices by provider, model and time. */
 export interface Catalog {
-  /** Null where the catalog does not know the provider, the model or a token price for it. */
+  /** Null if the catalog has no such provider or model, or no token price for it. */
   rates(provider: string, model: string, at: number): Rates | null;
 }
 
 type GenaiPrices = Pick<typeof import("@pydantic/genai-prices"), "findProvider" | "calcPrice">;
 
-/** Opens the catalog; this is what loads it (some 800 kB of source). */
+/** Opens the catalog. Loads it: some 800 kB of source. */
 export async function openCatalog(log: Log): Promise<Catalog> {
   return createCatalog(await import("@pydantic/genai-prices"), log);
 }
 
-/** A catalog over the given data; rates are cached per (provider, model, day, price of the hour). */
+/** Creates a catalog over the given data; rates are cached by provider, model, day and daily price period. */
 export function createCatalog(genaiPrices: GenaiPrices, log: Log): Catalog {
   const models = new Map<string, Map<string, CachedModel>>();
   let cached = 0;
 
   function load(provider: string, model: string, at: number): ModelAt | null {
-    // Only the exact id: the catalog's own search takes any name that contains "openai" for OpenAI.
+    // By exact id: the catalog's own search matches any name that contains "openai" to OpenAI.
     const found: Provider | undefined = genaiPrices.findProvider({ providerId: provider });
     if (!found || found.id !== provider) return null;
     try {
@@ -79,23 +79,23 @@ interface ModelAt {
 }
 
 interface CachedModel {
-  /** The milliseconds of the UTC day at which a price of the hour begins or ends, rising. */
+  /** The milliseconds of the UTC day at which a daily price period begins or ends, ascending. */
   cuts: readonly number[];
-  /** By {@link slotOf}; null is known to be unpriced. */
+  /** By {@link slotOf}; null if unpriced. */
   rates: Map<number, Rates | null>;
 }
 
-/** A number for the day, and within it for the stretch between two cuts. */
+/** Returns a number for the day and the period between two cuts of it. */
 function slotOf(cuts: readonly number[], at: number): number {
   const day = Math.floor(at / DAY_MS);
   if (cuts.length === 0) return day;
   const ofDay = at - day * DAY_MS;
-  let stretch = 0;
-  while (stretch < cuts.length && ofDay >= cuts[stretch]!) stretch++;
-  return day * (cuts.length + 1) + stretch;
+  let period = 0;
+  while (period < cuts.length && ofDay >= cuts[period]!) period++;
+  return day * (cuts.length + 1) + period;
 }
 
-/** The times of the UTC day at which a model's price changes (DeepSeek's off-peak hours). */
+/** Returns the times of the UTC day at which a model's price changes, such as DeepSeek's off-peak hours. */
 function dailyCuts(model: ModelInfo): number[] {
   if (!Array.isArray(model.prices)) return [];
   const cuts = new Set<number>();
@@ -108,4 +108,59 @@ function dailyCuts(model: ModelInfo): number[] {
     }
   }
   return [...cuts].sort((a, b) => a - b);
+}
+
+type Price = ModelPrice[string];
+
+/** Returns the price of one kind of token in a call of `inputTokens`, in pico-USD per token, if there is one. */
+function priceAt(price: Price, inputTokens: number): PicoUsdPerToken | undefined {
+  if (price === undefined) return undefined;
+  if (typeof price === "number") return parseUsdPerMillion(price);
+  let usdPerMillion = price.base;
+  let reached = -1;
+  for (const tier of price.tiers) {
+    if (inputTokens > tier.start && tier.start > reached) {
+      usdPerMillion = tier.price;
+      reached = tier.start;
+    }
+  }
+  return parseUsdPerMillion(usdPerMillion);
+}
+
+function tierAt(prices: ModelPrice, isClaude: boolean, aboveInputTokens: number): RateTier | null {
+  const at = (key: string) => priceAt(prices[key], aboveInputTokens + 1);
+  const input = at("input_mtok");
+  if (input === undefined) return null;
+  const output = at("output_mtok") ?? null;
+  // Anthropic's published rule for Claude with any provider: 5-minute writes cost 1.25x, 1-hour writes 2x the input price.
+  const cacheWrite = at("cache_write_5m_mtok") ?? at("cache_write_mtok") ??
+    (isClaude ? input * 5n / 4n : input);
+  return {
+    aboveInputTokens,
+    input,
+    output,
+    reasoning: at("output_reasoning_mtok") ?? output,
+    cacheRead: at("cache_read_mtok") ?? input,
+    cacheWrite,
+    cacheWrite1h: at("cache_write_1h_mtok") ?? (isClaude ? input * 2n : cacheWrite),
+  };
+}
+
+/**
+ * Converts the token prices of one catalog entry to integers; null if it has no price for input tokens. Only text is priced:
+ * audio, image and search prices are omitted. A missing cache price defaults to the price of its whole, as in the catalog.
+ */
+export function catalogRates(prices: ModelPrice, modelId: string, source: string): Rates | null {
+  const thresholds = new Set<number>([-1]);
+  for (const price of Object.values(prices)) {
+    if (typeof price === "object") { for (const tier of price.tiers) thresholds.add(tier.start); }
+  }
+  const isClaude = modelId.includes("claude");
+  const tiers: RateTier[] = [];
+  for (const threshold of [...thresholds].sort((a, b) => a - b)) {
+    const tier = tierAt(prices, isClaude, threshold);
+    if (tier === null) return null;
+    tiers.push(tier);
+  }
+  return { source, tiers };
 }

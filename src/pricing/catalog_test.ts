@@ -3,8 +3,7 @@ import { calcPrice, findProvider, type ModelInfo, type Provider } from "@pydanti
 import { silentLog } from "../kernel/log.ts";
 import config from "../../deno.json" with { type: "json" };
 import { CATALOG_SOURCE, CATALOG_VERSION, createCatalog, openCatalog } from "./catalog.ts";
-import { priceUsage } from "./price_usage.ts";
-import { tierFor } from "./rates.ts";
+import { priceUsage, tierFor } from "./rates.ts";
 import { usageOf } from "./usage/usage.ts";
 
 const AT = Date.parse("2026-11-01T12:00:00.000Z");

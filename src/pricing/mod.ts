@@ -1,9 +1,9 @@
-/** Usage in one normal form; usage, model and time to cost. */
+/** Normalizes the usage that providers report, and prices it by model and time. */
 export { CATALOG_SOURCE, CATALOG_VERSION } from "./catalog.ts";
 export {
-  createLatePriceBook,
+  createLazyPriceBook,
   createPriceBook,
-  type LatePriceBook,
+  type LazyPriceBook,
   type Price,
   type PriceBook,
   type PriceQuery,

@@ -3,58 +3,55 @@ import { type Log, silentLog } from "../kernel/log.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
-import { DEMO_RATES } from "./demo_rates.ts";
-import { indexOverrides } from "./price_override.ts";
-import { priceUsage } from "./price_usage.ts";
-import type { Rates } from "./rates.ts";
+import { DEMO_RATES, priceUsage, type Rates } from "./rates.ts";
+import { indexOverrides } from "./override_rates.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 
-/** Which price is asked for. `provider` and `model` are Purser's names: `openai` and `gpt-4o-mini`. */
+/** A price to look up. `provider` and `model` are Purser's names: `openai` and `gpt-4o-mini`. */
 export interface PriceQuery {
   provider: string;
   model: string;
-  /** When the call was made, in milliseconds since the epoch; prices change by date and some by the hour. */
+  /** The time of the call, in milliseconds since the epoch; prices change by date and some by the hour. */
   at: number;
 }
 
-/** What a call costs and where its price comes from. */
+/** The cost of a call and the source of its price. */
 export interface Price {
-  /** Null, never 0, where no price is known. */
+  /** Null, never 0, if no price is known. */
   costNanoUsd: NanoUsd | null;
   /** `config`, `genai-prices@<version>`, `demo` or `none`. */
   priceSource: string;
 }
 
 /**
- * All prices that Purser knows, in this order: the config's rows, the `demo` provider's, the catalog's. A
- * provider that none of them knows by its exact name is unpriced, whatever its models are called.
+ * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Providers are matched by
+ * exact name; all others are unpriced.
  *
- * Service tiers: the catalog holds standard prices only. A call served at another tier (`flex`, `priority`,
- * `batch`, …) takes the config row with that `service_tier`, else the standard price, with one warning.
+ * Service tiers: the catalog has standard prices only. A call of another tier (`flex`, `priority`, `batch`, …) is priced by
+ * the override with that `service_tier`, else at the standard price, with one warning.
  */
 export interface PriceBook {
-  /** Prices a call. Throws `invalid` on a usage that can't be true. */
+  /** Prices a call. Throws `invalid` for a contradictory usage. */
   price(input: PriceQuery & { usage: Usage; serviceTier?: string }): Price;
-  /** The prices of a model, or null where none is known. */
+  /** Returns the prices of a model, or null if none is known. */
   rates(input: PriceQuery & { serviceTier?: string }): Rates | null;
-  /** The dearest price that a token of a call of at most `inputTokens` can have, at any service tier known. */
+  /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
   worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
-  /** An upper bound of what a call can cost, in nano-USD rounded up, or null where no price is known. */
+  /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */
   worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
 }
 
-/** The tiers that are billed at the standard price, by the names the providers give them. */
+/** The providers' names of the tiers that are billed at the standard price. */
 const STANDARD_TIERS = new Set(["default", "standard", "auto", "on_demand"]);
 
-/** Each distinct warning is given once; past this many, no more are given. */
+/** Each distinct warning is logged once, up to this many. */
 const MAX_WARNINGS = 1_000;
 
 const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none" });
 
 /**
- * Opens the prices. Asynchronous because it loads the catalog, which no command that books nothing needs.
- * Throws `invalid`, naming the path, on `overrides` that are wrong or contradict each other.
+ * Loads all prices. Throws `invalid`, naming the path, if `overrides` are wrong or contradict each other.
  */
 export async function createPriceBook(
   options: { overrides?: readonly PriceOverride[]; log?: Log } = {},
@@ -64,7 +61,7 @@ export async function createPriceBook(
   return createPriceBookOver(await openCatalog(log), rows, log);
 }
 
-/** The rows as they were checked, which nobody else can change; nothing is loaded where there are none. */
+/** Checks the overrides, and returns them as a copy. Without any, the schema is not loaded. */
 async function readOverrides(overrides: readonly PriceOverride[]): Promise<readonly PriceOverride[]> {
   if (Array.isArray(overrides) && overrides.length === 0) return [];
   const { PriceOverrides } = await import("../contract/price_override.ts");
@@ -74,14 +71,14 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
   throw new PurserError("invalid", `Cannot read the prices: ${["prices", ...path].join(".")} ${message}`);
 }
 
-/** A price book that loads when it is first needed. */
-export interface LatePriceBook extends PriceBook {
-  /** Loads the prices; the other functions throw before. Rejects as `createPriceBook` does. */
+/** A price book that is loaded on first use. */
+export interface LazyPriceBook extends PriceBook {
+  /** Loads the prices; the other functions throw before that. Rejects like `createPriceBook()`. */
   ready(): Promise<void>;
 }
 
-/** Puts off loading the catalog, 30 ms, until something is to be priced: most commands price nothing. */
-export function createLatePriceBook(options: Parameters<typeof createPriceBook>[0]): LatePriceBook {
+/** Creates a price book that loads the catalog, which takes 30 ms, on first use: most commands price nothing. */
+export function createLazyPriceBook(options: Parameters<typeof createPriceBook>[0]): LazyPriceBook {
   let loading: Promise<void> | undefined;
   let book: PriceBook | undefined;
   const loaded = (): PriceBook => {
@@ -97,7 +94,7 @@ export function createLatePriceBook(options: Parameters<typeof createPriceBook>[
   };
 }
 
-/** A price book over a given catalog. */
+/** Creates a price book over a given catalog. */
 function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
   const overrides = indexOverrides(rows);
   const warned = new Set<string>();

@@ -1,8 +1,9 @@
-import type { PicoUsdPerToken } from "../kernel/money.ts";
+import { divideHalfEven, type NanoUsd, parseUsdPerMillion, type PicoUsdPerToken } from "../kernel/money.ts";
+import type { Usage } from "./usage/usage.ts";
 
 /** The prices of one tier, each in pico-USD per token. */
 export interface RateTier {
-  /** The tier holds for calls of more input tokens (cached ones included) than this; -1 on the first tier. */
+  /** The tier applies to calls with more input tokens, cached ones included, than this; -1 on the first tier. */
   aboveInputTokens: number;
   input: PicoUsdPerToken;
   /** Text output; null where the model has no output price (an embedding model). */
@@ -15,15 +16,15 @@ export interface RateTier {
   cacheWrite1h: PicoUsdPerToken;
 }
 
-/** What the tokens of one model cost on one day. */
+/** The token prices of one model at one time. */
 export interface Rates {
-  /** Where the prices come from: `config`, `demo` or `genai-prices@<version>`. */
+  /** The source of the prices: `config`, `demo` or `genai-prices@<version>`. */
   source: string;
   /** At least one tier, by rising threshold. */
   tiers: readonly RateTier[];
 }
 
-/** A long-context tier is a cliff: over its threshold every token of the call takes its prices. */
+/** Returns the tier of a call. Above the threshold of a long-context tier, its prices apply to every token of the call. */
 export function tierFor(rates: Rates, inputTokens: number): RateTier {
   for (let i = rates.tiers.length - 1; i > 0; i--) {
     const tier = rates.tiers[i]!;
@@ -31,3 +32,38 @@ export function tierFor(rates: Rates, inputTokens: number): RateTier {
   }
   return rates.tiers[0]!;
 }
+
+/**
+ * Prices a checked usage, in nano-USD; null if the rates have no price for its output. Prices the leaves (each whole minus its
+ * parts) in integers and rounds once, half to even.
+ */
+export function priceUsage(rates: Rates, usage: Usage): NanoUsd | null {
+  const tier = tierFor(rates, usage.inputTokens);
+  const uncached = usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens;
+  let picoUsd = BigInt(uncached) * tier.input;
+  if (usage.cacheReadTokens > 0) picoUsd += BigInt(usage.cacheReadTokens) * tier.cacheRead;
+  if (usage.cacheWriteTokens > 0) {
+    picoUsd += BigInt(usage.cacheWriteTokens - usage.cacheWrite1hTokens) * tier.cacheWrite +
+      BigInt(usage.cacheWrite1hTokens) * tier.cacheWrite1h;
+  }
+  if (usage.outputTokens > 0) {
+    if (tier.output === null || tier.reasoning === null) return null;
+    picoUsd += BigInt(usage.outputTokens - usage.reasoningTokens) * tier.output +
+      BigInt(usage.reasoningTokens) * tier.reasoning;
+  }
+  return divideHalfEven(picoUsd, 1000n);
+}
+
+/** The fictitious prices of the `demo` models: 1 USD per million input tokens, 4 USD per million output tokens. */
+export const DEMO_RATES: Rates = {
+  source: "demo",
+  tiers: [{
+    aboveInputTokens: -1,
+    input: parseUsdPerMillion(1),
+    output: parseUsdPerMillion(4),
+    reasoning: parseUsdPerMillion(4),
+    cacheRead: parseUsdPerMillion(0.1),
+    cacheWrite: parseUsdPerMillion(1.25),
+    cacheWrite1h: parseUsdPerMillion(1.25),
+  }],
+};

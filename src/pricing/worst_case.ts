@@ -1,34 +1,34 @@
 import type { NanoUsd, PicoUsdPerToken } from "../kernel/money.ts";
 import type { Rates } from "./rates.ts";
 
-/** The dearest price that any token of a call can have, in pico-USD per token. */
+/** The highest prices of the tokens of a call, in pico-USD per token. */
 export interface WorstCaseRates {
   input: PicoUsdPerToken;
-  /** Null where the model has no output price. */
+  /** Null if the model has no output price. */
   output: PicoUsdPerToken | null;
 }
 
-function dearest(...prices: bigint[]): bigint {
+function highest(...prices: bigint[]): bigint {
   return prices.reduce((most, price) => price > most ? price : most);
 }
 
 /**
- * The dearest input price (input, cache read, cache write of either lifetime) and output price (text,
- * reasoning) over all tiers that a call of at most `inputTokens` can reach.
+ * Returns the highest input price (input, cache read, cache write of either lifetime) and output price (text, reasoning) over
+ * all tiers that a call of at most `inputTokens` can reach.
  */
 export function worstCaseRates(all: readonly Rates[], inputTokens: number): WorstCaseRates | null {
   const tiers = all.flatMap((rates) => rates.tiers.filter((tier) => inputTokens > tier.aboveInputTokens));
   if (tiers.length === 0) return null;
   const outputs = tiers.flatMap((tier) => [tier.output, tier.reasoning]);
   return {
-    input: dearest(
+    input: highest(
       ...tiers.flatMap((tier) => [tier.input, tier.cacheRead, tier.cacheWrite, tier.cacheWrite1h]),
     ),
-    output: outputs.some((price) => price === null) ? null : dearest(...outputs as bigint[]),
+    output: outputs.some((price) => price === null) ? null : highest(...outputs as bigint[]),
   };
 }
 
-/** The most that a call can cost, in nano-USD, rounded up; null where its output has no price. */
+/** Returns the highest cost of a call, in nano-USD, rounded up; null if its output has no price. */
 export function worstCaseCost(
   rates: WorstCaseRates,
   tokens: { inputTokens: number; outputTokens: number },
@@ -40,9 +40,8 @@ export function worstCaseCost(
 }
 
 /**
- * How many output tokens a call of at most `inputTokens` may have so that its worst case stays within the
- * budget. 0 where not one fits, where the input alone is too dear and where the output has no price;
- * `Number.MAX_SAFE_INTEGER` where output is free.
+ * Returns the number of output tokens with which the worst case of a call of at most `inputTokens` stays within the budget. 0
+ * if none fits, also because of the input alone, and if the output has no price; `Number.MAX_SAFE_INTEGER` if output is free.
  */
 export function outputTokensThatFit(
   rates: WorstCaseRates,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { priceUsage } from "./price_usage.ts";
-import { tierFor } from "./rates.ts";
+import { priceUsage, tierFor } from "./rates.ts";
 import { anyRates, anyUsage } from "./_arbitraries.ts";
 import { outputTokensThatFit, worstCaseCost, worstCaseRates } from "./worst_case.ts";
 

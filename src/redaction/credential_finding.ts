@@ -1,6 +1,6 @@
 /**
- * Credentials that are known by their form, as their issuers write it. Each stands at the start of a run of
- * token characters; `SG.` and its like are looked for before a run that follows a dot.
+ * The formats of credentials, by their issuers. Each is matched at the start of a run of token characters; those like
+ * `SG.` also before a run that follows a dot.
  */
 export const FORMATS = {
   anthropic_key: String.raw`sk-ant-[\w-]{16,}`,
@@ -33,7 +33,7 @@ export const FORMATS = {
   ].join("|"),
 } as const;
 
-/** What a found credential is called in a placeholder. */
+/** The kind of a credential, as in its placeholder. */
 export type CredentialKind =
   | keyof typeof FORMATS
   | "private_key"
@@ -45,12 +45,12 @@ export type CredentialKind =
   | "named_secret"
   | "high_entropy_token";
 
-/** A credential and where it stands in a text. */
+/** A credential and its position in a text. */
 export interface Finding {
   kind: CredentialKind;
   start: number;
   end: number;
 }
 
-/** Takes what is found, in any order. */
+/** Adds a finding, in any order. */
 export type Add = (finding: Finding) => void;

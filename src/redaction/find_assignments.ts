@@ -7,8 +7,8 @@ const NAME_ENDS = wordsOf(
   "password passwd pwd passphrase passwort key secret sig signature token auth pass credential authorization cookie",
 );
 /**
- * The last three letters of those and of their plurals, each with the letter before or, for a name of three, a
- * mark: few other words before a separator end so.
+ * The last three letters of those names and their plurals, each with the letter before or, for a name of three, a
+ * wildcard: few other words before a separator end so.
  */
 const ENDS = new Uint8Array(1 << 15);
 const LAST_LETTERS = new Uint8Array(1 << 5);
@@ -19,13 +19,13 @@ for (const name of NAME_ENDS) {
   ENDS[lettersAt(`${name}s`, length - 2, 3)] = name.charCodeAt(length - 3) & 31;
   LAST_LETTERS[lettersAt(name, length - 1, 1)] = LAST_LETTERS[lettersAt("s", 0, 1)] = 1;
 }
-/** What may stand between a name and its separator: blanks, and what closes a quote or an index. */
+/** The characters allowed between a name and its separator: blanks, and the end of a quote or an index. */
 const BETWEEN = Uint8Array.from(
   { length: 128 },
   (_, code) => +"\t \\\"'`])*".includes(String.fromCharCode(code)),
 );
 
-/** The name before a separator, if it ends as a telling one does. */
+/** Returns the name before a separator, if it ends like a name of credentials. */
 function nameBefore(text: string, at: number): { name: string; start: number } | undefined {
   let end = at - 1;
   let last = text.charCodeAt(end);
@@ -44,8 +44,8 @@ function nameBefore(text: string, at: number): { name: string; start: number } |
 }
 
 /**
- * Finds what `NAME=…`, `name: …`, `"name": "…"`, `'name' => '…'` and `<name>…</name>` assign, and what a URL
- * holds, at each of a text's separators `:`, `=` or `>`.
+ * Finds the values of `NAME=…`, `name: …`, `"name": "…"`, `'name' => '…'` and `<name>…</name>`, and the credentials of
+ * URLs, at each separator `:`, `=` or `>` of a text.
  */
 export function findAssignments(text: string, separator: string, add: Add): void {
   for (let at = text.indexOf(separator); at >= 0; at = text.indexOf(separator, at + 1)) {
@@ -57,13 +57,13 @@ export function findAssignments(text: string, separator: string, add: Add): void
 }
 
 const USER_INFO = /:(?:\\?\/){2}([^\s/?#@:"'`<>[\\]{0,128}:)?([^\s/?#"'`<>\\]{1,256})@(?=[\w.[-])/y;
-const WEBHOOK_PLACES = oneOf(
+const WEBHOOK_PATHS = oneOf(
   String.raw`hooks\.slack\.com/(?:services|workflows|triggers) discord(?:app)?\.com/api/webhooks ` +
     String.raw`[\w-]{1,63}\.webhook\.office\.com/webhookb2`,
 ).replaceAll("/", String.raw`\\?/`);
-const WEBHOOK = new RegExp(String.raw`:(?:\\?/){2}${WEBHOOK_PLACES}\\?/([\w@/\\-]{20,})`, "y");
+const WEBHOOK = new RegExp(String.raw`:(?:\\?/){2}${WEBHOOK_PATHS}\\?/([\w@/\\-]{20,})`, "y");
 
-/** The password or the token before a URL's host, or what makes a webhook's URL a secret. */
+/** Finds the password or token before a URL's host, or the secret path of a webhook's URL. */
 function findInUrl(text: string, at: number): Finding | undefined {
   if (text[at + 1] !== "/" && text[at + 1] !== "\\") return undefined;
   const [userInfo, user, password = ""] = matchAt(USER_INFO, text, at) ?? [];
@@ -78,7 +78,7 @@ function findInUrl(text: string, at: number): Finding | undefined {
   return webhook ? { kind: "webhook_url", start: end - webhook[1]!.length, end } : undefined;
 }
 
-/** From the separator to the value; a type may stand between, as in `token: str = "…"`. */
+/** Matches from the separator to the value, with a type in between, as in `token: str = "…"`. */
 const OPENING = new RegExp(
   String.raw`(?:=>|:=|={1,3}|:|>)(?:[ \t]{0,8}&?(?:str|string)[ \t]?=)?[ \t]{0,8}(?:\*\*[ \t]?)?` +
     String.raw`(?:[bfru]{1,2}(?=["']))?(\\*["'${"`"}]|%22|&quot;)?`,
@@ -87,9 +87,9 @@ const OPENING = new RegExp(
 const SCHEME = /([A-Za-z][\w-]*) +(?=[^\s"'\\])/y;
 
 function findAssignment(text: string, at: number): Finding | undefined {
-  const place = nameBefore(text, at);
-  if (!place) return undefined;
-  const { name, start: nameStart } = place;
+  const field = nameBefore(text, at);
+  if (!field) return undefined;
+  const { name, start: nameStart } = field;
   const ownTrust = trustOf(name);
   if (!ownTrust && !PARAMETER_NAME.test(name)) return undefined;
   const isParameter = /(?:[?&]|&amp;|\\u0026)$/.test(tailBefore(text, nameStart, 6));
@@ -105,7 +105,7 @@ function findAssignment(text: string, at: number): Finding | undefined {
   const value = isParameter ? raw.split("#", 1)[0]! : raw;
   const next = text[start + value.length];
   if (isElement ? next !== "<" : !quote && (next === "(" || next === "[")) return undefined; // a call
-  const isPlain = ownTrust !== undefined && (isParameter || isAssignedPlainly(text, at, place, quote, value));
+  const isPlain = ownTrust !== undefined && (isParameter || isAssignedPlainly(text, at, field, quote, value));
   const isScheme = scheme !== null;
   if (!isSecret(value, { name, trust, isQuoted: quote !== undefined, isPlain, isScheme })) return undefined;
   const end = start + value.length;
@@ -120,21 +120,21 @@ const QUOTED: Record<string, RegExp> = {
 };
 const QUOTED_WITHIN = /[^\s"'`\\&%]{0,4096}/y;
 
-/** A value up to its closing quote, or to the text's end where it is cut off. */
+/** Returns a value up to its closing quote, or to the end of a truncated text. */
 function readQuoted(text: string, start: number, quote: string): string {
   return matchAt(quote.length === 1 ? QUOTED[quote]! : QUOTED_WITHIN, text, start)![0];
 }
 
 const BARE = /[^\s"'`,;&<>(){}[\]|\\]{1,64}/y;
 
-/** A value without quotes, up to 64 characters of it. */
-export function readBare(text: string, start: number): string {
+/** Returns up to 64 characters of a value without quotes. */
+function readBare(text: string, start: number): string {
   const value = matchAt(BARE, text, start)?.[0] ?? "";
   return value.length === 64 ? value : value.replace(/[.,:;?*]+$/, "");
 }
 
-/** What of a longer value `readBare()` did not look at; only a secret is read to its end, which costs time. */
-export function lengthOfRest(text: string, end: number, value: string): number {
+/** Returns the length of a value beyond `readBare()`; only a secret is read to its end, which takes time. */
+function lengthOfRest(text: string, end: number, value: string): number {
   return value.length === 64 ? matchAt(/[\w+/.~%=-]*/y, text, end)![0].length : 0;
 }
 
@@ -145,7 +145,7 @@ function findCookie(text: string, start: number): Finding | undefined {
   return value === undefined ? undefined : { kind: "cookie", start, end: start + value.length };
 }
 
-/** Whether an assignment is one of a configuration, where even a mere word can be a password. */
+/** Returns true for an assignment in a configuration, where even a plain word can be a password. */
 function isAssignedPlainly(
   text: string,
   at: number,
@@ -159,4 +159,27 @@ function isAssignedPlainly(
   if (/^[A-Z][A-Z0-9_]*$/.test(name)) return true;
   const isAlone = /(?:^|[;\n]|\\n)$/.test(tailBefore(text, start, 2));
   return isAlone && /^(?:$|[\s;\\])/.test(text.slice(at + 1 + value.length, at + 2 + value.length));
+}
+
+const FLAG = /(?<![\w-])(?:--([a-z][\w-]{2,40})|-u)[ \t=]+(["']?)/gi;
+
+/** Finds the values of `--password`, `--token` and the like, and the password of curl's user. */
+export function findFlags(text: string, add: Add): void {
+  for (const { 0: flag, 1: name = "user", 2: quote, index } of text.matchAll(FLAG)) {
+    const isUser = /^(?:proxy-)?user$/.test(name);
+    const trust = trustOf(name);
+    if (!isUser && !trust) continue;
+    const start = index + flag.length;
+    const value = readBare(text, start);
+    const end = start + value.length;
+    if (trust) {
+      const isCredential = isSecret(value, { name, trust, isQuoted: quote !== "" });
+      if (isCredential) add({ kind: kindOf(name, trust), start, end: end + lengthOfRest(text, end, value) });
+      continue;
+    }
+    const password = value.slice(value.indexOf(":") + 1);
+    if (password === value || isPlaceholder(password)) continue;
+    if (!/\bcurl\b/.test(tailBefore(text, index, 1000))) continue;
+    add({ kind: "authorization_header", start: end - password.length, end });
+  }
 }

@@ -11,7 +11,7 @@ const KEY_END = new RegExp(`${KEY_GAP}-----END(?: [A-Z0-9 ]{1,40}-----|[A-Z0-9 -
 const KEY_BREAK = String.raw`(?:\\{1,3}r)?(?:\\{1,3}n|\r?\n)`;
 const KEY_TAIL = new RegExp(`(?:[A-Za-z0-9+/=]{40,100}${KEY_BREAK})+(?:[A-Za-z0-9+/=]{1,100}${KEY_BREAK})?$`);
 
-/** Finds whole blocks, also with line breaks written as `\n`, and as much of a block as is there. */
+/** Finds PEM blocks, also truncated ones, and those with line breaks written as `\n`. */
 export function findPrivateKeys(text: string, add: Add): void {
   let done = 0;
   for (let at = text.indexOf("PRIVATE KEY"); at >= 0; at = text.indexOf("PRIVATE KEY", at + 1)) {
@@ -42,7 +42,7 @@ function endOfKey(text: string, body: number): number {
   return end;
 }
 
-/** How much of a key there is before its last line, where its beginning is cut off. */
+/** Returns the length of a key before its end marker, where its beginning is cut off. */
 function lengthOfTail(text: string, at: number, from: number): number {
   return KEY_TAIL.exec(tailBefore(text, at, Math.min(8000, at - from)))?.[0].length ?? 0;
 }

@@ -1,7 +1,15 @@
 import { type Add, FORMATS } from "./credential_finding.ts";
-import { classAt, escapeLength, lettersAt, matchAt, tailBefore, wordsOf } from "./credential_text.ts";
-import { findRandom } from "./find_random.ts";
-import { isChoppy, isSecret } from "./secret_value.ts";
+import {
+  ALPHANUMERIC,
+  classAt,
+  escapeLength,
+  lettersAt,
+  matchAt,
+  oneOf,
+  tailBefore,
+  wordsOf,
+} from "./credential_text.ts";
+import { countOf, isChoppy, isSecret } from "./secret_value.ts";
 
 const FORMAT = new RegExp(
   Object.entries(FORMATS).map(([kind, form]) => `(?<${kind}>${form})`).join("|"),
@@ -9,7 +17,7 @@ const FORMAT = new RegExp(
 );
 /** The shortest run that can hold a known format. */
 const SHORTEST_RUN = 20;
-/** What the known formats begin with: few other runs begin so. */
+/** The first letters of the known formats, with which few other runs begin. */
 const FORMAT_STARTS = wordsOf(
   "sk rk AI GO ya xa xo gs hf AK AS gh gi gl wh SK SG np py ps ey fi li nt r8 sn dd ls do sb ru sh da ke fc e2 pp tv " +
     "nv dc AT sq PM NR hv dp AG",
@@ -18,8 +26,8 @@ const STARTS = new Uint8Array(1 << 10);
 for (const start of FORMAT_STARTS) STARTS[lettersAt(start, 0, 2)] = 1;
 
 /**
- * Finds known formats and random tokens in the runs of letters, digits and `-_+/`. Looks first at where a long
- * enough run would end: most of ordinary prose is never looked at.
+ * Finds known formats and random tokens in the runs of letters, digits and `-_+/`. It reads backward from the least end
+ * of a long enough run, so that most of ordinary prose is skipped.
  */
 export function findTokens(text: string, add: Add, withoutEntropy: boolean): void {
   let start = 0;
@@ -44,7 +52,7 @@ export function findTokens(text: string, add: Add, withoutEntropy: boolean): voi
   }
 }
 
-/** The known formats in a run, where they may follow a slash or a plus sign as well. */
+/** Finds the known formats in a run, at its start and after a slash or a plus sign. */
 function findFormats(text: string, from: number, end: number, add: Add): void {
   let at = from;
   while (end - at >= SHORTEST_RUN) {
@@ -61,7 +69,7 @@ function findFormats(text: string, from: number, end: number, add: Add): void {
   }
 }
 
-/** Where a token with dots begins, such as `SG.…`, whose run is what follows the dot. */
+/** Returns the start of a token with dots, such as `SG.…`, whose run begins after the dot. */
 function startOfDotted(text: string, at: number): number {
   const prefix = /(?:(?<![\w.-])|(?<=\\[nrt]))(?:SG|ya29|hv[bs]|dp\.[a-z]{2})\.$/.exec(
     tailBefore(text, at, 9),
@@ -69,7 +77,7 @@ function startOfDotted(text: string, at: number): number {
   return at - (prefix?.[0].length ?? 0);
 }
 
-/** A made-up key of a manual: `sk-ant-xxxxxxxxxxxxxxxx`, `sk-proj-your-key-here`. */
+/** Returns true for the example key of a manual: `sk-ant-xxxxxxxxxxxxxxxx`, `sk-proj-your-key-here`. */
 function isDummy(key: string): boolean {
   return new Set(key.slice(-16)).size < 5 || /your[-_]|[-_]here\b|placeholder|redacted|x{6}/i.test(key);
 }
@@ -77,7 +85,7 @@ function isDummy(key: string): boolean {
 const AFTER_SCHEME = /\b(bearer|basic)(?:\s|%20|\+)+$/i;
 const SCHEME_TOKEN = /[\w.~+/-]+=*/y;
 
-/** A token without a known format: what follows `Bearer`, or looks random. */
+/** Finds a token without a known format: after `Bearer`, or random. */
 function findUnknown(text: string, start: number, end: number, add: Add, withoutEntropy: boolean): void {
   if (end - start < SHORTEST_RUN) return;
   const last = text.charCodeAt(start - 2) | 32; // of a scheme, if there is one: r or c
@@ -90,4 +98,105 @@ function findUnknown(text: string, start: number, end: number, add: Add, without
     }
   }
   if (!withoutEntropy) findRandom(text, start, end, add);
+}
+
+const SHORTEST_RANDOM = 24;
+/** Longer runs are media. */
+const LONGEST_RANDOM = 1000;
+const WORD = /^(?:[A-Z]?[a-z]{2,}|[A-Z]{2,}|\d+|[0-9a-f]{8,}|[0-9A-F]{8,})$/;
+const PATH_PART = /^(?:[a-z]{3,}|[A-Z][a-z]{2,}|[A-Z]{5,})$/;
+/** The prefixes of ids of Purser, of model providers and of Stripe. */
+const ID_PREFIX = oneOf(
+  "run ses call evt msg req inst rule alert dlv key toolu srvtoolu chatcmpl cmpl resp rs fc fco ws ig ctc mcp mcpl " +
+    "mcpr item event sess session conv thread asst step vs batch file ft ftjob org proj user gen aitxt aiobj cntr id " +
+    "job task pi in ch cs price prod cus sub seti txn re po acct card src pm si",
+);
+/** Such an id, a KSUID, a public key of SSH, npm's integrity, or a hexadecimal number, also of mixed case. */
+const ID = new RegExp(
+  [
+    `^${ID_PREFIX}(?:_test|_live)?[_-][\\w-]+$`,
+    "^[0-3][A-Za-z0-9]{26}$",
+    "^AAAA[A-Z][23][A-Z]",
+    "^sha\\d+[-_]",
+    "^(?:0x)?[0-9A-Fa-f]+$",
+  ].join("|"),
+);
+/** The names of random values that are no credentials. */
+const ORDINARY_NAME = oneOf(
+  String.raw`hash sha-?\d* digest checksum integrity e-?tag fingerprint cursor nonce commit revision`,
+);
+/** Matches before such a value, an id, the content of a data URL or an encoded word of a mail. */
+const BEFORE_ORDINARY = new RegExp(
+  [
+    String.raw`(?:;base64,|\?b\?)$`,
+    String.raw`\b(?:sha\d{1,3}|h1|md5)[-:=]$`,
+    String.raw`(?:${ORDINARY_NAME}|(?:\b|_)id)\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?$`,
+  ].join("|"),
+  "i",
+);
+/** Matches before the value of a name like `requestId`. */
+const BEFORE_CAMEL_ID = /[a-z]Id\\*["']?\s{0,3}[:=]\s{0,3}\\*["']?$/;
+
+/** Finds a token that is long, of mixed classes and high entropy, unless its context says otherwise. */
+function findRandom(text: string, from: number, end: number, add: Add): void {
+  if (end - from < SHORTEST_RANDOM || end - from > LONGEST_RANDOM) return;
+  let classes = 0;
+  for (let at = from; at < end; at++) classes |= classAt(text, at);
+  if ((classes & ALPHANUMERIC) !== ALPHANUMERIC) return;
+  const run = text.slice(from, end);
+  const parts = run.split("/");
+  const isPath = parts[0] === "" || parts.some((part) => PATH_PART.test(part));
+  let start = from;
+  for (const token of isPath ? parts : [run]) {
+    const tokenEnd = start + token.length;
+    if (
+      isRandom(token) && !isOrdinaryContext(text, from, end) &&
+      !isBehindOrdinary(tailBefore(text, start, 40))
+    ) {
+      const padding = /^={0,2}/.exec(text.slice(tokenEnd, tokenEnd + 2))![0];
+      add({ kind: "high_entropy_token", start, end: tokenEnd + padding.length });
+    }
+    start = tokenEnd + 1;
+  }
+}
+
+/** Returns true for most random tokens of 24 characters, nearly all longer ones, and hardly a name. */
+function isRandom(token: string): boolean {
+  if (token.length < SHORTEST_RANDOM || ID.test(token)) return false;
+  const parts = token.split(/[-_/+]/).filter((part) => part !== "" && !WORD.test(part));
+  const rest = parts.join("");
+  if (rest.length < 20 || rest.length < 7 * parts.length || !isChoppy(rest)) return false;
+  if (countOf(/[A-Z]/g, rest) < 3 || countOf(/[a-z]/g, rest) < 3 || !/\d/.test(rest)) return false;
+  const isCamelName = !/[A-Z](?![a-z])|(?<![a-z\d])\d/.test(rest); // OpConvertToInt64Float32x4
+  const words = rest.match(/[A-Z]?[a-z]{3,}/g) ?? [];
+  return !isCamelName && words.join("").length <= 0.5 * rest.length &&
+    entropyOf(rest) >= 0.82 * Math.log2(Math.min(rest.length, 64));
+}
+
+/** Shannon's entropy, in bits per character. */
+function entropyOf(token: string): number {
+  const counts = new Map<string, number>();
+  for (const character of token) counts.set(character, (counts.get(character) ?? 0) + 1);
+  let bits = 0;
+  for (const count of counts.values()) bits -= count / token.length * Math.log2(count / token.length);
+  return bits;
+}
+
+/** Returns true for a run within wrapped base64, or within a URL: a path, or a parameter with an ordinary name. */
+function isOrdinaryContext(text: string, start: number, end: number): boolean {
+  if (/[\w+/]{60,80}(?:\\r)?(?:\\n|\r?\n)[ \t]*$/.test(tailBefore(text, start, 100))) return true;
+  const isLine = end - start >= 60 && end - start <= 80;
+  if (isLine && /^(?:\\r)?(?:\\n|\r?\n)[ \t]*[\w+/=]/.test(text.slice(end, end + 20))) return true;
+  const before = tailBefore(text, start + 2, 2000); // a run may begin with the slashes of a URL
+  const host = Math.max(before.lastIndexOf("://"), before.lastIndexOf(":\\/\\/"));
+  return host >= 0 && !/[\s"'`<>]|\\[nrt]/.test(before.slice(host));
+}
+
+/** Returns true for the name of a field whose values may be random and no credentials: a checksum, an id. */
+export function isOrdinaryName(name: string): boolean {
+  return isBehindOrdinary(`${name}:`);
+}
+
+function isBehindOrdinary(before: string): boolean {
+  return BEFORE_ORDINARY.test(before) || BEFORE_CAMEL_ID.test(before);
 }

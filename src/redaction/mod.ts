@@ -1,4 +1,4 @@
-/** What looks like a credential in a text, and what is put in its place. */
+/** Finds and redacts credentials in texts. */
 export {
   type CredentialKind,
   redactCredentials,

@@ -1,30 +1,28 @@
 import { type Add, type CredentialKind, type Finding, FORMATS } from "./credential_finding.ts";
-import { findAssignments } from "./find_assignments.ts";
-import { findFlags } from "./find_flags.ts";
+import { findAssignments, findFlags } from "./find_assignments.ts";
 import { findPrivateKeys } from "./find_private_keys.ts";
-import { isOrdinaryName } from "./find_random.ts";
-import { findTokens } from "./find_tokens.ts";
+import { findTokens, isOrdinaryName } from "./find_tokens.ts";
 import { kindOf, trustOf } from "./secret_name.ts";
 import { isPlaceholder, isSecret } from "./secret_value.ts";
 
 export type { CredentialKind } from "./credential_finding.ts";
 
-/** What is not looked for. */
+/** Options of redaction. */
 export interface RedactOptions {
-  /** Leaves tokens that are merely random, for places where such are at home: signatures, cache keys. */
+  /** Keeps tokens that are merely random, for texts where they are common: signatures, cache keys. */
   readonly withoutEntropy?: boolean;
 }
 
 /**
- * Replaces each credential in a text by `[redacted:KIND]`, and tells of each through `found`. Returns the very
- * same string when there is none. What it returns holds none: a second time changes nothing.
+ * Replaces each credential in a text by `[redacted:KIND]`, and calls `found` for each. Returns the same string when
+ * there is none. It is idempotent.
  */
 export function redactCredentials(
   text: string,
   found: (kind: CredentialKind) => void,
   options: RedactOptions = {},
 ): string {
-  // Again until there is none: a placeholder ends the word it stands in, and what follows begins a new one.
+  // Repeated until there is none: a placeholder splits the word it is in, and the rest is a new one.
   for (;;) {
     const findings = findCredentials(text, options);
     if (findings.length === 0) return text;
@@ -42,8 +40,8 @@ export function redactCredentials(
 }
 
 /**
- * The same for the value of a field, where the field's name can suffice: under `password` any text is a
- * credential but a placeholder; under `token` and `secret` it has to look like one.
+ * Redacts the value of a field, where the field's name can suffice: under `password` any text but a placeholder is a
+ * credential; under `token` and `secret` it has to look like one.
  */
 export function redactField(name: string, value: string, found: (kind: CredentialKind) => void): string {
   const trust = trustOf(name);
@@ -59,7 +57,7 @@ export function redactField(name: string, value: string, found: (kind: Credentia
   return `${scheme}[redacted:${kind}]`;
 }
 
-/** In the order in which they stand; of those that begin together the longest, then the most telling, first. */
+/** Finds credentials, in order of position; of those with the same start the longest, then the most specific, first. */
 function findCredentials(text: string, { withoutEntropy = false }: RedactOptions): Finding[] {
   const findings: Finding[] = [];
   const add: Add = (finding) => void findings.push(finding);

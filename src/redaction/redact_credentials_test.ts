@@ -31,7 +31,7 @@ const JWT = ["eyJhbGciOiJIUzI1NiJ9", "eyJ" + noise(40), noise(43)].join(".");
 const OPENSSH = PEM_LINES.join("\n").replaceAll("RSA", "OPENSSH");
 
 /**
- * What is a credential wherever it stands. Put together here, so that no scanner of repositories takes the
+ * Credentials in any context. Put together here, so that no scanner of repositories takes the
  * examples for real ones.
  */
 const TOKENS: Partial<Record<CredentialKind, string[]>> = {
@@ -134,7 +134,7 @@ const hex = noise(32, HEX);
 const secretKey = "wJalrXUtnFEMI/K7MDENG/bPxRfiCY" + "EXAMPLEKEY";
 const webhook = "T00000000/B00000000/" + noise(24);
 
-/** What is a credential by where it stands: `«…»` is what is replaced. */
+/** Credentials by their context: `«…»` is the replaced part. */
 const PLACES: Partial<Record<CredentialKind, string[]>> = {
   authorization_header: [
     `Authorization: Bearer «${hex}»`,
@@ -215,7 +215,7 @@ const PLACES: Partial<Record<CredentialKind, string[]>> = {
   ],
 };
 
-/** What stays as it is. */
+/** Texts without credentials. */
 const HARMLESS: Record<string, string[]> = {
   prose: [
     "The quick brown fox jumps over the lazy dog; the bearer of this letter has no password.",
@@ -319,7 +319,7 @@ for (const [what, texts] of Object.entries(HARMLESS)) {
   });
 }
 
-Deno.test("redactCredentials() says what a key under a telling name is, where its form tells", () => {
+Deno.test("redactCredentials() reports the kind of a key under a name of credentials by its format", () => {
   const key = "sk-" + "proj-" + noise(48);
   for (
     const text of [`OPENAI_API_KEY=${key}`, `"api_key":"${key}"`, `https://x:${key}@host`, `--token ${key}`]
@@ -331,12 +331,12 @@ Deno.test("redactCredentials() says what a key under a telling name is, where it
   }
 });
 
-Deno.test("redactCredentials() tells of each credential in the order in which they stand", () => {
+Deno.test("redactCredentials() reports each credential in order of position", () => {
   const text = `${JWT} then password=hunter2 and ${noise(40)}, ${JWT}`;
   assert.deepEqual(redact(text).kinds, ["jwt", "named_secret", "high_entropy_token", "jwt"]);
 });
 
-Deno.test("redactCredentials() leaves random tokens where it is told to, but no known format", () => {
+Deno.test("redactCredentials() keeps random tokens with withoutEntropy, but no known format", () => {
   const key = "sk-" + "ant-api03-" + noise(86);
   const text = `signature ${noise(300)} and ${key}`;
   const expected = text.replace(key, placeholder("anthropic_key"));
@@ -468,7 +468,7 @@ Deno.test("redactField() takes a value by its field's name, whatever it looks li
   }
 });
 
-Deno.test("redactField() leaves placeholders, and words where a name tells little", () => {
+Deno.test("redactField() keeps placeholders, and words under a weak name", () => {
   const cases = [
     ["password", ""],
     ["password", "********"],

@@ -1,7 +1,7 @@
 import type { CredentialKind } from "./credential_finding.ts";
 import { oneOf } from "./credential_text.ts";
 
-/** How far a name is to be trusted: under a weak one the value has to look like a secret. */
+/** The trust in a name: under a weak one the value has to look like a secret. */
 export type Trust = "strong" | "weak" | "authorization" | "cookie";
 
 const KEY_OWNER = oneOf(
@@ -23,10 +23,10 @@ const HARMLESS_NAME = new RegExp(
   ) + "[_.-]?(?:page|user)?[_.-]?(?:pass[a-z]*|pwd|token)$",
   "i",
 );
-/** What a secret parameter of a URL may be called besides. */
+/** Further names of secret URL parameters. */
 export const PARAMETER_NAME = /^(?:key|sig|signature|x-(?:amz|goog)-signature)$/i;
 
-/** How far a field or a variable is to be trusted to hold a credential; undefined for all but a few. */
+/** Returns the trust in a field or variable to hold a credential; undefined for all but a few. */
 export function trustOf(name: string): Trust | undefined {
   if (STRONG_NAME.test(name)) return HARMLESS_NAME.test(name) ? undefined : "strong";
   if (WEAK_NAME.test(name) || WEAK_CAMEL_NAME.test(name)) {
@@ -36,7 +36,7 @@ export function trustOf(name: string): Trust | undefined {
   return /^(?:set-)?cookie$/i.test(name) ? "cookie" : undefined;
 }
 
-/** What is found under a name. */
+/** Returns the kind of the credentials under a name. */
 export function kindOf(name: string, trust: Trust): CredentialKind {
   if (trust === "authorization") return "authorization_header";
   if (trust === "cookie") return "cookie";

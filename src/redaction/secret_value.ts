@@ -11,13 +11,13 @@ const STANDS_FOR_ONE = new RegExp(
   ].join("|"),
 );
 
-/** Whether a value only stands for a secret: `<API_KEY>`, `${TOKEN}`, `****`, a reference to a vault. */
+/** Returns true for a placeholder: `<API_KEY>`, `${TOKEN}`, `****`, a reference to a vault. */
 export function isPlaceholder(value: string): boolean {
   return value === "" || STANDS_FOR_ONE.test(value);
 }
 
-/** Where a value stands. */
-export interface ValuePlace {
+/** The context of a value. */
+export interface ValueContext {
   readonly name: string;
   readonly trust: Trust;
   readonly isQuoted: boolean;
@@ -27,10 +27,10 @@ export interface ValuePlace {
   readonly isScheme?: boolean;
 }
 
-/** Letters, and what joins words. */
+/** Letters and word joiners. */
 const WORDS = /^[\p{L}\p{M}.,:;!?'’_/=-]+$/u;
 const FILE_PATH = /^(?:~|\.{0,2}|[A-Za-z]:)[\\/](?:[\w. -]+(?:[\\/]|$))+/;
-/** `user.password`, `Uint8Array`, `ec2Key`, `KEY_OF_S3`: where no quote says that it is a text. */
+/** Code without quotes: `user.password`, `Uint8Array`, `ec2Key`, `KEY_OF_S3`. */
 const CODE = new RegExp(
   [
     String.raw`^[A-Za-z_$][\w$]*(?:(?:\?\.|\.|::|->)[A-Za-z_$][\w$]*)+$`,
@@ -41,7 +41,7 @@ const CODE = new RegExp(
 );
 const CONSTANT = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 const CAMEL_NAME = /^[A-Z]?[a-z0-9]+(?:[A-Z][a-z0-9]{2,}){2,}$/;
-/** `password=none` is none, and `api_key=my_api_key` hands a variable on. */
+/** `password=none` is none, and `api_key=my_api_key` passes a variable. */
 const STOP_WORDS = oneOf(
   "str string text none null nil undefined true false yes no required optional hidden invalid missing empty default " +
     "example demo test auto basic bearer",
@@ -50,17 +50,17 @@ const OWNERS = oneOf("my your the user test some db api access secret auth new o
 const NOUNS = oneOf("password passwd pwd pass secret token key credential");
 const STOP_WORD = new RegExp(`^(?:${STOP_WORDS}|(?:${OWNERS}[_-]?)*${NOUNS}s?)$`, "i");
 
-/** Whether a value looks like a secret, given how far its name is to be trusted. */
+/** Returns true for a value that looks like a secret, given the trust in its name. */
 export function isSecret(
   value: string,
-  { name, trust, isQuoted, isPlain = false, isScheme = false }: ValuePlace,
+  { name, trust, isQuoted, isPlain = false, isScheme = false }: ValueContext,
 ): boolean {
   if (isPlaceholder(value) || /\s/.test(value) || FILE_PATH.test(value) || isSameName(value, name)) {
     return false;
   }
   if (/^[\d.,:/+-]*$/.test(value)) return trust === "strong" && /^\d{6,}$/.test(value);
   if (WORDS.test(value)) {
-    if (value.length >= 12 && isChoppy(value)) return isQuoted || isPlain || isScheme; // letters, but random ones
+    if (value.length >= 12 && isChoppy(value)) return isQuoted || isPlain || isScheme; // random letters
     return isPlain && value.length >= (trust === "strong" ? 4 : 12) && !STOP_WORD.test(value);
   }
   if (!isQuoted && !isPlain && (CODE.test(value) || CONSTANT.test(value))) return false;
@@ -73,20 +73,20 @@ export function isSecret(
     /\d/.test(value) && !isName;
 }
 
-/** `options.token = token` */
+/** Returns true for a value that repeats its name: `options.token = token`. */
 function isSameName(value: string, name: string): boolean {
   const plain = (text: string) => text.replace(/[^A-Za-z0-9]/g, "").toLowerCase();
   return plain(name).endsWith(plain(value));
 }
 
-/** What names are made of, of more than three characters each. */
+/** Matches the words of names, which have more than three characters on average. */
 const PIECE = /[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g;
-/** Whether letters and digits change more often than in names. */
+/** Returns true if letters and digits alternate more often than in names. */
 export function isChoppy(token: string): boolean {
   return token.length <= 2.8 * countOf(PIECE, token);
 }
 
-/** How often a global pattern matches. */
+/** Counts the matches of a global pattern. */
 export function countOf(pattern: RegExp, text: string): number {
   return text.match(pattern)?.length ?? 0;
 }

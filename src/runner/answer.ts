@@ -4,7 +4,7 @@ import type {
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 
-/** What a model answered, as the event log keeps it. Plain JSON. */
+/** The answer of a model, as the event log keeps it. Plain JSON. */
 export interface Answer {
   text: string;
   reasoning: string;
@@ -12,7 +12,7 @@ export interface Answer {
   finish_reason: string;
 }
 
-/** The answer of a call that was not streamed. */
+/** Converts the answer of a call that was not streamed. */
 export function answerOf(
   content: readonly LanguageModelV4Content[],
   reason: LanguageModelV4FinishReason,
@@ -27,12 +27,12 @@ export function answerOf(
   return answer;
 }
 
-/** An answer of which nothing has arrived yet. */
+/** Returns an answer without any content, to add the parts of a stream to. */
 export function emptyAnswer(): Answer {
   return { text: "", reasoning: "", tool_calls: [], finish_reason: "unknown" };
 }
 
-/** Adds what one part of a stream says. */
+/** Adds one part of a stream to an answer. */
 export function addStreamPart(answer: Answer, part: LanguageModelV4StreamPart): void {
   switch (part.type) {
     case "text-delta":
@@ -58,7 +58,7 @@ function addToolCall(answer: Answer, call: { toolCallId: string; toolName: strin
   });
 }
 
-/** A model may write arguments that are no JSON; the log keeps them as they came. */
+/** Parses the arguments of a tool call; those that are not JSON stay text. */
 function parse(input: string): unknown {
   try {
     return JSON.parse(input);
@@ -67,7 +67,7 @@ function parse(input: string): unknown {
   }
 }
 
-/** All text of an answer, for guessing its tokens. */
+/** Returns all text of an answer, to estimate its tokens. */
 export function textOf(answer: Answer): string {
   return answer.text + answer.reasoning +
     answer.tool_calls.map((call) => JSON.stringify(call.input)).join("");

@@ -1,8 +1,12 @@
-/** Running agents: metering, cancelling. Their models and tools come from `equipment.ts`. */
-export type { LiveRun, RunnerContext } from "./context.ts";
+/**
+ * Runs agents and meters models. A model call passes the budget (`decideCall()` in budgets/decide_call.ts), is made, and
+ * is booked (`bookCall()` in booking/book_call.ts): see `metering/meter_model.ts`. A run starts, ends, is cancelled and
+ * recovered in sessions/.
+ */
+export type { RunnerContext } from "./context.ts";
 export { runAgent, type RunInput } from "./run_agent.ts";
-export type { RunPart, RunResult } from "./run_result.ts";
-export { cancelRun } from "./cancel_run.ts";
+export type { RunPart } from "./run_result.ts";
+export type { RunResult } from "../contract/runs.ts";
 export { meter, type MeterContext } from "./metering/meter.ts";
-export type { ModelResolver, ResolvedModel } from "./models/models.ts";
-export type { Toolbox, ToolKit } from "./tools/tools.ts";
+export type { ModelResolver, ResolvedModel } from "./models/mod.ts";
+export type { Toolbox, ToolKit } from "./tools/mod.ts";

@@ -1,39 +1,33 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelMessage, ToolSet } from "ai";
+import type { ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN } from "../kernel/ids.ts";
-import { readRunUsage } from "../ledger/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { listMessages, type RunEnd } from "../sessions/mod.ts";
+import { readRunUsage } from "../ledger/mod.ts";
+import { keepLease, registerRun, type RunRef, startRun } from "../sessions/mod.ts";
 import { type RunTrace, traceRun, traceTool } from "../telemetry/mod.ts";
-import { beginRun, type RunPlace } from "./begin_run.ts";
-import { CallsInFlight } from "./metering/calls_in_flight.ts";
 import type { RunnerContext } from "./context.ts";
-import { modelErrorText } from "./models/explain_model_error.ts";
-import { listen, tellSafely } from "./hear_run.ts";
-import { keepLease } from "./keep_lease.ts";
-import { enterLiveRun } from "./live_run.ts";
-import { meterModel } from "./metering/meter_model.ts";
-import { toModelMessages } from "./models/model_messages.ts";
-import type { ResolvedModel } from "./models/models.ts";
-import { warnOfOvershoot } from "./metering/overshoot.ts";
-import { endAfter, endIn, endOf } from "./run_end.ts";
-import { RunLog } from "./run_log.ts";
+import { CallsInFlight, meterRun } from "./metering/meter_run.ts";
+import { readModelMessages } from "./models/model_messages.ts";
+import type { ResolvedModel } from "./models/mod.ts";
+import { endAfterAnswer, endAfterError } from "./run_end.ts";
 import { runLoop } from "./run_loop.ts";
-import type { RunPart, RunResult } from "./run_result.ts";
+import { RunRecorder } from "./run_recorder.ts";
+import type { RunPart } from "./run_result.ts";
+import type { RunResult } from "../contract/runs.ts";
 
-/** What to run. */
+/** A run to make. */
 export interface RunInput {
   agent: AgentDefinition;
   input: string;
-  /** Goes on from an existing session, or gives a new one its id. */
+  /** Continues an existing session, or gives a new one its id. */
   sessionId?: string;
-  /** Cancels the run; what was booked stays booked. */
+  /** Cancels the run; booked calls stay booked. */
   signal?: AbortSignal;
-  /** Hears the answer as it comes and every event after its commit. */
+  /** Receives the answer as it is streamed, and every event after its commit. */
   onPart?: (part: RunPart) => void;
 }
 
@@ -45,118 +39,156 @@ export interface RunInput {
  * model failed, `invalid` when the agent can't be run as it is defined; those that ended a run carry
  * `run_id` and `session_id`
  */
-export function runAgent(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
-  const running = runToEnd(ctx, run);
+export function runAgent(ctx: RunnerContext, input: RunInput): Promise<RunResult> {
+  const running = prepareAndExecute(ctx, input);
   ctx.keepAlive?.(running);
   return running;
 }
 
-async function runToEnd(ctx: RunnerContext, run: RunInput): Promise<RunResult> {
-  const { agent } = run;
-  if (ctx.stopping?.aborted) {
-    throw new PurserError("unavailable", "Cannot start a run: this process is ending");
-  }
-  const onPart = run.onPart && tellSafely(ctx, run.onPart);
-  const resolved = await ctx.models.resolve(agent.model);
-  const tools = await ctx.toolbox.pick(agent.tools);
-  if (run.input === "") {
-    throw new PurserError("invalid", "Cannot run the agent: the input is empty, which no provider takes");
-  }
-  await ctx.prices.ready?.();
-  const budget = checkBudget(ctx, agent, resolved);
-  const sessionId = checkSessionId(run.sessionId) ?? ctx.ids.next("ses");
-  const place = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };
-  const input = run.input.toWellFormed();
-
-  const trace = traceRun(ctx.telemetry, {
-    ...place,
-    provider: resolved.provider,
-    model: resolved.modelId,
-    budgetNanoUsd: agent.costBudgetNanoUsd,
-  });
-  const prepared = { place, input, resolved, tools, budget, onPart, trace };
-  return await trace.run(() => carryOut(ctx, run, prepared));
+async function prepareAndExecute(ctx: RunnerContext, input: RunInput): Promise<RunResult> {
+  const prepared = await prepareRun(ctx, input);
+  return await prepared.trace.run(() => executeRun(ctx, prepared));
 }
 
-/** What is known of a run before it begins. */
+/** A run whose agent, model, tools, budget and ids have been checked. */
 interface PreparedRun {
-  place: RunPlace;
+  run: RunRef;
+  agent: AgentDefinition;
   input: string;
   resolved: ResolvedModel;
   tools: ToolSet;
   budget: Budget | null;
-  onPart?: RunInput["onPart"];
   trace: RunTrace;
+  signal?: AbortSignal;
+  onPart?: (part: RunPart) => void;
 }
 
-async function carryOut(ctx: RunnerContext, run: RunInput, prepared: PreparedRun): Promise<RunResult> {
-  const { agent } = run;
-  const { place, input, resolved, tools, budget, onPart, trace } = prepared;
-  const { sessionId } = place;
-  const unsubscribe = listen(ctx, place.runId, onPart);
-  const live = enterLiveRun(ctx, place.runId, run.signal);
+async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Promise<PreparedRun> {
+  if (ctx.stopping?.aborted) {
+    throw new PurserError("unavailable", "Cannot start a run: this process is ending");
+  }
+  const resolved = await ctx.models.resolve(agent.model);
+  const tools = await ctx.toolbox.pick(agent.tools);
+  if (given.input === "") {
+    throw new PurserError("invalid", "Cannot run the agent: the input is empty, which no provider accepts");
+  }
+  await ctx.prices.ready?.();
+  const budget = checkBudget(ctx, agent, resolved);
+  const sessionId = checkSessionId(given.sessionId) ?? ctx.ids.next("ses");
+  const run = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };
+  const trace = traceRun(ctx.telemetry, {
+    ...run,
+    provider: resolved.provider,
+    model: resolved.modelId,
+    budgetNanoUsd: agent.costBudgetNanoUsd,
+  });
+  return {
+    run,
+    agent,
+    input: given.input.toWellFormed(),
+    resolved,
+    tools,
+    budget,
+    trace,
+    signal: given.signal,
+    onPart: given.onPart && safeListener(ctx, given.onPart),
+  };
+}
+
+async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<RunResult> {
+  const { run, agent, onPart, trace } = prepared;
+  const ids = { run_id: run.runId, session_id: run.sessionId };
+  const unsubscribe = subscribe(ctx, run, onPart);
+  const live = registerRun(ctx, run.runId, prepared.signal);
   let isUnfinished = false;
   try {
-    // Without an answer it is not known whether the run was written.
-    const startedAt = await beginRun(ctx, agent, place, input).catch((error) => {
+    const startedAt = await startRun(ctx, agent, run, prepared.input).catch((error) => {
+      // Without an answer from the database, the start may or may not have been committed.
       isUnfinished = error instanceof PurserError && error.code === "unavailable";
       throw error;
     });
-    const log = new RunLog(ctx, place, live.heed);
+    const recorder = new RunRecorder(ctx, run, live.applyState);
     const calls = new CallsInFlight();
-    const stopLease = keepLease(ctx, place, live.heed);
-    let end: RunEnd;
-    let failure: PurserError | undefined;
+    const stopLease = keepLease(ctx, run, live.applyState);
+    let outcome: ReturnType<typeof endAfterError>;
     try {
-      const model = meterRun(ctx, resolved, log, budget, calls, trace);
-      const messages = await readModelMessages(ctx, sessionId);
-      const onText = onPart && ((text: string) => onPart({ type: "text", text }));
-      const traceTool = traceRunTools(ctx, place, trace);
-      const loop = { agent, model, tools, messages, signal: live.signal, log, traceTool, onText };
-      const outcome = await runLoop(loop);
-      const reason = outcome.finishReason === "tool-calls" ? "max_steps" : outcome.finishReason;
-      const payload = { output: outcome.text, finish_reason: reason, steps: log.steps };
-      end = endOf(ctx, "completed", log, outcome.text, null, { type: "run.completed", payload });
+      const answer = await runLoop({
+        agent,
+        model: meterRun(ctx, prepared.resolved, { recorder, budget: prepared.budget, calls, trace }),
+        tools: prepared.tools,
+        messages: await readModelMessages(ctx, run.sessionId),
+        signal: live.signal,
+        recorder,
+        traceTool: toolTracer(ctx, run, trace),
+        onText: onPart && ((text) => onPart({ type: "text", text })),
+      });
+      outcome = { end: endAfterAnswer(answer, recorder.steps) };
     } catch (error) {
       await calls.settle();
-      ({ end, failure } = endAfter(ctx, error, live, log));
+      outcome = endAfterError(error, live.signal);
     } finally {
       stopLease();
     }
-    const written = await endIn(log, end);
-    end = written.end;
-    isUnfinished = written.failure !== undefined;
-    failure = written.failure ?? failure;
-    if (failure) throw failure.with({ run_id: place.runId, session_id: sessionId });
+    const end = await recorder.end({ ...outcome.end, endedAt: ctx.clock.now() }).catch((error) => {
+      isUnfinished = true;
+      throw error.with(ids);
+    });
+    if (outcome.failure) throw outcome.failure.with(ids);
     return {
-      run_id: place.runId,
+      run_id: run.runId,
       agent_id: agent.agentId,
-      session_id: sessionId,
+      session_id: run.sessionId,
       status: end.status,
       output: end.output,
       steps: end.steps,
-      token_usage: await readRunUsage(ctx.store, place.runId),
+      token_usage: await readRunUsage(ctx.store, run.runId),
       started_at: toIso(startedAt),
       ended_at: toIso(end.endedAt),
     };
   } finally {
     unsubscribe();
-    live.leave();
-    if (isUnfinished) ctx.unfinishedRuns?.add(place.runId);
+    live.unregister();
+    if (isUnfinished) ctx.runEndRetries?.add(run.runId);
   }
+}
+
+/** Logs the errors of a listener, which must not end the run. */
+function safeListener(ctx: RunnerContext, onPart: (part: RunPart) => void): (part: RunPart) => void {
+  return (part) => {
+    try {
+      onPart(part);
+    } catch (error) {
+      ctx.log.error("A listener of a run failed", { reason: messageOf(error) });
+    }
+  };
+}
+
+/** Forwards the events of a run to its listener. Returns the function that ends the subscription. */
+function subscribe({ bus }: RunnerContext, run: RunRef, onPart: PreparedRun["onPart"]): () => void {
+  if (!onPart) return () => {};
+  return bus.subscribe(({ type, seq, at, run_id, session_id, payload }) => {
+    if (run_id !== run.runId || session_id === null) return;
+    // Whatever a run publishes with its session is in the session's log.
+    const event = { type: type as SessionEventType, seq, at, run_id, session_id, payload };
+    onPart({ type: "event", event });
+  });
+}
+
+function toolTracer({ telemetry }: RunnerContext, run: RunRef, { span: parent }: RunTrace) {
+  if (!telemetry.isOn) return undefined;
+  return (toolName: string, toolCallId: string) =>
+    traceTool(telemetry, { ...run, toolName, toolCallId, parent });
 }
 
 function checkSessionId(sessionId: string | undefined): string | undefined {
   if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return sessionId;
   throw new PurserError(
     "invalid",
-    `Cannot use ${
-      JSON.stringify(sessionId)
-    } as a session's id: use 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+    `Cannot use ${JSON.stringify(sessionId)} as a session's id: use ${NAME_RULE}`,
   );
 }
 
-/** A budget over a model without a price would never be reached; that needs the agent's explicit word. */
+/** A budget for a model without a price is never reached, so the agent must allow that explicitly. */
 function checkBudget(
   ctx: RunnerContext,
   agent: AgentDefinition,
@@ -174,52 +206,4 @@ function checkBudget(
     );
   }
   return { limitNanoUsd: agent.costBudgetNanoUsd, mode: agent.budgetMode };
-}
-
-function meterRun(
-  ctx: RunnerContext,
-  resolved: ResolvedModel,
-  log: RunLog,
-  budget: Budget | null,
-  calls: CallsInFlight,
-  trace: RunTrace,
-): LanguageModelV4 {
-  let hasOvershot = false;
-  const metered = meterModel(ctx, resolved.model, {
-    provider: resolved.provider,
-    modelId: resolved.modelId,
-    ...log.place,
-    isLoop: true,
-    budget,
-    hasOvershot: () => hasOvershot,
-    nextStep: () => log.steps + 1,
-    lastCostNanoUsd: () => log.lastCostNanoUsd,
-    async book(call, answer, grant) {
-      await calls.track(log.book(call, answer, grant));
-      trace.add(call);
-    },
-    span: trace.span,
-    failed: (error, at) => log.add("model.failed", { step: log.steps + 1, error: modelErrorText(error) }, at),
-    overshot: (call, reservedNanoUsd) => {
-      hasOvershot = true;
-      log.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));
-    },
-  });
-  return { ...metered, doStream: (options) => calls.track(Promise.resolve(metered.doStream(options))) };
-}
-
-function traceRunTools({ telemetry }: RunnerContext, place: RunPlace, { span: parent }: RunTrace) {
-  if (!telemetry.isOn) return undefined;
-  return (toolName: string, toolCallId: string) =>
-    traceTool(telemetry, { ...place, toolName, toolCallId, parent });
-}
-
-async function readModelMessages(ctx: RunnerContext, sessionId: string): Promise<ModelMessage[]> {
-  const messages = await listMessages(ctx, sessionId).catch((error) => {
-    // Not to be taken for a failure of the model, whose words are told to the caller.
-    if (error.cause instanceof PurserError) throw error.cause;
-    if (error instanceof PurserError) throw error; // a database that is away is not this program's fault
-    throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
-  });
-  return toModelMessages(messages);
 }

@@ -2,47 +2,47 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { toPlainValue } from "../kernel/json/json.ts";
-import { leaveOnAbort } from "./leave_on_abort.ts";
-import type { RunLog } from "./run_log.ts";
+import { toPlainValue } from "../kernel/json/portable_json.ts";
+import { abortableTools } from "./abortable.ts";
+import type { RunRecorder } from "./run_recorder.ts";
 import { type TraceTool, traceTools } from "./tools/trace_tools.ts";
 
-/** What the loop of a run gave. */
+/** The result of the loop of a run. */
 export interface LoopOutcome {
   text: string;
   finishReason: string;
 }
 
-/** Everything one loop needs. */
+/** The input of the loop of a run. */
 export interface LoopInput {
   agent: AgentDefinition;
   model: LanguageModelV4;
   tools: ToolSet;
   messages: ModelMessage[];
   signal: AbortSignal;
-  log: RunLog;
-  /** Starts the span of a tool's execution; without it, none is told. */
+  recorder: RunRecorder;
+  /** Starts the span of a tool's execution; without it, tools are not traced. */
   traceTool?: TraceTool;
-  /** Where the answer's text goes as it comes; without it, calls are not streamed. */
+  /** Receives the text of the answer as it is streamed; without it, calls are not streamed. */
   onText?: (text: string) => void;
 }
 
-/** How often the AI SDK repeats a call that failed in a passing way. */
+/** The number of retries of the AI SDK after a transient failure. */
 const MAX_RETRIES = 2;
 
 /**
- * OpenAI's responses API would keep the answers, and the SDK would send references to them: a session that
- * was restored elsewhere, or is older than what OpenAI keeps, could not go on. The session is sent whole.
+ * OpenAI's responses API would store the answers, and the SDK would send references to them: a session that was restored
+ * elsewhere, or that is older than OpenAI's storage, could not continue. The session is sent whole instead.
  */
 const WITHOUT_STORE = { openai: { store: false } };
 
-/** The AI SDK's tool loop: model, tools, model, … until an answer, `max_steps` or the signal. */
+/** Runs the tool loop of the AI SDK: model, tools, model, … until an answer, `max_steps` or the signal. */
 export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { generateText, isStepCount, streamText } = await import("ai");
-  const { agent, log, onText } = input;
+  const { agent, recorder, onText } = input;
   const settings = {
     model: input.model,
-    tools: traceTools(leaveOnAbort(input.tools), input.traceTool),
+    tools: traceTools(abortableTools(input.tools), input.traceTool),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),
@@ -53,14 +53,14 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
     onToolExecutionStart: (
       { toolCall }: { toolCall: { toolCallId: string; toolName: string; input: unknown } },
     ) =>
-      log.add("tool.called", {
+      recorder.add("tool.called", {
         tool_call_id: toolCall.toolCallId,
         tool_name: toolCall.toolName,
         input: toPlainValue(toolCall.input),
       }),
     onToolExecutionEnd: ({ toolCall, toolOutput, toolExecutionMs }: ToolEnd) => {
       returned.add(toolCall.toolCallId);
-      log.add("tool.returned", {
+      recorder.add("tool.returned", {
         tool_call_id: toolCall.toolCallId,
         tool_name: toolCall.toolName,
         ...(toolOutput.type === "tool-result"
@@ -70,13 +70,17 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
       });
     },
     onStepEnd: (step: StepEnd) => {
-      // The SDK answers a call of an unknown tool, or with wrong input, by itself; that came back too.
+      // The SDK itself answers calls of unknown tools and calls with wrong input; these have returned too.
       for (const { type, toolCallId, toolName, error } of step.content) {
         if (type !== "tool-error" || returned.has(toolCallId!)) continue;
-        log.add("tool.returned", { tool_call_id: toolCallId, tool_name: toolName, error: messageOf(error) });
+        recorder.add("tool.returned", {
+          tool_call_id: toolCallId,
+          tool_name: toolName,
+          error: messageOf(error),
+        });
       }
-      // What a failed answer had begun is in the log; the session's messages stay such that a model can go on.
-      if (step.finishReason !== "error") log.addMessages(step.response.messages);
+      // The log has the parts of a failed answer; the session must keep messages that a model can continue.
+      if (step.finishReason !== "error") recorder.addMessages(step.response.messages);
     },
   };
   const returned = new Set<string>();
@@ -95,7 +99,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   return outcomeOf(await result.text, await result.finishReason);
 }
 
-/** A model may answer properly that it has failed. */
+/** Throws for an answer that reports a failure of the model. */
 function outcomeOf(text: string, finishReason: string): LoopOutcome {
   if (finishReason !== "error") return { text, finishReason };
   throw new PurserError("provider_error", "Cannot get an answer from the model: it ended with an error");

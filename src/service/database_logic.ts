@@ -3,7 +3,7 @@ import { reservationLogic } from "../budgets/mod.ts";
 import { usageIncrements, usageViews } from "../ledger/mod.ts";
 import { appendOnlyLogic, type Logic } from "../store/mod.ts";
 
-/** The rules of the business that a database holds as views and triggers. */
+/** The business logic that is installed in a database as views and triggers. */
 export const databaseLogic: readonly Logic[] = [
   ...appendOnlyLogic,
   ...usageViews,

@@ -1,4 +1,6 @@
-/** What a process or a request works with, put together: see `core.ts` and `request_core.ts`. */
-export { assembleCore, type Core, type CoreOptions, openCore, recover, type Runtime, tidy } from "./core.ts";
+/** Composition: the parts of a core (`parts.ts`), for a process (`core.ts`) or for one request (`request_core.ts`). */
+export { type Core, openCore } from "./core.ts";
+export { sweepExpired } from "./maintenance.ts";
+export { type CoreOptions, openParts, type Runtime } from "./parts.ts";
 export { openRequestCore, type RequestCore, type RequestCoreOptions } from "./request_core.ts";
-export { warnOfWeakServer, WEAK_SERVER } from "./warn_of_weak_server.ts";
+export { SERVER_DURABILITY, watchServerDurability } from "./watch_durability.ts";

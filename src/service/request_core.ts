@@ -1,68 +1,67 @@
 import { deliverDue, type DeliveryBounds } from "../delivery/mod.ts";
-import { assembleCore, type Core, type CoreOptions, recover, type Runtime, tidy } from "./core.ts";
 import { startMonitor } from "../monitor/mod.ts";
+import { endLiveRuns } from "../sessions/mod.ts";
+import type { Core } from "./core.ts";
+import { recover, sweepExpired } from "./maintenance.ts";
+import { type CoreOptions, deliveryContext, openParts, OutboxSignal, type Runtime } from "./parts.ts";
 
-/** A core that lives as long as one request, and what follows from it. */
+/** The core of one request. Nothing runs in the background, so the caller does the follow-up work. */
 export interface RequestCore extends Core {
-  /** Resolves when all that the request set going has ended: runs, and what the monitor makes of them. Never rejects. */
+  /** Resolves when the work of the request has ended: runs, roll-ups and the monitor. Never rejects. */
   settle(): Promise<void>;
-  /** Whether something fired that waits to be delivered. */
+  /** True once something has fired that waits for delivery. */
   readonly hasFired: boolean;
-  /** Goes through the outbox once; see `deliverDue`. */
+  /** Delivers due notifications once; see `deliverDue()`. */
   deliverDue(bounds: DeliveryBounds): Promise<void>;
-  /** Ends the runs of instances that died, and removes what they, replaced sessions and time have left. */
+  /** Recovers the runs of dead instances, and runs the retention sweep. */
   recover(): Promise<void>;
 }
 
-/** How a core for one request is opened. */
+/** Options of the core of one request. */
 export interface RequestCoreOptions extends Omit<CoreOptions, "runtime"> {
   runtime: Omit<Runtime, "keepAlive">;
 }
 
 /**
- * Opens a core for one request, where requests may share no connections and nothing runs between them. It goes on no
- * longer than it is waited for: nothing is recovered, delivered or watched in the background. On a database whose
- * schema is known it opens without a round trip.
+ * Opens the core of one request, for runtimes where requests share no connections and nothing runs between them. On a
+ * database whose schema is known it opens without a round trip.
  */
 export async function openRequestCore(options: RequestCoreOptions): Promise<RequestCore> {
-  const runs = new Set<Promise<unknown>>();
-  const keepAlive = (run: Promise<unknown>) => {
-    const ended = run.catch(() => {}).finally(() => runs.delete(ended));
-    runs.add(ended);
+  const pending = new Set<Promise<unknown>>();
+  const keepAlive = (work: Promise<unknown>) => {
+    const ended = work.catch(() => {}).finally(() => pending.delete(ended));
+    pending.add(ended);
   };
-  const { core, dispatch, delivering } = await assembleCore({
-    ...options,
-    runtime: { ...options.runtime, keepAlive },
-  });
-  let hasFired = false;
-  delivering.wake = () => void (hasFired = true);
-  const monitor = startMonitor({ ...core, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
+  const outboxSignal = new OutboxSignal();
+  const parts = await openParts({ ...options, runtime: { ...options.runtime, keepAlive } }, outboxSignal);
+  const monitor = startMonitor({ ...parts, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
+
   const settle = async () => {
-    while (runs.size > 0) await Promise.all(runs);
+    while (pending.size > 0) await Promise.all(pending);
     await monitor.idle();
   };
-  const deliver = (bounds: DeliveryBounds) => deliverDue(dispatch, bounds);
+  const deliver = (bounds: DeliveryBounds) => deliverDue(deliveryContext(parts), bounds);
   return {
-    ...core,
+    ...parts,
     monitor,
     settle,
     get hasFired() {
-      return hasFired;
+      return outboxSignal.hasFired;
     },
     deliverDue: deliver,
     async recover() {
-      await recover(core);
-      await tidy(core);
+      await recover(parts);
+      await sweepExpired(parts);
     },
     async drainDeliveries() {
       await settle();
       await deliver({ timeoutMs: 5_000, attemptsPerChannel: 20 });
     },
-    /** The database stays usable: an answer may still be on its way out, and there is no connection to end. */
-    async close(closing) {
-      await core.endRuns(closing);
+    /** Leaves the database open: a response may still be streamed, and there is no connection to close. */
+    async close({ graceMs } = {}) {
+      await endLiveRuns(parts, graceMs);
       await monitor.stop();
-      await core.channels.close();
+      await parts.channels.close();
     },
   };
 }

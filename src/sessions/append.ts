@@ -1,45 +1,47 @@
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import type { Bus } from "../bus/mod.ts";
+import { toIso } from "../kernel/clock.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { SqlValue, Statement } from "../store/mod.ts";
+import type { RunRef } from "./context.ts";
 import type { NewEvent } from "./session_event.ts";
 import type { NewMessage } from "./session_message.ts";
 
-/** Where events belong. */
-export interface EventPlace {
-  sessionId: string;
-  runId: string | null;
-  agentId: string;
+/** The events and messages of a run since its last commit. */
+export interface Progress {
+  events: readonly NewEvent[];
+  messages: readonly NewMessage[];
 }
 
-/** An event that is about to be appended; a call from elsewhere may have no session, or one that is not known here. */
-export interface PlacedEvent {
+/** An event to append. A call made elsewhere may have no session, or one that is not in this database. */
+export interface EventToAppend {
   sessionId: string | null;
   runId: string | null;
   agentId: string;
   event: NewEvent;
 }
 
-/** Messages of a run that are about to be added to its session. */
-export interface PlacedMessages {
+/** Messages of a run to append to its session. */
+export interface MessagesToAppend {
   sessionId: string;
   runId: string;
   messages: readonly NewMessage[];
 }
 
-/** A statement over rows, or none where there are none. */
+/** One statement over all rows; none without rows. */
 const forEach = (sql: string, columns: readonly string[], rows: SqlValue[][]): Statement[] =>
   rows.length === 0 ? [] : [{ sql, each: { columns, rows } }];
 
-// The seq is the session's count at the time of the commit, so that writers need not agree beforehand.
+// The seq comes from the session's count at the commit, so that concurrent writers need no coordination.
 const EVENT_COLUMNS = ["session_id", "nth", "run_id", "agent_id", "type", "at", "call_id", "payload"];
 const APPEND_EVENTS = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload)
 SELECT s.session_id, s.event_count + v.nth, v.run_id, v.agent_id, v.type, v.at, v.call_id, v.payload
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id`;
 
 /**
- * The statement that appends events to the log, to those of their sessions where these are known. The sessions have to
- * count them in the same unit: see `countInSessions`.
+ * Returns the statement that appends events to the log, numbered within their sessions where these exist. The same unit
+ * must count them: see `countInSessions()`.
  */
-export function appendEvents(events: readonly PlacedEvent[]): Statement[] {
+export function appendEvents(events: readonly EventToAppend[]): Statement[] {
   const nth = counting();
   return forEach(
     APPEND_EVENTS,
@@ -63,13 +65,13 @@ const APPEND_MESSAGES =
 SELECT s.session_id, s.generation, s.message_count + v.nth - 1, v.message_id, v.run_id, v.created_at, v.content, 1
 FROM each_row v CROSS JOIN sessions s ON s.session_id = v.session_id AND s.active_run_id = v.run_id`;
 
-/** The statement that adds messages to sessions, where their run still holds them. */
-export function appendMessages(places: readonly PlacedMessages[]): Statement[] {
+/** Returns the statement that appends messages to sessions that their run still holds. */
+export function appendMessages(groups: readonly MessagesToAppend[]): Statement[] {
   const nth = counting();
   return forEach(
     APPEND_MESSAGES,
     MESSAGE_COLUMNS,
-    places.flatMap(({ sessionId, runId, messages }) =>
+    groups.flatMap(({ sessionId, runId, messages }) =>
       messages.map(({ id, createdAt, text }) => [sessionId, runId, nth(sessionId), id, createdAt, text])
     ),
   );
@@ -80,10 +82,13 @@ const COUNT = `UPDATE sessions SET event_count = event_count + v.events,
   message_count = message_count + iif(active_run_id IS v.run_id, v.messages, 0)
 FROM each_row v WHERE sessions.session_id = v.session_id`;
 
-/** The statement that counts what the unit has appended; a session is in the messages of one run only. */
+/**
+ * Returns the statement that adds what a unit has appended to the counts of the sessions. Each session may have messages of
+ * one run only.
+ */
 export function countInSessions(
-  events: readonly PlacedEvent[],
-  messages: readonly PlacedMessages[],
+  events: readonly EventToAppend[],
+  messages: readonly MessagesToAppend[],
 ): Statement[] {
   const counts = new Map<string, { events: number; runId: string | null; messages: number }>();
   const countOf = (sessionId: string) => {
@@ -105,7 +110,7 @@ export function countInSessions(
   );
 }
 
-/** Counts by key, from 1. */
+/** Numbers the occurrences of each key, from 1. */
 function counting(): (key: string) => number {
   const counts = new Map<string, number>();
   return (key) => {
@@ -113,4 +118,25 @@ function counting(): (key: string) => number {
     counts.set(key, count);
     return count;
   };
+}
+
+/** Publishes the events of a run after their commit; `lastSeq` is the seq of the last one. */
+export function publishEvents(
+  ctx: { bus: Bus },
+  run: RunRef,
+  events: readonly NewEvent[],
+  lastSeq: number,
+): void {
+  if (!ctx.bus.hasSubscribers) return;
+  events.forEach((event, index) =>
+    ctx.bus.publish({
+      type: event.type,
+      at: toIso(event.at),
+      agent_id: run.agentId,
+      session_id: run.sessionId,
+      run_id: run.runId,
+      seq: lastSeq - (events.length - 1 - index),
+      payload: event.payload ?? {},
+    })
+  );
 }

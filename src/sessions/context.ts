@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Query, Store } from "../store/mod.ts";
 
-/** What sessions need of the process they run in. */
+/** The parts of a process that sessions use. */
 export interface SessionContext {
   store: Store;
   query: Query;
@@ -12,5 +12,9 @@ export interface SessionContext {
   instanceId: string;
 }
 
-/** How long a run on a shared database may be silent before any other instance takes it for dead. */
-export const RUN_LEASE_MS = 60_000;
+/** The ids of a run, of its session and of its agent. */
+export interface RunRef {
+  sessionId: string;
+  runId: string;
+  agentId: string;
+}

@@ -1,12 +1,13 @@
+import type { Bus } from "../bus/mod.ts";
 import type { AgentStatus } from "../contract/values.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { Statement } from "../store/mod.ts";
-import { appendEvents, appendMessages, type EventPlace } from "./append.ts";
-import type { SessionContext } from "./context.ts";
-import type { Progress } from "./run_progress.ts";
+import { appendEvents, appendMessages, type Progress, publishEvents } from "./append.ts";
+import type { RunRef, SessionContext } from "./context.ts";
+import { SESSION_LOST } from "./live_run.ts";
 import type { NewEvent } from "./session_event.ts";
 
-/** How a run ended. */
+/** The end of a run, as it is stored. */
 export interface RunEnd {
   status: Extract<AgentStatus, "completed" | "failed" | "budget_exceeded" | "cancelled" | "interrupted">;
   output: string | null;
@@ -18,14 +19,10 @@ export interface RunEnd {
   event: Pick<NewEvent, "type" | "payload">;
 }
 
-/** Why a run is cancelled whose answer may no longer be kept. */
-export const SESSION_LOST =
-  "its session was taken from it: restored from a snapshot, or freed by another instance";
-
 const IS_RUNNING = "EXISTS (SELECT 1 FROM runs WHERE run_id = ?2 AND status = 'running')";
 
-// A run that has lost its session has not completed: what it answered is not there. One that another process has ended
-// meanwhile stays as that has written it.
+// A run that has lost its session has not completed: its answer is not in the session. The end that another process has
+// written meanwhile stays.
 const LOG_END = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT session_id, event_count + ?8, ?2, ?3,
   iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, 'run.cancelled', ?4), ?5,
@@ -39,7 +36,7 @@ const END_RUN =
   error = ?4, steps = ?5, ended_at = ?6
 WHERE run_id = ?1 AND status = 'running'`;
 
-// Last of what looks at who holds the session. Its end was logged if the run has an end that is as old as this one.
+// After all statements that read `active_run_id`. Counts the final event if LOG_END has inserted it.
 const FREE_SESSION = `UPDATE sessions SET
   event_count = event_count + ?5 + (SELECT count(*) FROM events WHERE session_id = ?1 AND seq = event_count + ?5 + 1),
   message_count = message_count + iif(active_run_id IS ?2, ?6, 0),
@@ -47,7 +44,7 @@ const FREE_SESSION = `UPDATE sessions SET
   active_run_id = iif(active_run_id IS ?2, NULL, active_run_id)
 WHERE session_id = ?1`;
 
-// What the commit wrote and nothing changes after it: it may be asked for again when an answer was lost.
+// Nothing changes this after the commit, so that it can be read again when the answer was lost.
 const READ_END = `SELECT r.status, r.ended_at, e.seq, e.type, e.payload FROM runs r
 LEFT JOIN events e ON e.session_id = r.session_id AND e.seq = (SELECT l.seq FROM events l
   WHERE l.session_id = r.session_id AND l.run_id = r.run_id
@@ -56,19 +53,33 @@ LEFT JOIN events e ON e.session_id = r.session_id AND e.seq = (SELECT l.seq FROM
 WHERE r.run_id = ?`;
 
 /**
- * Ends a run in one commit with what it has not kept yet; a session it no longer holds stays as it is, and a run
- * that would have completed there is cancelled. Returns the end as it is in the database, and the seq of its event.
+ * Ends a run in one commit with the events and messages that are not committed yet, and publishes them. A session that
+ * the run has lost stays as it is, and a run that would have completed there is cancelled. Returns the end as stored, and
+ * the seq of its event.
  */
 export async function endRun(
-  ctx: SessionContext,
-  place: EventPlace & { runId: string },
+  ctx: SessionContext & { bus: Bus },
+  run: RunRef,
   end: RunEnd,
   progress: Progress,
   more: readonly Statement[] = [],
 ): Promise<{ end: RunEnd; lastSeq: number }> {
-  const { sessionId, runId, agentId } = place;
+  const stored = await writeEnd(ctx, run, end, progress, more);
+  const events = [...progress.events, { ...stored.end.event, at: stored.end.endedAt }];
+  publishEvents(ctx, run, events, stored.lastSeq);
+  return stored;
+}
+
+async function writeEnd(
+  ctx: SessionContext,
+  run: RunRef,
+  end: RunEnd,
+  progress: Progress,
+  more: readonly Statement[],
+): Promise<{ end: RunEnd; lastSeq: number }> {
+  const { sessionId, runId, agentId } = run;
   const { status, output, error, steps, endedAt, event } = end;
-  const events = progress.events.map((event) => ({ ...place, event }));
+  const events = progress.events.map((event) => ({ ...run, event }));
   const payload = toPlainJsonText(event.payload ?? {});
   const lostPayload = JSON.stringify({ reason: SESSION_LOST });
   const results = await ctx.store.write([

@@ -1,4 +1,5 @@
-import type { AgentStatus } from "../contract/values.ts";
+import type { Run } from "../contract/runs.ts";
+import type { Session } from "../contract/sessions.ts";
 import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -9,41 +10,9 @@ import type { SessionContext } from "./context.ts";
 
 const { runs, sessions } = tables;
 
-/** A session in wire form. */
-export interface Session {
-  session_id: string;
-  agent_id: string;
-  status: AgentStatus;
-  message_count: number;
-  event_log_count: number;
-  token_usage: TokenUsage;
-  tags: Record<string, string>;
-  restored_from?: Record<string, unknown>;
-  active_run_id: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** A run in wire form. */
-export interface Run {
-  run_id: string;
-  agent_id: string;
-  session_id: string;
-  model: string;
-  status: AgentStatus;
-  output: string | null;
-  error: Record<string, unknown> | null;
-  steps: number;
-  cost_budget_usd: number | null;
-  budget_mode: "stop" | "strict";
-  token_usage: TokenUsage;
-  started_at: string;
-  ended_at: string | null;
-}
-
 type ReadContext = Pick<SessionContext, "query"> & { store: Pick<SessionContext["store"], "read"> };
 
-/** Sessions, latest first. `before` is the last row of the page before. */
+/** Lists sessions, latest first. `before` is the last row of the previous page. */
 export async function listSessions(
   ctx: ReadContext,
   input: { agentId?: string; limit: number; before?: { updatedAt: number; sessionId: string } },
@@ -60,14 +29,14 @@ export async function listSessions(
   return rows.map((row) => toSession(row, usage.get(row.sessionId)!));
 }
 
-/** One session. Throws `not_found`. */
+/** Returns one session. Throws `not_found`. */
 export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
   const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
   if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
   return toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!);
 }
 
-/** One run. Throws `not_found`. */
+/** Returns one run. Throws `not_found`. */
 export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
   const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
   if (!row) throw new PurserError("not_found", `Cannot find run ${runId}`);

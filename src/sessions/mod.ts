@@ -1,16 +1,30 @@
-/** Sessions, their runs and messages, and the append-only event log. */
-export { appendEvents, appendMessages, countInSessions, type EventPlace } from "./append.ts";
-export { RUN_LEASE_MS, type SessionContext } from "./context.ts";
-export { type NewEvent, type SessionEvent } from "./session_event.ts";
+/** Sessions, the life of their runs, their messages, and the append-only event log. */
+export { appendEvents, appendMessages, countInSessions, type Progress, publishEvents } from "./append.ts";
+export type { RunRef, SessionContext } from "./context.ts";
+export { type NewEvent } from "./session_event.ts";
+export { type SessionEvent } from "../contract/events.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
-export { type NewRun, startRun } from "./start_run.ts";
-export { type Progress, renewLease, type RunState } from "./run_progress.ts";
-export { endRun, type RunEnd, SESSION_LOST } from "./end_run.ts";
-export { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
-export { requestCancel } from "./cancel_run.ts";
-export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
-export { getRun, getSession, listSessions, type Run, type Session } from "./list_sessions.ts";
-export { readEventTexts } from "./read_event_texts.ts";
+export { claimSession, type NewRun, startRun } from "./start_run.ts";
+export {
+  endLiveRuns,
+  keepLease,
+  type LiveRun,
+  registerRun,
+  renewLease,
+  RUN_LEASE_MS,
+  type RunState,
+} from "./live_run.ts";
+export { endRun, type RunEnd } from "./end_run.ts";
+export {
+  createRunEndRetries,
+  recoverRuns,
+  type RecoveryContext,
+  type RunEndRetries,
+} from "./recover_runs.ts";
+export { cancelRun, requestCancel } from "./cancel_run.ts";
+export { lastEventId, listAllEvents, listSessionEvents, readEventTexts } from "./list_events.ts";
+export { getRun, getSession, listSessions } from "./list_sessions.ts";
+export { type Run } from "../contract/runs.ts";
+export { type Session } from "../contract/sessions.ts";
 export { listMessages, readMessageTexts } from "./read_messages.ts";
-export { findForeignPlace, findRunOwner, findSessionOwner } from "./owners.ts";
-export { createUnfinishedRuns, type UnfinishedRuns } from "./unfinished_runs.ts";
+export { findForeignRef, findRunOwner, findSessionOwner } from "./owners.ts";

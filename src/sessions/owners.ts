@@ -4,8 +4,8 @@ import type { Store } from "../store/mod.ts";
 type ReadContext = { store: Pick<Store, "read"> };
 
 /**
- * The agent that a session is of; undefined where there is none. A session that is known only through calls made
- * elsewhere is an agent's if all of them are, and else nobody's: null.
+ * Returns the agent that owns a session; undefined for an unknown session. A session that is known from reported calls only
+ * is owned by their agent, or by no agent (null) if they have several.
  */
 export async function findSessionOwner(
   { store }: ReadContext,
@@ -25,7 +25,7 @@ export async function findSessionOwner(
   return first === last ? first as string : null;
 }
 
-/** The agent that a run is of; undefined where there is none. */
+/** Returns the agent that owns a run; undefined for an unknown run. */
 export async function findRunOwner({ store }: ReadContext, runId: string): Promise<string | undefined> {
   const { rows: [run] } = await store.read({
     sql: "SELECT agent_id FROM runs WHERE run_id = ?",
@@ -34,7 +34,7 @@ export async function findRunOwner({ store }: ReadContext, runId: string): Promi
   return run?.[0] as string | undefined;
 }
 
-// A session or run that is known by calls alone is of the agent of its first call.
+// A session or run that is known from calls only is owned by the agent of its first call.
 const FOREIGN = `SELECT 'session', p.value FROM json_each(?1) p
   LEFT JOIN sessions s ON s.session_id = p.value
   LEFT JOIN ${firstAgentsOf("session", "?1")} x ON x.id = p.value
@@ -45,8 +45,8 @@ UNION ALL SELECT 'run', p.value FROM json_each(?2) p
   WHERE coalesce(r.agent_id, x.agent_id) <> ?3
 LIMIT 1`;
 
-/** The first of some sessions and runs that is another agent's, be it known here or from reported calls alone. */
-export async function findForeignPlace(
+/** Finds the first of the sessions and runs that another agent owns; those known from reported calls only count too. */
+export async function findForeignRef(
   { store }: ReadContext,
   { agentId, sessionIds, runIds }: {
     agentId: string;

@@ -4,13 +4,13 @@ import { PurserError } from "../kernel/errors.ts";
 import { type Store, toObjects } from "../store/mod.ts";
 import type { SessionMessage } from "./session_message.ts";
 
-/** A page of messages has at most so many rows and, but for a last one that is larger, so many bytes. */
+/** The limits of a page of messages; the last message of a page may exceed the bytes. */
 const PAGE_ROWS = 500;
 const PAGE_BYTES = 128 * 1024;
-/** From a server, a larger text is read in pieces: it answers with at most 10 MB. */
+/** Larger texts are read from a server in pieces: it answers with at most 10 MB. */
 const PIECE_CHARACTERS = 1024 * 1024;
 
-// Sizes come from the rows' heads; only what fits is read whole.
+// SQLite reads the sizes from the headers of the rows; only contents that fit are read whole.
 const READ_PAGE = `WITH sizes AS (
   SELECT rowid AS id, octet_length(content) AS size,
     sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
@@ -19,7 +19,7 @@ SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
   CASE WHEN s.size <= ?6 THEN m.content END AS content
 FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
 const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
-const READ_PLACE = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
+const READ_EXTENT = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
 
 interface Row {
   id: bigint;
@@ -29,7 +29,7 @@ interface Row {
   content: string | null;
 }
 
-/** A part of one generation of a session, from position `from` up to but without `to`. */
+/** A range of the messages of one generation of a session, [from, to). */
 export interface MessageSpan {
   sessionId: string;
   generation: number;
@@ -38,7 +38,7 @@ export interface MessageSpan {
 }
 
 /**
- * The messages of one generation in order as canonical JSON, in pages of bounded size.
+ * Yields the messages of one generation in order as canonical JSON, in pages of bounded size.
  *
  * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile
  */
@@ -64,14 +64,14 @@ export async function* readMessageTexts(
   }
 }
 
-/** The messages of a session in order. */
+/** Returns all messages of a session in order. */
 export async function listMessages(
   ctx: { store: Pick<Store, "kind" | "read"> },
   sessionId: string,
 ): Promise<SessionMessage[]> {
-  const place = (await ctx.store.read({ sql: READ_PLACE, args: [sessionId] })).rows[0];
-  if (!place) return [];
-  const span = { sessionId, generation: Number(place[0]), to: Number(place[1]) };
+  const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
+  if (!extent) return [];
+  const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]) };
   const messages: SessionMessage[] = [];
   for await (const page of readMessageTexts(ctx, span)) {
     for (const text of page) messages.push(JSON.parse(text));
@@ -89,7 +89,7 @@ async function readPieces(store: Pick<Store, "read">, id: bigint): Promise<strin
   }
 }
 
-/** Messages of before the second migration are kept without their id and time. */
+/** Completes the text of a message; before the second migration, messages were stored without id and time. */
 function wholeText(row: Row, content: string): string {
   if (Number(row.is_whole) === 1) return content;
   return toCanonicalText({

@@ -1,8 +1,10 @@
+import type { Log } from "../kernel/log.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 
-/** What recovery needs besides the sessions: which runs this process still has. */
+/** The parts of a process that recovery uses. */
 export interface RecoveryContext extends SessionContext {
+  /** The runs of this process. */
   liveRuns: { has(runId: string): boolean };
 }
 
@@ -19,8 +21,8 @@ const LIST = `SELECT run_id, session_id, instance_id, lease_until, lease_until <
 } AS has_expired
 FROM runs WHERE status = 'running' AND run_id = coalesce(?2, run_id)`;
 
-// Every statement carries the whole condition: of several instances that recover a run at once, one does, and a lease that
-// was renewed since is left alone.
+// Every statement repeats the whole condition: of several instances that recover a run at the same time, one succeeds, and
+// a run whose lease was renewed since stays as it is.
 const HELD = "status = 'running' AND lease_until = ?3";
 const IS_DEAD = `EXISTS (SELECT 1 FROM runs WHERE run_id = ?2 AND ${HELD})`;
 
@@ -37,11 +39,17 @@ const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
 WHERE run_id = ?2 AND ${HELD} AND ?1 IS NOT NULL`;
 
 /**
- * Marks runs that no process has any more as `interrupted` and frees their sessions and reservations. At once: runs of this
- * very instance that it no longer has, as their end could not be written, and runs of an instance of this host that is
- * gone. Of all other instances: runs whose lease has expired. Returns their ids.
+ * Recovers dead runs: marks them `interrupted` and frees their sessions and reservations. Returns their ids. Dead are
  *
- * With `runId`, only that run is looked at.
+ * - runs of this instance that are not in `liveRuns`, because their end could not be written, and runs of an instance of this
+ *   host that is gone: at once;
+ * - runs of all other instances: once their lease has expired.
+ *
+ * Everything that the run has committed stays: calls, events and messages up to its last booking. A call that the provider
+ * has answered, but whose booking was not committed when the process died, is not in the ledger and is not added here: its
+ * tokens are known to the provider alone. The reservation of such a call is freed with those of the run.
+ *
+ * With `runId`, only that run is examined.
  */
 export async function recoverRuns(ctx: RecoveryContext, runId?: string): Promise<string[]> {
   const unfinished = toObjects<UnfinishedRun>(
@@ -76,4 +84,55 @@ async function isDead(
   if (liveRuns.has(runId)) return false;
   if (!store.isShared || instance === instanceId || Number(hasExpired) !== 0) return true;
   return await store.instances.isGone(instance);
+}
+
+/** The pause before the next attempt to write the end of a run. */
+const RETRY_MS = 1_000;
+
+/** Retries to end the runs of this process whose end could not be written, as on a full disk. */
+export interface RunEndRetries {
+  /** Marks a run `interrupted`, in the background, with retries until it succeeds. A run that has ended stays as it is. */
+  add(runId: string): void;
+  /** Makes the last attempt, when the process ends; other processes recover the runs that remain. */
+  stop(): Promise<void>;
+}
+
+/** Creates the retries of a process; they end when `stopping` aborts. */
+export function createRunEndRetries(
+  ctx: RecoveryContext & { log: Log; stopping: AbortSignal },
+): RunEndRetries {
+  const runs = new Set<string>();
+  let isRetrying = false;
+
+  /** Returns false if the database has refused it. */
+  async function endAll(): Promise<boolean> {
+    try {
+      for (const runId of runs) {
+        const ended = await recoverRuns(ctx, runId);
+        if (ended.length > 0) {
+          ctx.log.warn("A run whose end could not be written was marked interrupted", { run_id: runId });
+        }
+        runs.delete(runId);
+      }
+      return true;
+    } catch {
+      return false; // the run itself has reported why
+    }
+  }
+
+  async function retry(): Promise<void> {
+    isRetrying = true;
+    do {
+      await ctx.clock.sleep(RETRY_MS, ctx.stopping);
+    } while (!ctx.stopping.aborted && (!await endAll() || runs.size > 0));
+    isRetrying = false;
+  }
+
+  return {
+    add(runId) {
+      runs.add(runId);
+      if (!isRetrying && !ctx.stopping.aborted) void retry();
+    },
+    stop: async () => void await endAll(),
+  };
 }

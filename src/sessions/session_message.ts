@@ -1,7 +1,7 @@
 import { canonicalize } from "../kernel/json/canonical_json.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { toJsonText, toPlainJsonText } from "../kernel/json/json.ts";
+import { toJsonText, toPlainJsonText } from "../kernel/json/portable_json.ts";
 import { parseSlowly } from "../kernel/json/parse_slowly.ts";
 
 /** A message of a session: the shape of the AI SDK's model messages, plus `id` and `created_at`. */
@@ -13,18 +13,18 @@ export interface SessionMessage {
   [field: string]: unknown;
 }
 
-/** A message that is about to be kept. */
+/** A message to append to a session. */
 export interface NewMessage {
   id: string;
   createdAt: number;
-  /** `{id, created_at, role, content, …}` as canonical JSON, which an export takes as it is. */
+  /** `{id, created_at, role, content, …}` as canonical JSON, which an export copies unchanged. */
   text: string;
 }
 
-/** What messages of text and tool calls are made of; all of it is plain JSON already. */
+/** The kinds of parts that are plain JSON. */
 const PLAIN_PARTS = new Set(["text", "reasoning", "tool-call", "tool-result"]);
 
-/** A message of the AI SDK as it is kept. */
+/** Converts a message of the AI SDK to its stored form. */
 export function newMessage(
   ids: Pick<Ids, "next">,
   createdAt: number,

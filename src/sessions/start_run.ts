@@ -1,21 +1,64 @@
+import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
+import type { Bus } from "../bus/mod.ts";
+import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
+import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { leaseNow, leaseTime, toObjects } from "../store/mod.ts";
-import { toPlainJsonText } from "../kernel/json/json.ts";
-import { RUN_LEASE_MS, type SessionContext } from "./context.ts";
-import type { NewMessage } from "./session_message.ts";
+import type { RunRef, SessionContext } from "./context.ts";
+import { RUN_LEASE_MS } from "./live_run.ts";
+import { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
+import { type NewMessage, newMessage } from "./session_message.ts";
 
-/** A run that is about to begin. */
-export interface NewRun {
-  runId: string;
-  sessionId: string;
-  agentId: string;
+/**
+ * Starts a run: claims its session, stores the user's message, and publishes both after the commit. A session whose run is
+ * dead is recovered first. Returns the start of the run in epoch milliseconds.
+ *
+ * @throws {PurserError} `conflict` when the session belongs to another agent or another run is in progress
+ */
+export async function startRun(
+  ctx: RecoveryContext & { bus: Bus },
+  agent: AgentDefinition,
+  run: RunRef,
+  input: string,
+): Promise<number> {
+  const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
+  const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
+  const newRun = {
+    ...run,
+    model: agent.model,
+    costBudgetNanoUsd: agent.costBudgetNanoUsd,
+    budgetMode: agent.budgetMode,
+    input: message,
+    payload,
+  };
+  await ctx.store.instances.hold(ctx.instanceId);
+  const { lastSeq, startedAt } = await claimSession(ctx, newRun).catch(async (error) => {
+    if (!await recoverActiveRun(ctx, error)) throw error;
+    return await claimSession(ctx, newRun);
+  });
+  const event = { at: toIso(startedAt), agent_id: run.agentId, session_id: run.sessionId };
+  if (lastSeq === 2) { // the log of a new session begins with its creation
+    ctx.bus.publish({ ...event, type: "session.created", run_id: null, seq: 1, payload: {} });
+  }
+  ctx.bus.publish({ ...event, type: "run.started", run_id: run.runId, seq: lastSeq, payload });
+  return startedAt;
+}
+
+/** Recovers the run that a `conflict` names as active, if it is dead. Returns true if the session is free now. */
+async function recoverActiveRun(ctx: RecoveryContext, conflict: unknown): Promise<boolean> {
+  const runId = conflict instanceof PurserError ? conflict.details?.active_run_id : undefined;
+  return typeof runId === "string" && (await recoverRuns(ctx, runId)).length > 0;
+}
+
+/** A run to start. */
+export interface NewRun extends RunRef {
   model: string;
   costBudgetNanoUsd: NanoUsd | null;
   budgetMode: "stop" | "strict";
   /** The user's message that starts it. */
   input: NewMessage;
-  /** What `run.started` tells, in wire form. */
+  /** The payload of `run.started`, in wire form. */
   payload: Record<string, unknown>;
 }
 
@@ -41,18 +84,18 @@ const INSERT_MESSAGE =
   `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)
 SELECT session_id, generation, message_count - 1, ?3, ?2, ?4, ?5, 1 ${CLAIMED}`;
 
-// Whether the run began is a fact that stays, whatever has become of the session since.
+// Read from the log, which keeps the start of the run even if the session has changed hands since.
 const READ_CLAIM = `SELECT s.agent_id, s.active_run_id, (SELECT e.seq FROM events e
   WHERE e.session_id = ?1 AND e.run_id = ?2 AND e.type = 'run.started' ORDER BY e.seq DESC LIMIT 1) AS seq
 FROM sessions s WHERE s.session_id = ?1`;
 
 /**
- * Creates the session where it is new, claims it for the run, and keeps the user's message, in one commit.
- * Returns the seq of `run.started` in the session's log, and when the run began, in epoch milliseconds.
+ * Creates the session unless it exists, claims it for the run, and stores the run and the user's message, in one commit.
+ * Returns the seq of `run.started` in the session's log, and the start of the run in epoch milliseconds.
  *
  * @throws {PurserError} `conflict` when the session belongs to another agent or another run is in progress
  */
-export async function startRun(
+export async function claimSession(
   ctx: SessionContext,
   run: NewRun,
 ): Promise<{ lastSeq: number; startedAt: number }> {
@@ -83,10 +126,10 @@ export async function startRun(
   const claim =
     toObjects<{ agent_id: string; active_run_id: string | null; seq: bigint | null }>(results.at(-1)!)[0];
   if (claim && claim.seq !== null) return { lastSeq: Number(claim.seq), startedAt: now };
-  throw refusal(run, claim);
+  throw claimRefused(run, claim);
 }
 
-function refusal(
+function claimRefused(
   run: NewRun,
   claim: { agent_id: string; active_run_id: string | null } | undefined,
 ): PurserError {

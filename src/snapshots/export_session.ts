@@ -1,44 +1,44 @@
 import { createHash } from "node:crypto";
 import { describeAgent, getAgentDefinition } from "../agents/mod.ts";
-import { canonicalize, toCanonicalText } from "../kernel/json/canonical_json.ts";
+import { canonicalize, FORBIDDEN_KEY, toCanonicalText } from "../kernel/json/canonical_json.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledger/mod.ts";
 import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
-import { writeDocument } from "./document/document.ts";
-import { readingOf } from "./generations/generations_in_use.ts";
+import { writeDocument } from "./document/write_document.ts";
+import { exportUse } from "./generations/sweep_generations.ts";
 import type { Extras } from "./document/extras.ts";
 import { readImportedEventTexts } from "./generations/imported_events.ts";
 import { areSmall, SCHEMA_VERSION, TAGS_RULE } from "../contract/snapshot/snapshot.ts";
 
-/** Which session to export, and what goes with it. */
+/** The session to export, and its options. */
 export interface ExportInput {
   sessionId: string;
-  /** Refuses the session if it is another agent's. */
+  /** The expected agent of the session. */
   agentId?: string;
-  /** Added to the session's own tags in the document; the session keeps what it has. */
+  /** Added to the session's own tags in the document only. */
   tags?: Readonly<Record<string, string>>;
   withEvents?: boolean;
 }
 
-/** A session as it was at one moment, ready to be written. */
+/** A session as of one moment, ready to be written. */
 export interface SessionExport {
-  /** The document without its messages and events, and without its integrity. */
+  /** The document without messages, events and integrity. */
   head: Record<string, unknown>;
   messageCount: number;
-  /** Weak: two exports of the same state differ in the time they were made. */
+  /** Weak: two exports of the same state differ in their time. */
   etag: string;
-  /** The document's bytes as canonical JSON. Ending it early is fine; it can be written once. */
+  /** Writes the document's bytes as canonical JSON, once; may be ended early. */
   write(): AsyncGenerator<Uint8Array<ArrayBuffer>>;
-  /** Ends the use of what would have been written; `write` does it by itself at its end. */
+  /** Releases the generation without writing it; `write` releases it at its end. */
   close(): void;
 }
 
 const READ_SESSION = `SELECT agent_id, status, generation, message_count, event_count, tags, extras
 FROM sessions WHERE session_id = ?`;
-// What the agent was at its latest run, for one that is defined nowhere.
+// The agent's definition at its latest run, for one that is not stored.
 const READ_DEFINITION = `SELECT payload FROM events WHERE session_id = ? AND type = 'run.started'
 ORDER BY seq DESC LIMIT 1`;
 
@@ -53,7 +53,7 @@ interface SessionRow {
 }
 
 /**
- * Fixes a session's present state and gives the document of it, also while a run is in progress. Only reads.
+ * Exports a session's current state, also while a run is in progress. Read-only.
  *
  * @throws {PurserError} `not_found`; `conflict` when the session is another agent's
  */
@@ -68,8 +68,8 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
   const row = toObjects<SessionRow>(found!)[0];
   if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
   const generation = Number(row.generation);
-  // Before anything else is awaited: a restore must not sweep it away.
-  const close = ctx.generationsInUse.enter(readingOf(sessionId, generation));
+  // Before the next await, so that the sweep after a restore keeps the generation.
+  const close = ctx.generationsInUse.begin(exportUse(sessionId, generation));
   try {
     checkAgent(input, row.agent_id);
     const extras = JSON.parse(row.extras ?? "{}") as Extras;
@@ -119,14 +119,14 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
 
 type Tags = Readonly<Record<string, string>>;
 
-/** The session's own tags and those of the export, which no import would take if they were too many. */
+/** Merges the session's own tags with those of the export; an import would refuse too many. */
 function mergeTags(own: Tags, given: Tags = {}): Tags {
   const tags = { ...own, ...given };
   if (areSmall(tags)) return tags;
   throw new PurserError("invalid", `Cannot export the session with these tags: they ${TAGS_RULE}`);
 }
 
-/** Tags from a query or a command line are well-formed already; a program may give anything. */
+/** Refuses malformed tags: those of a query or a command line are well-formed, those of a program may be anything. */
 function checkTags(tags: Tags): void {
   canonicalize(tags, (path, message) => {
     throw new PurserError("invalid", `Cannot use the tag ${path.join(".").toWellFormed()}: it ${message}`);
@@ -142,7 +142,7 @@ function checkAgent({ agentId, sessionId }: ExportInput, owner: string): void {
   );
 }
 
-/** The definition of that name; else the one of the session's latest run; else the one it came with. */
+/** Finds the agent's definition: the stored one, else that of the latest run, else the imported one. */
 async function findDefinition(
   ctx: SnapshotContext,
   agentId: string,
@@ -158,7 +158,7 @@ async function findDefinition(
   return atRun ? { ...extras.agent, ...atRun } : extras.agent;
 }
 
-/** The history that came with a snapshot, then the session's own log. */
+/** Reads the imported history, then the session's own log. */
 async function* allEvents(
   ctx: SnapshotContext,
   span: { sessionId: string; generation: number },
@@ -168,17 +168,33 @@ async function* allEvents(
   yield* readEventTexts(ctx, { sessionId: span.sessionId, lastSeq });
 }
 
-/** What the document is made of, but for the time of its export. */
+/** Returns the ETag of a document; it does not depend on the time of the export. */
 function etagOf(
   head: Record<string, unknown>,
   generation: number,
   messageCount: number,
   withEvents: boolean,
 ): string {
-  const { exported_at: _exportedAt, ...lasting } = head;
-  const options = createHash("sha256").update(toCanonicalText([lasting, withEvents])).digest("hex").slice(
+  const { exported_at: _exportedAt, ...stable } = head;
+  const options = createHash("sha256").update(toCanonicalText([stable, withEvents])).digest("hex").slice(
     0,
     16,
   );
   return `W/"g${generation}-m${messageCount}-e${String(head.event_log_count)}-${options}"`;
+}
+
+/**
+ * Parses tags from `key=value` texts; the last one of a key counts. The value may be empty and contain `=`.
+ *
+ * @throws {Error} on an invalid tag; its message completes "Cannot use --tag: "
+ */
+export function parseTags(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(texts.map((text) => {
+    const split = text.indexOf("=");
+    const key = text.slice(0, split);
+    if (split < 1) throw new Error(`${JSON.stringify(text)} is not of the form key=value`);
+    if (key === FORBIDDEN_KEY) throw new Error(`${FORBIDDEN_KEY} can't be the key of a tag`);
+    if (!text.isWellFormed()) throw new Error("a tag must be well-formed Unicode");
+    return [key, text.slice(split + 1)];
+  }));
 }

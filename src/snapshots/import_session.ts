@@ -1,5 +1,6 @@
+import type { ImportResult } from "../contract/snapshots.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
-import { type AgentDefinition } from "../agents/mod.ts";
+import type { AgentDefinition } from "../agents/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { parseUsd } from "../kernel/money.ts";
@@ -13,27 +14,9 @@ import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "../contract/s
 import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
 import { removeGeneration, sweepGenerations } from "./generations/sweep_generations.ts";
 
-/** What an import has done, or would do; in wire form. */
-export interface ImportResult {
-  agent_id: string;
-  session_id: string;
-  messages_restored: number;
-  dry_run: boolean;
-  /** Whether the session was not known here. */
-  new_session: boolean;
-  /** What it had before. */
-  messages_before: number;
-  /** Events of the other environment that were kept as history. */
-  events_imported: number;
-  /** The run in progress that was fenced off. */
-  fenced_run_id: string | null;
-  /** Whether the agent's definition was taken from the snapshot. */
-  agent_defined: boolean;
-}
-
 const FENCED = "its session was restored from a snapshot";
 
-const LOOK = `SELECT s.agent_id, s.message_count, s.active_run_id,
+const FIND = `SELECT s.agent_id, s.message_count, s.active_run_id,
   EXISTS (SELECT 1 FROM agents WHERE agent_id = ?2) AS is_defined
 FROM (SELECT 1) LEFT JOIN sessions s ON s.session_id = ?1`;
 
@@ -45,12 +28,12 @@ interface Found {
 }
 
 /**
- * Restores a session from a snapshot: checks all of it, stages it where nobody sees it, and makes it the
- * session's state in one commit. A run in progress there is fenced off: what it still costs is booked, what it
- * says is refused. With `dryRun` it tells what would happen, and writes nothing.
+ * Restores a session from a snapshot: validates all of it, stages it invisibly, and makes it the session's state in one
+ * commit. A run in progress is fenced: its costs are still booked, its messages refused. With `dryRun` it only reports
+ * the outcome.
  *
- * @throws {PurserError} `invalid` with every problem of the document; `too_large`; `conflict` when the session
- * is another agent's here
+ * @throws {PurserError} `invalid` with every problem of the document; `too_large`; `conflict` when the session belongs
+ * to another agent here
  */
 export async function importSession(
   ctx: SnapshotContext,
@@ -59,7 +42,7 @@ export async function importSession(
 ): Promise<ImportResult> {
   await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes, spool: ctx.spool });
   const { agent_id: agentId, session_id: sessionId } = snapshot.head;
-  const found = toObjects<Found>(await ctx.store.read({ sql: LOOK, args: [sessionId, agentId] }))[0]!;
+  const found = toObjects<Found>(await ctx.store.read({ sql: FIND, args: [sessionId, agentId] }))[0]!;
   if (found.agent_id !== null && found.agent_id !== agentId) {
     throw belongsToAnother(snapshot.head, found.agent_id);
   }
@@ -91,7 +74,7 @@ export async function importSession(
 async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Flip> {
   const { head } = snapshot;
   const importId = `${ctx.instanceId}/${ctx.ids.next("evt")}`;
-  const leave = ctx.generationsInUse.enter(importId);
+  const endUse = ctx.generationsInUse.begin(importId);
   let flip: Flip | undefined;
   try {
     const staged = await openGeneration(ctx, head.session_id, importId);
@@ -99,13 +82,13 @@ async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Fl
       await stageGeneration(ctx, staged, snapshot);
       flip = await flipGeneration(ctx, staged, newState(ctx, snapshot));
     } finally {
-      if (!flip) await giveUp(ctx, staged);
+      if (!flip) await removeStaged(ctx, staged);
     }
   } finally {
-    leave();
+    endUse();
   }
   if (!flip) throw await explainRefusal(ctx, head);
-  announce(ctx, head, flip);
+  publishRestore(ctx, head, flip);
   await fence(ctx, flip.fencedRunId);
   await sweep(ctx);
   return flip;
@@ -114,7 +97,7 @@ async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Fl
 function newState(ctx: SnapshotContext, { head, messageCount, eventCount }: ReadSnapshot): NewState {
   return {
     agentId: head.agent_id,
-    // Nobody runs it here.
+    // No process runs it here.
     status: head.state.status === "running" ? "interrupted" : head.state.status,
     messageCount,
     tags: head.tags,
@@ -134,7 +117,7 @@ function newState(ctx: SnapshotContext, { head, messageCount, eventCount }: Read
   };
 }
 
-/** The figures, without what else a file may have put beside them: this goes into the event log for good. */
+/** Picks the known fields: the event log keeps them for ever. */
 function knownUsage(usage: NonNullable<SnapshotHead["state"]["token_usage"]>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(usage).filter(([key]) => key in TokenUsage.shape));
 }
@@ -154,12 +137,14 @@ function toDefinition(agentId: string, agent: SnapshotAgent): AgentDefinition {
   };
 }
 
-/** Takes back what was staged. Where that fails too, the next sweep finds it. */
-async function giveUp(ctx: SnapshotContext, staged: StagedGeneration): Promise<void> {
+/** Removes staged rows. Where that fails too, the next sweep removes them. */
+async function removeStaged(ctx: SnapshotContext, staged: StagedGeneration): Promise<void> {
   try {
     await removeGeneration(ctx, staged.sessionId, staged.generation);
   } catch (error) {
-    ctx.log.warn("What a failed import had staged stays until the next sweep", { reason: messageOf(error) });
+    ctx.log.warn("Cannot remove the rows of a failed import: the next sweep removes them", {
+      reason: messageOf(error),
+    });
   }
 }
 
@@ -172,7 +157,7 @@ async function explainRefusal(ctx: SnapshotContext, head: SnapshotHead): Promise
   if (owner !== undefined && owner !== head.agent_id) return belongsToAnother(head, owner);
   return new PurserError(
     "unavailable",
-    `Cannot restore session ${head.session_id}: it took so long that it was taken for dead; try again`,
+    `Cannot restore session ${head.session_id}: it was so slow that it was swept as dead; try again`,
   );
 }
 
@@ -184,7 +169,11 @@ function belongsToAnother(head: SnapshotHead, owner: string): PurserError {
   );
 }
 
-function announce(ctx: SnapshotContext, head: SnapshotHead, { seq, payload, isNewSession }: Flip): void {
+function publishRestore(
+  ctx: SnapshotContext,
+  head: SnapshotHead,
+  { seq, payload, isNewSession }: Flip,
+): void {
   const event = {
     at: toIso(ctx.clock.now()),
     agent_id: head.agent_id,
@@ -195,7 +184,7 @@ function announce(ctx: SnapshotContext, head: SnapshotHead, { seq, payload, isNe
   ctx.bus.publish({ ...event, type: "session.restored", seq, payload });
 }
 
-/** Tells a run of this process at once; one of another instance hears it at its next commit. */
+/** Cancels a run of this process at once; one of another instance is refused at its next commit. */
 async function fence(ctx: SnapshotContext, runId: string | null): Promise<void> {
   if (runId === null) return;
   const run = ctx.liveRuns.get(runId);
@@ -203,11 +192,11 @@ async function fence(ctx: SnapshotContext, runId: string | null): Promise<void> 
   else await recoverRuns(ctx, runId);
 }
 
-/** The restore is done; what is left over can wait. */
+/** Sweeps after a restore, which has succeeded whether this does or not. */
 async function sweep(ctx: SnapshotContext): Promise<void> {
   try {
     await sweepGenerations(ctx);
   } catch (error) {
-    ctx.log.warn("Replaced messages could not be swept", { reason: messageOf(error) });
+    ctx.log.warn("Cannot sweep replaced messages: the next sweep removes them", { reason: messageOf(error) });
   }
 }

@@ -88,7 +88,7 @@ Deno.test("redactValue() replaces every string of a tool's input and output, by 
   }
 });
 
-Deno.test("redactValue() leaves structural fields, so that a session can go on", () => {
+Deno.test("redactValue() keeps structural fields, so that a session can continue", () => {
   const message = {
     id: RANDOM,
     created_at: "2026-01-01T00:00:00.000Z",
@@ -140,7 +140,7 @@ Deno.test("redactValue() replaces credentials in an event's payload and in an ag
   });
 });
 
-Deno.test("redactValue() leaves what providers sign or encrypt, but no key of a known format", () => {
+Deno.test("redactValue() keeps what providers sign or encrypt, except keys of a known format", () => {
   const part = (key: string) => ({
     type: "reasoning",
     text: "Hm.",
@@ -160,7 +160,7 @@ Deno.test("redactValue() leaves what providers sign or encrypt, but no key of a 
   });
 });
 
-Deno.test("redactValue() leaves the data of pictures and files, but neither their URLs nor their texts", () => {
+Deno.test("redactValue() keeps the data of images and files, but neither their URLs nor their texts", () => {
   const content = [
     { type: "image", image: IMAGE, mediaType: "image/png" },
     { type: "image", image: `data:image/png;base64,${IMAGE}` },
@@ -196,7 +196,7 @@ Deno.test("redactValue() leaves the data of pictures and files, but neither thei
   assert.ok(!redacted.includes("hunter2"), redacted);
 });
 
-Deno.test("redactValue() leaves placeholders, empty values and what is no text under a telling key", () => {
+Deno.test("redactValue() keeps placeholders, empty values, and non-text values of sensitive keys", () => {
   const value = {
     role: "user",
     content: [{
@@ -214,7 +214,7 @@ Deno.test("redactValue() leaves placeholders, empty values and what is no text u
   assert.equal(redactValue(value, new Map()), value);
 });
 
-Deno.test("redactValue() never changes a key, also one that is a credential or means something to JavaScript", () => {
+Deno.test("redactValue() never changes a key, not even a credential or a special name of JavaScript", () => {
   const input = JSON.parse(`{"${KEY}": 1, "__proto__": {"password": "hunter2"}, "constructor": "${KEY}"}`);
   const { input: redacted } = redact({ input }).value;
   assert.deepEqual(Object.keys(redacted), [KEY, "__proto__", "constructor"]);
@@ -224,7 +224,7 @@ Deno.test("redactValue() never changes a key, also one that is a credential or m
   );
 });
 
-Deno.test("redactValue() returns the same value where there is nothing, and shares what it did not change", () => {
+Deno.test("redactValue() returns the same value where nothing is redacted, and shares unchanged parts", () => {
   const harmless = { type: "text", text: "hello" };
   const value = { role: "user", content: [harmless, { type: "text", text: KEY }] };
   assert.equal(redact(value).value.content[0], harmless);

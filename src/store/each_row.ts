@@ -1,9 +1,9 @@
 import { type SqlValue, type Statement, toBindable } from "./store.ts";
 
 /**
- * Rows that a statement reads by the name `each_row v`, with these columns. A local file runs the statement once for
- * each row, which is the fastest there; a server reads all of them from one JSON text, since each statement costs.
- * So it must come to the same whether the rows are taken one by one, in this order, or all at once.
+ * Rows that a statement reads as `each_row v`, with these columns. On a local file the statement runs once for each row,
+ * which is fastest there; a server reads all rows from one JSON text, since each statement costs. So its effect must not
+ * depend on whether the rows are read one by one, in this order, or all at once.
  */
 export interface EachRow {
   columns: readonly string[];
@@ -12,15 +12,15 @@ export interface EachRow {
 
 const SOURCE = /\beach_row\b/;
 
-/** The texts of statements with rows, made once for each. */
+/** The generated SQL by the original statement. */
 const perRow = new Map<string, string>();
 const perMany = new Map<string, string>();
 const perSet = new Map<string, string>();
 
-/** How many rows a statement takes at once where there are that many: each run of it costs. */
+/** The number of rows that one run of a statement on a local file takes, where there are that many. */
 export const ROWS_AT_ONCE = 25;
 
-/** The statement for `ROWS_AT_ONCE` rows, whose values are bound one row after the other. */
+/** Returns the statement for `ROWS_AT_ONCE` rows, whose values are bound row by row. */
 export function toManyRowsSql(sql: string, { columns }: EachRow): string {
   return remember(perMany, sql, () => {
     const select = `SELECT ${columns.map((column) => `? AS ${column}`).join(", ")}`;
@@ -28,31 +28,31 @@ export function toManyRowsSql(sql: string, { columns }: EachRow): string {
   });
 }
 
-/** The statement for a single row, whose values are bound in the order of the columns, in the place of `v.column`. */
+/** Returns the statement for a single row; each `v.column` is the parameter with the column's number. */
 export function toRowSql(sql: string, { columns }: EachRow): string {
   return remember(
     perRow,
     sql,
     () =>
       sql.replace(/\bv\.(\w+)/g, (_, column) => `?${columns.indexOf(column) + 1}`)
-        .replace(/\s+FROM each_row v(?=\s*(WHERE\b|\)|$))/, "") // nothing is left to be read from it
+        .replace(/\s+FROM each_row v(?=\s*(WHERE\b|\)|$))/, "") // no longer referenced
         .replace(SOURCE, "(SELECT 1)"),
   );
 }
 
-/** How many values of a row the statement for a single row takes: a column at the end may not occur in it. */
+/** Returns the number of a row's values that the single-row statement binds: trailing columns may be unused. */
 export function countRowValues(rowSql: string, { columns }: EachRow): number {
   let count = columns.length;
   while (count > 0 && !new RegExp(`\\?${count}\\b`).test(rowSql)) count--;
   return count;
 }
 
-/** A server takes values of 5 MB; so many bytes of rows are in one statement at most. A single row may be larger. */
-const MAX_BYTES_PER_SET = 4 * 1024 * 1024;
+/** The maximum size of the rows of one statement: a server accepts values of 5 MB. A single row may be larger. */
+const MAX_BYTES_PER_STATEMENT = 4 * 1024 * 1024;
 
 /**
- * The statements for all rows, each with one value: a JSON array of arrays. It is one, unless the rows are too large
- * for that; the results of all come to those of the statement.
+ * Returns the statements for all rows, each with one value: a JSON array of arrays. There is more than one only for rows
+ * that are too large for it; their results, concatenated, are those of the original statement.
  */
 export function toSetStatements({ sql, each }: Statement & { each: EachRow }): Statement[] {
   const text = remember(perSet, sql, () => {
@@ -68,18 +68,18 @@ function remember(texts: Map<string, string>, sql: string, make: () => string): 
   return text;
 }
 
-/** Rows as JSON in which integers of 64 bits keep every digit, cut into texts of a bounded size. */
+/** Encodes rows as JSON that preserves 64-bit integers, in texts of bounded size. */
 function encodeRows(rows: EachRow["rows"]): string[] {
   const encoded = rows.map((row) => `[${row.map(encodeValue).join(",")}]`);
   const all = `[${encoded.join(",")}]`;
-  if (all.length * 3 <= MAX_BYTES_PER_SET) return [all]; // whatever its characters are
+  if (all.length * 3 <= MAX_BYTES_PER_STATEMENT) return [all]; // 3 bytes per UTF-16 unit at most
   const texts: string[] = [];
   let start = 0;
   let bytes = 0;
   const cut = (end: number) => texts.push(`[${encoded.slice(start, start = end).join(",")}]`);
   encoded.forEach((row, index) => {
     const size = encoder.encode(row).length + 1;
-    if (index > start && bytes + size > MAX_BYTES_PER_SET) {
+    if (index > start && bytes + size > MAX_BYTES_PER_STATEMENT) {
       cut(index);
       bytes = 0;
     }

@@ -1,14 +1,12 @@
-/** The store: one port, two drivers, embedded migrations and the tables. */
+/** The store: one port, two drivers, embedded migrations, and the tables. */
 export type { InstanceLocks, ResultSet, SqlValue, Statement, Store } from "./store.ts";
 export { ConstraintError, toObjects } from "./store.ts";
-export { checkWritable } from "./check_writable.ts";
+export { checkWritable, type CommitDurability, readDurability } from "./health_checks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
-export { type CommitDurability, readDurability } from "./libsql/read_durability.ts";
 export { createQuery, type Query } from "./query.ts";
 export * as tables from "./schema/tables.ts";
-export { appendOnlyLogic } from "./schema/append_only_logic.ts";
-export { installLogic, type Logic } from "./schema/logic.ts";
+export { appendOnlyLogic, installLogic, type Logic } from "./schema/logic.ts";
 export type { EachRow } from "./each_row.ts";
 export type { SetWriter } from "./write_queue.ts";
 export type { CallSource } from "./schema/tables.ts";

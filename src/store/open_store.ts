@@ -7,38 +7,38 @@ import { migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
 import type { Store } from "./store.ts";
 
-/** What opening a database needs. */
+/** The options of `openStore`. */
 export interface OpenStoreOptions {
   location: DatabaseAddress;
   authToken?: string;
   durability: Durability;
-  /** Views and triggers with the rules of the business; see `Logic`. */
+  /** Views and triggers with business rules; see `Logic`. */
   logic: readonly Logic[];
   remoteTimeoutMs: number;
   clock: Clock;
   ids: Ids;
   fetch?: typeof globalThis.fetch;
-  /** What stores that live no longer than a request share; see `SharedStore`. */
+  /** State shared by stores that live no longer than a request; see `SharedStore`. */
   shared?: SharedStore;
 }
 
 /**
- * What is known of a remote database by all stores that are opened for it one after the other, so that each need
- * not find it out again. Plain values: where requests share no connections, this is what they may share.
+ * The state of a remote database that successive stores share, so that each need not query it again. Plain values, since
+ * requests at the edge share no connections.
  */
 export interface SharedStore {
-  /** Whether the schema was brought to this program's, or found to be that. */
+  /** True if the schema is known to be up to date. */
   isMigrated: boolean;
   tokens: WriteTokens;
 }
 
-/** Nothing is known yet. */
+/** Creates the shared state of a database that has not been opened yet. */
 export function newSharedStore(): SharedStore {
   return { isMigrated: false, tokens: { isThere: false, commits: 0 } };
 }
 
 /**
- * Opens a local file, a database in memory or a remote server, and brings it to this program's schema.
+ * Opens a local file, a database in memory or a remote server, and migrates it to this program's schema.
  * The drivers are loaded lazily: the edge has no `node:sqlite`, and a local command needs no network client.
  *
  * @throws {StoreBusyError} another process has kept the file locked until the deadline

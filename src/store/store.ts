@@ -12,28 +12,28 @@ export interface Statement {
   each?: EachRow;
 }
 
-/** What one statement gave: rows as arrays in column order. */
+/** The result of one statement: rows as arrays in column order. */
 export interface ResultSet {
   columns: string[];
   rows: SqlValue[][];
 }
 
-/** Tells which of the instances that use a database file are gone, so that their leases need not expire first. */
+/** Detects instances of a database file that have ended, so that their leases need not expire first. */
 export interface InstanceLocks {
   /**
-   * Takes this instance's lock, before its id is used anywhere; again is not an error. Resolves also where no lock can be
-   * made: then only leases expire.
+   * Takes this instance's lock, before its id is used anywhere; idempotent. Resolves also where no lock can be created:
+   * then only leases expire.
    */
   hold(instanceId: string): Promise<void>;
-  /** Whether an instance of this host is known to be gone. False when it lives, or when that can't be told. */
+  /** Returns whether an instance of this host has ended. False when it lives, or when that is unknown. */
   isGone(instanceId: string): Promise<boolean>;
-  /** Removes the side files of instances that are gone, except those that `keep` accepts. */
+  /** Removes the side files of ended instances, except those that `keep` accepts. */
   removeStale(keep: (instanceId: string) => boolean): Promise<void>;
   /** Releases the locks of this object and removes their side files. */
   close(): Promise<void>;
 }
 
-/** The instance locks of a database that has none: in memory, or on a server. */
+/** The instance locks of a database without any: in memory, or on a server. */
 export const noInstanceLocks: InstanceLocks = {
   hold: () => Promise.resolve(),
   isGone: () => Promise.resolve(false),
@@ -47,11 +47,11 @@ export const noInstanceLocks: InstanceLocks = {
  */
 export interface Store {
   readonly kind: "file" | "memory" | "remote";
-  /** Whether other processes may use the database at the same time. */
+  /** True if other processes may use the database at the same time. */
   readonly isShared: boolean;
   /** The locks of the instances that use the database. */
   readonly instances: InstanceLocks;
-  /** Runs one query, outside any transaction. In a file or in memory, no read accepts a statement that writes. */
+  /** Runs one query, outside any transaction. A local database refuses a statement that writes. */
   read(statement: Statement): Promise<ResultSet>;
   /** Runs several queries over one consistent view. */
   readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
@@ -59,34 +59,34 @@ export interface Store {
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
    * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.
    *
-   * After a connection to a remote server broke, the unit is committed at most once; results of SELECT
-   * statements are then those of the moment after, so take facts from SELECTs, never from RETURNING.
+   * After a connection to a remote server broke, the unit is committed at most once; results of SELECT statements are
+   * then of a later moment, so read facts by SELECT, never by RETURNING.
    *
-   * @throws {ConstraintError} a constraint refused the unit; nothing of it is written
+   * @throws {ConstraintError} a constraint refused the unit, which is rolled back
    * @throws {PurserError} `unavailable` when the database can't be reached in time
    */
   write(statements: readonly Statement[]): Promise<ResultSet[]>;
   /**
-   * Commits an item together with others of its kind that wait at the same time, by the statements of the whole set:
-   * what a commit costs does not grow with the statements that each item would need by itself. All of the item is
-   * committed or none; an item that is refused does not take the rest of its set with it.
+   * Commits an item together with others of its kind that wait at the same time, by the statements of the whole set, so
+   * that their number does not grow with the items. All of an item is committed or none; an item that is refused does
+   * not affect the rest of its set.
    *
    * @throws as `write`
    */
   writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result>;
-  /** How many units wait to be written; those of the commit under way are not counted. */
+  /** The number of units that wait to be written, without those of the current commit. */
   readonly waitingWrites: number;
-  /** How many bytes the disk has left for the database; undefined where that is not known. */
+  /** Returns the free disk space for the database in bytes; undefined where it is unknown. */
   freeBytes(): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-/** A constraint (a key that exists, a trigger that refuses) turned a write unit down. */
+/** A constraint (an existing key, a trigger that refuses) rejected a write unit. */
 export class ConstraintError extends Error {
   override name = "ConstraintError";
 }
 
-/** The rows of a result as objects. */
+/** Converts the rows of a result to objects. */
 export function toObjects<T = Record<string, SqlValue>>(result: ResultSet): T[] {
   const { columns, rows } = result;
   return rows.map((row) => {
@@ -97,8 +97,7 @@ export function toObjects<T = Record<string, SqlValue>>(result: ResultSet): T[] 
 }
 
 /**
- * JS numbers bind as REAL in both drivers. Whole ones are bound as INTEGER here, so that an expression
- * over them stays exact.
+ * Converts whole JS numbers, which both drivers bind as REAL, to INTEGER, so that expressions over them stay exact.
  */
 export function toBindable(value: SqlValue): SqlValue {
   return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;

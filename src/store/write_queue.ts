@@ -1,7 +1,7 @@
 import { PurserError } from "../kernel/errors.ts";
 import type { ResultSet, Statement } from "./store.ts";
 
-/** What one caller wants committed as a whole. */
+/** The statements of one caller, committed as a whole. */
 export type WriteUnit = readonly Statement[];
 
 /** Writes items of one kind, as many as wait at the same time, by one set of statements. */
@@ -10,40 +10,40 @@ export interface SetWriter<Item, Result> {
   toStatements(items: readonly Item[]): Statement[];
   /** The result of each item, from the results of those statements. */
   toResults(results: ResultSet[], items: readonly Item[]): Result[];
-  /** About how many bytes an item comes to. */
+  /** Returns the approximate size of an item in bytes. */
   sizeOf(item: Item): number;
-  /** Whether an item may be in a set with those before it. */
+  /** Returns whether an item may be in a set with those before it. */
   fits?(item: Item, items: readonly Item[]): boolean;
 }
 
-/** How long a caller waits for a unit. */
+/** The deadline of a caller for a unit. */
 export interface WriteDeadline {
-  /** When that is over, in the time of a monotonic clock. */
+  /** The deadline, in the time of a monotonic clock. */
   until: number;
-  /** Aborts when it is over. */
+  /** Aborts at the deadline. */
   signal: AbortSignal;
 }
 
-/** How long units wait for a database that other processes keep busy: each from when it came, not from its turn. */
+/** The wait of units for a database that other processes keep busy, counted from their arrival, not from their turn. */
 export interface BusyDeadline {
   clock: { monotonic(): number };
-  /** Whether a unit that has waited since then is tried again after this error. */
+  /** Returns whether a unit that has waited since then is retried after this error. */
   mayRetry(error: unknown, since: number): boolean;
 }
 
 interface Waiting {
   work: { unit: WriteUnit } | { writer: SetWriter<unknown, unknown>; item: unknown };
   deadline?: WriteDeadline;
-  /** When it began to wait, in the time of the queue's clock. */
+  /** The start of its wait, in the time of the queue's clock. */
   since: number;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
-/** More statements than this do not share a transaction: a batch must not hold the database for long. */
+/** The maximum of statements that share a transaction: a batch must not hold the database for long. */
 const MAX_STATEMENTS_PER_COMMIT = 4_000;
 
-/** So many items make a set at most, or so many bytes: a server takes values of 5 MB. One item may be larger. */
+/** The maximum size of a set: a server accepts values of 5 MB. A single item may be larger. */
 const MAX_ITEMS_PER_SET = 256;
 const MAX_BYTES_PER_SET = 1024 * 1024;
 
@@ -74,12 +74,12 @@ export class WriteQueue {
     private readonly busyDeadline?: BusyDeadline,
   ) {}
 
-  /** How many units and items wait for their commit to begin. */
+  /** The number of units and items that wait for their commit to begin. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves with the unit's results after they are committed. One that no caller waits for by then is not. */
+  /** Resolves with the unit's results after the commit. A unit whose caller has given up by then is not committed. */
   push(unit: WriteUnit, deadline?: WriteDeadline): Promise<ResultSet[]> {
     return this.#enqueue({ unit }, deadline) as Promise<ResultSet[]>;
   }
@@ -105,7 +105,7 @@ export class WriteQueue {
     });
   }
 
-  /** Refuses new units with `reason` and resolves once what waits has been written. */
+  /** Refuses new units with `reason` and resolves once the waiting ones are written. */
   async close(reason: Error): Promise<void> {
     this.#closed ??= reason;
     if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -121,7 +121,7 @@ export class WriteQueue {
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** One that is refused must not take its neighbours down with it: the group is halved until it stands alone. */
+  /** A refused unit must not make others fail: the group is halved until that unit is alone. */
   async #commitGroup(group: readonly Waiting[]): Promise<void> {
     let parts: Part[];
     let results: ResultSet[][];
@@ -172,13 +172,13 @@ export class WriteQueue {
   }
 }
 
-/** A unit of a commit, and what becomes of its results. */
+/** A unit of a commit, and the receiver of its results. */
 interface Part {
   unit: WriteUnit;
   resolve(results: ResultSet[]): void;
 }
 
-/** The units that a group comes to: its own, and one for each set of items. */
+/** Returns the units of a group: its own, and one for each set of items. */
 function toParts(group: readonly Waiting[]): Part[] {
   const sets = new Map<unknown, Waiting[]>();
   const parts: (Part | Waiting[])[] = [];
@@ -209,14 +209,14 @@ function toSetPart(set: readonly Waiting[]): Part {
         const each = writer.toResults(results, items);
         set.forEach((waiting, index) => waiting.resolve(each[index]));
       } catch (error) {
-        for (const waiting of set) waiting.reject(error); // it is committed all the same
+        for (const waiting of set) waiting.reject(error); // although it is committed
       }
     },
   };
 }
 
 /**
- * Whether the database said no. One that can't be reached may have committed all the same, and would be
+ * Returns whether the database refused the unit. An unreachable one may have committed it nevertheless, and would be
  * waited for once for each unit.
  */
 function isRefusal(error: unknown): boolean {
@@ -227,7 +227,7 @@ function isGivenUp({ deadline }: Waiting): boolean {
   return deadline?.signal.aborted === true;
 }
 
-/** When the last of a group is no longer waited for. */
+/** Returns the latest deadline of a group. */
 function lastOf(group: readonly Waiting[]): number {
   return Math.max(...group.map(({ deadline }) => deadline?.until ?? Infinity));
 }

@@ -27,7 +27,7 @@ function createQueue(commit?: (units: readonly WriteUnit[]) => ResultSet[][]) {
 
 const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-Deno.test("WriteQueue commits what comes during a commit together in the next one", async () => {
+Deno.test("WriteQueue commits units that arrive during a commit together in the next one", async () => {
   const { queue, groups, pending } = createQueue();
   const first = queue.push(unit("a"));
   await turn();
@@ -42,7 +42,7 @@ Deno.test("WriteQueue commits what comes during a commit together in the next on
   assert.deepEqual((await Promise.all(others)).map((results) => results[0]!.columns[0]), ["b", "c", "d"]);
 });
 
-Deno.test("WriteQueue halves a failed group, and gives the error only to the unit that it belongs to", async () => {
+Deno.test("WriteQueue halves a failed group, and rejects only the unit at fault", async () => {
   const { queue, groups } = createQueue((units) => {
     if (names(units).includes("bad")) throw new Error("no");
     return resultsOf(units);
@@ -52,7 +52,7 @@ Deno.test("WriteQueue halves a failed group, and gives the error only to the uni
   assert.deepEqual(groups, [["a", "bad", "b"], ["a"], ["bad", "b"], ["bad"], ["b"]]);
 });
 
-Deno.test("WriteQueue never repeats a group whose database could not be reached: it may be committed", async () => {
+Deno.test("WriteQueue never retries a group whose database was unreachable: it may be committed", async () => {
   const { queue, groups } = createQueue(() => {
     throw new PurserError("unavailable", "Cannot write: gone");
   });
@@ -61,7 +61,7 @@ Deno.test("WriteQueue never repeats a group whose database could not be reached:
   assert.deepEqual(groups, [["a", "b", "c"]]);
 });
 
-Deno.test("WriteQueue goes on after a failure", async () => {
+Deno.test("WriteQueue continues after a failure", async () => {
   let isBroken = true;
   const { queue } = createQueue((units) => {
     if (isBroken) throw new Error("no");
@@ -72,7 +72,7 @@ Deno.test("WriteQueue goes on after a failure", async () => {
   assert.equal((await queue.push(unit("b"))).length, 1);
 });
 
-Deno.test("WriteQueue splits what waits into commits of a bounded size, and keeps a large unit whole", async () => {
+Deno.test("WriteQueue splits waiting units into commits of bounded size, and keeps a large unit whole", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const large: WriteUnit = Array.from({ length: 5_000 }, () => ({ sql: "large" }));
   const medium: WriteUnit = Array.from({ length: 1_500 }, () => ({ sql: "medium" }));
@@ -83,7 +83,7 @@ Deno.test("WriteQueue splits what waits into commits of a bounded size, and keep
   assert.deepEqual(groups, [["large"], ["medium", "medium"], ["medium"]]);
 });
 
-Deno.test("WriteQueue resolves close() after what waits is committed, and refuses what comes later", async () => {
+Deno.test("WriteQueue resolves close() after waiting units are committed, and refuses later ones", async () => {
   const { queue, groups, pending } = createQueue();
   const waiting = queue.push(unit("a"));
   const reason = new Error("closed");
@@ -99,7 +99,7 @@ Deno.test("WriteQueue resolves close() after what waits is committed, and refuse
   await queue.close(reason); // an idle queue closes at once
 });
 
-Deno.test("WriteQueue never commits what is given up while it waits, and commits what waits beside it", async () => {
+Deno.test("WriteQueue never commits an abandoned unit, and commits the others that wait", async () => {
   const { queue, groups, pending } = createQueue();
   const first = queue.push(unit("a"));
   await turn();
@@ -116,7 +116,7 @@ Deno.test("WriteQueue never commits what is given up while it waits, and commits
   assert.deepEqual(groups, [["a"], ["d"]]);
 });
 
-Deno.test("WriteQueue tells a commit until when somebody waits for it", async () => {
+Deno.test("WriteQueue passes the latest deadline to a commit", async () => {
   const untils: number[] = [];
   const queue = new WriteQueue((units, until) => {
     untils.push(until);
@@ -138,7 +138,7 @@ function writer(options: Partial<SetWriter<string, string>> = {}, name = "set"):
   };
 }
 
-Deno.test("WriteQueue writes the items that wait as one set, in the place of the first", async () => {
+Deno.test("WriteQueue writes waiting items as one set, at the position of the first", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const [one, other] = [writer(), writer({}, "other")];
   const outcomes = await Promise.all([
@@ -167,7 +167,7 @@ Deno.test("WriteQueue writes the items that wait as one set, in the place of the
   );
 });
 
-Deno.test("WriteQueue finds an item that is refused by halves, and commits every other once", async () => {
+Deno.test("WriteQueue finds a refused item by bisection, and commits every other once", async () => {
   const committed: string[] = [];
   const { queue, groups } = createQueue((units) => {
     const all = names(units).flatMap((name) => name.replace(/^set\(|\)$/g, "").split(" "));
@@ -187,7 +187,7 @@ Deno.test("WriteQueue finds an item that is refused by halves, and commits every
   assert.ok(groups.length <= 1 + 2 * 2 * 5, `${groups.length} commits were tried`);
 });
 
-Deno.test("WriteQueue never repeats a set whose database could not be reached", async () => {
+Deno.test("WriteQueue never retries a set whose database was unreachable", async () => {
   const { queue, groups } = createQueue(() => {
     throw new PurserError("unavailable", "Cannot write: gone");
   });
@@ -197,7 +197,7 @@ Deno.test("WriteQueue never repeats a set whose database could not be reached", 
   assert.deepEqual(groups, [["set(a b c)"]]);
 });
 
-Deno.test("WriteQueue bounds a set by items and by bytes; one item may be larger", async () => {
+Deno.test("WriteQueue limits a set by items and by bytes; a single item may be larger", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const many = writer();
   const results = await Promise.all(
@@ -215,7 +215,7 @@ Deno.test("WriteQueue bounds a set by items and by bytes; one item may be larger
   assert.deepEqual(groups.flat(), ["set(600 424)", "set(1)", "set(5000)", "set(1 1023)", "set(1)"]);
 });
 
-Deno.test("WriteQueue keeps an item that does not fit for the next commit, and all that come after it", async () => {
+Deno.test("WriteQueue defers an item that does not fit to the next commit, and all after it", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const seen: [string, string[]][] = [];
   const set = writer({
@@ -254,7 +254,7 @@ Deno.test("WriteQueue rejects items whose results can't be read, and does not co
   assert.deepEqual(groups, [["a", "set(x y)"]]);
 });
 
-Deno.test("WriteQueue rejects the item alone whose statements can't be made", async () => {
+Deno.test("WriteQueue rejects only the item whose statements can't be created", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const set = writer({
     toStatements(items) {
@@ -267,7 +267,7 @@ Deno.test("WriteQueue rejects the item alone whose statements can't be made", as
   assert.deepEqual(groups, [["x"], ["y"]]);
 });
 
-Deno.test("WriteQueue commits every item and unit once or refuses it, whatever waits together", async () => {
+Deno.test("WriteQueue commits every item and unit once or rejects it, in any combination", async () => {
   const anyWork = fc.array(
     fc.record({
       kind: fc.constantFrom("unit", "one", "other"),

@@ -1,6 +1,6 @@
 import type { Attributes } from "./telemetry.ts";
 
-/** Tokens in the normal form: input includes what a cache gave or took, output includes the reasoning. */
+/** Normalized token counts: input includes cache reads and writes, output includes the reasoning. */
 export interface TokenCounts {
   inputTokens: number;
   outputTokens: number;
@@ -9,15 +9,15 @@ export interface TokenCounts {
   reasoningTokens: number;
 }
 
-/** Purser's names of providers that the conventions call otherwise. */
+/** Providers that have another name in the conventions. */
 const PROVIDERS: Readonly<Record<string, string>> = { google: "gcp.gemini" };
 
-/** The name of a provider in the conventions; one of the config keeps its own. */
+/** Returns the name of a provider in the conventions; providers of the config keep their own. */
 export function providerName(provider: string): string {
   return PROVIDERS[provider] ?? provider;
 }
 
-/** Whose a span is. An agent's id is its name. */
+/** Returns the attributes of the agent, session and run of a span. The id of an agent is its name. */
 export function agentAttributes(
   { agentId, sessionId, runId }: { agentId: string; sessionId: string | null; runId: string },
 ): Attributes {
@@ -29,7 +29,7 @@ export function agentAttributes(
   };
 }
 
-/** What was used; parts that are 0 are left out. */
+/** Returns the attributes of the token usage; parts that are 0 are omitted. */
 export function usageAttributes(usage: TokenCounts): Attributes {
   return {
     "gen_ai.usage.input_tokens": usage.inputTokens,

@@ -1,4 +1,4 @@
-/** A histogram: its unit, what it tells, where its buckets end, and which attributes it is told apart by. */
+/** A histogram: its unit, description, bucket bounds and dimensions. */
 export interface Metric {
   unit: string;
   description: string;
@@ -6,7 +6,7 @@ export interface Metric {
   dimensions: readonly string[];
 }
 
-/** From 10 ms, doubling: what the conventions advise for calls of models and tools. */
+/** From 10 ms, doubling: the buckets that the conventions advise for calls of models and tools. */
 const CALL_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
 const CALL_DIMENSIONS = [
@@ -17,8 +17,8 @@ const CALL_DIMENSIONS = [
 ];
 
 /**
- * Every histogram. Names, units, buckets and dimensions of `gen_ai.*` are those of the OpenTelemetry semantic
- * conventions for generative AI (gen-ai-metrics.md).
+ * All histograms. Names, units, buckets and dimensions of `gen_ai.*` follow the OpenTelemetry semantic conventions for
+ * generative AI (gen-ai-metrics.md).
  */
 export const METRICS = {
   "gen_ai.client.token.usage": {

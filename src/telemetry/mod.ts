@@ -1,9 +1,9 @@
-/** What is told of the work: spans and measurements by the OpenTelemetry conventions. */
-export { errorTypeOf } from "./error_type.ts";
-export { findTelemetry } from "./find_telemetry.ts";
+/** Telemetry: spans and metrics by the OpenTelemetry conventions. */
 export {
   type Attributes,
   type AttributeValue,
+  errorTypeOf,
+  findTelemetry,
   noTelemetry,
   type Span,
   type SpanStart,
@@ -12,5 +12,4 @@ export {
 export { type MetricName, METRICS } from "./metrics.ts";
 export { type CallTrace, traceCall } from "./trace_call.ts";
 export { traceDelivery } from "./trace_delivery.ts";
-export { type RunTrace, traceRun } from "./trace_run.ts";
-export { traceTool } from "./trace_tool.ts";
+export { type RunTrace, traceRun, traceTool } from "./trace_run.ts";

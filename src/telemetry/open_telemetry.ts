@@ -1,16 +1,15 @@
 import * as api from "@opentelemetry/api";
 import type { Clock } from "../kernel/clock.ts";
 import { VERSION } from "../kernel/version.ts";
-import { hideUrls } from "./hide_urls.ts";
 import { type MetricName, METRICS } from "./metrics.ts";
 import { type Attributes, noTelemetry, type Span, type SpanStart, type Telemetry } from "./telemetry.ts";
 
 const KINDS = { internal: api.SpanKind.INTERNAL, client: api.SpanKind.CLIENT };
 
-/** Marks what is done inside a span of Purser's. */
+/** The context key that marks work inside a span of Purser. */
 const INSIDE = api.createContextKey("purser.inside");
 
-/** Telemetry through the OpenTelemetry implementation that is registered in this process. */
+/** Creates telemetry over the OpenTelemetry implementation that is registered in this process. */
 export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry {
   const tracer = api.trace.getTracer("purser", VERSION);
   const meter = api.metrics.getMeter("purser", VERSION);
@@ -33,7 +32,7 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
 
   function startSpan({ name, kind, attributes, parent, durationMetric }: SpanStart): Span {
     const startedAt = clock.monotonic();
-    const facts: Record<string, Attributes[string]> = { ...attributes };
+    const collected: Record<string, Attributes[string]> = { ...attributes };
     const options = { kind: KINDS[kind], attributes: defined(attributes), root: parent === null };
     const inner = safely(() => {
       const above = parent && spans.get(parent);
@@ -45,7 +44,7 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     let hasEnded = false;
     const span: Span = {
       set(more) {
-        Object.assign(facts, more);
+        Object.assign(collected, more);
         safely(() => inner.setAttributes(defined(more)));
       },
       run: (work) =>
@@ -55,11 +54,11 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
         hasEnded = true;
         if (errorType !== undefined) {
           span.set({ "error.type": errorType });
-          // Without a message: what failed may tell of what was said to a model, or where a secret leads.
+          // Without a message, which may include prompts or secret addresses.
           safely(() => inner.setStatus({ code: api.SpanStatusCode.ERROR }));
         }
         safely(() => inner.end());
-        record(durationMetric, (clock.monotonic() - startedAt) / 1_000, facts);
+        record(durationMetric, (clock.monotonic() - startedAt) / 1_000, collected);
       },
     };
     spans.set(span, inner);
@@ -70,12 +69,12 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     isOn: true,
     startSpan,
     record,
-    heedRequest(request) {
+    trackRequest(request) {
       const span = safely(() => api.trace.getActiveSpan());
       if (span) requests.set(request, span);
     },
     nameRequest(request, route) {
-      // Deno takes the route over into its own metrics of requests.
+      // Deno also uses the route in its own metrics of requests.
       safely(() =>
         requests.get(request)?.setAttribute("http.route", route).updateName(`${request.method} ${route}`)
       );
@@ -83,10 +82,10 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
   };
 }
 
-/** Telemetry is an aside: whatever an implementation throws must not touch what it tells of. */
-function safely<T>(tell: () => T): T | undefined {
+/** Calls the implementation. Its errors must not affect the traced work. */
+function safely<T>(call: () => T): T | undefined {
   try {
-    return tell();
+    return call();
   } catch {
     return undefined;
   }
@@ -99,4 +98,49 @@ function defined(attributes: Attributes): api.Attributes {
 
 function pick(attributes: Attributes, names: readonly string[]): api.Attributes {
   return defined(Object.fromEntries(names.map((name) => [name, attributes[name]])));
+}
+
+type AnyFunction = (...values: unknown[]) => unknown;
+
+/** Prototypes that have been changed already; the cores of a process share them. */
+const changed = new WeakSet<object>();
+
+/** API keys of Purser, anywhere in a text. */
+const API_KEYS = /psr_[0-9a-z]{26}_[0-9a-z]{39}/gi;
+
+/**
+ * Redacts URLs in the spans that Deno starts itself while `isInside`. They are secret, as the URL of a Slack webhook, or
+ * include arguments of a tool. Only the origin is kept: `https://hooks.slack.com`. Elsewhere only API keys are redacted, which
+ * a client may put into a URL by mistake. Spans of other implementations are unchanged.
+ */
+export function hideUrls(tracer: api.Tracer, isInside: () => boolean): void {
+  if (!("Deno" in globalThis)) return;
+  const prototype = Object.getPrototypeOf(tracer.startSpan("never ended, so never exported"));
+  if (changed.has(prototype)) return;
+  changed.add(prototype);
+  const { setAttribute, setStatus } = prototype as Record<string, AnyFunction>;
+  Object.assign(prototype, {
+    setAttribute(this: api.Span, key: string, value: unknown) {
+      const isUrl = key === "url.path" || key === "url.query";
+      if (!isInside()) return setAttribute!.call(this, key, hideKeysIn(value));
+      return isUrl ? this : setAttribute!.call(this, key, hideUrlsIn(value));
+    },
+    setStatus(this: api.Span, status: api.SpanStatus) {
+      const redacted = isInside() ? { ...status, message: hideUrlsIn(status.message) } : status;
+      return setStatus!.call(this, redacted);
+    },
+  });
+}
+
+function hideKeysIn<T>(value: T): T | string {
+  return typeof value === "string" ? value.replace(API_KEYS, "psr_…") : value;
+}
+
+/** Shortens every URL in a text to its origin. */
+export function hideUrlsIn<T>(value: T): T | string {
+  if (typeof value !== "string") return value;
+  return value.replace(
+    /\b[a-z][a-z0-9+.-]*:\/\/\S+/gi,
+    (url) => URL.canParse(url) ? new URL(url).origin : "…",
+  );
 }

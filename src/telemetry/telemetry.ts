@@ -1,50 +1,76 @@
 import type { MetricName } from "./metrics.ts";
+import { PurserError } from "../kernel/errors.ts";
+import type { Clock } from "../kernel/clock.ts";
 
-/** Facts of a span or a measurement; undefined is left out. Never a prompt, an answer, an argument or a secret. */
+/** Attributes of a span or a metric; undefined ones are omitted. Never a prompt, an answer, an argument or a secret. */
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 export type AttributeValue = string | number | boolean | readonly string[];
 
-/** Something that begins and ends. */
+/** A span of a trace. */
 export interface Span {
   set(attributes: Attributes): void;
-  /** Runs the work inside: what begins in it is beneath this span. */
+  /** Runs the work with this span as the parent of new spans. */
   run<T>(work: () => T): T;
-  /** Ends it, as failed where the kind of a failure is given. Only the first end counts. */
+  /** Ends the span, as failed if an error type is given. Only the first call counts. */
   end(errorType?: string): void;
 }
 
 /** A span to start. */
 export interface SpanStart {
   name: string;
-  /** `client`: it waits for somebody else's answer. */
+  /** `client`: a call of another service. */
   kind: "internal" | "client";
   attributes: Attributes;
-  /** What it is beneath; default: what is being worked on. `null`: nothing. */
+  /** The parent span; default: the active one. `null`: none. */
   parent?: Span | null;
-  /** The histogram that its duration goes into, in seconds. */
+  /** The histogram of its duration, in seconds. */
   durationMetric: MetricName;
 }
 
-/** The port to whatever collects spans and measurements. It never throws. */
+/** The port to the collector of spans and metrics. It never throws. */
 export interface Telemetry {
-  /** Whether anybody collects; who would have to gather facts asks first. */
+  /** True if there is a collector; check it before gathering attributes. */
   readonly isOn: boolean;
   startSpan(start: SpanStart): Span;
-  /** Adds to a histogram; of the attributes, those that are dimensions of the metric are taken. */
+  /** Adds to a histogram, with the attributes that are dimensions of the metric. */
   record(metric: MetricName, value: number, attributes: Attributes): void;
-  /** Remembers the span that the server has made for a request; called while that is being worked on. */
-  heedRequest(request: Request): void;
-  /** Names a heeded request's span by its route, as `/agents/{agent_id}`. */
+  /** Tracks the span that the server has started for a request; called while that span is active. */
+  trackRequest(request: Request): void;
+  /** Names the span of a tracked request by its route, such as `/agents/{agent_id}`. */
   nameRequest(request: Request, route: string): void;
 }
 
 const noSpan: Span = { set() {}, run: (work) => work(), end() {} };
 
-/** Collects nothing: the default. */
+/** Telemetry without a collector, the default. */
 export const noTelemetry: Telemetry = {
   isOn: false,
   startSpan: () => noSpan,
   record() {},
-  heedRequest() {},
+  trackRequest() {},
   nameRequest() {},
 };
+
+/**
+ * Returns the `error.type` of a failure: Purser's code, the status of a provider, or the name of an error. Never its message.
+ */
+export function errorTypeOf(error: unknown): string {
+  if (error instanceof PurserError) return error.code;
+  const { lastError, statusCode, name } = (error ?? {}) as Record<string, unknown>;
+  if (lastError !== undefined) return errorTypeOf(lastError);
+  if (typeof statusCode === "number") return String(statusCode);
+  return typeof name === "string" && /^\w{1,64}$/.test(name) ? name : "_OTHER";
+}
+
+/** The key under which OpenTelemetry implementations for JavaScript register themselves; Deno's does with `OTEL_DENO=true`. */
+const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+
+/**
+ * Returns the telemetry of this process: OpenTelemetry if an implementation is registered, else none. Without one, nothing is
+ * loaded, so that short commands start faster.
+ */
+export async function findTelemetry(clock: Pick<Clock, "monotonic">): Promise<Telemetry> {
+  if (!(REGISTRY in globalThis)) return noTelemetry;
+  const { createOpenTelemetry } = await import("./open_telemetry.ts");
+  return createOpenTelemetry(clock);
+}

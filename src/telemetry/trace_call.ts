@@ -1,9 +1,8 @@
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
-import { errorTypeOf } from "./error_type.ts";
+import { type Attributes, errorTypeOf, type Span, type Telemetry } from "./telemetry.ts";
 import { agentAttributes, providerName, type TokenCounts, usageAttributes } from "./gen_ai.ts";
-import type { Attributes, Span, Telemetry } from "./telemetry.ts";
 
-/** A model call as it is told. */
+/** The facts of a model call for its span. */
 export interface CallFacts {
   agentId: string;
   sessionId: string | null;
@@ -12,11 +11,11 @@ export interface CallFacts {
   model: string;
   isStreamed: boolean;
   settings: CallSettings;
-  /** The span of its run, where Purser keeps that. */
+  /** The span of its run, if there is one. */
   parent?: Span;
 }
 
-/** Settings of a call that are told. */
+/** The settings of a call that its span has. */
 export interface CallSettings {
   maxOutputTokens?: number;
   temperature?: number;
@@ -27,7 +26,7 @@ export interface CallSettings {
   seed?: number;
 }
 
-/** A call that is in the ledger. */
+/** The facts of a booked call. */
 export interface BookedFacts {
   callId: string;
   step: number | null;
@@ -37,12 +36,12 @@ export interface BookedFacts {
   isEstimated: boolean;
 }
 
-/** What a provider says of its answer beside the answer. */
+/** The metadata of a provider's answer. */
 export interface ResponseFacts {
   finishReason: string;
   responseId?: string;
   responseModel?: string;
-  /** Why there was no whole answer, where there was not. */
+  /** Set for an incomplete answer. */
   errorType?: string;
 }
 
@@ -92,10 +91,10 @@ export function traceCall(telemetry: Telemetry, facts: CallFacts): CallTrace {
         "purser.usage_estimated": call.isEstimated || undefined,
       });
       span.end(response.errorType);
-      if (call.isEstimated) return; // the conventions want counted tokens in this metric
-      const told = { ...names, ...model };
+      if (call.isEstimated) return; // by the conventions, this metric has counted tokens only
+      const attributes = { ...names, ...model };
       for (const [type, tokens] of [["input", usage.inputTokens], ["output", usage.outputTokens]] as const) {
-        telemetry.record("gen_ai.client.token.usage", tokens, { ...told, "gen_ai.token.type": type });
+        telemetry.record("gen_ai.client.token.usage", tokens, { ...attributes, "gen_ai.token.type": type });
       }
     },
     failed: (error) => span.end(errorTypeOf(error)),

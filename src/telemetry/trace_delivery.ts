@@ -1,21 +1,21 @@
 import type { Telemetry } from "./telemetry.ts";
 
-/** One attempt to deliver a notification, as it is told. */
+/** The facts of one attempt to deliver a notification, for its span. */
 export interface DeliveryFacts {
   channel: string;
   kind: string;
   deliveryId: string;
-  /** The alert's or anomaly's id; a test of a channel tells of nothing. */
+  /** The id of the alert or anomaly; undefined for a test of a channel. */
   subjectId?: string;
   attempt: number;
-  /** Whether it is a request's work, as a test is, and not the dispatcher's. */
+  /** True for an attempt of a request, such as a test; false for the dispatcher's. */
   isInRequest?: boolean;
 }
 
-/** What came of an attempt; `retry` where it did not arrive and may be tried again. */
+/** The result of an attempt; `retry` if it has failed and may be retried. */
 export type AttemptResult = { ok: true } | { ok: false; retry: boolean };
 
-/** Makes an attempt inside a span of its own: `deliver {kind}`. Neither the message nor the address is told. */
+/** Makes an attempt inside a span `deliver {kind}`, which has neither the message nor the address. */
 export async function traceDelivery<T extends AttemptResult>(
   telemetry: Telemetry,
   facts: DeliveryFacts,

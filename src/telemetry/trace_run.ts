@@ -1,9 +1,8 @@
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
-import { errorTypeOf } from "./error_type.ts";
+import { errorTypeOf, type Span, type Telemetry } from "./telemetry.ts";
 import { agentAttributes, providerName, type TokenCounts, usageAttributes } from "./gen_ai.ts";
-import type { Span, Telemetry } from "./telemetry.ts";
 
-/** A run as it is told. */
+/** The facts of a run for its span. */
 export interface RunFacts {
   agentId: string;
   sessionId: string;
@@ -16,7 +15,7 @@ export interface RunFacts {
 /** The span of a run. */
 export interface RunTrace {
   span: Span;
-  /** Runs all of the run inside the span, which ends as the run does. */
+  /** Runs the whole run inside the span, which ends with it. */
   run<T extends { status: string }>(work: () => Promise<T>): Promise<T>;
   /** Adds a call that was booked. */
   add(call: { usage: TokenCounts; costNanoUsd: NanoUsd | null }): void;
@@ -78,4 +77,31 @@ function startAttributes({ agentId, sessionId, runId, provider, model, budgetNan
     ...agentAttributes({ agentId, sessionId, runId }),
     "purser.budget_usd": budgetNanoUsd === null ? undefined : toUsd(budgetNanoUsd),
   };
+}
+
+/** The facts of one execution of a tool, for its span. */
+export interface ToolFacts {
+  agentId: string;
+  sessionId: string;
+  runId: string;
+  toolName: string;
+  toolCallId: string;
+  parent: Span;
+}
+
+/** Starts the span of a tool's execution, `execute_tool {tool}`, which has neither arguments nor results. */
+export function traceTool(telemetry: Telemetry, { toolName, toolCallId, parent, ...run }: ToolFacts): Span {
+  return telemetry.startSpan({
+    name: `execute_tool ${toolName}`,
+    kind: "internal",
+    durationMetric: "gen_ai.execute_tool.duration",
+    parent,
+    attributes: {
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": toolName,
+      "gen_ai.tool.type": "function",
+      "gen_ai.tool.call.id": toolCallId,
+      ...agentAttributes(run),
+    },
+  });
 }

@@ -8,7 +8,7 @@ import { loadConfig } from "../../src/config/mod.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { inDirectory } from "../harness/in_directory.ts";
 
-/** What the guide for authors tells them to do is done here. */
+/** Follows the authors' guide to the letter. */
 
 const ROOT = new URL("../../", import.meta.url);
 const guide = await Deno.readTextFile(new URL("docs/writing_a_channel.md", ROOT));
@@ -18,7 +18,7 @@ const blocks = (language: string) =>
     code!
   );
 
-Deno.test("the guide's channel is loaded by the guide's config, though its import leads nowhere", () =>
+Deno.test("the guide's channel is loaded by the guide's config, though its import does not resolve there", () =>
   inDirectory(async (directory) => {
     await using receiver = await startHttpReceiver(() => ({ status: 200 }));
     const [code] = blocks("ts");
@@ -57,7 +57,7 @@ Deno.test("the guide's channel is loaded by the guide's config, though its impor
     assert.equal(JSON.parse(request!.body).id, "dlv_1");
   }));
 
-Deno.test("the guide's channel passes the suite as the guide runs it", () =>
+Deno.test("the guide's channel passes the conformance suite", () =>
   inDirectory(async (directory) => {
     const [channel, test] = blocks("ts");
     const inPlace = (code: string) => code.replaceAll(`"./purser/`, `"${ROOT.href}`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { newPlace, purser } from "../harness/cli_process.ts";
 
-/** A module whose plugin hangs where its kind says. */
+/** A module whose plugin hangs in the given functions. */
 const hanging = (kind: string, { make = "", open = "", send = "", close = "" }) =>
   `const never = () => new Promise(() => {});
 export default async ({ defineChannel, z }) => {
@@ -12,7 +12,7 @@ export default async ({ defineChannel, z }) => {
   } });
 };`;
 
-/** A machine with a rule that every run fires, whose channels hang, each in its own way, for a second. */
+/** A machine with a rule that every run fires, and channels that hang, each in its own way, for a second. */
 async function hangingPlace(plugins: Record<string, string>) {
   const place = await newPlace();
   const kinds = Object.keys(plugins);
@@ -33,20 +33,20 @@ async function hangingPlace(plugins: Record<string, string>) {
   return {
     place,
     run,
-    became: Object.fromEntries(
+    deliveries: Object.fromEntries(
       deliveries.map(({ channel, status, last_error }) => [channel, [status, last_error]]),
     ),
     [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
   };
 }
 
-Deno.test("a run ends, and others hear of its alert, though a plugin never opens, sends or closes", async () => {
+Deno.test("a run ends and its alert reaches other channels though a plugin never opens, sends or closes", async () => {
   await using test = await hangingPlace({
     open: hanging("open", { open: "await never();" }),
     send: hanging("send", { send: "await never();" }),
     close: hanging("close", { close: "await never();" }),
   });
-  assert.deepEqual(test.became, {
+  assert.deepEqual(test.deliveries, {
     log: ["delivered", null],
     open: ["pending", "Cannot open the channel open: it is not ready after 1 s"],
     send: ["pending", "no answer within 1 s"],
@@ -55,10 +55,10 @@ Deno.test("a run ends, and others hear of its alert, though a plugin never opens
   assert.match(test.run.err, /Cannot close the channel close: it takes longer than 1 s/);
 });
 
-Deno.test("runs, lists and servers end though the module of a plugin never does", async () => {
+Deno.test("runs, lists and servers end though the module of a plugin never finishes loading", async () => {
   await using test = await hangingPlace({ make: hanging("make", { make: "await never();" }) });
-  const { place, became } = test;
-  assert.deepEqual(became, { log: ["delivered", null], make: ["pending", null] });
+  const { place, deliveries } = test;
+  assert.deepEqual(deliveries, { log: ["delivered", null], make: ["pending", null] });
   const [list, serve] = await Promise.all([
     purser(place, ["channels", "list", "--json"]),
     purser(place, ["serve", "--port", "0"]),

@@ -6,7 +6,7 @@ import { startHttpReceiver, startReceiver } from "../../src/delivery/channels/te
 const WORKER = fileURLToPath(new URL("./proxy_worker.ts", import.meta.url));
 const tls = (name: string) => Deno.readTextFile(new URL(`../fixtures/tls/${name}`, import.meta.url));
 
-Deno.test("channels send through no proxy, whatever the environment names", async () => {
+Deno.test("channels ignore the proxies of the environment", async () => {
   const [cert, key, ca] = await Promise.all(["server.pem", "server.key", "ca.pem"].map(tls));
   await using proxy = await startReceiver(() => {});
   await using hook = await startHttpReceiver(() => ({ status: 202 }));

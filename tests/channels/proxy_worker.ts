@@ -1,6 +1,6 @@
 /**
- * Sends through channels in a process whose environment names a proxy, as some of it is read at the start. Its
- * argument is JSON: ports of receivers; it prints the results.
+ * Sends through channels in a process whose environment names a proxy, part of which is read at start-up. Its
+ * argument is JSON: the ports of receivers; it prints the results.
  */
 import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
 import { createGuardedPost } from "../../src/delivery/channels/http/guarded_http.ts";

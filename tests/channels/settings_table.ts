@@ -12,7 +12,7 @@ interface Property {
   fromFile?: true;
 }
 
-/** What a plugin's settings say of themselves, as a table for its README. */
+/** Renders the schema of a plugin's settings as a table for its README. */
 export function writeSettingsTable(plugin: ChannelPlugin): string {
   const schema = z.toJSONSchema(plugin.settings, { io: "input", unrepresentable: "any" });
   const { properties = {}, required = [] } = schema as {

@@ -55,7 +55,8 @@ async function mail(server: MailServer, settings: Record<string, unknown>): Prom
 }
 
 Deno.test({
-  name: "smtp: a real server takes mail by STARTTLS and sign-in, and each recipient has it in the mailbox",
+  name:
+    "smtp: a real server accepts mail over STARTTLS with authentication, and delivers it to each recipient",
   ignore: skipMailServer,
   async fn() {
     await using server = await startMailServer();
@@ -72,9 +73,9 @@ Deno.test({
     assert.ok(!otherName.ok && otherName.retry);
     assert.match(otherName.reason, /TLS failed: .*certificate/);
 
-    const inClear = await mail(server, { tls: "none" });
-    assert.ok(!inClear.ok && !inClear.retry);
-    assert.match(inClear.reason, /^SMTP 530 .*STARTTLS/);
+    const plaintext = await mail(server, { tls: "none" });
+    assert.ok(!plaintext.ok && !plaintext.retry);
+    assert.match(plaintext.reason, /^SMTP 530 .*STARTTLS/);
 
     const stranger = await mail(server, {
       to_addrs: "ops@elsewhere.example",
@@ -82,7 +83,7 @@ Deno.test({
       password: undefined,
       from_addr: "a@example.com",
     });
-    assert.ok(!stranger.ok && !stranger.retry, "no relay without sign-in");
+    assert.ok(!stranger.ok && !stranger.retry, "no relay without authentication");
 
     for (const [host, to_addrs] of [["mail.test", "ops@example.com"], ["127.0.0.1", "boss@example.com"]]) {
       assert.deepEqual(await mail(server, { host, to_addrs }), { ok: true });
@@ -94,11 +95,19 @@ Deno.test({
 
     assert.deepEqual(await mail(server, {}), { ok: true });
     const mails = (await server.readMails(4)).filter(({ raw }) => /^To: ops@example\.com, /m.test(raw));
-    assert.deepEqual(mails.map(({ to }) => to), ["boss@example.com", "ops@example.com"], "and nobody else");
+    assert.deepEqual(
+      mails.map(({ to }) => to),
+      ["boss@example.com", "ops@example.com"],
+      "and to no other recipient",
+    );
     for (const { raw } of mails) {
       const [head = "", ...rest] = raw.split("\n\n");
       const headers = head.replace(/\n[ \t]+/g, " ");
-      assert.match(headers, /^Received: .* by mail\.test \(Postfix\) with ESMTPSA/m, "TLS and sign-in");
+      assert.match(
+        headers,
+        /^Received: .* by mail\.test \(Postfix\) with ESMTPSA/m,
+        "TLS and authentication",
+      );
       assert.match(headers, /^From: Purser <purser@example\.com>$/m);
       assert.match(headers, /^To: ops@example\.com, boss@example\.com$/m);
       assert.match(headers, /^Message-ID: <dlv_0001@example\.com>$/m);

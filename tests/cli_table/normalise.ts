@@ -1,4 +1,4 @@
-/** What one command line did. */
+/** The outcome of one command line. */
 export interface Outcome {
   code: number;
   out: string;
@@ -11,8 +11,8 @@ export interface Normaliser {
 }
 
 /**
- * Ids become numbers in the order in which they are met, so that a wrong id still shows; times, ports and the place's
- * folder become their names.
+ * Ids become numbers in the order of their appearance, so that a wrong id still shows; times, ports and the folder
+ * of the sandbox become their names.
  */
 export function createNormaliser(folder: string): Normaliser {
   const ids = new Map<string, string>();
@@ -35,18 +35,18 @@ export function createNormaliser(folder: string): Normaliser {
       .replaceAll(/\b127\.0\.0\.1:\d+/g, "<address>");
 }
 
-/** A log goes to standard error of whoever does the work: here, or in the server. */
+/** Log lines go to the standard error of the process that does the work: this one, or the server. */
 const LOG_LINE = /^\{"level":.*\}\n/gm;
 
-/** The outcome of a row as it must be in all places. */
+/** The outcome of a row as it must be in all sandboxes. */
 export function normaliseOutcome(
   { code, out, err }: Outcome,
   normalise: Normaliser,
-  tellsOfPlace: RegExp | undefined,
+  varying: RegExp | undefined,
 ): Outcome {
   const plain = (text: string) => {
     const same = normalise(text);
-    return tellsOfPlace ? same.replaceAll(tellsOfPlace, "<place>") : same;
+    return varying ? same.replaceAll(varying, "<place>") : same;
   };
   return { code, out: plain(out), err: plain(err.replaceAll(LOG_LINE, "")) };
 }

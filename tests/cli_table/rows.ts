@@ -1,25 +1,25 @@
-/** One command line of the table: what it prints is compared between all places, and checked here where it matters. */
+/** One command line of the table: its output is compared between all sandboxes, and checked here where it matters. */
 export interface Row {
-  /** As a shell would read it, without `purser`. `$NAME` stands for what an earlier row kept. */
+  /** As a shell would read it, without `purser`. `$NAME` stands for a value kept by an earlier row. */
   line: string;
   stdin?: string;
-  /** The exit code; 0 where nothing is said. */
+  /** The exit code; 0 unless given. */
   code?: number;
   out?: RegExp;
   err?: RegExp;
   /** Keeps the first group of a match in standard output for later rows. */
   keep?: readonly [name: string, pattern: RegExp];
-  /** What it answers comes from the command line alone: it is run over the file, locally and remotely, only. */
+  /** The output depends on the command line alone: the row runs over the file only, locally and remotely. */
   isOffline?: true;
-  /** Lines that tell of the place itself, and so must differ. */
-  tellsOfPlace?: RegExp;
+  /** Lines that describe the sandbox itself, and so must differ. */
+  varying?: RegExp;
 }
 
 /**
- * Every command, as a story: later rows see what earlier ones did. A row that fails does so on purpose.
+ * Every command, as a story: later rows see the effects of earlier ones. A row that fails does so on purpose.
  */
 export const ROWS: readonly Row[] = [
-  // The line itself
+  // The command line itself
   { line: "--help", out: /^Purser runs LLM agents/, isOffline: true },
   { line: "--version", out: /^purser \d/, isOffline: true },
   { line: "alerts add --help", out: /Examples:/, isOffline: true },
@@ -27,14 +27,14 @@ export const ROWS: readonly Row[] = [
   {
     line: "demo",
     out:
-      /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nLook further: purser cost /,
+      /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nTry next: purser cost /,
     isOffline: true,
-    tellsOfPlace: /purser_demo_\w+/g,
+    varying: /purser_demo_\w+/g,
   },
   {
     line: "demo --db x.db",
     code: 2,
-    err: /it shows its own commands on a database of its own/,
+    err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
@@ -47,7 +47,7 @@ export const ROWS: readonly Row[] = [
   { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
 
-  // Nothing is there yet
+  // An empty database
   { line: "agents list", out: /^No agents yet/ },
   { line: "sessions list", out: /^No sessions yet\n$/ },
   { line: "alerts history", out: /^No alerts yet\n$/ },
@@ -155,12 +155,12 @@ export const ROWS: readonly Row[] = [
   {
     line: "doctor --json",
     out: /"name":"database","status":"ok"/,
-    tellsOfPlace: /(?<="name":"(database|clock)","status":"ok",)"detail":"[^"]*"/g,
+    varying: /(?<="name":"(database|clock)","status":"ok",)"detail":"[^"]*"/g,
   },
   {
     line: "doctor",
     out: /^ok +database /m,
-    tellsOfPlace: /^ok +(connection|database|clock) .*$/gm,
+    varying: /^ok +(connection|database|clock) .*$/gm,
   },
   { line: "profiles list", out: /^No profiles in / },
   { line: "profiles add prod --server ftp://x", code: 2, err: /^error: Cannot use --server: / },
@@ -168,20 +168,20 @@ export const ROWS: readonly Row[] = [
     line: "profiles add prod --server https://books.example.com/ --api-key-file key",
     out: /^Added profile prod: /,
   },
-  { line: "profiles add prod --db x.db", code: 1, err: /there is one of that name/ },
+  { line: "profiles add prod --db x.db", code: 1, err: /it exists/ },
   { line: "profiles list --json", out: /"server":"https:\/\/books\.example\.com"/ },
   { line: "cost --profile prd", code: 2, err: /did you mean prod\?/ },
   {
     line: "cost --profile prod",
     code: 1,
-    err: /^error: Cannot use the API key file .*key: there is no such file/,
+    err: /^error: Cannot use the API key file .*key: no such file or directory/,
   },
   { line: "profiles remove prd", code: 3, err: /did you mean prod\?/ },
   { line: "profiles remove prod", out: /^Removed profile prod/ },
   { line: "agents remove helper", out: /^Removed agent helper/ },
   { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
 
-  // Keys, at the end: from the first one on, a server asks for them.
+  // Keys come last: once there is one, a server requires authentication.
   { line: "keys list", out: /^No keys yet/ },
   { line: "keys list --status lost", code: 2, err: /not one of active, expired, revoked/ },
   { line: "keys create ops", code: 2, err: /without --scope/ },
@@ -189,7 +189,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "keys create ops --scope admin",
     out: /^psr_\w+\n$/,
-    err: /^Made key key_\w+ ops: admin, .*\nwarning: This is the first key/,
+    err: /^Created key key_\w+ ops: admin, .*\nwarning: This is the first key/,
     keep: ["KEY", /(psr_\w+)/],
   },
   {
@@ -200,11 +200,11 @@ export const ROWS: readonly Row[] = [
   {
     line: "keys list --api-key $KEY",
     out: /^NAME .*\nci .* run .*\nops .* admin /,
-    // When a key was last used: it is not, where no server asks for it.
-    tellsOfPlace: /(never|<day>)$/gm,
+    // The column of the last use: empty where no server checks keys.
+    varying: /(never|<day>)$/gm,
   },
   { line: "keys revoke $ID --api-key $KEY", out: /^Revoked key key_/ },
-  { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by a key itself/ },
+  { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by the key itself/ },
   { line: "keys revoke key_nope --api-key $KEY", code: 3, err: /^error: Cannot find API key key_nope/ },
   { line: "keys list --status revoked --api-key $KEY", out: /^NAME .*\nci .*\n$/ },
 ];

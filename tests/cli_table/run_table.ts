@@ -6,13 +6,13 @@ import { startSqld } from "../harness/sqld.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
 import { type Row, ROWS } from "./rows.ts";
 
-/** How to start the command line: a program and what comes before Purser's own words. */
+/** The program to start: a command and its first arguments. */
 export type Program = readonly string[];
 
 /** A kind of database that the table is run over. */
 export type Database = "file" | "sqld";
 
-/** A machine on which the story takes place. */
+/** An isolated environment in which the story takes place. */
 interface Place extends AsyncDisposable {
   name: string;
   database: Database;
@@ -20,20 +20,20 @@ interface Place extends AsyncDisposable {
   env: Record<string, string>;
 }
 
-/** What the table did in one place. */
+/** The outcomes of the table in one sandbox. */
 interface Story {
   name: string;
   results: { row: Row; outcome: Outcome }[];
-  /** Rows that did something else than they say. */
+  /** Rows with an unexpected outcome. */
   faults: string[];
 }
 
 const show = (outcome: Outcome) => JSON.stringify(outcome, null, 2);
 
 /**
- * Runs the whole table with a program: in a process over each database, and through a real server over each, all side
- * by side on machines of their own. Every row must do what it says, and the same in all places; also with another program,
- * where one is given. `rows` leaves out some of the end.
+ * Runs the whole table with a program: in a process over each database, and through a real server over each, all in
+ * parallel in sandboxes of their own. Every row must have its expected outcome, the same in all sandboxes; also with
+ * another program, if one is given. `rows` leaves out some of the end.
  */
 export async function testCliTable(
   program: Program,
@@ -69,9 +69,9 @@ async function playLocally(
   program: Program,
   rows: readonly Row[],
   database: Database,
-  who = "a process",
+  label = "a process",
 ): Promise<Story> {
-  await using place = await newPlace(`${who} over ${database}`, database);
+  await using place = await newPlace(`${label} over ${database}`, database);
   return await play(program, rows, place, place.env);
 }
 
@@ -82,7 +82,7 @@ async function playThroughServer(
 ): Promise<Story> {
   await using place = await newPlace(`a server over ${database}`, database);
   const server = start(program, place, place.env, ["serve", "--port", "0"], "null");
-  const told = new Response(server.stdout).text();
+  const stdout = new Response(server.stdout).text();
   const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let said = "";
   const url = await (async () => {
@@ -108,7 +108,7 @@ async function playThroughServer(
     server.kill("SIGINT");
     const { code } = await server.status;
     await drained;
-    assert.deepEqual([code, await told], [0, ""], `purser serve: ${said}`);
+    assert.deepEqual([code, await stdout], [0, ""], `purser serve: ${said}`);
     assert.match(said, /Ending what is in progress/);
   }
 }
@@ -134,7 +134,7 @@ async function play(
     if (row.keep) kept.set(row.keep[0], row.keep[1].exec(outcome.out)?.[1] ?? "nothing");
     // The ids of a row that is not run everywhere don't count for the others.
     const replace = row.isOffline ? createNormaliser(place.folder) : normalise;
-    results.push({ row, outcome: normaliseOutcome(outcome, replace, row.tellsOfPlace) });
+    results.push({ row, outcome: normaliseOutcome(outcome, replace, row.varying) });
   }
   return { name: place.name, results, faults };
 }
@@ -175,7 +175,7 @@ async function newPlace(name: string, database: Database): Promise<Place> {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_table_" }));
   const sqld = database === "sqld" ? await startSqld({ durability: "strong" }) : undefined;
   await Deno.mkdir(`${folder}/purser`);
-  // Nobody listens there: port 1 is nobody's.
+  // Connections are refused there: no process listens on port 1.
   const hook = { kind: "webhook", name: "hook", url: "http://127.0.0.1:1/", timeout_ms: 1_000 };
   await Deno.writeTextFile(
     `${folder}/purser/purser.json`,

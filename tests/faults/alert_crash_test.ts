@@ -24,11 +24,11 @@ import {
 const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 24);
 const SQLD_KILLS = 6;
 const RUNS_PER_LIFE = 10;
-const PATIENCE_MS = 30_000;
-/** How long a process is supposed to be at its runs before one was seen to end them. */
+const TIMEOUT_MS = 30_000;
+/** The time that a process is assumed to spend on its runs until one has been measured. */
 const GUESSED_MS = 300;
 
-/** Most runs cross it, with their first call or their second. */
+/** Most runs exceed it, with their first call or their second. */
 const PER_RUN: RuleInCode = {
   rule_id: "rule_per_run",
   name: "Each run once",
@@ -38,7 +38,7 @@ const PER_RUN: RuleInCode = {
   cooldown_seconds: 0,
   repeat: "once_per_window",
 };
-/** It fires with the first call, and never again. */
+/** Fires with the first call, and never again. */
 const RESTING: RuleInCode = {
   rule_id: "rule_resting",
   name: "Once in a year",
@@ -50,12 +50,12 @@ const RESTING: RuleInCode = {
 const RULES = [PER_RUN, RESTING];
 
 /**
- * Where a process is killed: by itself at a moment, when the receiver has a webhook of it and does not answer, or at
- * any time from the opening of the database on.
+ * The moment of a kill: by the process itself at a step, while the receiver holds one of its webhooks unanswered, or at
+ * any time after the database was opened.
  */
 type Aim = Moment | "sent" | "any";
 const AIMS: Aim[] = ["claimed", "sent", "any", "answered", "any", "booked"];
-/** How many of its webhooks have to be sent once more, at least and at most. */
+/** The number of its webhooks that have to be sent again, at least and at most. */
 const DOUBLED: Record<Aim, [number, number]> = {
   booked: [0, 1],
   claimed: [0, 0],
@@ -64,14 +64,14 @@ const DOUBLED: Record<Aim, [number, number]> = {
   any: [0, 1],
 };
 
-/** A process that was killed, or ended well. */
+/** A process that was killed, or exited successfully. */
 interface Life {
   name: string;
   worker: Worker;
   aim?: Aim;
 }
 
-Deno.test(`processes on a file that are killed, ${KILLS} times, lose no alert and double one webhook each at most`, async () => {
+Deno.test(`processes on a file, killed ${KILLS} times, lose no alert and repeat at most one webhook each`, async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser_alert_crash_" });
   const db = `${folder}/books.db`;
   await using receiver = startWebhookReceiver();
@@ -117,7 +117,7 @@ Deno.test(`processes on a file that are killed, ${KILLS} times, lose no alert an
 
 Deno.test({
   name:
-    `processes on sqld that are killed, ${SQLD_KILLS} times, leave what they were at to another one, once their lease has run out`,
+    `processes on sqld, killed ${SQLD_KILLS} times, leave their deliveries to another one once their leases have expired`,
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -127,7 +127,7 @@ Deno.test({
     const lives: Life[] = [];
     let first = 0;
     const open = (name: string) => ({ open: { db, url: receiver.url, name, rules: RULES } });
-    // Of five runs in a row one is so dear that it fires, which wakes the survivor.
+    // One of five runs in a row costs enough to fire, which wakes the survivor.
     const wake = async () => {
       assert.ok(await survivor.order({ run: { first, count: 5 } }));
       first += 5;
@@ -157,7 +157,7 @@ Deno.test({
           const pending = (await readOutbox(store)).filter(({ status }) => status === "pending");
           return pending.every(({ id }) => held.includes(id));
         });
-        assert.equal(sent(), sentBefore, "nobody takes what another one may be at");
+        assert.equal(sent(), sentBefore, "no process claims what another one may be sending");
 
         await endLeases(store);
         await wake();
@@ -174,7 +174,7 @@ Deno.test({
   },
 });
 
-/** Lets a worker run until it has ended where it was to; `onRan` hears of it should it have ended its runs before. */
+/** Lets a worker run until its planned end; `onRan` is called should its runs end before. */
 async function kill(
   { name, worker, aim }: Life,
   { receiver, turn, first }: { receiver: WebhookReceiver; turn: number; first: number },
@@ -192,16 +192,15 @@ async function kill(
     run: { first, count: RUNS_PER_LIFE, kill: moment && { moment, turn } },
   });
   ran.then((isDone) => isDone && onRan());
-  const patience = setTimeout(worker.kill, PATIENCE_MS);
+  const timer = setTimeout(worker.kill, TIMEOUT_MS);
   const startedAt = performance.now();
   await worker.ended;
-  clearTimeout(patience);
-  assert.ok(performance.now() < startedAt + PATIENCE_MS, `${name} reaches ${aim}, the ${turn}th`);
-  if (moment) assert.equal(worker.said.at(-1)?.dies, moment, `${name} ends where it was to`);
+  clearTimeout(timer);
+  assert.ok(performance.now() < startedAt + TIMEOUT_MS, `${name} reaches ${aim}, the ${turn}th`);
+  if (moment) assert.equal(worker.said.at(-1)?.dies, moment, `${name} ends where planned`);
 }
 
-/** Lets the leases of the dead run out. */
-/** Puts the waits behind that keep what ended with its process more than once from ending the next one. */
+/** Makes the leases of the dead process expire, and ends the waits of deliveries that were cut off more than once. */
 async function endWaits(db: string): Promise<void> {
   await using store = await lookInto(db);
   await store.write([{
@@ -225,7 +224,7 @@ async function check(store: Store, { received }: WebhookReceiver, lives: readonl
   assert.deepEqual(
     said.filter(({ call }) => call && !booked.has(call)),
     [],
-    "no call that was told of is lost",
+    "no acknowledged call is lost",
   );
 
   const alerts = await readAlerts(store);
@@ -250,7 +249,7 @@ async function check(store: Store, { received }: WebhookReceiver, lives: readonl
   const alertOf = new Map(outbox.map(({ id, alert }) => [id, alert]));
   const doubled = new Map(lives.map(({ name }) => [name, 0]));
   for (const [id, webhooks] of sent) {
-    assert.equal(new Set(webhooks.map(({ body }) => body)).size, 1, "what comes twice is the same");
+    assert.equal(new Set(webhooks.map(({ body }) => body)).size, 1, "what arrives twice is the same");
     assert.equal(JSON.parse(webhooks[0]!.body).data.alert_id, alertOf.get(id));
     const senders = webhooks.map(({ headers }) => headers.get("x-worker")!);
     assert.equal(new Set(senders).size, senders.length, "no process sends one twice");
@@ -268,14 +267,14 @@ async function check(store: Store, { received }: WebhookReceiver, lives: readonl
     `      ${
       lives.length - 1
     } kills, ${ledger.length} calls, ${fired.size} alerts, ${again} webhooks doubled, ` +
-      `${retried} deliveries taken up again`,
+      `${retried} deliveries resumed`,
   );
 }
 
-/** A command that changes something; those that only read deliver nothing. */
+/** A command that writes; commands that only read deliver nothing. */
 const CHANGE = ["agents", "set", "other", "--model", "demo:echo"];
 
-Deno.test("what a killed process has booked and not delivered is delivered by the next command that changes something", async () => {
+Deno.test("the alerts of a killed process are delivered by the next command that writes", async () => {
   await using receiver = startWebhookReceiver();
   await using place = await newPlace(receiver);
   await using worker = startWorker();
@@ -292,7 +291,7 @@ Deno.test("what a killed process has booked and not delivered is delivered by th
   assert.deepEqual(await attemptsOf(place), ["delivered after 1"]);
 });
 
-Deno.test("a run that is killed in a delivery is told of as soon as the next process starts, though its lease goes on", async () => {
+Deno.test("a delivery cut off by a kill is resumed when the next process starts, before its lease expires", async () => {
   await using receiver = startWebhookReceiver(() => new Promise(() => {}));
   await using place = await newPlace(receiver);
   const run = start(place, ["run", "helper", "What is 17 * 23?"]);
@@ -317,13 +316,13 @@ Deno.test("a run that is killed in a delivery is told of as soon as the next pro
   assert.equal(code, 0, new TextDecoder().decode(stderr));
   assert.ok(tookMs < 20_000, `it took ${tookMs} ms`);
   const ids = receiver.received.map(({ webhookId }) => webhookId);
-  assert.equal(ids[1], ids[0], "the one that may have arrived comes again");
+  assert.equal(ids[1], ids[0], "the one that may have arrived is sent again");
   assert.equal(receiver.received[1]!.body, receiver.received[0]!.body);
   assert.notEqual(ids[2], ids[0], "and then the other one of this run, for the first time");
   assert.deepEqual(await attemptsOf(place), ["delivered after 1", "delivered after 2"]);
 });
 
-Deno.test("a run waits for a webhook that hangs for no longer than the grace, and the next command that changes something delivers it", async () => {
+Deno.test("a run waits for a webhook that hangs for at most the grace period, and the next command that writes delivers it", async () => {
   const { answer, letGo } = holdingAnswer();
   await using receiver = startWebhookReceiver(answer);
   await using place = await newPlace(receiver);
@@ -347,7 +346,7 @@ Deno.test("a run waits for a webhook that hangs for no longer than the grace, an
   assert.deepEqual([second, more], [first, []]);
 });
 
-Deno.test("a run whose webhook is refused ends at once, and a command that changes something delivers it after the wait", async () => {
+Deno.test("a run whose webhook is refused ends at once, and a command that writes delivers it after the wait", async () => {
   await using receiver = startWebhookReceiver();
   await using place = await newPlace(receiver);
   await receiver.refuse();
@@ -368,7 +367,7 @@ Deno.test("a run whose webhook is refused ends at once, and a command that chang
   assert.deepEqual(await attemptsOf(place), ["delivered after 2"]);
 });
 
-/** A machine for the real CLI with one agent, and a rule that every call of it crosses. */
+/** A sandbox for the real CLI with one agent, and a rule that fires with every call of it. */
 async function newPlace({ url }: WebhookReceiver): Promise<Place> {
   const place = await newCliPlace();
   const db = place.env.PURSER_DB!;

@@ -1,13 +1,13 @@
 /**
- * A process that books calls and delivers the alerts they fire, as it is ordered to: one order in JSON on each line of
- * standard input. It prints a line when an order is done, and one for each call and alert that it tells on its bus,
- * which is what makes them acknowledged outside this process.
+ * A process that books calls and delivers the alerts they fire, as ordered: one order in JSON on each line of standard
+ * input. It prints a line when an order is done, and one for each call and alert that it publishes on its bus, which
+ * makes them acknowledged outside this process.
  */
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";
 import { readWaiting } from "../../src/delivery/mod.ts";
 import { bookReportedCalls } from "../../src/booking/mod.ts";
-import type { ReportedCall } from "../../src/booking/reported_call.ts";
+import type { ReportedCall } from "../../src/booking/book_reported_calls.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { type Core, openCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
@@ -15,19 +15,19 @@ import { TextLineStream } from "../harness/text_lines.ts";
 
 /** The name of the channel; `log` is there as well. */
 export const CHANNEL = "ops";
-/** How long one attempt may take; no other sleep is as long, so that an attempt is known by it. */
+/** The timeout of an attempt; no other sleep is as long, so that an attempt is recognized by it. */
 export const ATTEMPT_MS = 59_876;
 
-/** Where a worker ends itself with SIGKILL: after a commit, before a send, or between an answer and its commit. */
+/** The moment at which a worker kills itself: after a commit, before a send, or between a response and its commit. */
 export type Moment = "booked" | "claimed" | "answered";
 
-/** What a worker is told to do. */
+/** An order for a worker. */
 export type Order =
   /** Opens the database; its webhooks carry `name`. */
   | { open: { db: string; url: string; name: string; rules?: RuleInCode[] } }
-  /** Runs agents, some at a time; ends itself at a moment when that comes for the `turn`th time from now. */
+  /** Runs agents, some at a time; kills itself when `moment` is reached for the `turn`th time from now. */
   | { run: { first: number; count: number; kill?: { moment: Moment; turn: number } } }
-  /** Books calls that others have made, each in a request of its own, many at a time. */
+  /** Books calls that were made elsewhere, each in a request of its own, many at a time. */
   | { report: ReportedCall[] }
   /** Waits until nothing is left to be delivered. */
   | { drain: true }
@@ -35,15 +35,15 @@ export type Order =
 
 /** A line of a worker. */
 export interface Line {
-  /** The order of this number, from 1, was carried out. */
+  /** The order with this number, from 1, was carried out. */
   done?: number;
   call?: string;
   alert?: string;
-  /** It is about to end itself. */
+  /** The worker is about to kill itself. */
   dies?: Moment;
 }
 
-/** What these tests open a database with. */
+/** The settings with which these tests open a database. */
 export const configOf = (dbUrl: string) => ({
   dbUrl,
   durability: "full" as const,
@@ -55,7 +55,7 @@ export const configOf = (dbUrl: string) => ({
 const RUNS_AT_ONCE = 3;
 const REPORTS_AT_ONCE = 32;
 const LOOK_EVERY_MS = 10;
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 if (import.meta.main) await work();
 
@@ -94,7 +94,7 @@ async function work(): Promise<void> {
       });
     }
     if ("drain" in order) {
-      const deadline = performance.now() + PATIENCE_MS;
+      const deadline = performance.now() + TIMEOUT_MS;
       while ((await readWaiting(core!)).length > 0) {
         if (performance.now() > deadline) throw new Error("Cannot drain the outbox: something stays there");
         await systemClock.sleep(LOOK_EVERY_MS);
@@ -122,7 +122,7 @@ async function open(
   return noticeAttempts(core, reach);
 }
 
-/** Notices the attempts of a channel: after the claim, before the send; and after the answer, before it is kept. */
+/** Intercepts the attempts of a channel: after the claim, before the send; and after the response, before its commit. */
 function noticeAttempts(core: Core, reach: (moment: Moment) => void): Core {
   const channel = core.channels.get(CHANNEL)!;
   const { attempt } = channel;
@@ -135,7 +135,7 @@ function noticeAttempts(core: Core, reach: (moment: Moment) => void): Core {
   return core;
 }
 
-/** One run: of one call or two, short or long, so that it stays below a line, or crosses it with either. */
+/** One run of one or two calls, short or long, so that it stays below the threshold or exceeds it with either. */
 async function run(core: Core, number: number): Promise<void> {
   await runAgent(core, {
     agent: {
@@ -144,7 +144,7 @@ async function run(core: Core, number: number): Promise<void> {
       model: "demo:echo",
       tools: number % 2 === 0 ? ["calculator"] : [],
     },
-    input: `What is ${number} * 23? ${"Tell me. ".repeat(number % 5 * 10)}`,
+    input: `What is ${number} * 23? ${"Explain. ".repeat(number % 5 * 10)}`,
   });
 }
 

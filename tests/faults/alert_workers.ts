@@ -12,17 +12,17 @@ import { CHANNEL, configOf, type Line, type Order } from "./alert_worker.ts";
 import { bundleWorker } from "../harness/shared_build.ts";
 
 const WORKER = await bundleWorker(new URL("alert_worker.ts", import.meta.url));
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 10;
 
-/** A worker in a process of its own. It is killed when it is disposed of. */
+/** A worker in a process of its own, killed on disposal. */
 export interface Worker extends AsyncDisposable {
-  /** What it has said so far. */
+  /** Its output so far. */
   readonly said: readonly Line[];
-  /** Gives it an order; resolves when that was carried out, or with false when it ended before. */
+  /** Sends an order; resolves with true when it was carried out, or with false if the worker ended before. */
   order(order: Order): Promise<boolean>;
   kill(): void;
-  /** Resolves when it has ended and all that it said was heard: whether it ended by itself. */
+  /** Resolves when it has ended and its output was read: true if it exited by itself. */
   readonly ended: Promise<boolean>;
 }
 
@@ -72,16 +72,16 @@ export function startWorker(): Worker {
   };
 }
 
-/** Waits until a condition holds, looking again and again. */
+/** Polls until a condition holds. */
 export async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   while (!await condition()) {
-    assert.ok(performance.now() < deadline, `${what}, within ${PATIENCE_MS / 1000} s`);
+    assert.ok(performance.now() < deadline, `${what}, within ${TIMEOUT_MS / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
 }
 
-/** Looks into a database beside its workers, or after them where it is a file; delivers nothing. */
+/** Opens a database beside its workers, or after them if it is a file; delivers nothing. */
 export async function lookInto(db: string): Promise<Store & AsyncDisposable> {
   const { dbUrl, ...config } = configOf(db);
   const location = parseDatabaseUrl(dbUrl);
@@ -118,7 +118,7 @@ export async function readOutbox(store: Store, channel = CHANNEL): Promise<Deliv
   }));
 }
 
-/** What fired, oldest first. */
+/** The alerts that fired, oldest first. */
 export async function readAlerts(store: Store): Promise<(ModelAlert & { alertId: string })[]> {
   const { alerts } = tables;
   const rows = await createQuery(store).select().from(alerts).orderBy(alerts.position);
@@ -131,7 +131,7 @@ export async function readAlerts(store: Store): Promise<(ModelAlert & { alertId:
   }));
 }
 
-/** The ledger in the order in which it was booked. */
+/** The ledger in the order of booking. */
 export async function readLedger(store: Store): Promise<ModelCall[]> {
   const rows = await createQuery(store).select().from(tables.calls);
   const byId = new Map(rows.map((row) => [row.callId, toModelCall(row)]));
@@ -140,11 +140,11 @@ export async function readLedger(store: Store): Promise<ModelCall[]> {
       sql: "SELECT call_id FROM events WHERE type = 'cost.recorded' ORDER BY event_id",
     }),
   );
-  assert.equal(order.length, byId.size, "each call is booked once, and the log tells of it once");
+  assert.equal(order.length, byId.size, "each call is booked once, and is in the log once");
   return order.map(({ call_id }) => byId.get(call_id)!);
 }
 
-/** What the pure model makes of these calls, each in a commit of its own at the time at which it happened. */
+/** The alerts that the pure model derives from these calls, each in a commit of its own at the time of the call. */
 export function replay(rules: readonly RuleRow[], calls: readonly ModelCall[]): ModelAlert[] {
   const states = rules.map((rule): RuleState => ({
     rule,
@@ -156,7 +156,7 @@ export function replay(rules: readonly RuleRow[], calls: readonly ModelCall[]): 
   return calls.flatMap((call) => bookInModel(states, booked, [call], call.at));
 }
 
-/** The rules as the database has them. */
+/** The rules as stored in the database. */
 export async function readRules(store: Store): Promise<RuleRow[]> {
   return await createQuery(store).select().from(tables.alertRules);
 }

@@ -1,7 +1,7 @@
 /**
- * A process that does everything at once that processes do to a database: runs, metered calls, reports, roll-ups, sweeps
- * and changes of rules, by chance. It is given orders, one in JSON on each line of standard input, and prints a line for
- * what it was promised: that is what must be found in the books whatever becomes of it.
+ * A process that does everything that processes do to a database at once: runs, metered calls, reports, roll-ups, sweeps
+ * and changes of rules, at random. It takes orders, one in JSON on each line of standard input, and prints a line for
+ * every acknowledgement: what was acknowledged must be in the books, whatever happens to the process.
  */
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { generateText } from "ai";
@@ -10,7 +10,7 @@ import { createRule, listRules, removeRule, updateRule } from "../../src/alerts/
 import { bookReportedCalls, rollUp } from "../../src/booking/mod.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { type Core, openCore, tidy } from "../../src/service/mod.ts";
+import { type Core, openCore, sweepExpired } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { sweepWindows } from "../../src/ledger/mod.ts";
 import { meter, runAgent } from "../../src/runner/mod.ts";
@@ -19,24 +19,24 @@ import { seededRandom } from "../harness/random.ts";
 import { reportOf } from "../harness/reported_calls.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 
-/** Of each metered run with a budget. */
+/** The budget of each metered run. */
 export const STRICT_LIMIT_NANO_USD = 2_000_000;
 
-/** A database as a process is told of it. */
+/** A database as passed to a process. */
 export interface Place {
   /** A path or an address. */
   db: string;
-  /** The host by which a server knows the database. */
+  /** The host name of the database on its server. */
   host?: string;
-  /** Where webhooks go; without it, alerts go to the log alone. */
+  /** The URL of the webhooks; without it, alerts go to the log alone. */
   hook?: string;
 }
 
-/** What a worker is told to do. */
+/** An order for a worker. */
 export type Order =
   /** Opens the database; its calls carry `name`. */
   | { open: Place & { name: string } }
-  /** Does things by chance, some at a time: so many in all, or until it is told to rest. */
+  /** Performs random actions, some at a time: so many in all, or until it is ordered to rest. */
   | {
     work: {
       seed: number;
@@ -48,26 +48,26 @@ export type Order =
     };
   }
   | { rest: true }
-  /** Delivers what there is to deliver, tidies up where it is to, and closes the database. */
-  | { close: { tidies: boolean } };
+  /** Delivers what is pending, sweeps if `sweeps`, and closes the database. */
+  | { close: { sweeps: boolean } };
 
 /** A line of a worker. */
 export interface Line {
-  /** The order of this number, from 1, was carried out. */
+  /** The order with this number, from 1, was carried out. */
   done?: number;
   instance?: string;
-  /** A call that was told of on the bus, and what it cost. */
+  /** A call that was published on the bus, and its cost. */
   call?: { id: string; cost: number };
   /** A run that has ended. */
   run?: { id: string; status: string; cost: number; steps: number };
-  /** Calls that are in the ledger, by a report that was answered. */
+  /** Calls of a report that was acknowledged; they are in the ledger. */
   reported?: string[];
   alert?: string;
-  /** What should not have happened. */
+  /** Something unexpected. */
   trouble?: string;
 }
 
-/** A call of this name must never be booked: it comes with one that is refused. */
+/** A call with this name must never be booked: its report also holds a call that is refused. */
 export const REFUSED = "refused";
 
 async function work(): Promise<void> {
@@ -104,7 +104,7 @@ async function work(): Promise<void> {
     }
     if ("close" in order) {
       await core!.drainDeliveries();
-      if (order.close.tidies) await tidy(core!);
+      if (order.close.sweeps) await sweepExpired(core!);
       await core!.close();
       core = undefined;
     }
@@ -152,12 +152,12 @@ interface Doing {
   lanes: number;
   count?: number;
   changesRules?: boolean;
-  /** The database may be away meanwhile. */
+  /** The database may be unavailable meanwhile. */
   isAway?: boolean;
   rest: AbortSignal;
 }
 
-/** What each deed is given: chance, and a number of its own. */
+/** The input of each action: randomness, and a number of its own. */
 type Deeds = Doing & { pick: (count: number) => number; number: number };
 
 const DEEDS: [weight: number, deed: (doing: Deeds) => Promise<void>][] = [
@@ -181,7 +181,7 @@ async function doThings(doing: Doing): Promise<void> {
   const lane = async () => {
     while (!doing.rest.aborted && number < (doing.count ?? Infinity)) {
       try {
-        await systemClock.sleep(pick(LONGEST_PAUSE_MS)); // the books of all kills are to be read in one look
+        await systemClock.sleep(pick(LONGEST_PAUSE_MS)); // so that one read covers the books of all kills
         await deeds[pick(deeds.length)]!({ ...doing, pick, number: ++number });
       } catch (error) {
         if (!isExpected(error, doing)) {
@@ -193,7 +193,7 @@ async function doThings(doing: Doing): Promise<void> {
   await Promise.all(Array.from({ length: doing.lanes }, lane));
 }
 
-/** A session that is busy, a budget that is used up, a rule that another process has removed. */
+/** Expected errors: a busy session, a spent budget, a rule that another process has removed. */
 function isExpected(error: unknown, { isAway }: Doing): boolean {
   if (error instanceof BudgetExceededError) return true;
   if (!(error instanceof PurserError)) return false;
@@ -213,7 +213,7 @@ async function run({ core, pick, print }: Deeds): Promise<void> {
       budgetMode: pick(2) === 0 ? "stop" : "strict",
       maxOutputTokens: 500,
     },
-    input: `What is ${pick(50)} * 23? ${"Tell me. ".repeat(pick(40))}`,
+    input: `What is ${pick(50)} * 23? ${"Explain. ".repeat(pick(40))}`,
     ...(pick(3) > 0 && { sessionId: `s-${pick(12)}-${agentId}` }),
   });
   const { run_id: id, status, token_usage, steps } = result;
@@ -249,7 +249,7 @@ async function meterCall({ core, pick }: Deeds): Promise<void> {
       budgetMode: "strict" as const,
     }),
   });
-  // What another process has left reserved would be waited for until its lease is over.
+  // A reservation of another process would be waited for until its lease expires.
   const abortSignal = AbortSignal.timeout(300);
   try {
     await generateText({
@@ -264,7 +264,7 @@ async function meterCall({ core, pick }: Deeds): Promise<void> {
   }
 }
 
-/** Calls that are booked all or none: their ids tell how many they are. */
+/** Calls that are booked all or none: their ids contain their number. */
 async function report({ core, name, number, base, pick, print }: Deeds): Promise<void> {
   const size = 1 + pick(12);
   const ids = Array.from({ length: size }, (_, index) => `${name}.${number}.${index}of${size}`);
@@ -331,5 +331,5 @@ async function dropRule(doing: Deeds): Promise<void> {
   if (ruleId) await removeRule(doing.core, ruleId);
 }
 
-// Last: all that it does is there.
+// Comes last: from here on everything is set up.
 if (import.meta.main) await work();

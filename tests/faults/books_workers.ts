@@ -8,12 +8,12 @@ import { bundleWorker } from "../harness/shared_build.ts";
 
 const WORKER = await bundleWorker(new URL("books_worker.ts", import.meta.url));
 
-/** A process of `books_worker.ts`. It is killed when it is disposed of. */
+/** A process of `books_worker.ts`, killed on disposal. */
 export interface BooksWorker extends AsyncDisposable {
   readonly said: readonly Line[];
-  /** Gives it an order; resolves when that was carried out, or with false when the process ended before. */
+  /** Sends an order; resolves with true when it was carried out, or with false if the process ended before. */
   order(order: Order): Promise<boolean>;
-  /** Ends it at once, or stops it where it is. Resolves when it has ended and all that it said was heard. */
+  /** Kills it at once, or stops it between steps. Resolves when it has ended and its output was read. */
   kill(): Promise<void>;
   signal(signal: "SIGSTOP" | "SIGCONT"): void;
   /** The instances of the databases that it opened. */
@@ -33,7 +33,7 @@ export function startBooksWorker(): BooksWorker {
   const heard = (async () => {
     const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
     for await (const text of lines) {
-      if (!text.endsWith("}")) continue; // it was killed while it said so
+      if (!text.endsWith("}")) continue; // it was killed while it wrote the line
       const line = JSON.parse(text) as Line;
       said.push(line);
       if (line.done) waiting[line.done - 1]!(true);
@@ -70,7 +70,7 @@ export function startBooksWorker(): BooksWorker {
   };
 }
 
-/** What all workers of a database have said of it. */
+/** The acknowledgements of all workers of a database. */
 export interface Promised {
   calls: number;
   reported: number;
@@ -78,7 +78,7 @@ export interface Promised {
   alerts: number;
 }
 
-/** Nothing that was promised is missing, nothing is there twice, and nothing is there that must not be. */
+/** Fails if an acknowledgement is missing from the books, anything is in them twice, or anything must not be there. */
 export async function checkPromises(store: Store, lines: readonly Line[], base: number): Promise<Promised> {
   assert.deepEqual(lines.flatMap(({ trouble }) => trouble ?? []), [], "no operation fails");
   const ledger = await checkBooks(store);
@@ -89,21 +89,21 @@ export async function checkPromises(store: Store, lines: readonly Line[], base: 
     ) => [call_id, Number(cost)]),
   );
   const promised = { calls: 0, reported: 0, runs: 0, alerts: 0 };
-  const told = new Map<string, number>();
+  const published = new Map<string, number>();
   for (const { call, reported = [] } of lines) {
     if (call) {
       assert.equal(
         costs.get(call.id),
         Math.round(call.cost * 1e9),
-        `${call.id} was told of: it is in the ledger`,
+        `${call.id} was published: it is in the ledger`,
       );
-      told.set(call.id, (told.get(call.id) ?? 0) + 1);
+      published.set(call.id, (published.get(call.id) ?? 0) + 1);
       promised.calls++;
     }
     for (const id of reported) assert.ok(ledger.has(id), `${id} was acknowledged: it is in the ledger`);
     promised.reported += reported.length;
   }
-  assert.deepEqual([...told].filter(([, times]) => times > 1), [], "a call is told of as new once");
+  assert.deepEqual([...published].filter(([, times]) => times > 1), [], "a call is published once");
 
   const parts = new Map<string, number>();
   for (const id of ledger) {
@@ -137,7 +137,7 @@ export async function checkPromises(store: Store, lines: readonly Line[], base: 
     assert.deepEqual(
       stored,
       { status, steps, cost: Math.round(cost * 1e9) },
-      `run ${run.id} is as it was answered`,
+      `run ${run.id} is as it was reported`,
     );
     promised.runs++;
   }
@@ -149,7 +149,7 @@ export async function checkPromises(store: Store, lines: readonly Line[], base: 
   return promised;
 }
 
-/** Runs that processes which have ended are still said to be at. */
+/** Runs in progress whose processes have ended. */
 export async function countRunsOf(store: Store, instances: readonly string[]): Promise<number> {
   const { rows } = await store.read({
     sql:

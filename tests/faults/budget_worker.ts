@@ -1,6 +1,6 @@
 /**
- * A process that makes calls of one run at once, through a metered model, when its standard input closes: the others are
- * ready then too. It prints how many were made, and how many the budget refused.
+ * A process that makes concurrent calls of one run through a metered model once its standard input closes: the other
+ * processes are ready then too. It prints the number of calls made, and the number refused by the budget.
  */
 import type { BudgetMode } from "../../src/contract/values.ts";
 import { generateText } from "ai";

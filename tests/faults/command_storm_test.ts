@@ -4,11 +4,11 @@ import { seededRandom } from "../harness/random.ts";
 
 /** Many commands at once, each a process of its own, on one file. */
 
-/** How often; `PURSER_STORM_ROUNDS=15` for a thorough run. */
+/** The number of rounds; `PURSER_STORM_ROUNDS=15` for a thorough run. */
 const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 2);
 const COMMANDS = 40;
 
-/** What the commands of all rounds have done by the books of this test. */
+/** The effects of the commands of all rounds, by the books of this test. */
 interface Done {
   runs: string[];
   rules: string[];
@@ -53,14 +53,14 @@ Deno.test(`${COMMANDS} commands at once on one file, ${ROUNDS} rounds: none fail
   await using place = await newPlace();
   const random = seededRandom(20_261_122);
   const done: Done = { runs: [], rules: [], keys: [], agents: ["helper"] };
-  // All at once on a file that is not there yet: the first round also makes the database.
+  // All at once on a file that does not exist yet: the first round also creates the database.
   const first = await Promise.all(
     Array.from({ length: 8 }, () => purser(place, ["agents", "set", "helper", "--model", "demo:echo"])),
   );
   assert.deepEqual(first.filter(({ code }) => code !== 0), []);
   for (let round = 0; round < ROUNDS; round++) {
     const commands = Array.from({ length: COMMANDS }, (_, index) => {
-      // Each kind is there; which is started when is left to chance.
+      // Each kind is there; their order is random.
       const kind = index < KINDS.length ? index : Math.floor(random() * KINDS.length);
       return KINDS[kind]!(`${round}-${index}`, done);
     }).sort(() => random() - 0.5);

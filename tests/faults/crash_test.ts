@@ -7,7 +7,7 @@ import { answerTo } from "../harness/answers.ts";
 import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";
 
-/** As many as the gate has time for; PURSER_KILLS asks for more, here and in alert_crash_test. */
+/** The number that the gate has time for; PURSER_KILLS sets more, here and in alert_crash_test. */
 const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 20);
 const RUNS = 20 * KILLS;
 const STEPS = 20;
@@ -20,7 +20,7 @@ interface Acknowledged {
   cost_usd: number;
 }
 
-Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, lose and double no acknowledged call`, async () => {
+Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, neither lose nor repeat an acknowledged call`, async () => {
   const random = seededRandom(2026);
   const directory = await Deno.makeTempDir();
   const db = `${directory}/crash.db`;
@@ -59,7 +59,7 @@ Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, lose and dou
       ],
       stdout: "piped",
     }).spawn();
-    // So many calls until the kill that all kills spread over all runs; a kill also cuts short what ran.
+    // The number of calls until the kill spreads the kills over all runs; a kill also cuts runs short.
     const share = 0.8 * (RUNS - first) * STEPS / (KILLS - kills + 1);
     let untilKill = kills < KILLS ? 1 + Math.floor(random() * 2 * share) : Infinity;
     for await (
@@ -75,7 +75,7 @@ Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, lose and dou
       }
     }
     const { success } = await worker.status;
-    assert.equal(success, untilKill > 0, "the worker ends well unless it is killed");
+    assert.equal(success, untilKill > 0, "the worker succeeds unless it is killed");
   }
 
   const core = await openCore({
@@ -121,7 +121,7 @@ Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, lose and dou
         .map(({ status, n }) => [status, Number(n)]),
     );
     assert.deepEqual(Object.keys(statuses).sort(), ["completed", "interrupted"]);
-    assert.ok(statuses.completed! >= ended.size, "no run that was reported to have ended is lost");
+    assert.ok(statuses.completed! >= ended.size, "no run that was reported as ended is lost");
     for (const { status, steps } of ended.values()) {
       assert.deepEqual({ status, steps }, { status: "completed", steps: STEPS });
     }

@@ -1,6 +1,6 @@
 /**
  * A process that runs agents until it is killed or done. It prints a line for every call after its commit,
- * which is what makes the call acknowledged outside this process.
+ * which makes the call acknowledged outside this process.
  *
  * Arguments: the database, the provider's base URL, the first and the last number of the runs.
  */

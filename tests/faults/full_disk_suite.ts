@@ -8,24 +8,24 @@ import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
 
-/** The real CLI on a disk that is full: a tmpfs of a few KB or MB. */
+/** The real CLI on a full disk: a tmpfs of a few KB or MB. */
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** How to be allowed to mount: as root, or as root of a user namespace of one's own. */
+/** Ways to be permitted to mount: as root, or as root of a user namespace. */
 const NAMESPACES = [
   { unshare: ["--mount"], nsenter: ["--mount"] },
   { unshare: ["--map-root-user", "--mount"], nsenter: ["--user", "--preserve-credentials", "--mount"] },
 ];
-// A right, not a package: a machine that does not give it can't be brought to, so this is skipped there in any case.
+// This is a permission, not a package: a machine without it can't be fixed, so the suite is always skipped there.
 const diskMissing = await findReasonAgainstMounting();
 const skip = diskMissing !== undefined;
 const test = (name: string, fn: () => Promise<void>) =>
   Deno.test({ name: skip ? `${name} (skipped: ${diskMissing})` : name, ignore: skip, fn });
 
-test("an export to a full disk says so, leaves no file behind, and spares the one that was there", async () => {
+test("an export to a full disk is an error, leaves no file behind, and keeps an existing one", async () => {
   await using place = await newPlace(256 * KIB);
   const { disk } = place;
   const db = `${place.folder}/books.db`;
@@ -35,7 +35,7 @@ test("an export to a full disk says so, leaves no file behind, and spares the on
   const failed = (file: string) => ({
     code: 1,
     out: "",
-    err: `error: Cannot write ${disk.folder}/${file}: the disk is full\n`,
+    err: `error: Cannot write ${disk.folder}/${file}: no space left on device\n`,
   });
 
   assert.deepEqual(await exportTo("new.json"), failed("new.json"));
@@ -58,12 +58,12 @@ test("an export to a full disk says so, leaves no file behind, and spares the on
   assert.equal(JSON.parse(await Deno.readTextFile(`${disk.inside}/old.json`)).mark, 2);
 });
 
-/** Told before the disk is full to its brim: what was staged can then be taken back. */
+/** Reported before the disk is completely full, so that staged rows can be rolled back. */
 const NO_ROOM =
-  /^error: Cannot restore the session: the disk of the database has only \d+ MB left; make room, and try again\n$/;
+  /^error: Cannot restore the session: the disk of the database has only \d+ MB left; free some space and try again\n$/;
 
 for (const mib of [6, 14, 30]) {
-  test(`an import too large for a disk of ${mib} MiB leaves the session as it was, and room for all else`, async () => {
+  test(`an import too large for a disk of ${mib} MiB leaves the session as it was, and room for other writes`, async () => {
     await using place = await newPlace(mib * MIB);
     const { disk } = place;
     const db = `${disk.folder}/books.db`;
@@ -76,7 +76,7 @@ for (const mib of [6, 14, 30]) {
     assert.deepEqual(await lookAt(place, disk.inside), { mark: 1, loose: 0, strays: 0, integrity: "ok" });
     assert.equal((await purser(place, db, ["agents", "set", "other", "--model", "demo:echo"])).code, 0);
 
-    // Somebody makes room: a few MB, not as much as the import would have needed.
+    // A few MB are freed, less than the import would have needed.
     await disk.resize((mib + 8) * MIB);
     assert.equal(await exportSession(place, db), before);
     assert.deepEqual(await lookAt(place, disk.inside), { mark: 1, loose: 0, strays: 0, integrity: "ok" });
@@ -86,7 +86,7 @@ for (const mib of [6, 14, 30]) {
   });
 }
 
-test("a database whose server was killed can be read on a disk that is full by now", async () => {
+test("a database whose server was killed can be read on a full disk", async () => {
   await using place = await newPlace(14 * MIB);
   const { disk } = place;
   const db = `${disk.folder}/books.db`;
@@ -94,28 +94,28 @@ test("a database whose server was killed can be read on a disk that is full by n
   const before = await exportSession(place, db);
   const server = purserCommand(place, db, ["serve", "--port", "0"]).spawn();
   await server.stderr.getReader().read();
-  server.kill("SIGKILL"); // nsenter has become the program itself
+  server.kill("SIGKILL"); // nsenter has replaced itself by the program
   await Promise.all([server.status, server.stdout.cancel()]);
   disk.fill("rest");
   for (let start = 0; start < 2; start++) assert.equal(await exportSession(place, db), before);
   assert.match(
     (await importDocument(place, db, { number: 2, bytes: 10 * KIB, isTaken: false })).err,
-    /^error: Cannot (write to database .*: the disk is full|restore the session: .* make room, and try again)\n$/,
+    /^error: Cannot (write to database .*: the disk is full|restore the session: .* free some space and try again)\n$/,
   );
   const others = disk.names().filter((name) => !/^(books\.db(-wal|-shm)?|rest)$/.test(name));
   assert.deepEqual(others, [], "nothing is left beside the database");
 });
 
-test("a server whose disk an import would have filled goes on to answer, and to write", async () => {
+test("a server continues to answer and write after an import that would have filled its disk", async () => {
   await using place = await newPlace(14 * MIB);
   const { disk } = place;
   const db = `${disk.folder}/books.db`;
   const server = purserCommand(place, db, ["serve", "--port", "0"]).spawn();
   const reader = server.stderr.getReader();
-  const told = new TextDecoder().decode((await reader.read()).value);
+  const firstLine = new TextDecoder().decode((await reader.read()).value);
   reader.releaseLock();
   try {
-    assert.match(told, /^Purser answers at /);
+    assert.match(firstLine, /^Purser answers at /);
     await importDocument(place, db, { number: 1, bytes: 10 * KIB });
     const before = await exportSession(place, db);
     const { code, out, err } = await importDocument(place, db, {
@@ -137,7 +137,7 @@ test("a server whose disk an import would have filled goes on to answer, and to 
   assert.deepEqual(disk.names(), ["books.db"]);
 });
 
-test("a server on a disk that is full says so by /readyz and the doctor, for as long as writes fail", async () => {
+test("a server on a full disk reports it by /readyz and the doctor for as long as writes fail", async () => {
   await using place = await newPlace(14 * MIB);
   const { disk } = place;
   const db = `${disk.folder}/books.db`;
@@ -157,7 +157,7 @@ test("a server on a disk that is full says so by /readyz and the doctor, for as 
   try {
     assert.equal(await readiness(), 200);
     disk.fill("rest");
-    // What the log beside the file has room for is still taken; each write uses some of it.
+    // The rest of the WAL file still takes writes; each write uses some of it.
     for (let writes = 0; writes < 2_000 && await define() !== 503; writes++);
     assert.equal(await readiness(), 503);
     const { body } = await ask("/doctor");
@@ -172,7 +172,7 @@ test("a server on a disk that is full says so by /readyz and the doctor, for as 
   }
 });
 
-test("an import that needs more room for its temporary file than there is says so, and writes nothing", async () => {
+test("an import without room for its temporary file is an error, and writes nothing", async () => {
   await using place = await newPlace(256 * KIB);
   const { disk } = place;
   const db = `${place.folder}/books.db`;
@@ -181,7 +181,7 @@ test("an import that needs more room for its temporary file than there is says s
   const failed = {
     code: 1,
     out: "",
-    err: "error: Cannot read the snapshot: the directory for temporary files is on a disk that is full\n",
+    err: "error: Cannot read the snapshot: the directory for temporary files is on a full disk\n",
   };
   const before = await lookAt(place, place.folder);
   const large = { number: 2, bytes: 10 * MIB, isTaken: false, env };
@@ -193,19 +193,19 @@ test("an import that needs more room for its temporary file than there is says s
   await importDocument(place, db, { number: 3, bytes: 10 * KIB, env });
 });
 
-/** A small disk of one test. It is there for processes that enter its namespace, and goes with it. */
+/** A small disk of one test, for processes in its mount namespace; it is unmounted with the namespace. */
 interface Disk extends AsyncDisposable {
-  /** Where it is mounted, as those processes see it. */
+  /** The mount point, as those processes see it. */
   folder: string;
   /** The same for this process: files are reached through it, but not by SQLite, which resolves the path. */
   inside: string;
-  /** What starts a process in the namespace. */
+  /** The command prefix that starts a process in the namespace. */
   enter: string[];
   /** The files on it, in order. */
   names(): string[];
   /** Writes a file of so many bytes, or until the disk is full. */
   fill(name: string, bytes?: number): void;
-  /** Gives it another size; what is on it stays. */
+  /** Resizes it; the files on it stay. */
   resize(bytes: number): Promise<void>;
 }
 
@@ -245,7 +245,7 @@ async function findReasonAgainstMounting(): Promise<string | undefined> {
   }
 }
 
-/** Mounts a tmpfs that no other process sees; when this process ends, however, the mount does too. */
+/** Mounts a tmpfs in a namespace of its own; the mount ends with this process, however it ends. */
 async function mountDisk(folder: string, bytes: number): Promise<Disk> {
   let reason = "";
   for (const { unshare, nsenter } of NAMESPACES) {
@@ -307,7 +307,7 @@ function command([name, ...args]: string[], env?: Record<string, string>): Deno.
   });
 }
 
-/** The CLI as a process that sees the small disk. */
+/** Starts the CLI as a process that sees the small disk. */
 function purserCommand(place: Place, db: string, args: string[], more: Record<string, string> = {}) {
   const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
   const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), TMPDIR: place.folder, ...more };
@@ -322,7 +322,7 @@ async function purser(...input: Parameters<typeof purserCommand>) {
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** Imports a document of about so many bytes; unless it is not to be taken, it has to be. */
+/** Imports a document of about so many bytes, which must succeed unless it is expected to be refused. */
 async function importDocument(
   place: Place,
   db: string,
@@ -341,7 +341,7 @@ async function importDocument(
   return done;
 }
 
-/** Writes a document that its number stands in; each import of one is told apart by it. */
+/** Writes a document that contains its number; each import of one is recognized by it. */
 async function writeDocumentFile(path: string, number: number, bytes: number): Promise<void> {
   const at = "2026-11-20T08:00:00.000Z";
   const text = "x".repeat(10_000);
@@ -365,12 +365,12 @@ async function writeDocumentFile(path: string, number: number, bytes: number): P
   await Deno.writeFile(path, ReadableStream.from(writeDocument({ head, messages: pages() })));
 }
 
-/** What was said to the person at the terminal, without the log's warnings of what could not be swept. */
+/** The messages to the user, without the log's warnings of failed sweeps. */
 function sentencesOf(err: string): string {
   return err.split("\n").filter((line) => !line.startsWith('{"level":"warn"')).join("\n");
 }
 
-/** The session's document, but for what differs between two exports of the same state. */
+/** The session's document without the parts that differ between two exports of the same state. */
 async function exportSession(place: Place, db: string): Promise<string> {
   const { code, out, err } = await purser(place, db, ["state", "export", "agent", "--output", "-"]);
   assert.deepEqual({ code, err: sentencesOf(err) }, { code: 0, err: "" });
@@ -378,7 +378,7 @@ async function exportSession(place: Place, db: string): Promise<string> {
   return JSON.stringify(document);
 }
 
-/** What is in a directory's database, as a copy of its files has it. */
+/** The content of a directory's database, read from a copy of its files. */
 async function lookAt({ folder }: Place, directory: string) {
   const copy = await Deno.makeTempDir({ dir: folder });
   for (const { name } of [...Deno.readDirSync(directory)]) {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { ROOT } from "../../build/run_deno.ts";
 
 /**
- * Runs `full_disk_suite.ts` with every permission. It looks into the mounts of another process by way of `/proc`, which
- * Deno allows with `--allow-all` only; nothing else of the tests needs that.
+ * Runs `full_disk_suite.ts` with every permission. It inspects the mounts of another process in `/proc`, which Deno
+ * allows with `--allow-all` only; no other test needs that.
  */
-Deno.test("full disks lose nothing and are told in clear errors", async () => {
+Deno.test("full disks lose nothing and are reported by clear errors", async () => {
   const suite = `${ROOT}tests/faults/full_disk_suite.ts`;
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["test", "--allow-all", "--no-check", "--quiet", suite],

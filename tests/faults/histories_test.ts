@@ -3,7 +3,7 @@ import { openCore } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";
-import { checkDecisions, type DecisionCounts, noteDecisions } from "../harness/decision_log.ts";
+import { checkDecisions, type DecisionCounts, logDecisions } from "../harness/decision_log.ts";
 import { seededRandom } from "../harness/random.ts";
 import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
 import { configOf } from "./alert_worker.ts";
@@ -15,11 +15,11 @@ import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "
  * readers, all at once.
  */
 
-/** How many; `PURSER_HISTORIES=100` for a thorough run. */
+/** The number of histories; `PURSER_HISTORIES=100` for a thorough run. */
 const HISTORIES = Number(Deno.env.get("PURSER_HISTORIES") ?? 6);
-/** That of the first history; each that follows has the next. With `PURSER_HISTORIES=1`, one is played again. */
+/** The seed of the first history; each later one has the next. `PURSER_HISTORIES=1` replays a single one. */
 const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e9));
-/** Of so many histories, one is on a server. */
+/** One of so many histories is on a server. */
 const REMOTE_EVERY = 3;
 const LONGEST_LIFE_MS = 600;
 const LONGEST_OUTAGE_MS = 800;
@@ -31,7 +31,7 @@ interface Totals extends DecisionCounts {
   looks: number;
 }
 
-Deno.test(`${HISTORIES} random histories of two to four processes keep their books, and alerts fire as the model says`, async (t) => {
+Deno.test(`${HISTORIES} random histories of two to four processes keep consistent books, and alerts fire as in the model`, async (t) => {
   console.log(`      PURSER_SEED=${SEED}`);
   const totals: Totals = { kills: 0, outages: 0, calls: 0, looks: 0, decisions: 0, alerts: 0, changes: 0 };
   const idle: BooksWorker[] = [];
@@ -80,7 +80,7 @@ async function play(
   const pick = (count: number) => Math.floor(random() * count);
   const base = Date.now();
   const core = await openCore({ config: configOf(place.db), fetch: remote?.fetch, isReadOnly: true });
-  await noteDecisions(core.store);
+  await logDecisions(core.store);
   const all: BooksWorker[] = [];
   const before = new Map<BooksWorker, number>();
   const enter = async () => {
@@ -92,7 +92,7 @@ async function play(
   };
   const reading = new AbortController();
   const looks = readOn(core.store, reading.signal, remote !== undefined);
-  looks.catch(() => {}); // told below
+  looks.catch(() => {}); // reported below
   try {
     const present = await Promise.all(Array.from({ length: 2 + pick(3) }, enter));
     const dead: string[] = [];
@@ -135,7 +135,7 @@ async function play(
     reading.abort();
     totals.looks += await looks;
     for (const [index, worker] of present.entries()) {
-      assert.ok(await worker.order({ close: { tidies: index === present.length - 1 } }));
+      assert.ok(await worker.order({ close: { sweeps: index === present.length - 1 } }));
       idle.push(worker);
     }
     const lines = all.flatMap((worker) => worker.said.slice(before.get(worker)));
@@ -153,7 +153,7 @@ async function play(
   }
 }
 
-/** Looks again and again, from this process; returns how often. */
+/** Reads repeatedly from this process; returns the number of reads. */
 async function readOn(store: Store, signal: AbortSignal, mayBeAway: boolean): Promise<number> {
   let looks = 0;
   while (!signal.aborted) {

@@ -10,11 +10,11 @@ import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_r
 import { lookInto, until } from "./alert_workers.ts";
 import { CALL_NANO_USD } from "./budget_worker.ts";
 
-/** Real servers and commands on one libSQL server: one set of books, whoever of them is killed. */
+/** Real servers and commands on one libSQL server: one set of books, even when some are killed. */
 
 const BUDGET_WORKER = fileURLToPath(new URL("budget_worker.ts", import.meta.url));
 
-/** The model API: answers of `slow:model` wait until they are let go. */
+/** The model API: answers of `slow:model` wait until they are released. */
 async function startModels() {
   let arrived = 0;
   let opened = Promise.withResolvers<void>();
@@ -58,7 +58,7 @@ const run = (server: Instance, agent: string, session_id: string, input = "Hello
 const one = async (store: Store, sql: string) => (await store.read({ sql })).rows[0]?.[0];
 
 Deno.test({
-  name: "four servers and commands on one sqld keep one set of books, also when they are killed",
+  name: "four servers and commands on one sqld keep one set of books, even when they are killed",
   ignore: skipSqld,
   async fn(t) {
     await using sqld = await startSqld({ durability: "strong" });
@@ -82,18 +82,18 @@ Deno.test({
       assert.ok(await t.step(sentence, () => body(scene)), sentence);
     };
 
-    await step("agents and rules that one takes are everybody's", shareSettings);
-    await step("of many runs on one session one begins, whoever is asked", runOnce);
-    await step("a command beside them is one more of them", runCommands);
+    await step("agents and rules set on one server apply on all", shareSettings);
+    await step("of many concurrent runs on one session one starts, on any server", runOnce);
+    await step("a command beside them works on the same books", runCommands);
     for (const mode of ["strict", "stop"] as const) {
       await step(
         `a ${mode} budget is shared by calls of one run in four processes`,
         (s) => shareBudget(s, mode),
       );
     }
-    await step("a killed server's runs are taken over when their lease is over", takeOverRuns);
-    await step("a killed server's delivery is taken over when its lease is over", takeOverDelivery);
-    await step("at the end the books are right", async () => {
+    await step("a killed server's runs are taken over when their lease expires", takeOverRuns);
+    await step("a killed server's delivery is taken over when its lease expires", takeOverDelivery);
+    await step("at the end the books are consistent", async () => {
       await until(
         "all is delivered",
         async () => await one(store, "SELECT count(*) FROM deliveries WHERE status = 'pending'") === 0n,
@@ -131,7 +131,7 @@ async function runOnce({ servers, models, store }: Scene): Promise<void> {
   for (let round = 1; round <= 3; round++) {
     const tries = [...servers, ...servers].map((server) => run(server, "slow", "shared", `round ${round}`));
     await models.untilAsked(1);
-    // Those that are refused are so while the one runs.
+    // The others are refused while the one runs.
     const refused = await firstOf(tries, tries.length - 1);
     assert.ok(refused.every(({ status, body }) => status === 409 && /is in progress/.test(body.detail)));
     models.letGo();
@@ -142,7 +142,7 @@ async function runOnce({ servers, models, store }: Scene): Promise<void> {
   assert.equal(await one(store, "SELECT count(*) FROM messages WHERE session_id = 'shared'"), 6n);
 }
 
-/** The first so many that are there. */
+/** Returns the first so many once they are there. */
 async function firstOf<T>(promises: Promise<T>[], count: number): Promise<T[]> {
   const values: T[] = [];
   const enough = Promise.withResolvers<void>();
@@ -159,17 +159,17 @@ async function firstOf<T>(promises: Promise<T>[], count: number): Promise<T[]> {
 async function runCommands({ fleet, servers: [a], models, store }: Scene): Promise<void> {
   const held = run(a, "slow", "held");
   await models.untilAsked(1);
-  const [late, other, costs] = await Promise.all([
+  const [refused, other, costs] = await Promise.all([
     fleet.command("run", "slow", "Hello", "--session", "held"),
     fleet.command("run", "quick", "Hello", "--session", "own"),
     fleet.command("cost", "--json"),
   ]);
-  assert.equal(late.code, 1, late.err);
-  assert.match(late.err, /Cannot start a run on session held: run run_\w+ is in progress/);
+  assert.equal(refused.code, 1, refused.err);
+  assert.match(refused.err, /Cannot start a run on session held: run run_\w+ is in progress/);
   assert.equal(other.code, 0, other.err);
   assert.match(other.out, /the answer/);
   assert.equal(costs.code, 0, costs.err);
-  assert.doesNotMatch(costs.err + other.err, /durab/i, "a command doesn't nag");
+  assert.doesNotMatch(costs.err + other.err, /durab/i, "a command doesn't warn");
   models.letGo();
   assert.equal((await held).status, 200);
   assert.equal(await one(store, "SELECT count(*) FROM runs WHERE session_id IN ('held', 'own')"), 2n);
@@ -178,7 +178,7 @@ async function runCommands({ fleet, servers: [a], models, store }: Scene): Promi
 async function shareBudget({ db, store }: Scene, mode: "strict" | "stop"): Promise<void> {
   const runId = `run_${mode}`;
   const each = 8;
-  // Room for some of the calls and a half.
+  // Room for half of the calls.
   const limit = CALL_NANO_USD * 10 + CALL_NANO_USD / 2;
   const workers = Array.from({ length: 4 }, () =>
     new Deno.Command(Deno.execPath(), {
@@ -222,9 +222,9 @@ async function takeOverRuns({ servers: [a, b], fleet, models, store }: Scene): P
   await dying.kill();
   assert.deepEqual((await Promise.all(lost)).map(({ status }) => status), [0, 0]);
   assert.match((await run(a, "slow", "orphan-1")).body.detail, /is in progress/, "its lease is not over");
-  await store.write([{ sql: "UPDATE runs SET lease_until = 1 WHERE status = 'running'" }]); // a minute goes by
+  await store.write([{ sql: "UPDATE runs SET lease_until = 1 WHERE status = 'running'" }]); // a minute passes
   models.letGo();
-  // Who wants the session has it at once; of the other one, whoever starts next takes care.
+  // A run on the session takes it over at once; the other session is recovered by the next process that starts.
   const again = run(b, "slow", "orphan-1");
   await models.untilAsked(1);
   models.letGo();
@@ -250,7 +250,7 @@ async function takeOverDelivery({ servers: [a], fleet, receiver, store }: Scene)
   assert.equal(held.headers.get("x-instance"), "deliverer");
   await dying.kill();
   await store.write([{ sql: "UPDATE deliveries SET lease_until = 1 WHERE lease_until IS NOT NULL" }]);
-  // What wakes a dispatcher makes it look at all that is due; left alone it looks every 30 s.
+  // A wake-up makes a dispatcher check all due deliveries; otherwise it checks every 30 s.
   assert.equal((await run(a, "quick", "delivered-at-once")).status, 200);
   await receiver.untilReceived(before + 3);
   const again = receiver.received.slice(before + 1).find(({ webhookId }) => webhookId === held.webhookId);

@@ -3,7 +3,7 @@ import { newPlace, startServer } from "../harness/cli_process.ts";
 import { checkBooks } from "../harness/check_books.ts";
 import { lookInto } from "./alert_workers.ts";
 
-/** A server whose database is taken from under it, while it books. */
+/** A server whose database file is moved away or replaced while it books. */
 
 interface Report {
   id: string;
@@ -13,7 +13,7 @@ interface Report {
   detail?: string;
 }
 
-/** Reports calls one after the other, and notes what became of each. */
+/** Reports calls one after the other, and records the outcome of each. */
 function startReporting(url: string, lane: string) {
   const reports: Report[] = [];
   let isOver = false;
@@ -70,7 +70,7 @@ for (const isReplaced of [false, true]) {
       const after = all.filter(({ begunAt }) => begunAt > isTaken);
       assert.ok(after.length > 0);
       for (const { status, detail } of after) {
-        assert.equal(status, 503, "what was begun after it is refused");
+        assert.equal(status, 503, "requests after it are refused");
         assert.match(
           detail!,
           /^Cannot use database .*: the file was deleted or replaced while it was open; restart/,
@@ -83,7 +83,7 @@ for (const isReplaced of [false, true]) {
         await answer.body?.cancel();
       }
 
-      // Its log has kept the name; SQLite finds it by that of the file.
+      // Its WAL has kept the name; SQLite finds it by the name of the file.
       for (const side of ["-wal"]) await Deno.copyFile(db + side, old + side);
       await using store = await lookInto(old);
       const ledger = await checkBooks(store);
@@ -96,7 +96,7 @@ for (const isReplaced of [false, true]) {
       await server.child.stdout.cancel();
     }
     if (isReplaced) {
-      // Under the old log a new file would be another one's pages: the log has to go with the file.
+      // Beside the old WAL a new file would be corrupt: the WAL has to be removed with the file.
       await Promise.all(["-wal", "-shm"].map((side) => Deno.remove(db + side).catch(() => {})));
       await using store = await lookInto(db);
       assert.deepEqual((await store.read({ sql: "SELECT count FROM tallies" })).rows, [[7n]]);

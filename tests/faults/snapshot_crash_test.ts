@@ -14,7 +14,7 @@ import { bundleWorker } from "../harness/shared_build.ts";
 
 const KILLS = 200; // fewer do not fall into each phase
 const FENCING_KILLS = 25;
-/** Between which two lines of a worker a kill is to fall. */
+/** The two lines of a worker's output between which it is killed. */
 const SPANS = {
   opening: ["opening", "opened"],
   importing: ["begin", "end"],
@@ -34,10 +34,10 @@ const AIMS: Aim[] = [
 ];
 const aimOf = (kill: number) => AIMS[kill % AIMS.length]!;
 const WORKER = await bundleWorker(new URL("snapshot_crash_worker.ts", import.meta.url));
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const GUESSED_MS = 20;
 
-Deno.test(`an import that is killed, ${KILLS} times, leaves the old session or the new one, never a mix`, async () => {
+Deno.test(`an import, killed ${KILLS} times, leaves the old session or the new one, never a mix`, async () => {
   await using place = await newPlace();
   const money = await spend(place.db);
   const log = { begun: 0, acknowledged: [] as number[] };
@@ -53,7 +53,7 @@ Deno.test(`an import that is killed, ${KILLS} times, leaves the old session or t
     await using core = await openAgain(place.db);
     await checkSession(core, log);
     await checkNothingIsLeft(core);
-    assert.deepEqual(await readMoney(core), money, "an import changes nothing that has to do with money");
+    assert.deepEqual(await readMoney(core), money, "an import changes no costs");
   });
   const inside = hits.reading + hits.staging + hits.sweeping;
   const found = JSON.stringify(hits);
@@ -61,7 +61,7 @@ Deno.test(`an import that is killed, ${KILLS} times, leaves the old session or t
   assert.ok(Math.min(hits.opening, hits.reading, hits.staging, hits.sweeping) >= 5, `all is hit: ${found}`);
 });
 
-Deno.test(`an import that fences a run and is killed, ${FENCING_KILLS} times, loses no call and lets no run through`, async () => {
+Deno.test(`an import that fences a run, killed ${FENCING_KILLS} times, loses no call and lets no run through`, async () => {
   await using place = await newPlace();
   await spend(place.db);
   const log = { begun: 0, acknowledged: [] as number[] };
@@ -96,9 +96,9 @@ interface Line {
   opening?: true;
   opened?: true;
   begin?: number;
-  /** All of the document is read; now it is staged. */
+  /** The whole document is read; now it is staged. */
   read?: number;
-  /** It is the session's state; what it has replaced is still to be swept. */
+  /** It is the session's state; the replaced rows are still to be swept. */
   restored?: number;
   end?: number;
   call?: string;
@@ -115,9 +115,8 @@ async function newPlace(): Promise<Place> {
 }
 
 /**
- * Kills one worker after another, each at a random moment of what the kill is aimed at: of its first or second
- * import, or while it opens the database. `look` is given what the worker had said. The next worker loads its
- * modules meanwhile.
+ * Kills one worker after another, each at a random moment of the kill's aim: of its first or second import, or while
+ * it opens the database. `look` receives the worker's output. The next worker loads its modules meanwhile.
  */
 async function killWorkers(
   { db }: Place,
@@ -131,7 +130,7 @@ async function killWorkers(
       stdin: "piped",
       stdout: "piped",
     }).spawn();
-  // How long it takes here; the first import of a process is slower than its second.
+  // The time it takes here; the first import of a process is slower than its second.
   const typicalMs = new Map<string, number>();
   let first = 1;
   let next = spawn();
@@ -147,7 +146,7 @@ async function killWorkers(
         isHit = true;
         worker.kill("SIGKILL");
       };
-      let timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE_MS);
+      let timer = setTimeout(() => worker.kill("SIGKILL"), TIMEOUT_MS);
       const orders = worker.stdin.getWriter();
       await orders.write(new TextEncoder().encode(`${first}\n`));
       const said: Line[] = [];
@@ -173,7 +172,7 @@ async function killWorkers(
       clearTimeout(timer);
       await orders.abort().catch(() => {});
       await worker.status;
-      assert.ok(isHit, `worker ${kill} is killed when it was to be: ${JSON.stringify(said.at(-1))}`);
+      assert.ok(isHit, `worker ${kill} is killed where planned: ${JSON.stringify(said.at(-1))}`);
       await look({ said, willOpenNext: kill + 1 < kills && aimOf(kill + 1) === "opening" });
     }
   } finally {
@@ -187,7 +186,7 @@ async function killWorkers(
 interface Killed {
   /** The latest document whose import was begun. */
   begun: number;
-  /** The documents whose restore was told of, in order. */
+  /** The documents whose restore was published, in order. */
   acknowledged: number[];
 }
 
@@ -199,14 +198,14 @@ async function openAgain(db: string): Promise<OpenCore> {
   return Object.assign(core, { [Symbol.asyncDispose]: () => core.close() });
 }
 
-/** What a worker was doing when it was killed in an import. */
+/** The phase of the import in which a worker was killed. */
 function phaseOf(said: readonly Line[]): "reading" | "staging" | "sweeping" {
   const last = said.findLast(({ begin, read, restored }) => (begin ?? read ?? restored) !== undefined);
   if (last?.restored !== undefined) return "sweeping";
   return last?.read === undefined ? "reading" : "staging";
 }
 
-/** All that makes up the session belongs to one document: the last acknowledged one, or one begun after it. */
+/** All rows of the session belong to one document: the last acknowledged one, or one begun after it. */
 async function checkSession(
   ctx: { store: Store },
   { begun, acknowledged }: Killed,
@@ -233,7 +232,7 @@ async function checkSession(
   const from = JSON.parse(session!.restored_from);
   const number = from.event_log_count as number;
   assert.ok(number >= last && number <= begun, `document ${number} is of ${last} to ${begun}`);
-  assert.equal(number, restored.at(-1), "the session is what its latest session.restored tells");
+  assert.equal(number, restored.at(-1), "the session is that of its latest session.restored");
   const document = documentOf(number, { isSmall: withRuns });
   const { head, events = [] } = document;
   assert.deepEqual(
@@ -268,11 +267,11 @@ async function checkSession(
   const status = document.status === "running" ? "interrupted" : document.status;
   if (added.length === 0) return assert.equal(session!.status, status);
   assert.ok(withRuns, "nothing but an import writes messages here");
-  assert.ok(added.every((row) => row.run_id !== null), "what came after it is of runs");
+  assert.ok(added.every((row) => row.run_id !== null), "the later messages are of runs");
   assert.equal(session!.status, "interrupted", "a run that the kill has ended");
 }
 
-/** Says which documents the log tells of, in order; each must have been begun, and none that ended is missing. */
+/** Returns the documents in the log, in order; each must have been begun, and none that ended is missing. */
 async function checkEvents(
   store: Store,
   eventCount: bigint,
@@ -285,24 +284,24 @@ async function checkEvents(
     SESSION,
   );
   assert.deepEqual(log, { first: 1n, last: eventCount, count: eventCount }, "the log has no gap");
-  const told = await read<{ number: bigint; messages: bigint; before: bigint }>(
+  const restores = await read<{ number: bigint; messages: bigint; before: bigint }>(
     store,
     `SELECT payload ->> '$.event_log_count' AS number, payload ->> '$.messages' AS messages,
       payload ->> '$.messages_before' AS before
     FROM events WHERE session_id = ? AND type = 'session.restored' ORDER BY seq`,
     SESSION,
   );
-  const numbers = told.map((row) => Number(row.number));
+  const numbers = restores.map((row) => Number(row.number));
   assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => a - b), "each is restored once, in order");
   assert.deepEqual(acknowledged.filter((number) => !numbers.includes(number)), [], "none is lost");
   assert.ok((numbers.at(-1) ?? 0) <= begun);
-  for (const [index, { before }] of told.entries()) {
-    if (index > 0) assert.ok(before >= told[index - 1]!.messages, "each has replaced the one before");
+  for (const [index, { before }] of restores.entries()) {
+    if (index > 0) assert.ok(before >= restores[index - 1]!.messages, "each has replaced the one before");
   }
   return numbers;
 }
 
-/** What killed imports had staged is gone at once, what was replaced once an export has had time to read it. */
+/** Rows staged by killed imports are deleted at once, replaced rows once an export has had time to read them. */
 async function checkNothingIsLeft(core: Core): Promise<void> {
   const { store } = core;
   assert.deepEqual(await read(store, "SELECT * FROM loose_generations WHERE staged_by IS NOT NULL"), []);
@@ -320,14 +319,14 @@ async function checkNothingIsLeft(core: Core): Promise<void> {
   assert.deepEqual(await read(store, "PRAGMA integrity_check"), [{ integrity_check: "ok" }]);
 }
 
-/** Every call that was told of is booked, the sums are those of the ledger, and no run goes on. */
+/** Every published call is booked, the sums are those of the ledger, and no run is in progress. */
 async function checkRuns({ store }: Core, calls: readonly string[]): Promise<void> {
   const ledger = await read<{ call_id: string; cost: bigint }>(
     store,
     "SELECT call_id, cost_nano_usd AS cost FROM calls",
   );
   const booked = new Set(ledger.map((row) => row.call_id));
-  assert.deepEqual(calls.filter((call) => !booked.has(call)), [], "no call that was told of is lost");
+  assert.deepEqual(calls.filter((call) => !booked.has(call)), [], "no published call is lost");
   await checkTotals(store);
   const sum = { calls: BigInt(ledger.length), cost: ledger.reduce((total, row) => total + row.cost, 0n) };
   for (const view of ["run_usage", "session_usage", "total_usage", "daily_usage", "hourly_usage"]) {
@@ -346,7 +345,7 @@ async function checkRuns({ store }: Core, calls: readonly string[]): Promise<voi
   assert.deepEqual(unended, [], "every run has ended, and once");
 }
 
-/** Spends money in the session and in another one; says what the books then have. */
+/** Spends money in the session and in another one; returns the books afterwards. */
 async function spend(db: string): Promise<unknown> {
   await using core = await openAgain(db);
   const agent = { ...AGENT_DEFAULTS, agentId: AGENT, model: "demo:echo" };
@@ -366,7 +365,7 @@ async function read<Row>(store: Store, sql: string, ...args: (string | number)[]
   return toObjects<Row>(await store.read({ sql, args }));
 }
 
-/** Compares what is too large for a report of all its differences. */
+/** Compares values that are too large for a report of all their differences. */
 function assertSame(actual: readonly unknown[], expected: readonly unknown[], message: string): void {
   const at = Array.from({ length: Math.max(actual.length, expected.length) }).findIndex((_, index) =>
     toCanonicalText(actual[index] ?? null) !== toCanonicalText(expected[index] ?? null)

@@ -1,8 +1,8 @@
 /**
  * A process that restores documents into one session, one after another, until it is killed. Once its modules are
- * loaded it waits for a line with the number of the first document; so it can be started before it is needed. It
- * prints a line before and after each import, one when the document was read, and one when the bus tells that it was
- * restored, which is what makes it acknowledged outside this process.
+ * loaded it waits for a line with the number of the first document, so that it can be started before it is needed. It
+ * prints a line before and after each import, one when the document was read, and one when the bus publishes that it
+ * was restored, which makes it acknowledged outside this process.
  *
  * Arguments: the database, and `fence` for a run in progress in the session at each import.
  */
@@ -17,7 +17,7 @@ import { TextLineStream } from "../harness/text_lines.ts";
 export const AGENT = "agent";
 export const SESSION = "ses";
 
-/** What these tests open a database with. */
+/** The settings with which these tests open a database. */
 export const configOf = (dbUrl: string) => ({
   dbUrl,
   durability: "full" as const,
@@ -36,13 +36,13 @@ export interface NumberedDocument {
   head: Record<string, unknown>;
   status: string;
   messages: Record<string, unknown>[];
-  /** Undefined where the document has no such list. */
+  /** Undefined if the document has no such list. */
   events: Record<string, unknown>[] | undefined;
 }
 
 /**
- * The document of a number: it stands in every message and event, and decides their count and all else. Staging
- * takes several commits, unless it is small.
+ * Generates the document of a number, which occurs in every message and event and decides their count. Staging takes
+ * several commits, unless the document is small.
  */
 export function documentOf(number: number, { isSmall = false } = {}): NumberedDocument {
   const at = new Date(Date.UTC(2026, 10, 1) + number * 1_000).toISOString();
@@ -88,7 +88,7 @@ export function documentOf(number: number, { isSmall = false } = {}): NumberedDo
   };
 }
 
-/** Makes what imports have replaced as old as it has to be to be swept. */
+/** Ages the rows that imports have replaced until they are due to be swept. */
 export async function ageReplaced(store: Store): Promise<void> {
   await store.write([{ sql: "UPDATE loose_generations SET since = 1 WHERE staged_by IS NULL" }]);
 }
@@ -113,13 +113,13 @@ async function work(): Promise<void> {
   for (;; number++) {
     const run = mode === "fence" ? await startRun(core, print) : undefined;
     const pieces = await Array.fromAsync(bytesOf(documentOf(number, { isSmall: mode === "fence" })));
-    const tellingItsEnd = async function* () {
+    const withReadLine = async function* () {
       yield* pieces;
       print({ read: number });
     };
     await ageReplaced(core.store); // so that this import has something to sweep
     print({ begin: number });
-    await importSession(core, tellingItsEnd());
+    await importSession(core, withReadLine());
     print({ end: number });
     if (run) print({ ran: await run.ended });
   }
@@ -132,12 +132,12 @@ function bytesOf({ head, messages, events }: NumberedDocument): AsyncGenerator<U
   return writeDocument({ head, messages: pagesOf(messages), events: events && pagesOf(events) });
 }
 
-/** Starts a run that calls its model and a tool again and again; resolves once its first call is booked. */
+/** Starts a run that calls its model and a tool repeatedly; resolves once its first call is booked. */
 async function startRun(core: Core, print: (line: unknown) => void) {
   const isBooked = Promise.withResolvers<void>();
   const ended = runAgent(core, {
     agent: { ...AGENT_DEFAULTS, agentId: AGENT, model: "demo:loop", maxSteps: 1_000, tools: ["calculator"] },
-    input: "go on",
+    input: "continue",
     sessionId: SESSION,
     onPart: (part) => {
       if (part.type !== "event" || part.event.type !== "cost.recorded") return;

@@ -5,12 +5,12 @@ import { writeDocument } from "../../src/snapshots/mod.ts";
 const WORKER = fileURLToPath(new URL("snapshot_memory_worker.ts", import.meta.url));
 const MESSAGES = 100_000;
 const BOUND_KB = 300_000;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const IS_LINUX = Deno.build.os === "linux";
 const name = `a session of ${MESSAGES} messages is imported and exported in less than ${BOUND_KB / 1_000} MB`;
 
 Deno.test({
-  name: IS_LINUX ? name : `${name} (skipped: only Linux tells the most memory a process has held)`,
+  name: IS_LINUX ? name : `${name} (skipped: only Linux reports the peak memory of a process)`,
   ignore: !IS_LINUX,
   fn: async (t) => {
     const folder = await Deno.makeTempDir({ prefix: "purser_snapshot_memory_" });
@@ -43,21 +43,21 @@ Deno.test({
   },
 });
 
-/** Runs the worker and fails if it has ever held more than the bound. */
+/** Runs the worker and fails if its peak memory exceeds the bound. */
 async function measure(folder: string, args: string[]): Promise<{ out: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", WORKER, ...args],
     env: { XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, TMPDIR: folder },
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   }).output();
-  const told = new TextDecoder().decode(stderr);
-  assert.equal(code, 0, told);
-  const peakKb = Number(told.trim().split("\n").at(-1));
+  const output = new TextDecoder().decode(stderr);
+  assert.equal(code, 0, output);
+  const peakKb = Number(output.trim().split("\n").at(-1));
   assert.ok(peakKb < BOUND_KB, `it has held ${peakKb} KB at most`);
   return { out: new TextDecoder().decode(stdout) };
 }
 
-/** About 1 KB a message; not all of it is Latin-1, which would be held at a byte a character. */
+/** About 1 KB a message; not all of it is Latin-1, which would take a byte a character. */
 function largeDocument(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const at = "2026-11-20T08:00:00.000Z";
   const text = "All of this is said again and again — ".repeat(24);

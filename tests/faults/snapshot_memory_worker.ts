@@ -1,7 +1,7 @@
 /**
- * The CLI as a process that tells, when it ends, the most memory it has ever held, in KB: on the last line of
- * standard error, from Linux's own account. With the arguments `get` and a database it reads the snapshot of the
- * session `ses` through the API of an app in this process instead, and prints how many bytes it has.
+ * The CLI as a process that prints, when it ends, its peak memory in KB on the last line of standard error, as
+ * reported by Linux. With the arguments `get` and a database it reads the snapshot of the
+ * session `ses` through the API of an app in this process instead, and prints its size in bytes.
  */
 addEventListener("unload", () => {
   const status = Deno.readTextFileSync("/proc/self/status");
@@ -10,7 +10,7 @@ addEventListener("unload", () => {
 
 if (Deno.args[0] === "get") {
   const { openCore } = await import("../../src/service/mod.ts");
-  const { createApp } = await import("../../src/http/routes/mod.ts");
+  const { createApp } = await import("../../src/http/mod.ts");
   const core = await openCore({
     config: {
       dbUrl: Deno.args[1]!,
@@ -20,7 +20,7 @@ if (Deno.args[0] === "get") {
       maxBodyBytes: 1_000_000,
     },
   });
-  const response = await createApp(core).request("/agents/ses/snapshot");
+  const response = await (await createApp(core)).request("/agents/ses/snapshot");
   let bytes = 0;
   for await (const chunk of response.body!) bytes += chunk.length;
   console.log(bytes);

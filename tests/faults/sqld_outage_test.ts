@@ -4,20 +4,20 @@ import { type Fleet, type Instance, type InstanceAnswer, openFleet } from "../ha
 import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
 import { lookInto, until } from "./alert_workers.ts";
 
-/** Real servers under load, while the libSQL server under them hangs, is killed, comes back, and one of them dies. */
+/** Real servers under load while their libSQL server hangs, is killed and comes back, and one of them dies. */
 
 const REPORTERS = 6;
 const RUNNERS = 2;
 const CALLS_PER_REPORT = 3;
 
-/** Of four servers, whichever is there: one that was killed is replaced. */
+/** Four servers; one that is killed is replaced. */
 interface Servers {
   at(index: number): Instance;
   all(): readonly Instance[];
   replace(index: number, next: Instance): void;
 }
 
-/** What clients were promised. */
+/** The calls and runs acknowledged to clients. */
 interface Acknowledged {
   reported: Set<string>;
   runs: { runId: string; costUsd: number }[];
@@ -41,32 +41,32 @@ Deno.test({
       assert.doesNotMatch(lines.join("\n"), /durability/, "it is in its strong mode");
     }
 
-    const told: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
-    const load = startLoad(servers, told);
-    await load.untilMore(told, 60);
+    const acknowledged: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
+    const load = startLoad(servers, acknowledged);
+    await load.untilMore(acknowledged, 60);
     await hang(sqld, servers);
-    await load.untilMore(told, 60);
+    await load.untilMore(acknowledged, 60);
     await killAndRestart(sqld, servers);
-    await load.untilMore(told, 60);
+    await load.untilMore(acknowledged, 60);
     await replaceServer(fleet, servers, 2);
-    await load.untilMore(told, 60);
+    await load.untilMore(acknowledged, 60);
     await load.stop();
 
     await using store = await lookInto(sqld.url);
     const ledger = await checkBooks(store);
-    for (const callId of told.reported) assert.ok(ledger.has(callId), `${callId} was acknowledged`);
+    for (const callId of acknowledged.reported) assert.ok(ledger.has(callId), `${callId} was acknowledged`);
     const { rows } = await store.read({
       sql: `SELECT r.run_id, r.status, sum(s.whole_usd) * 1000000000 + sum(s.rest_nano_usd) FROM runs r
         LEFT JOIN run_usage s ON s.run_id = r.run_id GROUP BY r.run_id`,
     });
     const runs = new Map(rows.map(([runId, status, cost]) => [runId as string, { status, cost }]));
-    for (const { runId, costUsd } of told.runs) {
+    for (const { runId, costUsd } of acknowledged.runs) {
       assert.deepEqual(runs.get(runId), { status: "completed", cost: BigInt(Math.round(costUsd * 1e9)) });
     }
-    // Reports were sent again until they were taken, so nothing else is there but what runs have booked.
+    // Reports were sent again until they were acknowledged, so that the rest is what runs have booked.
     const reported = [...ledger].filter((callId) => callId.startsWith("reported-"));
-    assert.deepEqual(new Set(reported), told.reported);
-    // A minute goes by, and any server looks after what the dead one has left.
+    assert.deepEqual(new Set(reported), acknowledged.reported);
+    // A minute passes, and any server recovers what the dead one has left.
     await store.write([{ sql: "UPDATE runs SET lease_until = 1 WHERE status = 'running'" }]);
     await fleet.start("last");
     await until(
@@ -78,15 +78,15 @@ Deno.test({
     );
     await checkAllEnded(store);
     await checkBooks(store);
-    assert.ok(told.refused > 0, "the outages were felt");
+    assert.ok(acknowledged.refused > 0, "the outages were felt");
     console.log(
-      `      ${told.reported.size} reported calls and ${told.runs.length} runs acknowledged, ${told.refused} requests refused`,
+      `      ${acknowledged.reported.size} reported calls and ${acknowledged.runs.length} runs acknowledged, ${acknowledged.refused} requests refused`,
     );
   },
 });
 
 Deno.test({
-  name: "a server that starts while sqld is away says so and ends, and one on a relaxed sqld warns",
+  name: "a server that starts while sqld is down reports it and ends, and one on a relaxed sqld warns",
   ignore: skipSqld,
   async fn() {
     const sqld = await startSqld({ durability: "relaxed" });
@@ -96,7 +96,7 @@ Deno.test({
     assert.equal(warnings.length, 1);
     assert.match(warnings[0]!, /not in its strong durability mode.*may lose the last commits/);
     const cost = await fleet.command("cost");
-    assert.deepEqual([cost.code, cost.err], [0, ""], "a command doesn't nag");
+    assert.deepEqual([cost.code, cost.err], [0, ""], "a command doesn't warn");
     await sqld[Symbol.asyncDispose]();
     await assert.rejects(
       fleet.start("late"),
@@ -105,8 +105,8 @@ Deno.test({
   },
 });
 
-/** Clients that report calls, each again until it is taken, and that run an agent. */
-function startLoad(servers: Servers, told: Acknowledged) {
+/** Starts clients that report calls, each again until it is acknowledged, and that run an agent. */
+function startLoad(servers: Servers, acknowledged: Acknowledged) {
   let isOver = false;
   let turn = 0;
   const report = async (client: number) => {
@@ -117,7 +117,7 @@ function startLoad(servers: Servers, told: Acknowledged) {
         if (status === 201) break;
         refuse(status, body);
       }
-      for (const { call_id } of calls) told.reported.add(call_id);
+      for (const { call_id } of calls) acknowledged.reported.add(call_id);
     }
   };
   const run = async (client: number) => {
@@ -128,12 +128,12 @@ function startLoad(servers: Servers, told: Acknowledged) {
         session_id: `ses-${client}-${count}`,
       });
       if (answer.status !== 200) refuse(answer.status, answer.body);
-      else told.runs.push({ runId: answer.body.run_id, costUsd: answer.body.token_usage.cost_usd });
+      else acknowledged.runs.push({ runId: answer.body.run_id, costUsd: answer.body.token_usage.cost_usd });
     }
   };
   const refuse = (status: number, body: InstanceAnswer["body"]) => {
-    told.refused++;
-    // Nobody answers for a server that was killed.
+    acknowledged.refused++;
+    // Requests to a server that was killed are refused.
     const logs = () =>
       servers.all().flatMap(({ lines }) => lines.filter((line) => line.includes(body?.details?.request_id)));
     assert.ok(status === 503 || status === 0, `${status} ${JSON.stringify(body)} ${logs().join("\n")}`);
@@ -144,7 +144,7 @@ function startLoad(servers: Servers, told: Acknowledged) {
   ];
   const failed = Promise.all(clients);
   return {
-    /** Waits until so many more calls were acknowledged, which takes a service that works. */
+    /** Waits until so many more calls were acknowledged, which takes a working service. */
     async untilMore({ reported }: Acknowledged, count: number) {
       const enough = reported.size + count;
       await Promise.race([
@@ -170,7 +170,7 @@ function callOf(client: number, count: number, index: number) {
   };
 }
 
-/** While it hangs every server says so, which takes no longer than its setting; the server goes on only then. */
+/** While it hangs every server reports it within its timeout; the server continues only then. */
 async function hang(sqld: Sqld, servers: Servers): Promise<void> {
   sqld.pause();
   await askAll(servers, 503);
@@ -190,7 +190,7 @@ async function replaceServer(fleet: Fleet, servers: Servers, index: number): Pro
   servers.replace(index, await fleet.start("replacement"));
 }
 
-/** Whether it is ready, a list, and a write: all are answered while sqld is away. */
+/** Readiness, a list, and a write: all are answered while sqld is down. */
 async function askAll(servers: Servers, expected: number): Promise<void> {
   const answers = await Promise.all([0, 1, 2, 3].flatMap((index) => [
     servers.at(index).send("GET", "/readyz"),

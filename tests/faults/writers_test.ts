@@ -3,7 +3,7 @@ import { createRule, type RuleInput } from "../../src/alerts/mod.ts";
 import { openCore } from "../../src/service/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
-import { checkDecisions, noteDecisions } from "../harness/decision_log.ts";
+import { checkDecisions, logDecisions } from "../harness/decision_log.ts";
 import { seededRandom } from "../harness/random.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
 import { configOf } from "./alert_worker.ts";
@@ -13,9 +13,9 @@ import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "
 
 /** Several processes that write to one file at once, killed at any moment and replaced, while another one reads. */
 
-/** How many are killed; `PURSER_WRITER_KILLS=100` for a thorough run. */
+/** The number of kills; `PURSER_WRITER_KILLS=100` for a thorough run. */
 const KILLS = Number(Deno.env.get("PURSER_WRITER_KILLS") ?? 10);
-/** The seed of what happens; what the clocks of the processes make of it differs all the same. */
+/** The seed of the actions; their timing differs all the same. */
 const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e9));
 const WRITERS = 4;
 const SPARE = 2;
@@ -31,7 +31,7 @@ const RULES: RuleInput[] = [
     severity: "warning",
     cooldown_seconds: 1,
   },
-  { name: "Told hour", threshold_type: "per_hour_usd", threshold_usd: 0.02, severity: "warning", ...once },
+  { name: "Once an hour", threshold_type: "per_hour_usd", threshold_usd: 0.02, severity: "warning", ...once },
   {
     ...{ name: "Session", threshold_type: "per_session_usd", threshold_usd: 0.003, severity: "warning" },
     ...{ cooldown_seconds: 1, agent_id: "agent-1" },
@@ -39,7 +39,7 @@ const RULES: RuleInput[] = [
   { name: "Month", threshold_type: "per_month_usd", threshold_usd: 0.001, severity: "critical" },
 ];
 
-Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, lose and double nothing that anybody could see`, async () => {
+Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, neither lose nor repeat anything acknowledged`, async () => {
   console.log(`      PURSER_SEED=${SEED}`);
   const random = seededRandom(SEED);
   const folder = await Deno.makeTempDir({ prefix: "purser_writers_" });
@@ -66,7 +66,7 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, l
     await Promise.all(writers.map(open));
     await using store = await lookInto(db);
     const looks = readOn(store, reading.signal);
-    looks.catch(() => {}); // told below
+    looks.catch(() => {}); // reported below
     const dead: string[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
       await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_LIFE_MS));
@@ -85,8 +85,8 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, l
     await Promise.all(writers.map((worker) => worker.order({ rest: true })));
     reading.abort();
     const seen = await looks;
-    for (const worker of writers) assert.ok(await worker.order({ close: { tidies: false } }));
-    // What the killed have left is the next process's.
+    for (const worker of writers) assert.ok(await worker.order({ close: { sweeps: false } }));
+    // The next process recovers what the killed ones have left.
     await endReservations(store);
     await endWaits(store);
     const last = spares.shift()!;
@@ -95,7 +95,7 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, l
       const { rows } = await store.read({ sql: "SELECT count(*) FROM deliveries WHERE status = 'pending'" });
       return rows[0]![0] === 0n;
     });
-    assert.ok(await last.order({ close: { tidies: true } }));
+    assert.ok(await last.order({ close: { sweeps: true } }));
     for (const worker of spares) await worker.kill();
     const lines = all.flatMap(({ said }) => said);
     await check(store, { lines, base, receiver, seen });
@@ -114,31 +114,31 @@ Deno.test(`${WRITERS} processes that write to one file, killed ${KILLS} times, l
 
 async function setUp(db: string): Promise<void> {
   const core = await openCore({ config: configOf(db) });
-  await noteDecisions(core.store);
+  await logDecisions(core.store);
   for (const rule of RULES) await createRule(core, rule);
   await core.close();
 }
 
-/** Looks again and again, from this process, which writes nothing; returns how often. */
+/** Reads repeatedly from this process, which writes nothing; returns the number of reads. */
 async function readOn(store: Store, signal: AbortSignal): Promise<number> {
   let looks = 0;
   for (; !signal.aborted; looks++) {
     const begun = performance.now();
     await checkBooks(store);
-    // Looks take longer as the books grow, and keep this process from its kills.
+    // Reads take longer as the books grow, and keep this process from its kills.
     await new Promise((resolve) => setTimeout(resolve, 50 + 2 * (performance.now() - begun)));
   }
   return looks;
 }
 
-/** Lets the leases run out of what metered calls of killed processes have reserved: it goes with the next tidying. */
+/** Makes the leases of reservations of killed processes expire: the next sweep releases them. */
 async function endReservations(store: Store): Promise<void> {
   await store.write([{
     sql: "UPDATE reservations SET expires_at = 1 WHERE scope NOT IN (SELECT run_id FROM runs)",
   }]);
 }
 
-/** Makes what ended with its process due at once, so that no test waits for it. */
+/** Makes deliveries that were cut off with their process due at once, so that no test waits for them. */
 async function endWaits(store: Store): Promise<void> {
   await store.write([{
     sql: "UPDATE deliveries SET due_at = 0, attempts = min(attempts, 1) WHERE status = 'pending'",
@@ -160,8 +160,8 @@ async function check(
   const promised = await checkPromises(store, lines, base);
   const { decisions, alerts } = await checkDecisions(store);
   const { rows } = await store.read({ sql: "SELECT count(*) FROM calls" });
-  assert.equal(BigInt(decisions), rows[0]![0], "each call is decided on");
-  assert.equal(promised.alerts <= alerts, true, "an alert is told of once at most");
+  assert.equal(BigInt(decisions), rows[0]![0], "each call is evaluated");
+  assert.equal(promised.alerts <= alerts, true, "an alert is published once at most");
   await checkAllEnded(store);
   const outbox = await readOutbox(store, "ops");
   const sent = Map.groupBy(receiver.received, ({ webhookId }) => webhookId);
@@ -171,9 +171,9 @@ async function check(
   }
   assert.equal(sent.size, alerts, "each alert arrives");
   const doubled = receiver.received.length - sent.size;
-  assert.ok(doubled <= KILLS, `a kill doubles one webhook at most: ${doubled}`);
+  assert.ok(doubled <= KILLS, `a kill repeats one webhook at most: ${doubled}`);
   console.log(
-    `      ${KILLS} kills, ${decisions} calls (${promised.calls} told, ${promised.reported} reported, ` +
+    `      ${KILLS} kills, ${decisions} calls (${promised.calls} published, ${promised.reported} reported, ` +
       `${promised.runs} runs), ${alerts} alerts, ${doubled} webhooks doubled, ${seen} looks`,
   );
 }

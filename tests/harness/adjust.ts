@@ -3,7 +3,7 @@ import type { Statement } from "../../src/store/mod.ts";
 const COPIED =
   `at, agent_id, session_id, run_id, step, key_id, source, tools, provider, model, price_source, is_estimated`;
 
-/** Corrects what a booked call has cost by a signed entry; `unpriced` is -1 where it had no price and has one now. */
+/** Corrects the cost of a booked call by a signed entry; `unpriced` is -1 if the call had no price and has one now. */
 export function adjustCall(
   entryId: string,
   callId: string,

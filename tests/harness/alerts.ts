@@ -1,13 +1,13 @@
 import type { RuleRow } from "../../src/alerts/rules/rule.ts";
 import type { SqlValue, Store } from "../../src/store/mod.ts";
 
-/** What tests of alerts pass around. */
+/** Shared values of tests of alerts. */
 export interface Alerts {
   rule: RuleRow;
   store: Store;
 }
 
-/** A rule's row; what is not given has a value of its own. */
+/** A rule's row; fields that are not given have defaults. */
 export function ruleRow(given: Partial<RuleRow> = {}): RuleRow {
   const enabled = given.enabled ?? true;
   return {
@@ -51,7 +51,7 @@ const COLUMNS: Record<string, (rule: RuleRow) => SqlValue> = {
 const INSERT = `INSERT INTO alert_rules (${Object.keys(COLUMNS).join(", ")})
 VALUES (${Object.keys(COLUMNS).fill("?").join(", ")})`;
 
-/** Puts rules into a database as they are. */
+/** Inserts rules into a database as they are. */
 export async function insertRules(store: Store, rules: readonly RuleRow[]): Promise<void> {
   const valuesOf = (rule: RuleRow) => Object.values(COLUMNS).map((read) => read(rule));
   await store.write(rules.map((rule) => ({ sql: INSERT, args: valuesOf(rule) })));

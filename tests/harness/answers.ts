@@ -68,7 +68,7 @@ const BUILDERS: Record<ProviderRequest["api"], (content: WireContent) => WireAns
   "google": geminiAnswer,
 };
 
-/** A good answer to a request in the format of its API; a usage that is not given is 10 tokens in and 2 out. */
+/** A successful response to a request in the format of its API; the usage defaults to 10 tokens in and 2 out. */
 export function answerTo(
   request: Pick<ProviderRequest, "api" | "model">,
   content: Pick<WireContent, "text" | "toolCall"> & { usage?: Partial<Usage> },

@@ -7,7 +7,7 @@ import { snapshotOf } from "./snapshots.ts";
 // deno-lint-ignore no-explicit-any -- a test reaches into it, and puts in what does not belong there
 export type LooseDocument = Record<string, any>;
 
-/** A document that has every field the format knows, and unknown ones. */
+/** A document that has every field of the format, and unknown ones. */
 export function fullSnapshot(): LooseDocument {
   const at = "2026-11-20T08:00:00.000Z";
   const providerOptions = { openai: { itemId: "rs_1", deep: [{ a: 1 }] } };
@@ -96,7 +96,7 @@ export function sealedText(document: LooseDocument): string {
   return `${text.slice(0, -1)},"integrity":"${integrity}"}`;
 }
 
-/** Text of every kind: any code point, and such as has hurt others. */
+/** Text of every kind: any code point, and known troublemakers. */
 export const hardText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "binary", maxLength: 12 }),
   fc.string({ unit: "grapheme", maxLength: 8 }),
@@ -148,7 +148,7 @@ const hardNumber = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
   fc.integer(),
 );
-/** Any JSON value; of a number, -0 and those at the ends of the range too. */
+/** Any JSON value, with numbers such as -0 and those at the ends of the range. */
 export const hardJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, depthSize: "small" },
@@ -224,7 +224,7 @@ const assistantPart = fc.oneof(
   unknownPart,
 );
 
-/** A time in UTC in every spelling that the format takes. */
+/** A time in UTC in every notation that the format accepts. */
 export const utcTime = fc.oneof(
   fc.date({ min: new Date("0001-01-01"), max: new Date("9999-12-31"), noInvalidDate: true })
     .chain((date) => {
@@ -244,7 +244,7 @@ function messageOf(role: string, content: fc.Arbitrary<unknown>): fc.Arbitrary<L
   );
 }
 
-/** Calls of tools, of which some are executed by the provider, and the results of the others. */
+/** Tool calls, some of them executed by the provider, and the results of the others. */
 const toolStep = fc.array(
   fc.record({
     call: partOf("tool-call", { toolCallId: some, toolName: some, input: hardJson }),
@@ -309,7 +309,7 @@ const agent = objectOf({
   tools: fc.array(hardText, { maxLength: 2 }),
 }, { created_at: hardJson });
 
-/** Any good document, without its integrity; an agent that it has is defined in full. */
+/** Any valid document, without its integrity; an agent in it is defined in full. */
 export const anySnapshot: fc.Arbitrary<LooseDocument> = objectOf({
   schema_version: fc.constant(1),
   agent_id: fc.constant("agent"),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 
-/** Sends a request and fails unless the answer is this problem; `path` is among the issues that it names. */
+/** Sends a request and fails unless the response is this problem; `path` is among the issues that it names. */
 export async function assertProblem(
   purser: TestPurser,
   method: string,

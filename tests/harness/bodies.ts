@@ -1,4 +1,4 @@
-/** Bodies of requests that are right, for tests to change. */
+/** Valid request bodies for tests to change. */
 export const AGENT = { model: "demo:echo" };
 export const EVENT = {
   call_id: "c1",

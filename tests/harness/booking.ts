@@ -6,7 +6,7 @@ import { createIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { PriceOverride } from "../../src/contract/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
-import { newMessage, type NewRun, type RecoveryContext, startRun } from "../../src/sessions/mod.ts";
+import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
 import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
@@ -28,7 +28,7 @@ export const LOCAL_PRICE = PriceOverride.parse({
 
 let prices: Promise<PriceBook> | undefined;
 
-/** What one process has for booking. */
+/** The contexts of one process for booking. */
 export async function createBooking(
   store: Store,
   options: { clock?: Clock; instanceId?: string } = {},
@@ -73,7 +73,7 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
     runId: run.runId ?? ctx.ids.next("run"),
     agentId: run.agentId ?? "agent",
   };
-  const { lastSeq } = await startRun(ctx, {
+  const { lastSeq } = await claimSession(ctx, {
     model: "local:priced",
     costBudgetNanoUsd: null,
     budgetMode: "stop",
@@ -85,14 +85,14 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
   return { ...place, lastSeq };
 }
 
-/** Makes every booking fail, until the function that it returns is called. */
+/** Makes every booking fail until the returned function is called. */
 export function failBookings(store: Store, error: Error): () => void {
   const { writeInSet } = store;
   store.writeInSet = () => Promise.reject(error);
   return () => void (store.writeInSet = writeInSet);
 }
 
-/** Everything that a database holds, table by table, to be compared. */
+/** The whole content of a database, table by table, for comparison. */
 export async function dump(store: Store): Promise<Record<string, unknown[][]>> {
   const names = await store.read({
     sql:

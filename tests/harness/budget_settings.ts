@@ -11,21 +11,21 @@ export const OUTPUT_RATE = 4_000n;
 /** The run that the calls of a test share. */
 export const RUN = "run_shared";
 
-/** What an answer of `local:priced` costs. */
+/** The cost of a response of `local:priced`. */
 export const costOf = (answer: { inputTokens: number; outputTokens: number }) =>
   BigInt(answer.inputTokens) * INPUT_RATE + BigInt(answer.outputTokens) * OUTPUT_RATE;
 
-/** How many reservations are in the database. */
+/** The number of reservations in the database. */
 export async function countReservations(store: Store): Promise<number> {
   return Number(
     (await store.read({ sql: "SELECT count(*) FROM reservations WHERE NOT is_lost" })).rows[0]![0],
   );
 }
 
-/** Fails if anything is still reserved: what is left of the budget must be free, to the last nano-USD. */
+/** Fails if anything is still reserved: the rest of the budget must be free, to the last nano-USD. */
 export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Promise<void> {
   assert.equal(await countReservations(ctx.store), 0);
-  // What calls without a count may have cost stays taken until the run ends.
+  // The worst case of calls without a count stays reserved until the run ends.
   await ctx.store.write(ctx.gate.endRun(RUN));
   const left = limitNanoUsd - await readRunCost(ctx.store, RUN);
   if (left <= 0n) return;
@@ -51,12 +51,12 @@ export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Prom
   assert.equal(await countReservations(ctx.store), 0);
 }
 
-/** Whether the gate let a call through. */
+/** True if the gate let a call through. */
 export function isGranted(admission: Admission | undefined): admission is Admission & { go: true } {
   return admission?.go === true;
 }
 
-/** A database that a gate is over. */
+/** A kind of database under a gate. */
 export interface Setting {
   name: string;
   ignore: boolean;
@@ -65,7 +65,7 @@ export interface Setting {
 
 /** The databases, by kind. */
 export const kinds = databaseKinds();
-/** The gate over every database. */
+/** Declares a test of the gate over every database. */
 export const settings: Setting[] = kinds.map(({ name, ignore, create }) => ({
   name: `the gate on ${name}`,
   ignore,

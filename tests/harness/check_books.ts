@@ -18,7 +18,7 @@ const LEDGER_COUNTERS = `sum(adjusts IS NULL) AS model_calls, sum(unpriced) AS u
 const DIMENSIONS = "agent_id, provider, model, key_id";
 const OF_ENTRY = "agent_id, provider, model, coalesce(key_id, '') AS key_id";
 
-/** What totals there are: the view with rollup and tail, the table of the rollup, and their key, also of an entry. */
+/** The totals: the view with rollup and tail, the table of the rollup, and their key, also of an entry. */
 const TOTALS = [
   { view: "run_usage", table: "usage_runs", key: "run_id", ofEntry: "run_id", where: "run_id IS NOT NULL" },
   {
@@ -47,12 +47,12 @@ const TOTALS = [
 
 const positionOf = (name: string) => `(SELECT position FROM rollup_positions WHERE name = '${name}')`;
 
-/** What is in one of two queries and not in the other. */
+/** Rows of one of two queries that are not in the other. */
 const difference = (a: string, b: string) =>
   `SELECT * FROM (SELECT 'only here' AS "where", * FROM (${a} EXCEPT ${b})
     UNION ALL SELECT 'only in the ledger', * FROM (${b} EXCEPT ${a})) LIMIT 5`;
 
-/** Every total is the ledger's: through its view; and its rollup that of the calls up to its position. */
+/** Every total is that of the ledger through its view; its rollup is that of the calls up to its position. */
 function totalsQueries(): [what: string, sql: string][] {
   return TOTALS.flatMap(({ view, table, key, ofEntry, where }): [string, string][] => {
     const names = key.split(", ").map((_, index) => index + 1).join(", ");
@@ -60,11 +60,11 @@ function totalsQueries(): [what: string, sql: string][] {
       `SELECT ${ofEntry}, ${LEDGER_COUNTERS} FROM calls WHERE ${where} AND ${condition} GROUP BY ${names}`;
     return [
       [
-        `${view} is what the ledger adds up to`,
+        `${view} is the sum of the ledger`,
         difference(`SELECT ${key}, ${COUNTERS} FROM ${view} GROUP BY ${names}`, ledger("1")),
       ],
       [
-        `${table} is what the ledger adds up to, as far as it is rolled up`,
+        `${table} is the sum of the ledger up to its position`,
         difference(
           `SELECT ${key}, ${COUNTERS} FROM ${table} GROUP BY ${names}`,
           ledger(`position <= ${positionOf("totals")}`),
@@ -74,7 +74,7 @@ function totalsQueries(): [what: string, sql: string][] {
   });
 }
 
-/** The agent and model of a run or session, and when it began and ended, are those of its first and last call. */
+/** The agent and model of a run or session, and its start and end, are those of its first and last call. */
 function entityQueries(): [what: string, sql: string][] {
   return [["run", "usage_runs"], ["session", "usage_sessions"]].map(([kind, table]) => {
     const nth = (order: string) =>
@@ -95,7 +95,7 @@ function entityQueries(): [what: string, sql: string][] {
   });
 }
 
-/** What decisions count is what the ledger has, as far as they have come; of minutes those that rules may look at. */
+/** The counters of decisions equal the ledger up to their position; of minutes, only those that rules may read. */
 function counterQueries(): [what: string, sql: string][] {
   const row = (kind: string, scope: string, start: string, where: string) =>
     `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, coalesce(cost_nano_usd, 0) AS cost, at, position
@@ -115,7 +115,7 @@ function counterQueries(): [what: string, sql: string][] {
       row("minute", scope!, "at - at % 60000", `${where} ${minutes}`),
     ]),
   ].join(" UNION ALL ");
-  // Whole minutes only: the first of them may have begun before what is looked at.
+  // Whole minutes only: the first of them may have begun before the range.
   const isWhole = "(kind <> 'minute' OR start >= (SELECT max(at) FROM calls) - 82800000)";
   const counted = (condition: string) =>
     `SELECT kind, scope, start, sum(cost / 1000000000) AS whole_usd, sum(cost % 1000000000) AS rest_nano_usd,
@@ -125,11 +125,11 @@ function counterQueries(): [what: string, sql: string][] {
   const tail = `position > ${positionOf("decisions")}`;
   return [
     [
-      "the counters of decisions are what the ledger adds up to, as far as they have come",
+      "the counters of decisions are the sums of the ledger up to their position",
       difference(counters, counted(`position <= ${positionOf("decisions")}`)),
     ],
     [
-      "the counters of decisions and the calls after them are what the ledger adds up to",
+      "the counters of decisions and the calls after them are the sums of the ledger",
       difference(
         `SELECT kind, scope, start, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
           min(first_at) AS first_at FROM (${counters} UNION ALL ${
@@ -153,7 +153,7 @@ const TOTALS_CHECKS: [what: string, sql: string][] = [
   ["no rollup is past the ledger's end", POSITIONS],
 ];
 
-/** Every total, read in any way, is what the ledger adds up to: at one moment, whatever others do to it. */
+/** Every total, read in any way, is that of the ledger: at one moment, whatever other processes do meanwhile. */
 export async function checkTotals(store: Store): Promise<void> {
   const results = await store.readAll(TOTALS_CHECKS.map(([, sql]) => ({ sql })));
   results.forEach((result, index) => assert.deepEqual(toObjects(result), [], TOTALS_CHECKS[index]![0]));
@@ -161,10 +161,10 @@ export async function checkTotals(store: Store): Promise<void> {
 
 const ENDS = "('run.completed', 'run.failed', 'run.cancelled', 'run.interrupted', 'budget.exceeded')";
 
-/** What else must hold at any moment: what shows of it is wrong. */
+/** Further invariants: any row of these queries is a fault. */
 const BOOK_CHECKS: [what: string, sql: string][] = [
   [
-    "the log tells of each call once, and of no other",
+    "the log has each call once, and no other",
     `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL
       UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') GROUP BY call_id HAVING count(*) <> 2`,
   ],
@@ -189,7 +189,7 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
     "SELECT session_id FROM runs WHERE status = 'running' GROUP BY session_id HAVING count(*) > 1",
   ],
   [
-    "the log tells of a run's beginning once, and once of its end if it has one",
+    "the log has a run's start once, and its end at most once",
     `SELECT r.run_id, r.status FROM runs r LEFT JOIN events e ON e.run_id = r.run_id AND e.session_id = r.session_id
     GROUP BY r.run_id HAVING count(CASE WHEN e.type = 'run.started' THEN 1 END) <> 1
       OR count(CASE WHEN e.type IN ${ENDS} THEN 1 END) <> (r.status <> 'running')`,
@@ -212,8 +212,8 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
 ];
 
 /**
- * What must hold in any books, whatever was done to the processes that keep them, and at any moment: all of it is read at
- * one. Gives the ledger's call ids.
+ * Checks the invariants of any books, at any moment and whatever happened to the processes that keep them: all of it is
+ * read in one snapshot. Returns the ledger's call ids.
  */
 export async function checkBooks(store: Store): Promise<Set<string>> {
   const checks = [...TOTALS_CHECKS, ...BOOK_CHECKS];
@@ -225,7 +225,7 @@ export async function checkBooks(store: Store): Promise<Set<string>> {
   return new Set(results[0]!.rows.map(([callId]) => callId as string));
 }
 
-/** What must hold once every process that died was looked after: nothing is left in progress. */
+/** Checks what must hold once every dead process was recovered: nothing is left in progress. */
 export async function checkAllEnded(store: Store): Promise<void> {
   for (
     const [what, sql] of [

@@ -4,13 +4,13 @@ import { findCli } from "./installed_cli.ts";
 
 const [PROGRAM, ...ARGS] = await findCli();
 
-/** A machine of its own for the real CLI. */
+/** An isolated environment for the real CLI. */
 export interface Place extends AsyncDisposable {
   folder: string;
   env: Record<string, string>;
 }
 
-/** A machine on which Purser has never run. */
+/** Creates an environment in which Purser has never run. */
 export async function newPlace(): Promise<Place> {
   const folder = await Deno.makeTempDir({ prefix: "purser_cli_" });
   const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
@@ -52,7 +52,7 @@ export interface CliServer extends AsyncDisposable {
   child: Deno.ChildProcess;
 }
 
-/** Starts the real server on a free port, and waits until it answers. It ends in order, or the test fails. */
+/** Starts the real server on a free port, and waits until it answers. The test fails unless it ends gracefully. */
 export async function startServer(place: Place): Promise<CliServer> {
   const child = start(place, ["serve", "--port", "0"]);
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
@@ -64,7 +64,7 @@ export async function startServer(place: Place): Promise<CliServer> {
     said += value;
     url = /^Purser answers at (http:\S+)/m.exec(said)?.[1];
   }
-  // Read to its end, so that it never waits for somebody to listen.
+  // Read to its end, so that the process never blocks on a full pipe.
   const drained = (async () => {
     while (!(await reader.read()).done);
   })();

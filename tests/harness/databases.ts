@@ -10,7 +10,7 @@ import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { skipSqld, type Sqld, startSqld } from "./sqld.ts";
 
-/** How a test opens a database. */
+/** The options with which a test opens a database. */
 export interface OpenOptions {
   /** False leaves the schema as it is. */
   isMigrated?: boolean;
@@ -20,15 +20,15 @@ export interface OpenOptions {
   onCommit?: () => void;
 }
 
-/** An empty database of one kind; opened again, one that is kept has what was written before. */
+/** An empty database of one kind; opened again, a persistent one has its earlier content. */
 export interface TestDatabase extends AsyncDisposable {
   open(options?: OpenOptions): Promise<Store>;
 }
 
-/** One of the places that a database can be in. */
+/** One kind of database. */
 export interface DatabaseKind {
   name: "file" | "memory" | "sqld";
-  /** Why its tests are skipped, if they are. */
+  /** The reason to skip its tests, if there is one. */
   ignore: boolean;
   create(): Promise<TestDatabase>;
 }
@@ -69,7 +69,7 @@ export function databaseKinds(): DatabaseKind[] {
   ];
 }
 
-/** A server that has more answers 404 now and then for one that it has just made; then a new one is started. */
+/** A server with more databases sometimes answers 404 for a new one; then a new server is started. */
 const DATABASES_PER_SERVER = 80;
 
 async function createFile(): Promise<TestDatabase> {

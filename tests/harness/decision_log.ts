@@ -4,8 +4,8 @@ import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, type Store, tables, toObjects } from "../../src/store/mod.ts";
 
 /*
- * What a database does about alerts, written down by triggers of a test: each decision with its time, each alert, and each
- * change of a rule, in the order of the commits. So the model can be asked about any history of any number of processes.
+ * A log of the decisions on alerts, written by triggers of the test: each decision with its time, each alert, and each
+ * change of a rule, in the order of the commits. The model can then be checked against any history of any processes.
  */
 
 const END = "(SELECT coalesce(max(position), 0) FROM calls)";
@@ -13,53 +13,54 @@ const DECIDED = "(SELECT position FROM rollup_positions WHERE name = 'decisions'
 const LINE = ["rule_id", "threshold_type", "threshold_nano_usd", "cooldown_ms", "repeat", "scope", "enabled"];
 const ruleOf = (row: "NEW" | "OLD") =>
   `json_object(${LINE.map((column) => `'${column}', CAST(${row}.${column} AS TEXT)`).join(", ")})`;
-const note = (what: string, more = "NULL", detail = "NULL") =>
-  `INSERT INTO noted (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail})`;
+const logEntry = (what: string, more = "NULL", detail = "NULL") =>
+  `INSERT INTO decision_log (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail})`;
 
-const NOTES: [name: string, when: string, statement: string][] = [
+const LOGGERS: [name: string, when: string, statement: string][] = [
   [
-    "noted_decision",
+    "logged_decision",
     "INSTEAD OF INSERT ON decisions",
-    note("decided", "NEW.now", "CAST(NEW.position AS TEXT)"),
+    logEntry("decided", "NEW.now", "CAST(NEW.position AS TEXT)"),
   ],
   [
-    "noted_alert",
+    "logged_alert",
     "AFTER INSERT ON alerts WHEN NEW.is_test = 0",
-    note(
+    logEntry(
       "fired",
       "NEW.triggered_at",
       `json_object('ruleId', NEW.rule_id, 'value', CAST(NEW.value_nano_usd AS TEXT), 'runId', NEW.run_id,
         'sessionId', NEW.session_id)`,
     ),
   ],
-  ["noted_rule", "AFTER INSERT ON alert_rules", note("rule", "NULL", ruleOf("NEW"))],
+  ["logged_rule", "AFTER INSERT ON alert_rules", logEntry("rule", "NULL", ruleOf("NEW"))],
   [
-    "noted_change",
+    "logged_change",
     `AFTER UPDATE OF ${LINE.slice(1).join(", ")} ON alert_rules`,
-    note("changed", "NULL", ruleOf("NEW")),
+    logEntry("changed", "NULL", ruleOf("NEW")),
   ],
-  ["noted_removal", "AFTER DELETE ON alert_rules", note("removed", "NULL", ruleOf("OLD"))],
+  ["logged_removal", "AFTER DELETE ON alert_rules", logEntry("removed", "NULL", ruleOf("OLD"))],
   [
-    "noted_pass",
+    "logged_pass",
     "AFTER UPDATE OF position ON rollup_positions WHEN NEW.name = 'decisions'",
-    note("passed"),
+    logEntry("passed"),
   ],
 ];
 
-/** Has the database write it all down from now on. */
-export async function noteDecisions(store: Store): Promise<void> {
+/** Starts the log of a database. */
+export async function logDecisions(store: Store): Promise<void> {
   await store.write([
     {
-      sql: `CREATE TABLE IF NOT EXISTS noted (step INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL,
+      sql:
+        `CREATE TABLE IF NOT EXISTS decision_log (step INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL,
         ledger_end INTEGER NOT NULL, decided INTEGER NOT NULL, more INTEGER, detail TEXT)`,
     },
-    ...NOTES.map(([name, when, statement]) => ({
+    ...LOGGERS.map(([name, when, statement]) => ({
       sql: `CREATE TRIGGER IF NOT EXISTS ${name} ${when} BEGIN ${statement}; END`,
     })),
   ]);
 }
 
-interface Noted {
+interface Logged {
   what: "decided" | "fired" | "rule" | "changed" | "removed" | "passed";
   ledger_end: bigint;
   decided: bigint;
@@ -67,7 +68,7 @@ interface Noted {
   detail: string | null;
 }
 
-/** What the check of a history came across. */
+/** The findings of the check of a history. */
 export interface DecisionCounts {
   decisions: number;
   alerts: number;
@@ -75,12 +76,12 @@ export interface DecisionCounts {
 }
 
 /**
- * Each call is decided on once, in the order of the ledger, by the rules of that moment, and fires what the model says and
- * no more; whatever changed a rule had every call decided before.
+ * Checks that each call is evaluated once, in the order of the ledger, by the rules of that moment, and fires what the
+ * model fires and no more; a change of a rule comes after the evaluation of all earlier calls.
  */
 export async function checkDecisions(store: Store): Promise<DecisionCounts> {
-  const [noted, positions, stored, tallied] = await store.readAll([
-    { sql: "SELECT what, ledger_end, decided, more, detail FROM noted ORDER BY step" },
+  const [logged, positions, stored, tallied] = await store.readAll([
+    { sql: "SELECT what, ledger_end, decided, more, detail FROM decision_log ORDER BY step" },
     { sql: "SELECT position, call_id FROM calls WHERE adjusts IS NULL ORDER BY position" },
     {
       sql:
@@ -107,12 +108,12 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
     assert.deepEqual(
       fired.sort(),
       expected.sort(),
-      `the call at position ${decided} fires what the model says`,
+      `the call at position ${decided} fires what the model fires`,
     );
     allFired.push(...fired);
     [expected, fired] = [[], []];
   };
-  for (const { what, ledger_end, decided: passed, more, detail } of toObjects<Noted>(noted!)) {
+  for (const { what, ledger_end, decided: passed, more, detail } of toObjects<Logged>(logged!)) {
     if (what === "fired") {
       const { ruleId, value, runId, sessionId } = JSON.parse(detail!);
       fired.push(textOf({ ruleId, value: BigInt(value), runId, sessionId }));
@@ -144,7 +145,7 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
     const rule = readRule(detail!);
     const known = states.get(rule.ruleId);
     if (rule.enabled || known?.rule.enabled) {
-      assert.equal(passed, ledger_end, `a rule that is ${what} finds each call decided on`);
+      assert.equal(passed, ledger_end, `a rule that is ${what} finds each call evaluated`);
     }
     if (what === "removed") states.delete(rule.ruleId);
     else if (!known) states.set(rule.ruleId, { rule, firedAt: null, claims: new Set(), isOver: false });
@@ -179,7 +180,7 @@ export async function checkDecisions(store: Store): Promise<DecisionCounts> {
   }
 
   function decide(position: bigint, now: number): void {
-    assert.equal(position, decided + 1n, "calls are decided on once, in their order");
+    assert.equal(position, decided + 1n, "calls are evaluated once, in their order");
     decided = position;
     counts.decisions++;
     const call = callAt.get(position);
@@ -207,7 +208,7 @@ function readRule(text: string): RuleState["rule"] {
   };
 }
 
-/** `valueOf`, which remembers how far it has added up each window: calls are only ever added at the end. */
+/** `valueOf` with a cache of the sum of each window so far: calls are only ever added at the end. */
 function rememberingSum(): typeof valueOf {
   const known = new Map<string, { sum: bigint; upTo: number }>();
   return (window, booked) => {

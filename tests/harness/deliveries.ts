@@ -25,13 +25,13 @@ export function openWithChannels(
   return openTestPurser({ alerts: createAlertEvaluator({ rules, dispatcher }), ...options });
 }
 
-/** Waits until a condition holds, turn by turn: what is awaited needs no time, only turns. */
+/** Waits until a condition holds, turn by turn of the event loop: it takes no time, only turns. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   for (let turn = 0; turn < 5_000; turn++) {
     if (await condition()) return;
     await setImmediate();
   }
-  assert.fail("it did not come to pass");
+  assert.fail("the condition did not become true");
 }
 
 /** The rows of the outbox for one channel, oldest first. */
@@ -40,14 +40,14 @@ export async function outbox({ core }: TestPurser, channel: string) {
   return rows.filter((row) => row.channel === channel);
 }
 
-/** What became of the first delivery of a channel. */
+/** The state of the first delivery of a channel. */
 export const statusOf = async (purser: TestPurser, channel: string) =>
   (await outbox(purser, channel))[0]?.status;
 
 /** The lines of the log channel. */
 export const logLines = ({ logs }: TestPurser) => logs.filter(({ fields }) => fields.channel === "log");
 
-/** Puts a row into the outbox, as if a process had left it there. */
+/** Puts a row into the outbox, as if another process had left it there. */
 export async function leaveDelivery(
   core: Core,
   id: string,

@@ -1,8 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
 
-/** A server that answers the first request of a connection and ends it without an answer at the second. */
+/** A server that answers the first request of a connection and closes it without an answer at the second. */
 export async function openDroppingServer() {
-  /** The methods of the requests, in the order in which they came. */
+  /** The methods of the requests, in the order of arrival. */
   const arrived: string[] = [];
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {

@@ -2,10 +2,10 @@ import { type Channels, createChannels, type NamedChannel } from "../../src/deli
 import type { Clock } from "../../src/kernel/clock.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 
-/** What the channels of a test do with what they are sent: take it, or fail for a reason. */
+/** The outcome of the channels of a test: success, or failure for a reason. */
 export type FakeChannels = Record<string, "ok" | { reason: string }>;
 
-/** Gives a core channels that do as they are told, in place of its own. */
+/** Replaces a core's channels by ones with the given outcomes. */
 export function replaceChannels(core: { clock: Clock }, channels: FakeChannels): void {
   Object.assign(core, { channels: fakeChannels(core.clock, channels) });
 }

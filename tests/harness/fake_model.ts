@@ -5,7 +5,7 @@ import type {
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 
-/** What a fake provider answers: the tokens it has counted. */
+/** A fake provider's response: the tokens it has counted. */
 export interface FakeAnswer {
   inputTokens: number;
   outputTokens: number;
@@ -17,20 +17,20 @@ export interface FakeModel {
   calls: () => number;
 }
 
-/** The answer to a call, whose number counts from 0. What it throws is the provider's error. */
+/** Answers a call by its number, from 0. An error that it throws is the provider's. */
 export type AnswerCall = (options: LanguageModelV4CallOptions, number: number) => Promise<FakeAnswer>;
 
-/** The parts of a streamed answer; what it throws breaks the stream. */
+/** The parts of a streamed response; an error that it throws breaks the stream. */
 export type StreamAnswer = (options: LanguageModelV4CallOptions) => AsyncIterable<LanguageModelV4StreamPart>;
 
-/** The parts of an answer of some texts, without its end. */
+/** The parts of a response of some texts, without its end. */
 export function* textParts(...texts: string[]): Generator<LanguageModelV4StreamPart> {
   yield { type: "stream-start", warnings: [] };
   yield { type: "text-start", id: "0" };
   for (const delta of texts) yield { type: "text-delta", id: "0", delta };
 }
 
-/** The end of a streamed answer. */
+/** The end of a streamed response. */
 export function* endParts({ inputTokens, outputTokens }: FakeAnswer): Generator<LanguageModelV4StreamPart> {
   yield { type: "text-end", id: "0" };
   yield {
@@ -79,7 +79,7 @@ export function callOptions(
   return { prompt: [{ role: "user", content: [{ type: "text", text }] }], ...options };
 }
 
-/** Lets everything that is ready happen, so many times over; ends early when the signal aborts. */
+/** Lets pending tasks proceed for so many turns of the event loop; ends early when the signal aborts. */
 export async function turns(count: number, signal?: AbortSignal): Promise<void> {
   for (let i = 0; i < count; i++) {
     signal?.throwIfAborted();

@@ -6,9 +6,9 @@ import { type Reply, sendReply } from "./provider_replies.ts";
 
 export type { Reply };
 
-/** A request as the fake provider got it. */
+/** A request as received by the fake provider. */
 export interface ProviderRequest {
-  /** Told by the path; an OpenAI-compatible server's is `openai-chat`. */
+  /** Derived from the path; an OpenAI-compatible server's is `openai-chat`. */
   api: Exclude<UsageApi, "openai-compatible">;
   path: string;
   headers: Record<string, string>;
@@ -16,7 +16,7 @@ export interface ProviderRequest {
   body: any;
   model: string;
   isStreamed: boolean;
-  /** Aborts when the client goes away before the answer is complete. */
+  /** Aborts when the client disconnects before the response is complete. */
   signal: AbortSignal;
 }
 
@@ -24,23 +24,23 @@ export interface ProviderRequest {
 export interface FakeProvider extends AsyncDisposable {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** The `baseURL` that each provider of the AI SDK wants. */
+  /** The `baseURL` for each provider of the AI SDK. */
   baseUrls: { openai: string; anthropic: string; google: string; compatible: string };
   /** Every request, oldest first. */
   requests: readonly ProviderRequest[];
-  /** How many requests there were. */
+  /** The number of requests. */
   readonly calls: number;
-  /** Appends replies; each serves one request. When they are used up, the script answers. */
+  /** Appends replies; each serves one request. Once they are used up, the script answers. */
   enqueue(...replies: Reply[]): void;
   close(): Promise<void>;
 }
 
 /**
  * Starts a server that speaks the wire formats of OpenAI (chat, responses), Anthropic and Gemini. It replies
- * from the queue, then by `script`; without either it refuses with a 400, which no client tries again.
+ * from the queue, then by `script`; without either it refuses with a 400, which no client retries.
  *
  * On `node:http` rather than `Deno.serve`: it can close a socket after the last frame has surely been sent,
- * and says when a client has gone away.
+ * and reports when a client has disconnected.
  */
 export async function startFakeProvider(
   script?: (request: ProviderRequest) => Reply | Promise<Reply>,

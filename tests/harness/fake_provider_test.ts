@@ -13,7 +13,7 @@ const calculator = tool({
   execute: ({ expression }) => ({ expression, result: 4 }),
 });
 
-/** Known to the AI SDK, so that it has nothing to warn about. */
+/** Known to the AI SDK, so that it logs no warning. */
 const MODEL = "claude-haiku-4-5";
 
 const APIS = ["openai-chat", "openai-responses", "anthropic", "google", "openai-compatible"] as const;
@@ -99,7 +99,7 @@ for (const api of APIS) {
   Deno.test(`the fake ${api} can answer rubbish`, async () => {
     for (const text of ["<html>Bad gateway</html>", '{"surprise":true}', "[]"]) {
       const { error } = await ask({ text }, api, false);
-      // Gemini's schema has nothing that is required: wrong JSON is an empty answer there.
+      // Gemini's schema has no required fields: wrong JSON is an empty response there.
       if (api !== "google" || text !== '{"surprise":true}') assert.ok(error, text);
     }
   });
@@ -137,7 +137,7 @@ for (const api of APIS) {
     assert.equal(fake.calls, 1);
   });
 
-  Deno.test(`the fake ${api} answers any request with the usage it is told`, async () => {
+  Deno.test(`the fake ${api} answers any request with the given usage`, async () => {
     const usage = {
       inputTokens: 100,
       outputTokens: 20,
@@ -202,7 +202,7 @@ Deno.test("the fake provider closes with a request in flight", async () => {
   await Promise.all([fake.close(), assert.rejects(answered)]);
 });
 
-Deno.test("the fake provider refuses what no reply is left for", async () => {
+Deno.test("the fake provider refuses a request without a reply left", async () => {
   await using fake = await startFakeProvider();
   const error = await generateText({ model: realModel(fake, "openai-chat", "m"), prompt: "Hi" }).catch((e) =>
     e

@@ -1,7 +1,7 @@
 import { openCore } from "../../src/service/mod.ts";
 import { createKey } from "../../src/keys/mod.ts";
 
-/** Makes an admin's key on a database, as the person beside it does before anybody is served; gives its text. */
+/** Creates an admin key on a database, as its owner does before the first client connects; returns its text. */
 export async function makeFirstKey(dbUrl: string): Promise<string> {
   const core = await openCore({
     config: {

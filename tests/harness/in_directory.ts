@@ -1,4 +1,4 @@
-/** Runs a test in an empty folder, which is gone afterwards. */
+/** Runs a test in an empty folder, which is removed afterwards. */
 export async function inDirectory(test: (directory: string) => Promise<void>): Promise<void> {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   try {

@@ -4,12 +4,12 @@ import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { runDeno } from "../../build/run_deno.ts";
 import { sharedBuild } from "./shared_build.ts";
 
-/** Returns the folder of the bundle that people install, which all test files share. */
+/** Returns the folder of the installable bundle, shared by all test files. */
 function findBundle(): Promise<string> {
   return sharedBuild("bundle", bundleToInstall);
 }
 
-/** Returns how the bundle is started with the permissions that it needs: it takes half the time that the source takes. */
+/** Returns the command line that starts the bundle, with its permissions: it starts in half the time of its source. */
 export async function findCli(): Promise<[program: string, ...args: string[]]> {
   const bundle = await findBundle();
   const config = ["--config", join(bundle, "deno.json")];

@@ -5,26 +5,26 @@ import { TextLineStream } from "./text_lines.ts";
 const [PROGRAM, ...ARGS] = await findCli();
 const ANSWERS_AT = /Purser answers at (http:\/\/\S+) /;
 
-/** An answer of an instance, or why there is none. */
+/** A response of an instance, or the reason why there is none. */
 export interface InstanceAnswer {
-  /** 0 where nobody answered. */
+  /** 0 if there was no response. */
   status: number;
   // deno-lint-ignore no-explicit-any -- the body of any route, for a test to look into
   body: any;
 }
 
-/** A server of its own on a database that others share. */
+/** A server of its own on a shared database. */
 export interface Instance extends AsyncDisposable {
   readonly name: string;
   readonly url: string;
-  /** What it has logged. */
+  /** The lines of its log so far. */
   readonly lines: readonly string[];
   send(method: string, path: string, body?: unknown): Promise<InstanceAnswer>;
-  /** Ends it at once (SIGKILL). */
+  /** Kills it at once (SIGKILL). */
   kill(): Promise<void>;
 }
 
-/** What commands and servers of a test share. */
+/** The commands and servers of a test on one config. */
 export interface Fleet extends AsyncDisposable {
   /** Starts one more server; its webhooks carry its name. */
   start(name: string): Promise<Instance>;
@@ -32,7 +32,7 @@ export interface Fleet extends AsyncDisposable {
   command(...args: string[]): Promise<{ code: number; out: string; err: string }>;
 }
 
-/** Real processes with the settings of one config file; `hook` is where their alerts go. */
+/** Starts real processes with the settings of one config file; `hook` is the receiver of their alerts. */
 export async function openFleet(
   settings: Record<string, unknown>,
   hook?: { url: string },
@@ -72,7 +72,7 @@ export async function openFleet(
   };
 }
 
-/** Waits until a server says where it answers; throws with all that it has said where it ends before. */
+/** Waits until a server prints its address; throws with its whole output if it ends before. */
 async function watch(name: string, child: Deno.ChildProcess): Promise<Instance> {
   const lines: string[] = [];
   const started = Promise.withResolvers<string>();
@@ -92,7 +92,7 @@ async function watch(name: string, child: Deno.ChildProcess): Promise<Instance> 
     try {
       child.kill("SIGKILL");
     } catch {
-      // it has ended already
+      // it has already ended
     }
     await ended;
   };

@@ -1,22 +1,22 @@
 import { join } from "node:path";
 
-/** What Debian's packages bring that the server needs. */
+/** The programs of Debian's packages that the server needs. */
 const MASTER = "/usr/lib/postfix/sbin/master";
 const NEEDED = [MASTER, "/usr/sbin/saslpasswd2"];
 const START_TIMEOUT_MS = 20_000;
 const DELIVERY_TIMEOUT_MS = 20_000;
 
-/** Whether tests with a real mail server are skipped; where everything is required, they run, and fail. */
+/** True if tests with a real mail server are skipped; in the full gate they run, and fail without one. */
 export const skipMailServer: boolean = !await hasPostfix() && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
-/** A mail as it lies in the mailbox. */
+/** A mail as stored in the mailbox. */
 export interface StoredMail {
-  /** The recipient whose mailbox it is in. */
+  /** The recipient that owns the mailbox. */
   to: string;
   raw: string;
 }
 
-/** Postfix on loopback, with STARTTLS and sign-in required, and mailboxes at example.com for ops, boss and mallory. */
+/** Postfix on loopback, with STARTTLS and authentication required, and mailboxes at example.com for ops, boss, mallory. */
 export interface MailServer extends AsyncDisposable {
   readonly port: number;
   readonly username: string;
@@ -25,7 +25,7 @@ export interface MailServer extends AsyncDisposable {
   readMails(count: number): Promise<StoredMail[]>;
 }
 
-/** Starts the server over a temporary directory. Throws where Postfix isn't installed. */
+/** Starts the server over a temporary directory. Throws if Postfix isn't installed. */
 export async function startMailServer(): Promise<MailServer> {
   if (!await hasPostfix()) {
     throw new Error("Cannot start a mail server: postfix or sasl2-bin is not installed");
@@ -46,7 +46,7 @@ export async function startMailServer(): Promise<MailServer> {
     password,
     readMails: (count) => readMails(directory, count),
     async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM"); // the master ends all that it started
+      child.kill("SIGTERM"); // the master process ends its children
       await child.status;
       const [remove, ...rest] = [...asRoot, "rm", "-rf", directory];
       await new Deno.Command(remove!, { args: rest }).output();
@@ -68,7 +68,7 @@ async function hasPostfix(): Promise<boolean> {
 }
 
 async function writeConfig(directory: string, port: number): Promise<void> {
-  const uid = Deno.uid() === 0 ? 65_534 : Deno.uid(); // Postfix delivers to nobody's mailbox as root
+  const uid = Deno.uid() === 0 ? 65_534 : Deno.uid(); // Postfix delivers to no mailbox as root
   const mailboxes = ["ops", "boss", "mallory"].map((name) => `{ ${name}@example.com = ${name}/ }`).join(", ");
   const fixtures = new URL("../fixtures/tls/", import.meta.url);
   for (const name of ["server.pem", "server.key"]) {
@@ -117,7 +117,7 @@ async function writeConfig(directory: string, port: number): Promise<void> {
       "anvil unix - - n - 1 anvil",
       "postlog unix-dgram n - n - 1 postlogd",
     ].join("\n"),
-    // Debian's Postfix looks for it here, whatever the setting says.
+    // Debian's Postfix looks for it here, regardless of the setting.
     "sasl/smtpd.conf": `pwcheck_method: auxprop\nauxprop_plugin: sasldb\nsasldb_path: ${directory}/sasldb\n` +
       "mech_list: PLAIN LOGIN\n",
     "start.sh": `set -eu

@@ -34,7 +34,7 @@ export function realModel(
   }
 }
 
-/** A model that notes the usage of each of its calls as the AI SDK's provider gave it. */
+/** A model that records the usage of each of its calls as the AI SDK's provider reported it. */
 export function meteredModel(
   model: LanguageModelV4,
 ): { model: LanguageModelV4; usages: LanguageModelV4Usage[] } {

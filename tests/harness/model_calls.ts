@@ -2,7 +2,7 @@ import fc from "#dev/fast_check.ts";
 import type { ModelCall } from "../../src/ledger/mod.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
 
-/** A call that differs from the simplest one in what is given. */
+/** The simplest call, with the given fields changed. */
 export function modelCall(fields: Partial<ModelCall> & Pick<ModelCall, "callId">): ModelCall {
   return {
     at: Date.parse("2026-11-21T09:30:00.000Z"),
@@ -34,7 +34,7 @@ export const anyTime: fc.Arbitrary<number> = fc.oneof(
 
 const count = fc.nat({ max: 1_000_000 });
 
-/** Random calls of few agents, sessions and runs, so that they meet; each with an id of its own. */
+/** Random calls of few agents, sessions and runs, so that they share them; each with an id of its own. */
 export const anyCalls: fc.Arbitrary<ModelCall[]> = fc.array(
   fc.record({
     at: anyTime,
@@ -55,7 +55,7 @@ export const anyCalls: fc.Arbitrary<ModelCall[]> = fc.array(
         reasoningTokens: d,
       })
     ),
-    // Amounts that a JS number can't hold, none at all, and no known price.
+    // Amounts that a JS number can't hold, zero, and no known price.
     costNanoUsd: fc.oneof(
       fc.constantFrom(null, null, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n + 1n, 10n ** 16n + 7n),
       fc.bigInt({ min: 0n, max: 10n ** 10n }),

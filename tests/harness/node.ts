@@ -1,18 +1,18 @@
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
-/** A Node to run the npm package with: the one on the PATH where it is young enough, else this one from npm. */
+/** A Node to run the npm package with: the one on the PATH if it is recent enough, otherwise this one from npm. */
 const FROM_NPM = "22.23.0";
 
-/** The oldest Node that the npm package promises to run on, and one that is older. */
+/** The oldest Node that the npm package supports, and an older one. */
 export const OLDEST = "22.20.0";
 export const OLDER = "22.16.0";
 
-/** Why tests of the npm package can't run on this machine, or undefined where they can. */
+/** The reason why tests of the npm package can't run on this machine, or undefined if they can. */
 export const nodeMissing: string | undefined = await hasProgram("npm") && await hasProgram("npx")
   ? undefined
   : "npm and npx are not on the PATH";
 
-/** Whether to skip them; where everything is required, they run, and fail. */
+/** True if they are skipped; in the full gate they run, and fail. */
 export const skipNode: boolean = nodeMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
 /** Finds Node's binary. */
@@ -25,7 +25,7 @@ export async function nodeOfVersion(version: string): Promise<string> {
   return await npx("--offline", version);
 }
 
-/** Installs each Node that the tests run, where npm has not installed it before. */
+/** Installs each Node that the tests run, unless npm has installed it before. */
 export async function fetchNodes(): Promise<void> {
   const versions = [OLDEST, OLDER, ...(await findYoungNode() ? [] : [FROM_NPM])];
   await Promise.all(versions.map((version) => npx("--prefer-offline", version)));
@@ -35,7 +35,7 @@ async function npx(mode: string, version: string): Promise<string> {
   return await said("npx", ["--yes", mode, `node@${version}`, "-p", "process.execPath"]);
 }
 
-/** The Node on the PATH, where it is young enough for the npm package. */
+/** Returns the Node on the PATH if it is recent enough for the npm package. */
 async function findYoungNode(): Promise<string | undefined> {
   const here = ["-p", "process.versions.node + ' ' + process.execPath"];
   const found = await said("node", here).catch(() => "");
@@ -46,7 +46,7 @@ async function findYoungNode(): Promise<string | undefined> {
   return path && (isYounger || (oldest !== undefined && minor >= oldest)) ? path : undefined;
 }
 
-/** Runs a program to its end and gives what it printed; throws with all that it said where it failed. */
+/** Runs a program to its end and returns its standard output; throws with its whole output if it failed. */
 export async function said(program: string, args: string[], cwd?: string): Promise<string> {
   const output = await new Deno.Command(program, { args, cwd, stdin: "null", env: { NO_COLOR: "1" } })
     .output();

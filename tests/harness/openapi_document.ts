@@ -1,4 +1,4 @@
-/** The OpenAPI document as the checks of requests and answers read it. */
+/** The OpenAPI document as the checks of requests and responses read it. */
 
 export interface Schema {
   $ref?: string;
@@ -36,16 +36,16 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, Schema> };
 }
 
-/** An operation of the document that a request is for. */
+/** The operation of the document for a request. */
 export interface Match {
   template: string;
   verb: string;
   operation: Operation;
-  /** The path's parameters, decoded where that can be done. */
+  /** The path's parameters, decoded if possible. */
   params: Record<string, string>;
 }
 
-/** The operation that a request's path is one of; literal paths come before parameters, HEAD is GET. */
+/** Finds the operation of a request's path; literal paths take precedence over parameters, HEAD is GET. */
 export function findOperation(document: OpenApiDocument, method: string, path: string): Match | undefined {
   const parts = path.split("?")[0]!.split("/");
   const verb = method === "HEAD" ? "get" : method.toLowerCase();
@@ -73,7 +73,7 @@ function decode(part: string): string {
   }
 }
 
-/** What a reference of the document leads to. */
+/** Resolves a reference of the document. */
 export function resolve<Value extends object>(document: object, value: Value | { $ref: string }): Value {
   if (!("$ref" in value) || typeof value.$ref !== "string") return value as Value;
   const parts = value.$ref.split("/").slice(1).map((part) =>
@@ -83,7 +83,7 @@ export function resolve<Value extends object>(document: object, value: Value | {
   return parts.reduce((at: any, part) => at[part], document) as Value;
 }
 
-/** The document with every object closed: an answer may have a field one day, but only once it stands there. */
+/** Closes every object of the document: a response may get a new field, but only with its schema. */
 export function closeObjects(document: OpenApiDocument): OpenApiDocument {
   return JSON.parse(
     JSON.stringify(

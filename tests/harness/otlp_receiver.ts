@@ -12,7 +12,7 @@ interface KeyValue {
   value: AnyValue;
 }
 
-/** A span as it was exported. */
+/** An exported span. */
 export interface ExportedSpan {
   name: string;
   /** 1 internal, 2 server, 3 client. */
@@ -21,9 +21,9 @@ export interface ExportedSpan {
   spanId: string;
   parentSpanId: string;
   attributes: Record<string, unknown>;
-  /** Whether its status says that it failed. */
+  /** True if its status is an error. */
   isError: boolean;
-  /** Who made it: `purser`, or `deno` by itself. */
+  /** The instrumentation that created it: `purser`, or `deno` itself. */
   scope: string;
 }
 
@@ -37,16 +37,16 @@ export interface ExportedSeries {
   attributes: Record<string, unknown>;
 }
 
-/** A collector on 127.0.0.1 that takes OTLP over HTTP as JSON, and keeps it. */
+/** A collector on 127.0.0.1 that accepts OTLP over HTTP as JSON, and keeps it. */
 export interface OtlpReceiver extends AsyncDisposable {
   /** The environment of a process that exports to it. */
   env: Record<string, string>;
   readonly spans: ExportedSpan[];
-  /** The newest of every series. */
+  /** The latest value of every series. */
   series(metric: string): ExportedSeries[];
-  /** Everything that came in, as text. */
+  /** Everything received, as text. */
   text(): string;
-  /** The only span of that name that meets the condition. */
+  /** The only span with this name that meets the condition. */
   span(name: string, where?: (span: ExportedSpan) => boolean): ExportedSpan;
 }
 

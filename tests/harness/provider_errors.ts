@@ -26,7 +26,7 @@ const OPENAI_TYPES: Record<number, string> = {
   503: "server_error",
 };
 
-/** The body of an HTTP error as that provider shapes it. */
+/** The body of an HTTP error in that provider's format. */
 export function errorBody(
   api: ProviderRequest["api"],
   status: number,

@@ -4,11 +4,11 @@ import type { WireAnswer } from "../fixtures/providers/mod.ts";
 import type { ProviderRequest } from "./fake_provider.ts";
 import { errorBody } from "./provider_errors.ts";
 
-/** What the fake provider does with one request. `after` delays it until a promise settles. */
+/** The reply of the fake provider to one request. `after` delays it until a promise settles. */
 export type Reply =
   & { after?: Promise<unknown> }
   & (
-    /** A good answer, streamed where the request asks for it. */
+    /** A successful response, streamed if the request asks for it. */
     | { answer: WireAnswer }
     /** An HTTP error with the body that the provider would send. */
     | { status: number; message?: string; headers?: Record<string, string> }
@@ -16,13 +16,13 @@ export type Reply =
     | { text: string; contentType?: string }
     /** A stream of only these frames, all of them sent; then the socket is closed. */
     | { brokenAfter: readonly string[] }
-    /** A stream whose promises hold back what comes after them; it ends properly. */
+    /** A stream whose promises hold back the frames after them; it ends properly. */
     | { paced: readonly (string | Promise<unknown>)[] }
-    /** No answer at all until the client goes away or the fake provider is closed. */
+    /** No response until the client disconnects or the fake provider is closed. */
     | { hang: true }
   );
 
-/** Carries out a reply. Stops without an error when the client goes away. */
+/** Carries out a reply. Stops without an error when the client disconnects. */
 export async function sendReply(
   request: ProviderRequest,
   reply: Reply,
@@ -55,7 +55,7 @@ function sendJson(
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
-/** Writes each frame as a chunk of its own and waits until the socket has taken it. */
+/** Writes each frame as a chunk of its own and waits until the socket has accepted it. */
 async function sendFrames(
   response: ServerResponse,
   frames: readonly (string | Promise<unknown>)[],

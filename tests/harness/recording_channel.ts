@@ -1,24 +1,24 @@
 import type { Delivery, NamedChannel, Notification, SendResult } from "../../src/delivery/channels/mod.ts";
 
-/** What a channel was asked to send. */
+/** A notification that a channel was given to send. */
 export interface Sent {
   notification: Notification;
   delivery: Delivery;
 }
 
-/** What a recording channel answers: a result, or what a function makes of it. */
+/** The outcome of a recording channel: a result, or a function that returns one. */
 export type Answer = SendResult | ((sent: Sent) => Promise<SendResult> | SendResult);
 
-/** A channel that keeps what it was asked to send. */
+/** A channel that records what it is given to send. */
 export interface RecordingChannel extends NamedChannel {
   sent: Sent[];
-  /** Answers in turn; the last one goes on. */
+  /** The outcomes in turn; the last one repeats. */
   answers: Answer[];
   /** Resolves once so many were sent. */
   until(count: number): Promise<void>;
 }
 
-/** A channel in memory; it delivers everything unless told otherwise. */
+/** Creates a channel in memory; it delivers everything unless outcomes are given. */
 export function recordingChannel(
   name: string,
   options: Partial<NamedChannel> & { answers?: Answer[] } = {},
@@ -45,11 +45,11 @@ export function recordingChannel(
   return channel;
 }
 
-/** An answer that never comes, whatever the signal says. */
+/** An outcome that never comes, regardless of the signal. */
 export const hang: Answer = () => new Promise(() => {});
 
-/** A failure that may pass. */
+/** A transient failure. */
 export const passing = { ok: false, retry: true, reason: "HTTP 503" } as const satisfies SendResult;
 
-/** A failure for good. */
+/** A permanent failure. */
 export const permanent: SendResult = { ok: false, retry: false, reason: "HTTP 410" };

@@ -1,21 +1,21 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AttributeValue, Span, Telemetry } from "../../src/telemetry/mod.ts";
 
-/** A span that was told of. */
+/** A recorded span. */
 export interface RecordedSpan {
   name: string;
-  /** The span that it is beneath. */
+  /** Its parent span. */
   above: RecordedSpan | null;
   attributes: Record<string, AttributeValue | undefined>;
   hasEnded: boolean;
   errorType?: string;
 }
 
-/** Telemetry in memory; what is beneath what is told as OpenTelemetry would. */
+/** Telemetry in memory, with the parents of spans as OpenTelemetry would have them. */
 export interface RecordingTelemetry extends Telemetry {
   spans: RecordedSpan[];
   records: { metric: string; value: number; attributes: Record<string, unknown> }[];
-  /** The only span of that name. */
+  /** The only span with this name. */
   span(name: string): RecordedSpan;
 }
 
@@ -57,7 +57,7 @@ export function recordingTelemetry(): RecordingTelemetry {
       return span;
     },
     record: (metric, value, attributes) => void records.push({ metric, value, attributes }),
-    heedRequest() {},
+    trackRequest() {},
     nameRequest() {},
   };
 }

@@ -19,8 +19,8 @@ export interface Refusal {
 export type Refuse = (body: unknown, refusal?: Refusal) => Promise<LooseDocument>;
 
 /**
- * A test of what is refused: over a database that has the session and over one that has nothing, in earnest and
- * as a dry run. All of them have to be afterwards as they were before.
+ * Tests a refusal over a database that has the session and over an empty one, as an import and as a dry run. All of
+ * them must be unchanged afterwards.
  */
 export function testRefusals(
   sentence: string,
@@ -63,7 +63,7 @@ export function keysOf(path: string): (string | number)[] {
   );
 }
 
-/** A copy of a document whose value at a path is another one; undefined leaves it out. */
+/** A copy of a document with another value at a path; undefined removes it. */
 export function changed(document: LooseDocument, path: string, value: unknown): LooseDocument {
   const copy = structuredClone(document);
   const keys = keysOf(path);
@@ -74,12 +74,12 @@ export function changed(document: LooseDocument, path: string, value: unknown): 
   return copy;
 }
 
-/** The text of a document in which the value at a path is written as `json`, be that JSON or not. */
+/** The text of a document in which the value at a path is written as `json`, valid JSON or not. */
 export function textWith(document: LooseDocument, path: string, json: string): string {
   return JSON.stringify(changed(document, path, MARK)).replace(JSON.stringify(MARK), () => json);
 }
 
-/** The text of a document in which the object at a path begins with what is given. */
+/** The text of a document in which the object at a path begins with the given text. */
 export function textWithMember(document: LooseDocument, path: string, member: string): string {
   const copy = structuredClone(document);
   const target = keysOf(path).reduce((object, key) => object[key], copy);
@@ -89,7 +89,7 @@ export function textWithMember(document: LooseDocument, path: string, member: st
   return JSON.stringify(copy).replace(`"${MARK}":0`, () => member);
 }
 
-/** Where a fault that is known only to be somewhere in a value is told: the message, event or field. */
+/** The reported path of a fault that is known only to be somewhere in a value: the message, event or field. */
 export function placeOf(path: string): string {
   return /^(state\.messages\[\d+\]|events\[\d+\]|state\.\w+|\w*)/.exec(path)![0];
 }
@@ -127,7 +127,7 @@ export const OBJECTS = [
   "extra.deep[0]",
 ];
 
-/** Scalars of the full document, in places that are checked and in such that are not. */
+/** Scalars of the full document, in fields that are checked and in fields that are not. */
 export const SCALARS = [
   "agent_id",
   "event_log_count",

@@ -1,9 +1,9 @@
-import type { ReportedCall } from "../../src/booking/reported_call.ts";
+import type { ReportedCall } from "../../src/booking/book_reported_calls.ts";
 import { seededRandom } from "./random.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** The report of a call, whose id says all of it, so that any process reports the same; `base` is when the test began. */
+/** The report of a call, derived from its id, so that any process reports the same; `base` is the start of the test. */
 export function reportOf(callId: string, base: number): ReportedCall & { costUsd: number } {
   const random = seededRandom(hashOf(callId));
   const pick = (count: number) => Math.floor(random() * count);

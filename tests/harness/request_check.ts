@@ -9,7 +9,7 @@ export interface SentRequest {
   body?: unknown;
 }
 
-/** Fails where the document says nothing of a request that the API has taken: a parameter, or a body's field. */
+/** Fails if the document does not declare a parameter or a body's field of a request that the API has accepted. */
 export async function checkRequest(
   check: SchemaCheck,
   { operation, params }: Match,
@@ -48,7 +48,7 @@ function valuesOf(
   return value === undefined || value === null ? [] : [value];
 }
 
-/** A parameter's value as its schema means it. */
+/** A parameter's value by its schema. */
 function fromText({ type }: Schema, values: string[]): unknown {
   if (type === "array") return values;
   assert.equal(values.length, 1);

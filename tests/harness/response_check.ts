@@ -12,26 +12,26 @@ import { createSchemaCheck } from "./schema_check.ts";
 import { checkStream } from "./stream_check.ts";
 
 /**
- * Fails where an answer is not one that the OpenAPI document declares for its route and status, down to its headers
- * and fields; and where a request that was taken is not one that the document allows. Gives the answer back: a
+ * Fails if a response is not one that the OpenAPI document declares for its route and status, down to its headers
+ * and fields; and if an accepted request is not one that the document allows. Returns the response: a
  * stream of events is checked while it is read.
  */
 export interface ResponseCheck {
   (method: string, path: string, response: Response, request?: SentRequest): Promise<Response>;
-  /** The `operationId` of everything that was answered well. */
+  /** The `operationId` of every operation that was answered successfully. */
   readonly succeeded: ReadonlySet<string>;
 }
 
 /** Media types whose body is a JSON document. */
 const JSON_TYPE = /^application\/(.+\+)?json/;
 
-/** What a server may send with any answer; it says nothing that a client has to know of from us. */
+/** Headers that a server may send with any response and that clients need not know. */
 const TRANSPORT = ["connection", "content-length", "content-type", "date", "transfer-encoding"];
 
-/** What keeps proxies from holding a stream of events back. */
+/** Headers that keep proxies from buffering a stream of events. */
 const OF_STREAMS = ["cache-control"];
 
-/** Makes the check for a document; every test of the API sends its requests through it. */
+/** Creates the check for a document; every test of the API sends its requests through it. */
 export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
   const closed = closeObjects(document);
   const checkAnswer = createSchemaCheck(closed, "answer");
@@ -75,13 +75,13 @@ export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
 
 const text = { required: true, schema: { type: "string" } };
 
-/** What goes with the answers to what the document does not know of, by status. */
+/** The headers of responses to requests that are not in the document, by status. */
 const UNKNOWN: Record<number, Answer> = {
   401: { headers: { "WWW-Authenticate": text } },
   405: { headers: { Allow: text } },
 };
 
-/** Every header that is required is there, and none that is not declared. */
+/** Every required header is there, and none that is not declared. */
 function checkHeaders(document: object, answer: Answer, response: Response, where: string): void {
   const declared = new Map<string, Header>();
   for (const [name, header] of Object.entries(answer.headers ?? {})) {

@@ -3,7 +3,7 @@ import type { OpenApiDocument, Schema } from "./openapi_document.ts";
 import { createResponseCheck } from "./response_check.ts";
 import type { SentRequest } from "./request_check.ts";
 
-/** The check that all tests of the API lean on has to find what it is there for. */
+/** Tests of the check that all tests of the API rely on. */
 
 const problem = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
 
@@ -77,7 +77,7 @@ function answer(body: unknown, { status = 200, type = "application/json", header
 const put = (response: Response, { path = "/things/a", request = GOOD } = {}) =>
   check("PUT", path, response, request);
 
-Deno.test("the check of answers takes what the document declares, and remembers the operation", async () => {
+Deno.test("the check of responses accepts what the document declares, and records the operation", async () => {
   await put(answer({ at: AT, cost_usd: 0.000000001, count: 2 ** 40 }));
   await put(answer({ at: AT, cost_usd: null }), { path: "/things/a?limit=3", request: GOOD });
   await check(
@@ -91,7 +91,7 @@ Deno.test("the check of answers takes what the document declares, and remembers 
   assert.deepEqual([...check.succeeded], ["putThing"]);
 });
 
-Deno.test("the check of answers refuses statuses, types, headers and fields that are not declared", async () => {
+Deno.test("the check of responses refuses statuses, types, headers and fields that are not declared", async () => {
   const withoutPlace = answer({ at: AT });
   withoutPlace.headers.delete("place");
   const wrong: [RegExp, Response][] = [
@@ -114,7 +114,7 @@ Deno.test("the check of answers refuses statuses, types, headers and fields that
   await assert.rejects(check("DELETE", "/things/a", notAllowed), /allow is missing/);
 });
 
-Deno.test("the check of requests refuses one that was taken though the document knows nothing of it", async () => {
+Deno.test("the check of requests refuses one that was accepted though the document does not declare it", async () => {
   const wrong: [RegExp, { path?: string; request?: SentRequest }][] = [
     [/query's more is not declared/, { path: "/things/a?more=1" }],
     [/query's limit/, { path: "/things/a?limit=0" }],
@@ -125,7 +125,7 @@ Deno.test("the check of requests refuses one that was taken though the document 
     [/a body is declared/, { request: {} }],
   ];
   for (const [message, given] of wrong) await assert.rejects(put(answer({ at: AT }), given), message);
-  // A request that was refused may be as wrong as it likes.
+  // A request that was refused may have any fault.
   const refused = new Response('{"code":"x"}', {
     status: 404,
     headers: { "content-type": "application/problem+json" },
@@ -133,7 +133,7 @@ Deno.test("the check of requests refuses one that was taken though the document 
   await put(refused, { path: "/things/A?more=1", request: {} });
 });
 
-Deno.test("the check of a stream breaks it off at an event that is not declared", async () => {
+Deno.test("the check of a stream aborts it at an event that is not declared", async () => {
   const read = async (text: string) =>
     await (await check(
       "GET",

@@ -3,12 +3,12 @@ import { Ajv2020, type ValidateFunction } from "#dev/ajv.ts";
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../src/contract/snapshot/json_schema.ts";
 import { type OpenApiDocument, resolve, type Schema } from "./openapi_document.ts";
 
-/** Fails where a value does not fit a schema of the document; `where` begins the message. */
+/** Fails if a value does not fit a schema of the document; `where` begins the message. */
 export type SchemaCheck = (schema: Schema, value: unknown, where: string) => void;
 
 const isWhole = (max: number) => (value: number) => Number.isInteger(value) && Math.abs(value) <= max;
 
-/** What the document's formats promise. Answers have times in one form only; requests may have any zone. */
+/** The document's formats. Responses have times in one form only; requests may have any zone. */
 function createAjv(side: "request" | "answer"): Ajv2020 {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   const zone = side === "answer" ? "\\.\\d{3}Z" : "(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)";
@@ -22,7 +22,7 @@ function createAjv(side: "request" | "answer"): Ajv2020 {
   return ajv;
 }
 
-/** Makes the check for one side of a document. */
+/** Creates the check for requests or for responses. */
 export function createSchemaCheck(document: OpenApiDocument, side: "request" | "answer"): SchemaCheck {
   const ajv = createAjv(side);
   ajv.addSchema(JSON.parse(JSON.stringify(document).replaceAll('"#/', '"purser#/')), "purser");
@@ -36,7 +36,7 @@ export function createSchemaCheck(document: OpenApiDocument, side: "request" | "
       validators.set(schema, validator);
     }
     assertFits(validator, value, where);
-    // The document has a snapshot's outline, and leads to the rest.
+    // The document has a snapshot's outline, and refers to its full schema.
     if (resolve<Schema>(document, schema as { $ref: string }).externalDocs?.url === SNAPSHOT_SCHEMA_PATH) {
       assertFits(snapshot, value, where);
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import parse from "#dev/parse_prometheus.ts";
 import type { TestPurser } from "./test_purser.ts";
 
-/** What one scrape gave, read by a parser that is not Purser's. */
+/** The result of one scrape, read by an independent parser. */
 export interface Scrape {
   types: Record<string, string>;
   help: Record<string, string>;

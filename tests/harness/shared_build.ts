@@ -5,7 +5,7 @@ import { ROOT } from "../../build/run_deno.ts";
 
 const FOLDER = join(ROOT, "dist", "tests");
 
-/** What every build is made of. */
+/** The sources of every build. */
 const SOURCES = [
   ...["cli.ts", "main.ts", "src", "plugins", "build", "tests/faults", "tests/harness"],
   ...["deno.json", "deno.lock", "tests/deno.lock"],
@@ -14,8 +14,8 @@ const SOURCES = [
 let digest: Promise<string> | undefined;
 
 /**
- * Returns the folder of a build that all test files share, and that later runs find again: it is made anew only where a
- * source has changed since. Tests don't write there. The first caller makes it, others wait, in this process or another.
+ * Returns the folder of a build that all test files share, and later runs reuse: it is rebuilt only after a change of its
+ * sources. Tests don't write there. The first caller builds it, others wait, in this process or another.
  */
 export async function sharedBuild(name: string, make: (folder: string) => Promise<unknown>): Promise<string> {
   digest ??= digestSources();
@@ -36,7 +36,7 @@ export async function sharedBuild(name: string, make: (folder: string) => Promis
   return folder;
 }
 
-/** Returns the path of a bundled worker of the tests: it starts in half the time that its source takes. */
+/** Bundles a worker process of the tests and returns its path: it starts in half the time of its source. */
 export async function bundleWorker(source: URL): Promise<string> {
   const name = basename(source.pathname, ".ts");
   return join(await sharedBuild(name, (folder) => bundleToInstall(folder, source.pathname)), `${name}.js`);

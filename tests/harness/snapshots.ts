@@ -8,12 +8,12 @@ import {
 import { GenerationsInUse } from "../../src/snapshots/generations/mod.ts";
 import type { TestBooking } from "./booking.ts";
 
-/** A booking context that can take and restore snapshots. */
+/** A booking context that can export and import snapshots. */
 export type TestSnapshots = TestBooking & SnapshotContext & {
   liveRuns: Map<string, { cancel(reason: string): void }>;
 };
 
-/** What one process has for snapshots, over what it has for booking. */
+/** Extends the booking contexts of a process by snapshots. */
 export function withSnapshots(
   booking: TestBooking,
   more: Partial<Pick<SnapshotContext, "environment" | "maxSnapshotBytes">> = {},
@@ -39,7 +39,7 @@ export async function* streamOf(
   }
 }
 
-/** All of a stream as text. */
+/** The whole stream as text. */
 export async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -52,13 +52,13 @@ export async function exportText(ctx: SnapshotContext, input: ExportInput): Prom
   return await textOf((await exportSession(ctx, input)).write());
 }
 
-/** Restores a document, given as a value or as its text. */
+/** Imports a document, given as a value or as its text. */
 export function restore(ctx: SnapshotContext, document: unknown, options?: { dryRun?: boolean }) {
   const text = typeof document === "string" ? document : JSON.stringify(document);
   return importSession(ctx, streamOf(text), options);
 }
 
-/** A small document; what is given replaces what it has. */
+/** A small document with the given fields changed. */
 export function snapshotOf(
   more: Record<string, unknown> = {},
   state: Record<string, unknown> = {},

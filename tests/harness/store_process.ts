@@ -9,29 +9,29 @@ import { createInstanceLocks } from "../../src/store/sqlite/instance_locks.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 
-/** What such a process does. */
+/** The task of such a process. */
 export type Task =
   /** Commits rows one by one, `count` of them or until it is killed; prints the number of each that is committed. */
   | { do: "insert"; path: string; name: string; count?: number; durability?: "full" | "normal" }
   /** Opens and migrates a database; prints its schema's version. */
   | { do: "migrate"; path: string }
-  /** Takes the write lock, prints a line, and keeps it until it is killed or told to end. */
+  /** Takes the write lock, prints a line, and keeps it until it is killed or its input ends. */
   | { do: "hold_write_lock"; path: string; sql?: string }
   /** Commits a row, and stops itself (SIGSTOP) when it has written another one and is about to commit it. */
   | { do: "stop_in_commit"; path: string; name: string }
-  /** Holds the lock of an instance, prints a line, and ends when it is told to. */
+  /** Holds the lock of an instance, prints a line, and ends when its input ends. */
   | { do: "hold_instance"; path: string; instanceId: string };
 
 /** A task that runs in a process of its own. */
 export interface StoreProcess {
   /** Resolves with the next line; undefined at the end. */
   next(): Promise<string | undefined>;
-  /** Ends the input, which those that hold something wait for. */
+  /** Ends the input, which tasks that hold a lock wait for. */
   end(): Promise<void>;
-  /** Lets one go on that has stopped. */
+  /** Resumes a stopped process (SIGCONT). */
   resume(): void;
   kill(): Promise<void>;
-  /** All further lines, until the process has ended well. */
+  /** Returns all further lines once the process has exited successfully. */
   rest(): Promise<string[]>;
 }
 
@@ -73,7 +73,7 @@ export function startStoreProcess(task: Task): StoreProcess {
       try {
         child.kill("SIGKILL");
       } catch {
-        return; // it has ended already
+        return; // it has already ended
       }
       await rest();
       await child.status;
@@ -93,8 +93,8 @@ function splitLines(): TransformStream<string, string> {
   });
 }
 
-/** Resolves when the process that started this one ends its input. */
-async function untilToldToEnd(): Promise<void> {
+/** Resolves when the parent process ends the input. */
+async function untilInputEnds(): Promise<void> {
   for await (const _ of Deno.stdin.readable);
 }
 
@@ -125,7 +125,7 @@ async function run(task: Task): Promise<void> {
       const database = new DatabaseSync(path);
       database.exec(task.sql ?? "BEGIN IMMEDIATE");
       console.log("held");
-      await untilToldToEnd();
+      await untilInputEnds();
       return database.close();
     }
     case "stop_in_commit": {
@@ -161,7 +161,7 @@ async function run(task: Task): Promise<void> {
       const locks = createInstanceLocks(path);
       await locks.hold(task.instanceId);
       console.log("held");
-      await untilToldToEnd();
+      await untilInputEnds();
       return await locks.close();
     }
   }

@@ -2,7 +2,7 @@ import { parseFrame } from "./sse_reader.ts";
 import type { Schema } from "./openapi_document.ts";
 import type { SchemaCheck } from "./schema_check.ts";
 
-/** An answer of server-sent events as it came; reading it fails at an event that the document has not. */
+/** A response of server-sent events as it came; reading it fails at an event that is not declared. */
 export function checkStream(check: SchemaCheck, schema: Schema, response: Response, where: string): Response {
   const decoder = new TextDecoder();
   let text = "";

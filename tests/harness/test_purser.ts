@@ -4,7 +4,7 @@ import type { AgentDefinition } from "../../src/agents/mod.ts";
 import type { BusEvent } from "../../src/bus/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { type Core, type CoreOptions, openCore } from "../../src/service/mod.ts";
-import { createApp } from "../../src/http/routes/mod.ts";
+import { createApp } from "../../src/http/mod.ts";
 import type { App } from "../../src/http/mod.ts";
 import { countingIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
@@ -21,7 +21,7 @@ export interface LogLine {
   fields: LogFields;
 }
 
-/** An answer of the API, its body parsed. */
+/** A response of the API, its body parsed. */
 export interface ApiAnswer {
   status: number;
   headers: Headers;
@@ -29,7 +29,7 @@ export interface ApiAnswer {
   body: any;
 }
 
-/** A whole Purser in memory, at a time that stands still. `await using` closes it. */
+/** A whole Purser in memory, with a clock that stands still. `await using` closes it. */
 export interface TestPurser extends AsyncDisposable {
   core: Core;
   app: App;
@@ -37,18 +37,18 @@ export interface TestPurser extends AsyncDisposable {
   logs: LogLine[];
   /** Everything the bus has published. */
   published: BusEvent[];
-  /** Sends a request to the app; both are checked against the OpenAPI document. */
+  /** Sends a request to the app; request and response are checked against the OpenAPI document. */
   fetch(method: string, path: string, init?: { body?: unknown; headers?: HeadersInit }): Promise<Response>;
-  /** The same, its body read. */
+  /** The same, with its body read. */
   api(
     method: string,
     path: string,
     body?: unknown,
     headers?: HeadersInit,
   ): Promise<ApiAnswer>;
-  /** The `operationId` of everything that was answered well. */
+  /** The `operationId` of every operation that was answered successfully. */
   readonly succeeded: ReadonlySet<string>;
-  /** Runs an agent that need not be defined; what is not given has its default. */
+  /** Runs an agent that need not be defined; fields that are not given have defaults. */
   run(agent: Partial<AgentDefinition>, input: string, more?: Omit<RunInput, "agent" | "input">): RunPromise;
   events(sessionId: string): Promise<SessionEvent[]>;
   messages(sessionId: string): Promise<Record<string, unknown>[]>;
@@ -85,7 +85,7 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
     },
   });
   await core.prices.ready?.();
-  const app = createApp(core);
+  const app = await createApp(core);
   const published: BusEvent[] = [];
   core.bus.subscribe((event) => published.push(event));
   let check: ResponseCheck | undefined;
@@ -155,7 +155,7 @@ function keepingLog(logs: LogLine[]): Log {
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
-/** What a promise was rejected with; fails where it was not. */
+/** Returns the error that a promise was rejected with; fails if it was not. */
 // deno-lint-ignore no-explicit-any -- a test looks into whatever was thrown
 export async function rejection(promise: Promise<unknown>): Promise<any> {
   try {

@@ -1,4 +1,4 @@
-/** Cuts text into lines. An unfinished last line, of a process that was killed, is dropped. */
+/** Splits text into lines. An unfinished last line, of a process that was killed, is dropped. */
 export class TextLineStream extends TransformStream<string, string> {
   constructor() {
     let rest = "";

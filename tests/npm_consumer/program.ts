@@ -1,5 +1,5 @@
 /**
- * A program on Node that embeds Purser over a database file: it prints one line of JSON with what came of it, and
+ * A program on Node that embeds Purser over a database file: it prints one line of JSON with the results, and
  * keeps the file until its standard input ends.
  */
 import { generateText, type LanguageModel } from "ai";
@@ -23,7 +23,7 @@ import { z } from "zod";
 
 const directory = process.argv[2]!;
 
-// What the pager gets; it closes after every answer, so that it keeps nobody waiting.
+// The pager's requests; it closes each connection after its response, so that none stays open.
 const pages: unknown[] = [];
 const receiver = createServer(async (request, response) => {
   let body = "";
@@ -84,7 +84,7 @@ const helper = { name: "helper", model: "demo:loop", tools: ["count_words"] };
 const run: RunResult = await purser.runAgent(helper, "2 times", { sessionId: "ses_npm" });
 
 const counter = { name: "counter", model: "demo:loop", tools: ["calculator"], cost_budget_usd: 0.0005 };
-const stop = await purser.runAgent(counter, "Go on and on").then(
+const stop = await purser.runAgent(counter, "Continue for ever").then(
   () => "it was not stopped",
   (error: unknown) => error instanceof BudgetExceededError ? error.details : String(error),
 );
@@ -110,7 +110,7 @@ const damaged = await readSnapshot(
 
 const { kind } = defineChannel({
   kind: "nothing",
-  summary: "Tells nobody",
+  summary: "Sends nothing",
   settings: z.object({}),
   open: () => ({ send: () => ({ ok: true }) }),
 });

@@ -1,4 +1,4 @@
-/** The part of `parse-prometheus-text-format` that is used; it brings no types. */
+/** The part of `parse-prometheus-text-format` that is used; the package has no types. */
 export default function parse(
   text: string,
 ): {

@@ -7,41 +7,41 @@ import { createResponseCheck, type ResponseCheck } from "../harness/response_che
 import type { ApiAnswer } from "../harness/test_purser.ts";
 import type { WebhookReceiver } from "../harness/webhook_receiver.ts";
 
-/** One thing that the API does, wherever it runs. */
+/** One behaviour of the API, the same on every target. */
 export interface RestCase {
-  /** A sentence about what it does. */
+  /** A sentence that describes it. */
   name: string;
-  /** What it takes that an edge hasn't got; such a case is left out there, and nowhere else. */
+  /** A capability that an edge lacks; such a case is skipped there, and nowhere else. */
   needs?: EdgeLimitName;
-  /** What an edge says for want of something; such a case is left out elsewhere. */
+  /** The limitation of an edge that the case shows; such a case is skipped elsewhere. */
   without?: EdgeLimitName;
   run(api: RestApi): Promise<void>;
 }
 
-/** How a request is sent. */
+/** The options of a request. */
 export interface RestRequest {
   body?: unknown;
   headers?: Record<string, string>;
-  /** Without the key that the target asks for. */
+  /** Omits the key that the target requires. */
   isAnonymous?: boolean;
   signal?: AbortSignal;
 }
 
-/** What the cases share of the world around a server. */
+/** The surroundings of a server that cases share. */
 export interface RestSurroundings {
   fake: FakeProvider;
   hooks: WebhookReceiver;
   mail: FakeServer;
 }
 
-/** A server as a case reaches it. Every answer is checked against the OpenAPI document. */
+/** A server as a case reaches it. Every response is checked against the OpenAPI document. */
 export interface RestApi extends RestSurroundings {
-  /** Begins every name that this case makes up, so that cases stay out of each other's way. */
+  /** The prefix of every name that this case makes up, so that cases don't affect each other. */
   readonly prefix: string;
   fetch(method: string, path: string, request?: RestRequest): Promise<Response>;
-  /** The same, its body read. */
+  /** The same, with its body read. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
-  /** The same; fails unless the status is this one, and gives the body. */
+  /** The same; fails unless the status is this one, and returns the body. */
   expect(
     status: number,
     method: string,
@@ -50,17 +50,17 @@ export interface RestApi extends RestSurroundings {
     headers?: Record<string, string>,
     // deno-lint-ignore no-explicit-any -- the body of any route, for a case to look into
   ): Promise<any>;
-  /** Fails unless the answer is a problem of this status and code. */
+  /** Fails unless the response is a problem of this status and code. */
   // deno-lint-ignore no-explicit-any -- as above
   refused(status: number, code: string, method: string, path: string, body?: unknown): Promise<any>;
-  /** Asks until the condition holds; fails when that takes half a minute. */
+  /** Polls until the condition holds; fails after half a minute. */
   until<T>(ask: () => Promise<T>, holds: (value: T) => boolean): Promise<T>;
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface RestServer {
   url: string;
-  /** What it asks for in `Authorization`, if it does. */
+  /** The value of `Authorization` that it requires, if any. */
   key?: string;
 }
 
@@ -71,11 +71,11 @@ const BETWEEN_ASKS_MS = 20;
 export interface RestView {
   /** The view of one case. */
   of(prefix: string): RestApi;
-  /** The `operationId`s of the OpenAPI document that nobody has asked for, or that were never answered well. */
+  /** The `operationId`s of the OpenAPI document that no case has requested, or that never succeeded. */
   untried(): Promise<string[]>;
 }
 
-/** Makes the view of a server. */
+/** Creates the view of a server. */
 export function createRestView(server: RestServer, surroundings: RestSurroundings): RestView {
   let loading: Promise<{ document: OpenApiDocument; check: ResponseCheck }> | undefined;
   const authorization: Record<string, string> = server.key ? { authorization: `Bearer ${server.key}` } : {};

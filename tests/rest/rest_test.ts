@@ -32,10 +32,10 @@ for (const target of restTargets) {
         hasFailed ||= !passed && !isLeftOut(each, target);
       }
       if (hasFailed) console.error(server.log());
-      await t.step("every operation of the OpenAPI document was asked for, and answered well", async () => {
+      await t.step("every operation of the OpenAPI document was requested, and succeeded", async () => {
         assert.deepEqual(await view.untried(), []);
       });
-      await t.step("nothing was logged as a fault of the server", () => {
+      await t.step("no internal error was logged", () => {
         const faults = server.log().split("\n").filter((line) => line.includes('"level":"error"'));
         assert.deepEqual(faults, []);
       });
@@ -43,10 +43,10 @@ for (const target of restTargets) {
   });
 }
 
-Deno.test("what an edge refuses or can't send has a case that shows it, and one that shows it elsewhere", () => {
+Deno.test("each limitation of an edge has a case that shows it there, and one that shows the feature elsewhere", () => {
   for (const [name, { effect }] of Object.entries(EDGE_LIMITS)) {
     if (effect === "differs") continue;
-    // Settings with which nothing starts are another test's.
+    // Settings that prevent the start are tested elsewhere.
     if (["local_database", "config_file"].includes(name)) continue;
     assert.ok(all.some(({ needs }) => needs === name), `needs ${name}`);
     if (name !== "tools") assert.ok(all.some(({ without }) => without === name), `without ${name}`);

@@ -7,12 +7,12 @@ import { fakeEnvironment } from "../harness/test_purser.ts";
 import { startWebhookReceiver } from "../harness/webhook_receiver.ts";
 import type { RestSurroundings } from "./rest_case.ts";
 
-/** What webhooks are signed with. */
+/** The secret that webhooks are signed with. */
 export const HOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/** The world around a server: a model API, a receiver of webhooks and a mail server, all on loopback. */
+/** The surroundings of a server: a model API, a receiver of webhooks and a mail server, all on loopback. */
 export interface Surroundings extends RestSurroundings, AsyncDisposable {
-  /** The server's environment, all but its database; `tools` where it can load tools from disk. */
+  /** The server's environment without its database; `tools` if it can load tools from disk. */
   environment(options: { tools: boolean }): Record<string, string>;
 }
 
@@ -42,7 +42,7 @@ export async function startSurroundings(): Promise<Surroundings> {
         anomalies: { notify_from: "warning" },
         plugins: [join(EXAMPLES, "ntfy_channel.ts")],
         ...(tools && { tools: [join(EXAMPLES, "tools.ts")] }),
-        // Those that can't deliver everywhere hear of nothing but tests.
+        // Channels that can't deliver on every target get only tests.
         channels: [
           { kind: "webhook", name: "ops", url: "${HOOK_URL}", secret: HOOK_SECRET },
           { kind: "webhook", name: "private", url: "http://10.1.2.3/hook", min_severity: "critical" },

@@ -8,23 +8,23 @@ import { skipWorkerd, startWorkerd } from "../harness/workerd.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import type { RestServer } from "./rest_case.ts";
 
-/** A place where the API runs. */
+/** A platform on which the API runs. */
 export interface RestTarget {
   name: string;
-  /** Whether it is an edge: then the cases that need what `EDGE_LIMITS` names are left out. */
+  /** True for an edge: then the cases that need a capability in `EDGE_LIMITS` are skipped. */
   isEdge: boolean;
   ignore: boolean;
   start(environment: Record<string, string>): Promise<RunningServer>;
 }
 
-/** A server that runs for a test, with what it has logged. */
+/** A server that runs for a test, with its log. */
 export interface RunningServer extends RestServer, AsyncDisposable {
   log(): string;
 }
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 
-/** What a person deploys by; the test runs with its date and flags. */
+/** The configuration of a real deployment; the test runs with its date and flags. */
 export async function readWranglerConfig(): Promise<{
   compatibility_date: string;
   compatibility_flags: string[];
@@ -36,10 +36,10 @@ export async function readWranglerConfig(): Promise<{
   return parse(await Deno.readTextFile(join(ROOT, "examples/edge_workers/wrangler.jsonc")));
 }
 
-/** A process of Deno, which can be ended in order. */
+/** A process of Deno that can be ended gracefully. */
 interface DenoServer extends RunningServer {
   key: string;
-  /** Ends it with SIGTERM, and gives its exit code. */
+  /** Ends it with SIGTERM, and returns its exit code. */
   stop(): Promise<number>;
 }
 
@@ -70,7 +70,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
     try {
       child.kill("SIGTERM");
     } catch {
-      // it has ended already
+      // it has already ended
     }
     const { code } = await child.status;
     await reading;
@@ -136,7 +136,7 @@ export async function startWorkerdOverSqld(env: Record<string, string>): Promise
   };
 }
 
-/** Everywhere that the API runs. */
+/** All targets of the suite. */
 export const restTargets: readonly RestTarget[] = [
   { name: "Deno over a file", isEdge: false, ignore: false, start: (env) => startDeno(env) },
   { name: "Deno over sqld", isEdge: true, ignore: skipSqld, start: (env) => startDenoOverSqld(env) },

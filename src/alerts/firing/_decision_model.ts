@@ -2,41 +2,41 @@ import type { ThresholdType } from "../../contract/values.ts";
 import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 import type { RuleRow } from "../rules/rule.ts";
-import { type TimeWindow, windowAt } from "./windows.ts";
+import { type TimeWindow, windowAt } from "../rules/read_rule_values.ts";
 
-/** The rules of DESIGN.md §10 as plain functions over everything that was ever booked: slow, and easy to check. */
+/** The firing of alerts as plain functions over all booked calls: slow, but easy to verify. See `firing_logic.ts`. */
 
-/** A window that a call falls into, and rules have to be looked at for. */
+/** A window that a call falls into, whose rules have to be decided. */
 export interface TouchedWindow {
   type: ThresholdType;
-  /** Whose rules: an agent's, or those for all. */
+  /** The scope of its rules: an agent, or all. */
   scope: string;
   /** The run or session; null for a window of time. */
   id: string | null;
   /** Calls with `from <= at < to`; 0 for a run or a session. */
   from: number;
   to: number;
-  /** What a rule that fires once per window remembers; null for the rolling hour, which has no name. */
+  /** The key that a rule with `once_per_window` remembers; null for the rolling hour, which has none. */
   claim: string | null;
 }
 
-/** What a rule remembers. */
+/** The state of a rule. */
 export interface RuleState {
   rule: Pick<
     RuleRow,
     "ruleId" | "thresholdType" | "thresholdNanoUsd" | "cooldownMs" | "repeat" | "scope" | "enabled"
   >;
   firedAt: number | null;
-  /** The windows it was told of. */
+  /** The windows for which it has fired. */
   claims: Set<string>;
-  /** Told of the rolling hour, which has not fallen below since. */
+  /** It has fired for the rolling hour, which has not fallen below since. */
   isOver: boolean;
 }
 
-/** Why a rule fires, or doesn't. */
+/** The decision on a rule, with the reason where it does not fire. */
 export type Decision =
   | { fires: true; value: NanoUsd }
-  | { fires: false; reason: "disabled" | "other_window" | "below" | "told" | "cooling_down" };
+  | { fires: false; reason: "disabled" | "other_window" | "below" | "already_fired" | "cooling_down" };
 
 /** An alert as the model sees it. */
 export interface ModelAlert {
@@ -46,7 +46,7 @@ export interface ModelAlert {
   sessionId: string | null;
 }
 
-/** What a window adds up. */
+/** Returns the spend in a window. */
 export function valueOf(
   window: Pick<TouchedWindow, "type" | "scope" | "id" | "from" | "to">,
   booked: readonly ModelCall[],
@@ -60,7 +60,7 @@ export function valueOf(
   return booked.filter(isIn).reduce((sum, call) => sum + (call.costNanoUsd ?? 0n), 0n);
 }
 
-/** Decides one rule at one window. */
+/** Decides one rule for one window. */
 export function decideRule(
   state: RuleState,
   window: TouchedWindow,
@@ -74,7 +74,7 @@ export function decideRule(
   if (value < rule.thresholdNanoUsd) return { fires: false, reason: "below" };
   if (rule.repeat === "once_per_window") {
     if (window.claim === null ? state.isOver : state.claims.has(window.claim)) {
-      return { fires: false, reason: "told" };
+      return { fires: false, reason: "already_fired" };
     }
   }
   if (firedAt !== null && now < firedAt + rule.cooldownMs) return { fires: false, reason: "cooling_down" };
@@ -84,8 +84,8 @@ export function decideRule(
 const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const satisfies TimeWindow[];
 
 /**
- * The present windows that hold a call. One that is ahead of the clock is looked at as of its own time; one that came
- * late touches only a window of time that is still the present one.
+ * Returns the present windows that hold a call. A call that is ahead of the clock is decided as of its own time; one
+ * that is booked late touches only time windows that are still the present ones.
  */
 function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: number): TouchedWindow[] {
   const windows: Omit<TouchedWindow, "scope">[] = [];
@@ -109,10 +109,10 @@ function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: numbe
   return windows.flatMap((window) => [agentId, ALL_AGENTS].map((scope) => ({ ...window, scope })));
 }
 
-/** What fired up to this long in the future was fired by a process that has read its clock later. */
+/** A rule that fired up to this time in the future was fired by a process that read its clock later. */
 const SKEW_MS = 30_000;
 
-/** After a clock was set back, a rule that fired in the future counts as fired now. Returns the time to decide at. */
+/** Makes a rule that fired in the future, before a clock was set back, count as fired now. Returns the decision time. */
 export function noticeClock(states: readonly RuleState[], now: number): number {
   let time = now;
   for (const state of states) {
@@ -129,7 +129,7 @@ export function bookInModel(
   booked: ModelCall[],
   calls: readonly ModelCall[],
   now: number,
-  /** What a window adds up; another one than `valueOf` may know more than the calls tell it. */
+  /** Returns the spend in a window; a function other than `valueOf` may include more than the calls. */
   sum = valueOf,
 ): ModelAlert[] {
   const time = noticeClock(states, now);

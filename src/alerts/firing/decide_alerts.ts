@@ -1,26 +1,31 @@
+import { inArray, sql } from "drizzle-orm";
+import type { Bus } from "../../bus/mod.ts";
+import { encodeChannels } from "../../delivery/mod.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
 import {
   COUNT_WITHOUT_RULES,
   MOVE_COUNTERS,
   MOVE_DECIDED_COUNTERS,
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
-import type { ResultSet, Statement } from "../../store/mod.ts";
+import { type ResultSet, type Statement, tables } from "../../store/mod.ts";
+import { toAlertRecord } from "../alert_record.ts";
 import type { AlertContext } from "../context.ts";
-import { encodeChannels } from "../../delivery/mod.ts";
 
 /**
- * A process reads its clock before its commit has its turn, which can take until the deadline of a write; another one may
- * have fired a rule meanwhile. So a rule that fired up to this long in the future has not met a clock that was set back.
+ * The maximum time by which a rule may have fired in the future without a clock having been set back: a process reads its
+ * clock before its commit gets the write lock, which can take until a write's deadline, and another may fire meanwhile.
  */
 const SKEW_MS = 30_000;
 
 const IS_AHEAD = `cooldown_from > ?1 + ${SKEW_MS}`;
 
-/** SQL for the time of a pass: not before any rule that another process has fired by a clock that was read later. */
+/** SQL for the time of a pass: not before the last firing by another process, whose clock was read later. */
 const TIME = `max(?1, coalesce((SELECT max(l.cooldown_from) FROM alert_rules l INDEXED BY alert_rules_fired
   WHERE l.enabled = 1 AND l.cooldown_from <= ?1 + ${SKEW_MS}), 0))`;
 
-/** Arms the rules whose rest is over. */
+/** Arms the rules whose cooldown is over. */
 const ARM = `UPDATE alert_rules SET is_armed = 1
 WHERE is_armed = 0 AND enabled = 1 AND is_over = 0 AND rests_until <= ${TIME}`;
 
@@ -29,7 +34,7 @@ const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?
   is_armed = is_over = 0 AND cooldown_ms = 0
 WHERE enabled = 1 AND ${IS_AHEAD}`;
 
-// What it means is the trigger of `firing_logic.ts`.
+// The trigger `decide_call` of `firing_logic.ts` decides each of these rows.
 const DECIDE =
   `INSERT INTO decisions (position, at, agent_id, session_id, run_id, key_id, cost_nano_usd, adjusts, now,
   alert_prefix, channels)
@@ -37,15 +42,15 @@ SELECT c.position, c.at, c.agent_id, c.session_id, c.run_id, c.key_id, c.cost_na
 ${TAIL_WITH_RULES} ORDER BY c.position`;
 
 /**
- * The statements that decide, call by call, which rules fire, up to the end of the ledger: for the calls of the same unit,
- * and those that a process without a sight of the rules has booked before. They do nothing where no rule is enabled.
- * `readFired` understands their results.
+ * Returns the statements that decide, call by call up to the end of the ledger, which rules fire: for the calls of the
+ * same unit, and those booked before by a process that did not know of any rule. They do nothing where no rule is
+ * enabled. `readFired` reads their results.
  */
 export function decideAlerts(ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">): Statement[] {
   return passOf(ctx, [MOVE_DECIDED_COUNTERS]);
 }
 
-/** The same, and the counters are advanced also where no rule is enabled. */
+/** Returns the same statements, but they advance the counters also where no rule is enabled. */
 export function advanceCounters(ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">): Statement[] {
   return passOf(ctx, [COUNT_WITHOUT_RULES, MOVE_COUNTERS]);
 }
@@ -65,10 +70,44 @@ function passOf(
   ];
 }
 
-// By the prefix that the pass has given them: it may be asked for again when an answer was lost.
+// By the prefix that is unique to the pass, so that it can be repeated after a lost response.
 const READ_FIRED = "SELECT alert_id FROM alerts WHERE alert_id >= ?1 AND alert_id < ?1 || 'g'";
 
-/** The ids of the alerts that a pass fired, from the results of its statements. */
+/** Returns the ids of the alerts that a pass fired, from the results of its statements. */
 export function readFired(results: readonly ResultSet[]): string[] {
   return results.at(-1)!.rows.map(([alertId]) => alertId as string);
+}
+
+/** Wakes the dispatcher for committed alerts, and publishes `alert.triggered` for each. */
+export function announceAlerts(
+  ctx: AlertContext & { bus: Bus; log: Log },
+  alertIds: readonly string[],
+): void {
+  if (alertIds.length === 0) return;
+  ctx.wakeDispatcher(alertIds);
+  if (ctx.bus.hasSubscribers) void publishAlerts(ctx, alertIds);
+}
+
+async function publishAlerts(
+  ctx: AlertContext & { bus: Bus; log: Log },
+  alertIds: readonly string[],
+): Promise<void> {
+  try {
+    const rows = await ctx.query.select().from(tables.alerts)
+      .where(inArray(tables.alerts.alertId, sql`(SELECT value FROM json_each(${JSON.stringify(alertIds)}))`))
+      .orderBy(tables.alerts.position);
+    for (const record of rows.map(toAlertRecord)) {
+      ctx.bus.publish({
+        type: "alert.triggered",
+        at: record.triggered_at,
+        agent_id: record.agent_id ?? "",
+        session_id: record.session_id,
+        run_id: record.run_id,
+        seq: null,
+        payload: { ...record },
+      });
+    }
+  } catch (error) {
+    ctx.log.warn("Alerts could not be published on the bus", { alerts: alertIds, reason: messageOf(error) });
+  }
 }

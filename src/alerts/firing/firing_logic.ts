@@ -1,3 +1,5 @@
+import { MAX_ALERT_HISTORY } from "../../contract/limits.ts";
+import { deliveryIdSql } from "../../delivery/mod.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import {
   ADD_TO_COUNTER,
@@ -11,16 +13,23 @@ import {
 import type { Logic } from "../../store/mod.ts";
 
 /*
- * When a rule fires and what that means, as SQL: it is part of the commit that books the calls, over a remote database
- * too. Calls are looked at one by one, in the order of their positions, each with the counters as they are after it,
- * exactly as if each had a commit of its own. `_decision_model.ts` says the same as plain functions; a property test
- * compares the two.
+ * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
+ * too. In the order in which they act:
  *
- * Rules that can't fire cost next to nothing: only armed ones are in the index that is looked into, from the lowest
- * threshold up to what was spent. A rule that has fired rests until its cooldown has passed.
+ * 1. `decide_call` (DECIDE): for each call it advances the counters and inserts an alert for each armed rule whose
+ *    window is at or over the threshold.
+ * 2. `alerts_claim` (CLAIM): it drops that alert where the rule's cooldown has not passed or its window has fired.
+ * 3. `alerts_fire` (FIRE): it remembers the window, starts the cooldown, and writes the deliveries to the outbox.
+ * 4. `alerts_trim` (TRIM): it limits the history.
+ *
+ * Calls are decided one by one, in the order of their positions, each with the counters as they are after it, exactly as
+ * if each had a commit of its own. `_decision_model.ts` is the same as plain functions; a property test compares the two.
+ *
+ * Rules that can't fire cost next to nothing: the index holds only armed ones, and is read from the lowest threshold up
+ * to the spend. A rule that has fired rests until its cooldown has passed.
  */
 
-/** What is decided on: a call, as of a time. Nothing is kept of it; the trigger is what an INSERT means. */
+/** A call to decide, as of a time: a view without rows, whose INSERT trigger decides. */
 const DECISIONS: Logic = {
   name: "decisions",
   sql:
@@ -31,10 +40,10 @@ const DECISIONS: Logic = {
 const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
 const BEFORE_OR_AT = "c.position <= NEW.position";
 
-/** A call that is ahead of the clock is looked at as of its own time. */
+/** A call that is ahead of the clock is decided as of its own time. */
 const TIME = "max(NEW.at, NEW.now)";
 
-/** The rolling hour (from, to]: its minutes, which are an upper bound, and exactly. */
+/** The rolling hour (from, to]: its minutes, which are an upper bound, and its exact spend. */
 const HOUR = {
   from: `(${TIME} - ${HOUR_MS} + 1)`,
   to: `(${TIME} + 1)`,
@@ -59,14 +68,14 @@ const monthOf = (time: string, modifier = "") =>
 const ARMED = (scope: string, type: string) =>
   `alert_rules r INDEXED BY alert_rules_armed WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
 
-/** What a kind of rule looks at, for one call. */
+/** The window of a threshold type, for one call. */
 interface Window {
   type: string;
-  /** Whether the call touches the present window. */
+  /** True if the call is within the present window. */
   isTouched: string;
-  /** What was spent in it, in nano-USD. */
+  /** The spend in it, in nano-USD. */
   value: (scope: string) => string;
-  /** What a rule that fires once per window remembers. */
+  /** The key of the window that a rule with `once_per_window` remembers. */
   claim: string;
   start: string;
 }
@@ -90,7 +99,7 @@ const WINDOWS: readonly Window[] = [
   {
     type: "per_hour_usd",
     isTouched: `NEW.at >= ${HOUR.from}`,
-    // Exact only where it decides: that reads the calls of a minute.
+    // Exact only where it decides, since that reads the calls of a minute.
     value: (scope) =>
       `CASE WHEN EXISTS (SELECT 1 FROM ${ARMED(scope, "per_hour_usd")} AND r.threshold_nano_usd <= ${
         HOUR.atMost(scope)
@@ -114,7 +123,7 @@ const WINDOWS: readonly Window[] = [
   },
 ];
 
-/** The rules of a kind that fire: the windows of those scopes only in which a rule is armed. */
+/** SQL for the rules of a type that fire; it reads only windows of scopes with an armed rule. */
 function fired({ type, isTouched, value, claim, start }: Window): string {
   const scopes = ["''", "NEW.agent_id"].map((scope) =>
     `SELECT ${scope} AS scope WHERE NEW.adjusts IS NULL AND ${isTouched} AND EXISTS (SELECT 1 FROM ${
@@ -163,8 +172,8 @@ END`,
 
 const FIRE: Logic = {
   name: "alerts_fire",
-  // A rule that fires once a day or month need not be looked at before that has ended; 300 s before, since calls may be
-  // ahead. Deliveries are for the channels of the process that booked the call.
+  // A rule that fires once a day or month rests until that has ended; less 300 s, since calls may be ahead of the clock.
+  // Deliveries are for the channels of the process that booked the call.
   sql: `CREATE TRIGGER alerts_fire AFTER INSERT ON alerts WHEN NEW.is_test = 0
 BEGIN
   INSERT OR IGNORE INTO alert_claims (rule_id, window)
@@ -182,7 +191,7 @@ BEGIN
   UPDATE alert_rules SET is_armed = enabled AND is_over = 0 AND rests_until <= NEW.triggered_at
   WHERE rule_id = NEW.rule_id;
   INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
-  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (c.key + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
+  SELECT ${deliveryIdSql("NEW.alert_id", 7, "c.key")}, NEW.alert_id, c.value ->> 0, c.value ->> 1,
     NEW.triggered_at, NEW.triggered_at
   FROM json_each(NEW.channels) c
   WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= c.value ->> 2;
@@ -193,14 +202,14 @@ END`,
 
 const TRIM: Logic = {
   name: "alerts_trim",
-  // The newest 500 are kept, and older ones of which something is still to be delivered: those go when that is settled.
-  // Positions have no gaps among the newest, so the one that is too old is known by its number.
+  // Keeps the newest alerts, and older ones with pending deliveries: those are deleted when the last is settled. The newest
+  // have no gaps in their positions, so the one to delete is known by its position.
   sql: `CREATE TRIGGER alerts_trim AFTER INSERT ON alerts
 BEGIN
-  DELETE FROM alerts WHERE position = NEW.position - 500
+  DELETE FROM alerts WHERE position = NEW.position - ${MAX_ALERT_HISTORY}
     AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending');
 END`,
 };
 
-/** The triggers that decide on calls and carry out what firing means. */
+/** The triggers that decide calls and fire alerts. */
 export const firingLogic: readonly Logic[] = [DECISIONS, CLAIM, FIRE, TRIM, DECIDE];

@@ -1,17 +1,16 @@
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
-import { toHex } from "../../kernel/encode_bytes.ts";
+import { toHex } from "../../kernel/text.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { ChangeContext } from "./change_rules.ts";
 import type { RuleInput } from "../../contract/rule_input.ts";
-import { updateRule } from "./update_rule.ts";
+import { type ChangeContext, updateRule } from "./change_rules.ts";
 
-/** A rule that a program brings along. */
+/** A rule that a program defines. */
 export type RuleInCode = RuleInput & {
-  /** What it is known by from one start to the next; by default its name is. */
+  /** Identifies the rule across restarts. Default: derived from its name. */
   rule_id?: string;
 };
 
-/** A place for a rule, disabled; the change that follows makes it what it is to be. */
+/** Inserts a disabled rule; the update that follows sets its fields. */
 const INSERT_NEW =
   `INSERT OR IGNORE INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity,
   cooldown_ms, repeat, scope, enabled, is_armed, created_at, updated_at)
@@ -20,11 +19,11 @@ VALUES (?1, ?2, ?3, 1, ?4, 0, 'cooldown', '', 0, 0, ?5, ?5)`;
 const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * Keeps a program's rules in the database, where they are like any other: new ones are added, others are changed to what
- * the program says. What a rule was told of and its cooldown stay, so a restart tells nothing twice. Rules that a
- * program no longer brings along are left as they are.
+ * Stores a program's rules like any other: adds new ones, and updates the others to the program's definitions. The
+ * windows for which a rule fired and its cooldown stay, so a restart fires nothing twice. Rules that a program no longer
+ * defines are left as they are.
  *
- * @throws {PurserError} `invalid`, naming what is wrong
+ * @throws {PurserError} `invalid`, naming the fault
  */
 export async function ensureRules(
   ctx: ChangeContext,
@@ -60,7 +59,7 @@ export async function ensureRules(
   }
 }
 
-/** An id that a name has in every process. */
+/** Derives the same id from a name in every process. */
 async function idOf(name: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
   return `rule_${toHex(new Uint8Array(digest)).slice(0, 26)}`;

@@ -1,20 +1,20 @@
+import type { ThresholdType } from "../../contract/values.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 import type { AlertContext } from "../context.ts";
 import type { RuleRow } from "./rule.ts";
 import { counterSum, counterValue, isInScope, sumOfCalls, sumOfTail, textAt } from "../../ledger/mod.ts";
-import { MINUTE_MS } from "../../kernel/clock.ts";
-import { windowAt } from "../firing/windows.ts";
 
-/** Of spend that no run or session of this database knows, only so much of the newest is looked through. */
+/** The number of newest runs or sessions that are searched among those without a row of their own in this database. */
 const NEWEST = 1_000;
 
-/** What the newest run or session of a scope that has spent anything has spent. */
+/** SQL for the spend of the newest run or session of a scope that has any. */
 function newest(kind: "run" | "session", table: string, time: string): string {
   const key = `${kind}_id`;
   const agent = textAt("min", "first_at", "agent_id");
   const tail =
     `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
-  // LIMIT, so that the id is looked for once, however often it is used.
+  // LIMIT, so that the id is searched once, however often it is used.
   return `(SELECT ${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)} FROM (SELECT coalesce(
     (SELECT k.${key} FROM ${table} k WHERE k.agent_id = t.scope
       AND (EXISTS (SELECT 1 FROM usage_${kind}s x WHERE x.${key} = k.${key}) OR k.${key} IN (SELECT c.${key} FROM ${tail}))
@@ -31,7 +31,7 @@ function newest(kind: "run" | "session", table: string, time: string): string {
 const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;
 const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
 
-/** The hour from t.starts up to t.ends: its whole minutes, with its two ends cut from the ledger's rows. */
+/** SQL for the hour from t.starts up to t.ends: its whole minutes, corrected at both ends by the calls of the ledger. */
 function hour(): string {
   const second = `${minuteOf("t.starts")} + ${MINUTE_MS}`;
   const end = `${minuteOf("t.ends - 1")} + ${MINUTE_MS}`;
@@ -52,8 +52,8 @@ SELECT CAST(min(9223372036854775807, CASE t.type
 END) AS INTEGER) FROM t ORDER BY t.n`;
 
 /**
- * What each rule measures at this moment, in nano-USD: its hour, day or month so far; of rules per run or session,
- * the newest one that its agent (or any agent) has spent in. Null where there has been none.
+ * Reads the value that each rule measures at present, in nano-USD: its hour, day or month so far; per run or session,
+ * the newest one in which its agent (or any agent) has spent. Null where there is none.
  */
 export async function readRuleValues(
   ctx: Pick<AlertContext, "store" | "clock">,
@@ -67,11 +67,32 @@ export async function readRuleValues(
   return rules.map((rule) => values.get(keyOf(rule)) ?? null);
 }
 
-/** A window as the query reads it; many rules may look at one. */
+/** Returns the parameters of a window in the query; rules may share one. */
 function windowOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
   if (thresholdType === "per_run_usd" || thresholdType === "per_session_usd") {
     return [thresholdType, scope, 0, 0];
   }
   const { from, to } = windowAt(thresholdType, now);
   return [thresholdType, scope, from, to];
+}
+
+/** The threshold types of a time window. */
+export type TimeWindow = Exclude<ThresholdType, "per_run_usd" | "per_session_usd">;
+
+/** A time window: calls with `from <= at < to`. Milliseconds since the epoch. */
+export interface TimeSpan {
+  from: number;
+  to: number;
+}
+
+/** Returns the window of a type at `now`. The rolling hour is (now - 3,600,000 ms, now]. */
+export function windowAt(type: TimeWindow, now: number): TimeSpan {
+  if (type === "per_hour_usd") return { from: now - HOUR_MS + 1, to: now + 1 };
+  if (type === "per_day_usd") {
+    const from = startOf(now, DAY_MS);
+    return { from, to: from + DAY_MS };
+  }
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return { from: Date.UTC(year, month, 1), to: Date.UTC(year, month + 1, 1) };
 }

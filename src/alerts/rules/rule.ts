@@ -1,29 +1,12 @@
-import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
+import type { AlertRule } from "../../contract/alerts.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
 import type { tables } from "../../store/mod.ts";
 
-/** An alert rule in wire form. */
-export interface AlertRule {
-  rule_id: string;
-  name: string;
-  threshold_type: ThresholdType;
-  threshold_usd: number;
-  severity: Severity;
-  cooldown_seconds: number;
-  repeat: Repeat;
-  /** Null: all agents. */
-  agent_id: string | null;
-  enabled: boolean;
-  last_fired_at: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
 export type RuleRow = typeof tables.alertRules.$inferSelect;
 
-/** The wire form of a row. */
-export function toRule(row: RuleRow): AlertRule {
+/** Converts a row to its wire form, without its present value. */
+export function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
   return {
     rule_id: row.ruleId,
     name: row.name,

@@ -1,66 +1,69 @@
 import type { Connection } from "../../client/mod.ts";
 import { systemClock } from "../../kernel/clock.ts";
-import { loadConfig } from "../../config/mod.ts";
+import { loadConfig, openProfiles } from "../../config/mod.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { escapeText } from "../terminal/escape_text.ts";
+import type { LiveValue } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import type { MainOptions } from "../main.ts";
+import { idInPath } from "../parse/command_id.ts";
 import { cutText } from "../terminal/text_width.ts";
-import { type Cursor, type Offer, readCursor } from "./read_cursor.ts";
+import { type Cursor, type Offer, readCursor, type TypedLine } from "./read_cursor.ts";
 
-/** How long live values are waited for: somebody is looking at the cursor. */
-const PATIENCE_MS = 900;
+/** The timeout of live values: the user is waiting at the prompt. */
+const TIMEOUT_MS = 900;
 
-/** What a live value may consist of, so that no shell sees anything in it. */
+/** Live values without characters that a shell would interpret. */
 const SAFE_VALUE = /^[A-Za-z0-9._:-]{1,128}$/;
 
-const MAX_NOTE = 60;
+const MAX_DESCRIPTION = 60;
 
-/** What tells the script that paths may come here, which the shell knows best. */
+/** The line that asks the script to complete paths, which the shell does itself. */
 const FILES = ":files";
 
 /**
- * Answers a shell's question what may come at the end of these words: a line for each, with a tab and what it is.
- * Whatever goes wrong, it is quiet, says what it knows, and ends in about a second.
+ * Prints the completions of the last word, one a line, each with a tab and a description. Errors are silent: it prints
+ * what it has, within about a second.
  */
 export async function completeLine(words: readonly string[], options: MainOptions): Promise<number> {
   const cursor = readCursor(words);
   const { values, typed, lead } = cursor;
-  const fixed = [...values.oneOf ?? [], ...values.some ?? []].map((value) => ({ value, note: "" }));
-  const offers = [...cursor.words, ...fixed, ...await askLive(cursor, options)]
+  const fixed = [...values.oneOf ?? [], ...values.some ?? []].map((value) => ({ value, description: "" }));
+  const offers = [...cursor.words, ...fixed, ...await readLive(cursor, options)]
     .filter(({ value }) => value.startsWith(typed));
-  const lines = offers.map(({ value, note }) => `${lead}${value}\t${cutText(escapeText(note), MAX_NOTE)}`);
+  const lines = offers.map(({ value, description }) =>
+    `${lead}${value}\t${cutText(escapeText(description), MAX_DESCRIPTION)}`
+  );
   try {
     options.terminal.stdout.write(
       [...values.isFile ? [FILES] : [], ...lines].map((line) => `${line}\n`).join(""),
     );
   } catch {
-    // The shell has stopped listening.
+    // The shell has closed the pipe.
   }
   return EXIT.done;
 }
 
-async function askLive(cursor: Cursor, options: MainOptions): Promise<Offer[]> {
+async function readLive(cursor: Cursor, options: MainOptions): Promise<Offer[]> {
   const { live } = cursor.values;
   if (live === undefined) return [];
   const { clock = systemClock } = options;
-  const over = new AbortController();
-  const asked = (async () => {
-    const { LIVE_VALUES } = await import("./live_values.ts");
-    const connection = connectLate(cursor, options);
+  const done = new AbortController();
+  const read = (async () => {
+    const connection = connectLazily(cursor, options);
     try {
       return await LIVE_VALUES[live]({ line: cursor.line, env: options.env, connect: connection.get });
     } finally {
       await connection.close();
     }
   })().catch((): Offer[] => []);
-  const offers = await Promise.race([asked, clock.sleep(PATIENCE_MS, over.signal).then((): Offer[] => [])]);
-  over.abort();
+  const offers = await Promise.race([read, clock.sleep(TIMEOUT_MS, done.signal).then((): Offer[] => [])]);
+  done.abort();
   return offers.filter(({ value }) => SAFE_VALUE.test(value));
 }
 
-/** The way to the place that the line names, opened when something is asked of it. */
-function connectLate({ line }: Cursor, { env, connect }: MainOptions) {
+/** Returns the connection that the line selects; it is opened by the first call of `get`. */
+function connectLazily({ line }: Cursor, { env, connect }: MainOptions) {
   let connection: Promise<Connection> | undefined;
   return {
     get: () =>
@@ -81,4 +84,67 @@ function connectLate({ line }: Cursor, { env, connect }: MainOptions) {
       })(),
     close: async () => await (await connection?.catch(() => undefined))?.close(),
   };
+}
+
+/** The context of reading live values. */
+interface LiveContext {
+  line: TypedLine;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Connects to the server or database that the line selects. */
+  connect(): Promise<Connection>;
+}
+
+/** The number of values that are offered: typing more of the name narrows them down. */
+const LIMIT = "200";
+
+/** Reads each kind of live value. A new kind is an entry here and its name in `LiveValue`. */
+const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offer[]>>> = {
+  agent: async ({ connect }) => {
+    const agents = await (await (await connect()).api.agents.$get()).json();
+    return agents.map(({ agent_id, model }) => ({ value: agent_id, description: model }));
+  },
+  session: async ({ line, connect }) => {
+    const { api } = await connect();
+    const agent = agentOf(line);
+    const query = { limit: LIMIT };
+    const answer = agent === undefined
+      ? await api.sessions.$get({ query })
+      : await api.agents[":agent_id"].sessions.$get({ param: { agent_id: idInPath(agent) }, query });
+    return (await answer.json()).map(({ session_id, agent_id, status, updated_at }) => ({
+      value: session_id,
+      description: `${agent_id}, ${status}, ${updated_at.slice(0, 16).replace("T", " ")}`,
+    }));
+  },
+  rule: async ({ connect }) => {
+    const rules = await (await (await connect()).api.alerts.rules.$get()).json();
+    return rules.map(({ rule_id, name, enabled }) => ({
+      value: rule_id,
+      description: enabled ? name : `${name}, disabled`,
+    }));
+  },
+  channel: async ({ connect }) => {
+    const channels = await (await (await connect()).api.channels.$get()).json();
+    return channels.map(({ name, kind }) => ({ value: name, description: kind }));
+  },
+  key: async ({ connect }) => {
+    const { api } = await connect();
+    const keys = await (await api.keys.$get({ query: { status: "active", limit: LIMIT } })).json();
+    return keys.map(({ key_id, name, scopes }) => ({
+      value: key_id,
+      description: `${name}, ${scopes.join(", ")}`,
+    }));
+  },
+  profile: async ({ line, env }) => {
+    const profiles = await openProfiles({ env, configPath: line.options.get("config") });
+    return (await profiles.list()).map(({ name, server, db }) => ({
+      value: name,
+      description: server ?? db ?? "",
+    }));
+  },
+};
+
+/** Returns the agent that the line names, if any. */
+function agentOf({ command, args, options }: TypedLine): string | undefined {
+  const index = command?.args.findIndex(({ values }) => values?.live === "agent") ?? -1;
+  return options.get("agent") ?? args[index];
 }

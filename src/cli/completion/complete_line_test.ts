@@ -1,6 +1,6 @@
 import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../contract/values.ts";
 import assert from "node:assert/strict";
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { memoryTerminal } from "../terminal/_memory_terminal.ts";
 import { openTestBooks } from "../_test_books.ts";
 import { COMMANDS } from "../command_table.ts";
@@ -9,7 +9,7 @@ import { readCursor } from "./read_cursor.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 
-/** What is offered at the end of a line; `|` is the cursor. */
+/** Returns the completions at the end of a line; `|` is the cursor. */
 async function offered({ purser }: Books, line: string): Promise<string[]> {
   const { code, out, err } = await purser(`__complete -- ${line.replace(/\|$/, '""')}`);
   assert.deepEqual([code, err], [0, ""]);
@@ -43,7 +43,7 @@ Deno.test("completion leaves paths to the shell", async () => {
   assert.deepEqual(await offered(books, "cost --config=x"), [":files"]);
 });
 
-Deno.test("completion offers what is there: agents, sessions, rules and channels", async () => {
+Deno.test("completion offers the existing agents, sessions, rules and channels", async () => {
   await using books = await openTestBooks();
   for (const name of ["helper", "other:two"]) await books.purser(`agents set ${name} --model demo:echo`);
   await books.purser("run helper hi --session first");
@@ -63,7 +63,7 @@ Deno.test("completion offers what is there: agents, sessions, rules and channels
   assert.match((await books.purser('__complete -- agents show ""')).out, /^helper\tdemo:echo\n/);
 });
 
-Deno.test("completion is quiet where nothing can be asked, and never waits for long", async () => {
+Deno.test("completion is silent without a connection, and never waits for long", async () => {
   await using books = await openTestBooks();
   const ask = async (
     connect: () => Promise<never>,
@@ -83,7 +83,7 @@ Deno.test("completion is quiet where nothing can be asked, and never waits for l
   ]);
 });
 
-Deno.test("completion shows nothing that a shell or a terminal would obey", async () => {
+Deno.test("completion offers nothing that a shell or a terminal would interpret", async () => {
   await using books = await openTestBooks();
   const agents = [{ agent_id: "$(boom)", model: "x" }, { agent_id: "good", model: "a\tb\u001b[2J" }];
   const terminal = memoryTerminal();
@@ -98,7 +98,7 @@ Deno.test("completion shows nothing that a shell or a terminal would obey", asyn
   assert.equal(terminal.out, "good\ta\\tb\\x1b[2J\n");
 });
 
-Deno.test("readCursor() reads the place that the line names, wherever it stands", () => {
+Deno.test("readCursor() reads the target that the line selects, at any position", () => {
   const { line, values } = readCursor([
     "--db=x.db",
     "agents",
@@ -112,21 +112,21 @@ Deno.test("readCursor() reads the place that the line names, wherever it stands"
   assert.deepEqual(values, { live: "agent" });
 });
 
-/** The values of an option of the table. */
+/** Returns the enumeration of an option. */
 function oneOf(command: string, option: string): readonly string[] | undefined {
   return COMMANDS.find(({ name }) => name === command)!.options[option]!.values?.oneOf;
 }
 
-Deno.test("the enumerations of the table are those that the commands take", () => {
+Deno.test("the enumerations of the table are those of the contract", () => {
   assert.deepEqual(oneOf("alerts add", "severity"), [...SEVERITIES]);
   assert.deepEqual(oneOf("alerts add", "threshold-type"), [...THRESHOLD_TYPES]);
   assert.deepEqual(oneOf("alerts add", "repeat"), [...REPEATS]);
   assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS]);
-  // All of them are known here, and in the help.
+  // The enumerations are used for suggestions too.
   assert.equal(nearestName("warn", SEVERITIES), "warning");
 });
 
-Deno.test("every option and argument that names a thing of Purser's can be completed", () => {
+Deno.test("every option and argument that names a resource can be completed", () => {
   const live = new Set(["AGENT", "SESSION", "RULE"]);
   for (const { name, args, options } of COMMANDS) {
     for (const arg of args) {

@@ -1,60 +1,55 @@
-import {
-  COMMANDS,
-  type CommandSpec,
-  COMMON_OPTIONS,
-  type OptionSpec,
-  type Values,
-} from "../command_table.ts";
+import type { Command, OptionSpec, Values } from "../command.ts";
+import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
 import { ALL_OPTIONS, findCommand } from "../parse/parse_command_line.ts";
 
-/** What may come where the cursor is. */
+/** The possible completions at the cursor. */
 export interface Cursor {
-  /** What is there of the word already. */
+  /** The part of the word that is typed already. */
   typed: string;
-  /** What stands before the value in the same word: `--by=`. */
+  /** The part of the word before the value: `--by=`. */
   lead: string;
-  /** The values that may come. */
+  /** The possible values. */
   values: Values;
-  /** Words of the table that may come: commands and options, with what they are for. */
+  /** The possible commands and options. */
   words: readonly Offer[];
-  /** What the line says before the cursor. */
+  /** The line before the cursor. */
   line: TypedLine;
 }
 
-/** One thing to offer, and what it is. */
+/** A completion and its description. */
 export interface Offer {
   value: string;
-  note: string;
+  description: string;
 }
 
-/** A line as far as it is typed; it need not be whole, or right. */
+/** A partial command line; it may be invalid. */
 export interface TypedLine {
-  command: CommandSpec | undefined;
+  command: Command | undefined;
   /** The arguments after the command's own words. */
   args: readonly string[];
   /** The last value of each option. */
   options: ReadonlyMap<string, string>;
 }
 
-/** Finds out what the last of the words, which may be empty, is the beginning of. */
+/** Returns what the last word, which may be empty, can be completed to. */
 export function readCursor(words: readonly string[]): Cursor {
   const typed = words.at(-1) ?? "";
   const { positionals, options, waiting, isClosed } = readBefore(words.slice(0, -1));
   const command = positionals[0] === "help" ? undefined : findCommand(positionals);
   const args = command ? positionals.slice(command.name.split(" ").length) : [];
-  const place: Cursor = { typed, lead: "", values: {}, words: [], line: { command, args, options } };
-  if (waiting) return { ...place, values: waiting.values ?? {} };
+  const cursor: Cursor = { typed, lead: "", values: {}, words: [], line: { command, args, options } };
+  if (waiting) return { ...cursor, values: waiting.values ?? {} };
 
   const assigned = isClosed ? null : /^--([^=]+)=(.*)$/s.exec(typed);
   if (assigned) {
     const [, name, value] = assigned as unknown as [string, string, string];
-    return { ...place, lead: `--${name}=`, typed: value, values: specOf(name)?.values ?? {} };
+    return { ...cursor, lead: `--${name}=`, typed: value, values: specOf(name)?.values ?? {} };
   }
-  if (typed.startsWith("-") && !isClosed) return { ...place, words: optionsOf(command, options) };
-  if (!command) return { ...place, words: nextWords(positionals) };
+  if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
+  if (!command) return { ...cursor, words: nextWords(positionals) };
   const next = command.args[args.length];
-  // Where no argument is to come, what else there is.
-  return next ? { ...place, values: next.values ?? {} } : { ...place, words: optionsOf(command, options) };
+  // After the last argument, options are offered.
+  return next ? { ...cursor, values: next.values ?? {} } : { ...cursor, words: optionsOf(command, options) };
 }
 
 function readBefore(words: readonly string[]) {
@@ -84,8 +79,8 @@ function specOf(name: string): OptionSpec | undefined {
   return Object.hasOwn(ALL_OPTIONS, name) ? ALL_OPTIONS[name] : undefined;
 }
 
-/** The options of a command, its own first. One that is there or not is not offered again. */
-function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, string>): Offer[] {
+/** Returns the options of a command, its own first. A flag that is given is not offered again. */
+function optionsOf(command: Command | undefined, given: ReadonlyMap<string, string>): Offer[] {
   const known = {
     ...command?.options,
     ...COMMON_OPTIONS,
@@ -93,10 +88,10 @@ function optionsOf(command: CommandSpec | undefined, given: ReadonlyMap<string, 
   };
   return Object.entries(known)
     .filter(([name, { type }]) => type === "string" || !given.has(name))
-    .map(([name, { summary }]) => ({ value: `--${name}`, note: summary }));
+    .map(([name, { summary }]) => ({ value: `--${name}`, description: summary }));
 }
 
-/** The next word of all commands that begin with these words. */
+/** Returns the next word of the commands that begin with these words. */
 function nextWords(words: readonly string[]): Offer[] {
   const isHelp = words[0] === "help";
   const begun = isHelp ? words.slice(1) : words;
@@ -106,14 +101,14 @@ function nextWords(words: readonly string[]): Offer[] {
     const next = parts[begun.length];
     if (next === undefined || begun.some((word, index) => word !== parts[index])) continue;
     const isGroup = parts.length > begun.length + 1;
-    offers.set(next, isGroup ? groupNote(parts.slice(0, begun.length + 1).join(" ")) : summary);
+    offers.set(next, isGroup ? verbsOf(parts.slice(0, begun.length + 1).join(" ")) : summary);
   }
   if (words.length === 0) offers.set("help", "Show help");
-  return [...offers].map(([value, note]) => ({ value, note }));
+  return [...offers].map(([value, description]) => ({ value, description }));
 }
 
-/** `list, show, set, remove` */
-function groupNote(group: string): string {
+/** Lists the verbs of a group: `list, show, set, remove`. */
+function verbsOf(group: string): string {
   return COMMANDS.flatMap(({ name }) => name.startsWith(`${group} `) ? [name.slice(group.length + 1)] : [])
     .join(", ");
 }

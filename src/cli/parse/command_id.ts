@@ -1,22 +1,22 @@
-import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { UsageError } from "./usage_error.ts";
 
-const RULE = "an id has 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
+const RULE = `an id has ${NAME_RULE}`;
 
-/** An agent's or a session's id as it was typed. Throws on what can't be one: it would be another URL. */
+/** Returns an id as it was typed. Throws on an invalid one, which would change the request's URL. */
 export function checkId(text: string): string {
   if (NAME_PATTERN.test(text)) return text;
   throw new Error(RULE);
 }
 
-/** The id that a command has as its argument. Throws a `UsageError`. */
+/** Returns the id that is a command's argument. Throws a `UsageError`. */
 export function readId({ args, options }: { args: readonly string[]; options: { command: string } }): string {
   const text = args[0]!;
   if (NAME_PATTERN.test(text)) return text;
   throw new UsageError(`Cannot use ${JSON.stringify(text)} as an id: ${RULE}`, options.command);
 }
 
-/** An id as part of a URL. Hono's client takes a last part `index` away, so that name is written otherwise. */
+/** Encodes an id for a URL's path. Hono's client drops a final segment `index`, so that name is encoded too. */
 export function idInPath(id: string): string {
   return id === "index" ? "%69ndex" : encodeURIComponent(id);
 }

@@ -1,12 +1,12 @@
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { UsageError } from "./usage_error.ts";
 
-/** The options of a command line by name, in the order they came. */
+/** The options of a command line by name. */
 export class Options {
   readonly #given: ReadonlyMap<string, readonly string[]>;
 
-  /** A boolean option stands with an empty text. */
+  /** `given` has the values of each option, in order; an empty one for a flag. */
   constructor(given: ReadonlyMap<string, readonly string[]>, readonly command: string) {
     this.#given = given;
   }
@@ -15,12 +15,12 @@ export class Options {
     return this.#given.has(name);
   }
 
-  /** The last text given. */
+  /** Returns the last value. */
   text(name: string): string | undefined {
     return this.#given.get(name)?.at(-1);
   }
 
-  /** Every text given. */
+  /** Returns all values. */
   texts(name: string): readonly string[] {
     return this.#given.get(name) ?? [];
   }
@@ -41,11 +41,11 @@ export class Options {
       if (found !== undefined) return found;
       const near = nearestName(text, allowed);
       const hint = near === undefined ? "" : `; did you mean ${near}?`;
-      throw new Error(`${text || "an empty text"} is not one of ${allowed.join(", ")}${hint}`);
+      throw new Error(`${text || "an empty value"} is not one of ${allowed.join(", ")}${hint}`);
     });
   }
 
-  /** Reads an option's text; whatever is thrown becomes a `UsageError` that names the option. */
+  /** Parses an option's value; an error becomes a `UsageError` that names the option. */
   read<T>(name: string, parse: (text: string) => T): T | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parseArgs } from "node:util";
 import fc from "#dev/fast_check.ts";
-import { tokenize } from "./tokenize.ts";
+import { tokenize } from "./parse_command_line.ts";
 
 const WORDS = [
   "--",
@@ -22,7 +22,7 @@ const WORDS = [
   "--a=b=c",
 ];
 
-/** What node:util makes of a line, in the same form. */
+/** Returns the tokens of node:util, in the same form. */
 function byNode(args: string[]) {
   const options = { a: { type: "string" }, b: { type: "boolean" } } as const;
   const { tokens } = parseArgs({ args, options, allowPositionals: true, strict: false, tokens: true });
@@ -33,8 +33,8 @@ function byNode(args: string[]) {
   });
 }
 
-Deno.test("tokenize() parts a line as node:util does", () => {
-  // Of short options only letters: what else may stand in a group of them is told as an unknown option anyway.
+Deno.test("tokenize() splits a line like node:util", () => {
+  // Short options are letters only: other characters in a group are reported as unknown options anyway.
   const word = fc.string({ maxLength: 6 }).filter((text) => /^(--|[^-]|-?$|-[b-z]+$)/.test(text));
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.constantFrom(...WORDS), word), { maxLength: 8 }), (argv) => {

@@ -1,6 +1,6 @@
 import { PurserError } from "../../kernel/errors.ts";
 
-/** A command line that can't be understood. `command` is the one whose help explains it. */
+/** An invalid command line. `command` is the one whose help explains it. */
 export class UsageError extends PurserError {
   readonly command: string | undefined;
 

@@ -2,20 +2,20 @@ import type { AlertRule } from "../../alerts/mod.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
-/** The fields of a rule that say what it looks at. */
+/** The fields of a rule that define what it measures. */
 type Watching = Pick<AlertRule, "threshold_type" | "agent_id">;
 
-/** `day`. */
+/** Returns the window of a rule: `day`. */
 export function windowOf({ threshold_type }: Pick<AlertRule, "threshold_type">): string {
   return threshold_type.replace(/^per_(.*)_usd$/, "$1");
 }
 
-/** `day of all agents`, `run of researcher`. */
+/** Describes what a rule measures: `day of all agents`, `run of researcher`. */
 export function describeWatch(rule: Watching): string {
   return `${windowOf(rule)} of ${rule.agent_id ?? "all agents"}`;
 }
 
-/** `warning at $10 in a day of all agents, again after 1h`. */
+/** Describes a rule: `warning at $10 in a day of all agents, again after 1h`. */
 export function describeRule(
   rule: Watching & Pick<AlertRule, "threshold_usd" | "severity" | "repeat" | "cooldown_seconds" | "enabled">,
 ): string {
@@ -35,7 +35,7 @@ function describeCooldown(rule: Pick<AlertRule, "threshold_type" | "repeat" | "c
     : `again after ${formatSeconds(cooldown)}`;
 }
 
-/** A rule's cooldown in a table: `1h`, `1h, once per day`. */
+/** Formats a rule's cooldown for a table: `1h`, `1h, once per day`. */
 export function formatCooldown(
   rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">,
 ): string {
@@ -45,7 +45,7 @@ export function formatCooldown(
 
 const UNITS = [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]] as const;
 
-/** Exact: `90s` is `1m 30s`. */
+/** Formats a duration exactly: 90 is `1m 30s`. */
 function formatSeconds(seconds: number): string {
   const parts: string[] = [];
   let rest = seconds;
@@ -60,8 +60,8 @@ function formatSeconds(seconds: number): string {
 const CENT = 10_000_000n;
 
 /**
- * What was spent beside the threshold: `$3.20 of $10`. Rounded down, and to no fewer decimals than the threshold
- * has, so that it never reads as reached before it is. Null: nothing was spent.
+ * Formats spending beside the threshold: `$3.20 of $10`. It is rounded down, to at least the threshold's decimals, so
+ * that it never looks reached before it is. Null is no spending.
  */
 export function formatSpent(valueUsd: number | null, thresholdUsd: number): string {
   const threshold = parseTotalUsd(thresholdUsd);
@@ -69,7 +69,7 @@ export function formatSpent(valueUsd: number | null, thresholdUsd: number): stri
   return `${spent} of ${formatThreshold(threshold)}`;
 }
 
-/** Exact: `$10`, `$0.50`, `$0.0001506`. */
+/** Formats a threshold exactly: `$10`, `$0.50`, `$0.0001506`. */
 function formatThreshold(threshold: NanoUsd): string {
   const [whole = "0", fraction] = formatUsd(threshold).split(".");
   return `$${groupDigits(whole)}${fraction === undefined ? "" : `.${fraction.padEnd(2, "0")}`}`;
@@ -77,7 +77,7 @@ function formatThreshold(threshold: NanoUsd): string {
 
 function roundDown(value: NanoUsd, threshold: NanoUsd): string {
   if (value <= 0n) return "$0";
-  // Below a cent two places more than the first that isn't zero.
+  // Below a cent, three significant digits.
   const small = value < CENT ? 12 - String(value).length : 2;
   const decimals = Math.min(9, Math.max(2, decimalsOf(threshold), small));
   const unit = 10n ** BigInt(9 - decimals);
@@ -93,7 +93,7 @@ function decimalsOf(value: NanoUsd): number {
   return formatUsd(value).split(".")[1]?.length ?? 0;
 }
 
-/** Red once the threshold is reached, yellow from four fifths of it. */
+/** Red when the threshold is reached, yellow from 80% of it. */
 export function paintSpent(
   { value_usd: value, threshold_usd: threshold }: { value_usd: number | null; threshold_usd: number },
   style: Style,

@@ -11,7 +11,7 @@ const RULE = {
   enabled: true,
 } as const;
 
-Deno.test("formatSpent() rounds down, so that no line reads as reached before it is", () => {
+Deno.test("formatSpent() rounds down, so that no threshold looks reached before it is", () => {
   const cases: [number | null, number, string][] = [
     [3.2, 10, "$3.20 of $10"],
     [null, 10, "- of $10"],

@@ -1,16 +1,17 @@
 import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import type { Paint, Style } from "../terminal/style.ts";
 
-/** `1,234,567`. */
+/** Formats a count: `1,234,567`. */
 export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** `1 call`, `2 calls`. */
+/** Formats a count with its noun: `1 call`, `2 calls`. */
 export function countOf(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** `512 bytes`, `1.4 MB`. */
+/** Formats a size: `512 bytes`, `1.4 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return countOf(bytes, "byte");
   const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
@@ -18,14 +19,14 @@ export function formatBytes(bytes: number): string {
   return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${["", "kB", "MB", "GB"][power]}`;
 }
 
-/** An exact amount, as `$0.0001506`; null is a cost that no price is known for. */
+/** Formats an exact amount, as `$0.0001506`; null is a cost without a known price. */
 export function formatCost(usd: number | null): string {
   return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;
 }
 
 /**
- * Amounts of one column with the same number of decimals, so that they can be compared at a glance: the
- * larger the largest, the fewer. What is there but rounds to nothing is written `<$0.01`.
+ * Formats the amounts of a column with one number of decimals, which is lower for larger amounts. A positive amount that
+ * rounds to zero is `<$0.01`.
  */
 export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
   const largest = amounts.reduce((max, amount) => (amount > max ? amount : max), 0n);
@@ -53,7 +54,7 @@ function fix(amount: NanoUsd, decimals: number): string {
   return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${fraction.padEnd(decimals, "0")}`;
 }
 
-/** `82%`; nothing for no part. */
+/** Formats a share: `82%`; empty for 0. */
 export function formatShare(part: NanoUsd, whole: NanoUsd): string {
   if (part === 0n || whole === 0n) return "";
   const percent = Number(part * 1000n / whole) / 10;
@@ -61,7 +62,36 @@ export function formatShare(part: NanoUsd, whole: NanoUsd): string {
   return `${Math.round(percent)}%`;
 }
 
-/** `2026-11-21 09:30:00`, in UTC as the API has it; `-` for none. */
+/** Formats a time of the API, in UTC: `2026-11-21 09:30:00`; `-` for null. */
 export function formatTime(iso: string | null): string {
   return iso === null ? "-" : iso.slice(0, 19).replace("T", " ");
+}
+
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/** Draws a bar for a part from 0 to 1, at most `width` columns long. A positive part is always visible. */
+export function renderBar(part: number, width: number, hasUnicode: boolean): string {
+  if (!(part > 0)) return "";
+  const full = Math.min(part, 1) * width;
+  if (!hasUnicode) return "#".repeat(Math.max(1, Math.round(full)));
+  const eighths = Math.max(1, Math.round(full * 8));
+  return "█".repeat(Math.floor(eighths / 8)) + EIGHTHS[eighths % 8];
+}
+
+/** The colour of a session's or a run's status. */
+export function paintStatus({ status }: { status: string }, style: Style): Paint | undefined {
+  switch (status) {
+    case "completed":
+      return style.green;
+    case "failed":
+      return style.red;
+    case "budget_exceeded":
+    case "interrupted":
+    case "cancelled":
+      return style.yellow;
+    case "running":
+      return style.cyan;
+    default:
+      return undefined;
+  }
 }

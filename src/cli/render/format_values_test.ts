@@ -8,6 +8,7 @@ import {
   formatCount,
   formatShare,
   formatTime,
+  renderBar,
 } from "./format_values.ts";
 
 const amounts = (...usd: string[]) => formatAmounts(usd.map((text) => parseUsd(text)));
@@ -18,7 +19,7 @@ Deno.test("formatCount() groups thousands", () => {
   assert.equal(countOf(2_000, "call"), "2,000 calls");
 });
 
-Deno.test("formatCost() is exact, and tells a missing price from zero", () => {
+Deno.test("formatCost() is exact, and distinguishes a missing price from zero", () => {
   assert.equal(formatCost(0.0001506), "$0.0001506");
   assert.equal(formatCost(0), "$0");
   assert.equal(formatCost(null), "no price");
@@ -56,4 +57,20 @@ Deno.test("formatBytes() has two digits at least, and the unit people know", () 
     "50000 GB",
   ]);
   for (const [bytes, text] of cases) assert.equal(formatBytes(bytes), text);
+});
+
+Deno.test("renderBar() draws eighths of a column, and at least one for a positive part", () => {
+  const cases: [number, string, string][] = [
+    [1, "████", "####"],
+    [0.5, "██", "##"],
+    [0.6, "██▍", "##"],
+    [0.001, "▏", "#"],
+    [0, "", ""],
+    [NaN, "", ""],
+    [2, "████", "####"],
+  ];
+  for (const [part, unicode, ascii] of cases) {
+    assert.equal(renderBar(part, 4, true), unicode);
+    assert.equal(renderBar(part, 4, false), ascii);
+  }
 });

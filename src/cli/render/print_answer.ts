@@ -1,12 +1,12 @@
 import type { CommandContext } from "../command.ts";
 
-/** An answer of the typed client. */
+/** A response of the typed client. */
 interface Answer<Body> {
   json(): Promise<Body>;
   text(): Promise<string>;
 }
 
-/** Prints an answer of the API: as it came with `--json`, else as a person reads it. */
+/** Prints a response of the API: the body itself with `--json`, else `render` of it. */
 export async function printAnswer<Body>(
   ctx: CommandContext,
   answer: Answer<Body>,
@@ -15,7 +15,7 @@ export async function printAnswer<Body>(
   ctx.print(ctx.isJson ? await answer.text() : render(await answer.json()));
 }
 
-/** Whether the API has more than it sent: it names the next page in the `Link` header. */
+/** Returns whether the list has a next page, which the `Link` header names. */
 export function hasMore(answer: { headers: Headers }): boolean {
   return /rel="?next/.test(answer.headers.get("link") ?? "");
 }

@@ -2,9 +2,9 @@ import { escapeText } from "../terminal/escape_text.ts";
 import { countOf } from "./format_values.ts";
 import type { Style } from "../terminal/style.ts";
 import { textWidth } from "../terminal/text_width.ts";
-import { wrapText } from "../terminal/wrap_text.ts";
+import { wrapText } from "../terminal/text_width.ts";
 
-/** What the doctor found about one thing. */
+/** A check of the doctor and its result. */
 export interface DoctorCheck {
   name: string;
   status: "ok" | "warning" | "failed";
@@ -12,22 +12,22 @@ export interface DoctorCheck {
   advice: string | null;
 }
 
-/** How checks are laid out. */
+/** The layout of checks. */
 export interface CheckLayout {
-  /** The width of a terminal; undefined elsewhere, where nothing is wrapped. */
+  /** The width of the terminal. Undefined for other outputs, where text is not wrapped. */
   columns: number | undefined;
   style: Style;
-  /** Marks in place of words. */
+  /** Prints marks instead of words. */
   hasMarks: boolean;
 }
 
 const MARKS = { ok: "✓", warning: "!", failed: "✗" };
 const PAINTS = { ok: "green", warning: "yellow", failed: "red" } as const;
 
-/** Narrower than this, a text is not set beside a name, or broken into lines. */
+/** The minimum width of a text beside its name, and of a wrapped line. */
 const MIN_WIDTH = 24;
 
-/** One entry for each check, what to do below it, and how many are not well. */
+/** Renders the checks, each with its advice below it, and a summary. */
 export function renderChecks(checks: readonly DoctorCheck[], layout: CheckLayout): string {
   const nameWidth = Math.max(...checks.map(({ name }) => textWidth(escapeText(name))));
   return [...checks.map((check) => renderCheck(check, nameWidth, layout)), "", summaryOf(checks)].join("\n");
@@ -41,7 +41,7 @@ function renderCheck(
   const mark = hasMarks ? MARKS[status] : status.padEnd("warning".length);
   const shown = escapeText(name);
   const beside = mark.length + nameWidth + 4;
-  // On a narrow terminal what was found goes below the name.
+  // On a narrow terminal, the detail goes below the name.
   const isBeside = columns === undefined || columns - beside >= MIN_WIDTH;
   const indent = isBeside ? beside : mark.length + 2;
   const width = columns === undefined ? Infinity : Math.max(MIN_WIDTH, columns - indent);
@@ -57,7 +57,7 @@ function renderCheck(
 function summaryOf(checks: readonly DoctorCheck[]): string {
   const count = (wanted: DoctorCheck["status"]) => checks.filter(({ status }) => status === wanted).length;
   const [failed, warnings] = [count("failed"), count("warning")];
-  if (failed === 0 && warnings === 0) return "All is well";
+  if (failed === 0 && warnings === 0) return "All checks passed";
   const parts = [
     failed > 0 ? `${countOf(failed, "check")} failed` : "",
     warnings > 0 ? countOf(warnings, "warning") : "",

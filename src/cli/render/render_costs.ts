@@ -1,27 +1,77 @@
+import type { Connection } from "../../client/mod.ts";
 import type { Grouping } from "../../contract/values.ts";
-import { costOf, type CostRow, type Spend, sumRows } from "./cost_rows.ts";
-import { countOf, formatAmounts, formatCount, formatShare } from "./format_values.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
+import type { Anomaly } from "../../monitor/mod.ts";
+import { countOf, formatAmounts, formatCount, formatShare, formatTime } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
-import { putIdsBelow } from "./put_ids_below.ts";
-import { renderBar } from "./render_bar.ts";
+import { putIdsBelow } from "./render_table.ts";
+import { renderBar } from "./format_values.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
 
-/** How tables of spend are drawn. */
+/** The fields of a row of `GET /costs` that commands use. */
+export type CostRow =
+  & Pick<LedgerRow, "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day">
+  & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "total_tokens" | "cost_usd">;
+
+/** The sums of rows; the cost in nano-USD. */
+export interface Spend {
+  modelCalls: number;
+  unpricedCalls: number;
+  totalTokens: number;
+  costNanoUsd: NanoUsd;
+}
+
+/** Returns the cost of a row. Calls without a known price count as 0, as in the API's sums. */
+export function costOf(row: CostRow): NanoUsd {
+  return row.cost_usd === null ? 0n : parseTotalUsd(row.cost_usd);
+}
+
+/** Sums rows exactly. */
+export function sumRows(rows: readonly CostRow[]): Spend {
+  const sum: Spend = { modelCalls: 0, unpricedCalls: 0, totalTokens: 0, costNanoUsd: 0n };
+  for (const row of rows) {
+    sum.modelCalls += row.model_calls;
+    sum.unpricedCalls += row.unpriced_calls;
+    sum.totalTokens += row.total_tokens;
+    sum.costNanoUsd += costOf(row);
+  }
+  return sum;
+}
+
+/** Reads the rows of all pages. */
+export async function readAllCosts(
+  api: Connection["api"],
+  query: { group_by: Grouping; from?: string },
+): Promise<CostRow[]> {
+  const rows: CostRow[] = [];
+  let cursor: string | undefined;
+  do {
+    const answer = await api.costs.$get({ query: { ...query, limit: "1000", cursor } });
+    rows.push(...await answer.json());
+    const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+    cursor = new URLSearchParams(next).get("cursor") ?? undefined;
+  } while (cursor !== undefined);
+  return rows;
+}
+
+/** The layout of tables of costs. */
 export interface CostLayout {
   columns: number | undefined;
   style: Style;
   hasUnicode: boolean;
-  /** How wide the names are at least. */
+  /** The minimum width of the names. */
   nameWidth?: number;
 }
 
-/** What the cost takes beside an id, which is never cut. */
+/** The width of the cost beside an id, which is never cut. */
 const ROOM_BESIDE_ID = 14;
 
 const BAR = { min: 8, max: 24 };
 
-/** Spend by one grouping: a bar and a share for each row, of the largest row and of all of them. */
+/** Renders costs by group, each with a bar relative to the largest group, and its share of the total. */
 export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout: CostLayout): string {
   const amounts = new Map(zip(rows, formatAmounts(rows.map(costOf))));
   const largest = rows.reduce((max, row) => (costOf(row) > max ? costOf(row) : max), 0n);
@@ -70,7 +120,7 @@ export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout:
   return putIdsBelow(table, rows.map((row) => layout.style.dim(escapeText(nameOf(row, groupBy)))));
 }
 
-/** Spend of named periods, below each other. */
+/** Renders the costs of named periods. */
 export function renderPeriods(
   periods: readonly { name: string; spend: Spend }[],
   layout: CostLayout,
@@ -90,19 +140,19 @@ export function renderPeriods(
   ], layout);
 }
 
-/** Whether there are calls and none of them has a known price: then the cost is unknown, never 0. */
+/** Returns whether there are calls and none has a known price: the cost is then unknown, not 0. */
 function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
   return modelCalls > 0 && unpricedCalls === modelCalls;
 }
 
-/** What has to be said where calls count as nothing because their price isn't known. */
+/** Returns the warning about calls that count as 0 because their price is unknown. */
 export function unpricedWarning(unpricedCalls: number): string {
   return `${countOf(unpricedCalls, "call")} without a known price ${
     unpricedCalls === 1 ? "counts" : "count"
   } as $0 here: add the model to "prices" in the config`;
 }
 
-/** A column that is there only where it has something to tell. */
+/** Returns the UNPRICED column, unless all its cells would be empty. */
 function unpricedColumn<Row>(rows: readonly Row[], count: (row: Row) => number): Column<Row>[] {
   if (rows.every((row) => count(row) === 0)) return [];
   return [{
@@ -113,7 +163,7 @@ function unpricedColumn<Row>(rows: readonly Row[], count: (row: Row) => number):
   }];
 }
 
-/** What a row is called. */
+/** Returns the name of a row's group. */
 export function nameOf(row: CostRow, groupBy: Grouping): string {
   switch (groupBy) {
     case "agent":
@@ -133,4 +183,35 @@ export function nameOf(row: CostRow, groupBy: Grouping): string {
 
 function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
   return left.map((value, index) => [value, right[index]!]);
+}
+
+/** The number of anomalies in the overview. */
+const SHOWN = "5";
+
+/** Reads the newest anomalies since a time; none from a server of a version without them. */
+export async function readNewestAnomalies(
+  api: Connection["api"],
+  from: string | undefined,
+): Promise<Anomaly[]> {
+  try {
+    return await (await api.anomalies.$get({ query: { from, limit: SHOWN } })).json();
+  } catch (error) {
+    if (error instanceof PurserError && error.code === "not_found") return [];
+    throw error;
+  }
+}
+
+/** Renders anomalies, one a line. */
+export function renderAnomalies(anomalies: readonly Anomaly[], layout: CostLayout): string {
+  return renderTable(anomalies, [
+    {
+      title: "SEVERITY",
+      cell: ({ severity }) => severity,
+      paint: ({ severity }, style) => (severity === "critical" ? style.red : style.yellow),
+    },
+    { title: "WHEN (UTC)", cell: ({ detected_at: at }) => formatTime(at).slice(0, 16), drop: 0 },
+    // Dropped first: the message names the agent too.
+    { title: "AGENT", cell: ({ agent_id: agentId }) => agentId, cutTo: 12, drop: 1 },
+    { title: "MESSAGE", cell: ({ message }) => message, cutTo: 20 },
+  ], layout);
 }

@@ -1,14 +1,14 @@
 import { escapeLines } from "../terminal/escape_text.ts";
 import type { Style } from "../terminal/style.ts";
 import { textWidth } from "../terminal/text_width.ts";
-import { wrapText } from "../terminal/wrap_text.ts";
+import { wrapText } from "../terminal/text_width.ts";
 
-/** Narrower than this, a value is not broken into lines. */
+/** The minimum width of a wrapped value. */
 const MIN_WIDTH = 16;
 
 /**
- * Names and values below each other. A value of several lines, or one that is wider than the terminal, is indented;
- * undefined leaves a row out.
+ * Renders names and values, one field a line. A value of several lines, or one wider than the terminal, is indented.
+ * Undefined values are left out.
  */
 export function renderFields(
   fields: Record<string, string | undefined>,
@@ -19,7 +19,7 @@ export function renderFields(
   const room = Math.max(MIN_WIDTH, columns - width);
   return rows.map(([name, value]) => {
     const lines = wrapText(escapeLines(value), room);
-    // What can't be broken, such as an id, goes below its name.
+    // A value that can't be wrapped, such as an id, goes below its name.
     const isBelow = lines.some((line) => textWidth(line) > room);
     const indent = " ".repeat(isBelow ? 2 : width);
     const gap = isBelow ? "\n" + indent : " ".repeat(width - name.length);

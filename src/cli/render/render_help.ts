@@ -1,11 +1,12 @@
-import { COMMANDS, type CommandSpec, COMMON_OPTIONS, type OptionSpec } from "../command_table.ts";
+import type { Command, OptionSpec } from "../command.ts";
+import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
 import type { Style } from "../terminal/style.ts";
-import { wrapText } from "../terminal/wrap_text.ts";
+import { wrapText } from "../terminal/text_width.ts";
 
-/** How wide help is where no terminal says otherwise. */
+/** The width of the help without a terminal. */
 const DEFAULT_COLUMNS = 80;
 
-/** Narrower than this, what a thing is for goes below its name. */
+/** The minimum width of a description beside its name; a narrower one goes below it. */
 const MIN_WIDTH = 20;
 
 interface Layout {
@@ -13,7 +14,7 @@ interface Layout {
   style: Style;
 }
 
-/** The help of all commands, of a group of them, or of one. */
+/** Renders the help of all commands, a group of commands, or one. */
 export function renderHelp(
   topic: string,
   { columns = DEFAULT_COLUMNS, style }: { columns: number | undefined; style: Style },
@@ -25,7 +26,7 @@ export function renderHelp(
   return topic === "" ? overview(commands, layout) : groupHelp(topic, commands, layout);
 }
 
-function overview(commands: readonly CommandSpec[], layout: Layout): string {
+function overview(commands: readonly Command[], layout: Layout): string {
   return sections([
     prose(
       "Purser runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
@@ -44,25 +45,25 @@ function overview(commands: readonly CommandSpec[], layout: Layout): string {
       ["purser cost", ""],
     ], layout),
     prose(
-      "purser COMMAND --help tells more. PURSER_DB, PURSER_SERVER, PURSER_API_KEY, PURSER_PROFILE and PURSER_CONFIG stand in for " +
-        "the options. Exit codes: 0 done, 1 failed, 2 bad usage, 3 not found, 4 not allowed, 5 budget exceeded, " +
-        "130 interrupted.",
+      "See purser COMMAND --help for details. PURSER_DB, PURSER_SERVER, PURSER_API_KEY, PURSER_PROFILE and PURSER_CONFIG " +
+        "are the defaults of these options. Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, " +
+        "5 budget exceeded, 130 interrupted.",
       layout,
     ),
   ]);
 }
 
-function groupHelp(group: string, commands: readonly CommandSpec[], layout: Layout): string {
+function groupHelp(group: string, commands: readonly Command[], layout: Layout): string {
   const examples = commands.flatMap(({ examples }) => examples.slice(0, 1));
   return sections([
     usage(`${group} COMMAND [OPTIONS]`, layout),
     list("Commands", commands.map(usageRow), layout),
     list("Examples", examples.map(([line]) => [line, ""]), layout),
-    prose(`purser ${group} COMMAND --help tells the options of each.`, layout),
+    prose(`See purser ${group} COMMAND --help for the options of a command.`, layout),
   ]);
 }
 
-function commandHelp(command: CommandSpec, layout: Layout): string {
+function commandHelp(command: Command, layout: Layout): string {
   const hasOwn = Object.keys(command.options).length > 0;
   return sections([
     prose(command.summary, layout),
@@ -88,7 +89,7 @@ function usage(line: string, { style }: Layout): string {
   return `${style.bold("Usage:")} purser ${line}`;
 }
 
-function usageRow({ name, args, summary }: CommandSpec): Row {
+function usageRow({ name, args, summary }: Command): Row {
   return [[name, ...args.map(({ name }) => name)].join(" "), summary];
 }
 
@@ -98,7 +99,7 @@ function optionRows(options: Readonly<Record<string, OptionSpec>>): Row[] {
   ) => [`--${name}${spec.value ? ` ${spec.value}` : ""}`, describeOption(spec)]);
 }
 
-/** What an option is for, with the values of an enumeration where they aren't explained one by one. */
+/** Returns the summary of an option, followed by its enumeration unless the summary has all of the values. */
 function describeOption({ summary, values }: OptionSpec): string {
   const { oneOf = [] } = values ?? {};
   if (oneOf.every((value) => summary.includes(value))) return summary;
@@ -118,10 +119,10 @@ function list(title: string, rows: readonly Row[], { columns, style }: Layout): 
   return [style.bold(`${title}:`), ...lines].join("\n");
 }
 
-/** What an example does stands above it: the lines are long. */
-function listExamples({ examples }: CommandSpec, { style }: Layout): string {
-  const lines = examples.flatMap(([line, what]) => [
-    ...(what ? [`  ${style.dim(`# ${what}`)}`] : []),
+/** Renders examples, each below its comment: the lines are long. */
+function listExamples({ examples }: Command, { style }: Layout): string {
+  const lines = examples.flatMap(([line, comment]) => [
+    ...(comment ? [`  ${style.dim(`# ${comment}`)}`] : []),
     `  ${style.cyan(line)}`,
   ]);
   return [style.bold(examples.length > 1 ? "Examples:" : "Example:"), ...lines].join("\n");

@@ -15,7 +15,7 @@ Deno.test("renderHelp() names every command", () => {
 
 Deno.test("renderHelp() of a group has its commands only", () => {
   const help = renderHelp("agents", { columns: undefined, style });
-  assert.match(help, /^ {2}agents set NAME {5}Define an agent/m);
+  assert.match(help, /^ {2}agents set NAME {5}Create or change/m);
   assert.doesNotMatch(help, /sessions list/);
 });
 

@@ -5,26 +5,26 @@ import { cutText, textWidth } from "../terminal/text_width.ts";
 /** A column of a table. */
 export interface Column<Row> {
   title: string;
-  /** The cell's text. What a terminal would obey in it is escaped. */
+  /** Returns the text of a cell. Control characters in it are escaped. */
   cell: (row: Row) => string;
   align?: "right";
-  /** How wide the column is at least where there is room, so that tables below each other line up. */
+  /** The minimum width where there is room, so that tables below each other line up. */
   atLeast?: number;
   paint?: (row: Row, style: Style) => Paint | undefined;
   /**
-   * A column that may go where there is no room; the highest goes first, those with 0 only where cutting
-   * texts is not enough.
+   * Drops the column where there is no room: the highest value first, 0 only where cutting texts is not
+   * enough.
    */
   drop?: number;
-  /** How narrow the column may get by cutting its texts. */
+  /** The minimum width to which texts may be cut. */
   cutTo?: number;
-  /** A column that takes the room that is left, within limits; its cell is drawn to that width. */
+  /** A column that takes the remaining width, within limits; its cells are drawn to that width. */
   stretch?: { min: number; max: number; draw: (row: Row, width: number) => string };
 }
 
 const GAP = "  ";
 
-/** Rows under a header, aligned. `columns` undefined: as wide as it gets, nothing is cut or left out. */
+/** Renders rows under a header, aligned. Without a width, nothing is cut or dropped. */
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -60,7 +60,7 @@ export function renderTable<Row>(
 interface LaidColumn<Row> {
   column: Column<Row>;
   cells: string[];
-  /** The width of its texts. */
+  /** The width of the texts. */
   natural: number;
   width: number;
 }
@@ -91,7 +91,7 @@ function layOut<Row>(
   for (const each of laid) each.width = Math.max(each.natural, Math.min(each.width, each.width - excess()));
   dropWhile(() => excessWhenCut() > 0, 0);
   while (excess() > 0) {
-    // The widest gives first, so that several columns end up about equally narrow.
+    // The widest column shrinks first, so that columns end up about equally narrow.
     const widest = laid.filter(({ column, width }) => column.cutTo !== undefined && width > column.cutTo)
       .sort((a, b) => b.width - a.width)[0];
     if (!widest) break;
@@ -102,4 +102,10 @@ function layOut<Row>(
     if (stretch) each.width = Math.max(each.width, Math.min(stretch.max, each.width - excess()));
   }
   return laid;
+}
+
+/** Puts each id on a line of its own below its row, for tables without room for a column of ids. */
+export function putIdsBelow(table: string, idLines: readonly string[]): string {
+  const [header, ...rows] = table.split("\n");
+  return [header, ...rows.flatMap((row, index) => [row, `  ${idLines[index]}`])].join("\n");
 }

@@ -26,7 +26,7 @@ Deno.test("renderTable() aligns columns by their width on the screen", () => {
   ]);
 });
 
-Deno.test("renderTable() narrows bars, then drops columns, then cuts texts, then drops what is left to drop", () => {
+Deno.test("renderTable() narrows bars, then drops columns, then cuts texts, then drops the remaining optional columns", () => {
   assert.deepEqual(render(19), ["NAME          COUNT", "a       ====      5", "日本語  ====  12000"]);
   assert.deepEqual(render(16), ["NAME", "a       ======", "日本語  ======"]);
   assert.deepEqual(render(9), ["NAME", "a      ==", "日本…  =="]);

@@ -1,6 +1,6 @@
 import { countOf, formatCost, formatCount } from "./format_values.ts";
 
-/** The counters that agents, sessions and runs carry. */
+/** The usage counters of agents, sessions and runs. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
@@ -12,7 +12,7 @@ export interface Usage {
   unpriced_calls: number;
 }
 
-/** Usage as rows of names and values. */
+/** Returns usage as fields for `renderFields`. */
 export function usageFields(usage: Usage): Record<string, string> {
   const input = [
     usage.cache_read_tokens > 0 ? `${formatCount(usage.cache_read_tokens)} read from cache` : "",
@@ -22,11 +22,11 @@ export function usageFields(usage: Usage): Record<string, string> {
   const unpriced = usage.unpriced_calls > 0 && usage.cost_usd !== null
     ? `${countOf(usage.unpriced_calls, "call")} without a known price`
     : "";
-  const withNote = (text: string, note: string) => (note ? `${text} (${note})` : text);
+  const withDetail = (text: string, detail: string) => (detail ? `${text} (${detail})` : text);
   return {
     "Model calls": formatCount(usage.model_calls),
-    "Tokens": `${withNote(`${formatCount(usage.input_tokens)} in`, input)}, ` +
-      withNote(`${formatCount(usage.output_tokens)} out`, output),
-    "Cost": withNote(formatCost(usage.cost_usd), unpriced),
+    "Tokens": `${withDetail(`${formatCount(usage.input_tokens)} in`, input)}, ` +
+      withDetail(`${formatCount(usage.output_tokens)} out`, output),
+    "Cost": withDetail(formatCost(usage.cost_usd), unpriced),
   };
 }

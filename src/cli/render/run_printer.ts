@@ -1,21 +1,21 @@
 import type { CommandContext } from "../command.ts";
 import { escapeLines, escapeText } from "../terminal/escape_text.ts";
-import type { FollowedResult, Hear } from "../follow_run.ts";
+import type { FollowedResult, RunListener } from "../follow_run.ts";
 import { countOf, formatCost, formatCount } from "./format_values.ts";
 import { createStyle } from "../terminal/style.ts";
 import { cutText } from "../terminal/text_width.ts";
 
-/** Shows a run while it goes on, and its end. */
+/** Shows the progress and the result of a run. */
 export interface RunPrinter {
-  hear: Hear;
+  listener: RunListener;
   end(result: FollowedResult): void;
-  /** Ends a line that the answer left open, before something else is told. */
+  /** Ends an unfinished line of the answer, before other output. */
   breakLine(): void;
 }
 
 /**
- * A person sees the answer as it comes, and the tools that are called; a program gets just the answer, or
- * with `--json` the result. Tokens and cost go to standard error.
+ * Creates a printer. A terminal shows the answer while it is generated, and the tool calls; other outputs get the answer
+ * only, or the result with `--json`. Tokens and cost go to standard error.
  */
 export function createRunPrinter(
   { terminal, isJson, say, warn }: Pick<CommandContext, "terminal" | "isJson" | "say" | "warn">,
@@ -45,7 +45,7 @@ export function createRunPrinter(
   };
   return {
     breakLine,
-    hear(type, data) {
+    listener(type, data) {
       const payload = (data.payload ?? {}) as Record<string, unknown>;
       if (type === "run.completed") warning = warningOf(payload);
       if (!isLive) return;
@@ -69,13 +69,13 @@ function toolCallsOf(payload: Record<string, unknown>): { tool_name: string; inp
   return Array.isArray(payload.tool_calls) ? payload.tool_calls : [];
 }
 
-/** Why an answer that ended well may yet be less than what was asked for. */
+/** Returns the warning of a completed run whose answer may be incomplete. */
 function warningOf({ finish_reason, steps }: Record<string, unknown>): string | undefined {
   switch (finish_reason) {
     case "max_steps":
       return `The agent stopped at its limit of ${
         countOf(Number(steps), "step")
-      }; --max-steps of agents set changes it`;
+      }; purser agents set --max-steps changes it`;
     case "length":
       return "The answer was cut off at the output limit";
     case "content-filter":

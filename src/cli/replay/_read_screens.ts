@@ -1,6 +1,6 @@
 const FRAME = "\x1b[H";
 
-/** The screens that a viewer has drawn, one after the other, each as its lines without what is blank. */
+/** Returns the screens that a viewer has drawn, each as its lines without blank ones. */
 export function readScreens(out: string): string[] {
   const [, ...frames] = out.split(FRAME);
   return frames.map((frame) =>

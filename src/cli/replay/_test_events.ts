@@ -1,7 +1,7 @@
 import type { ReplayEvent } from "./steps/replay_event.ts";
 import { type ReplayStep, replaySteps } from "./steps/replay_steps.ts";
 
-/** An event of session s1 at so many milliseconds after 09:30. */
+/** Returns an event of session s1, at a number of milliseconds after 09:30. */
 export function event(
   seq: number | null,
   type: string,
@@ -21,7 +21,7 @@ export function event(
   };
 }
 
-/** A call as its two events have it. */
+/** Returns the two events of a call. */
 export function called(
   seq: number,
   callId: string,
@@ -43,7 +43,7 @@ export function called(
   ];
 }
 
-/** A short session: a tool is called, and an answer comes. */
+/** A short session: a tool call, and an answer. */
 export const STORY: readonly ReplayEvent[] = [
   event(1, "session.created", {}, { run_id: null }),
   event(2, "run.started", { model: "acme:gpt-x", input: "What is 2 + 3?", definition: { max_steps: 20 } }),
@@ -66,12 +66,12 @@ export const STORY: readonly ReplayEvent[] = [
   event(9, "run.completed", { output: "It is 5.", finish_reason: "stop", steps: 2 }, { ms: 65_000 }),
 ];
 
-/** All steps of a log. */
+/** Returns all steps of a log. */
 export function stepsOf(events: Iterable<ReplayEvent>): Promise<ReplayStep[]> {
   return Array.fromAsync(replaySteps(events));
 }
 
-/** The last step of a log. */
+/** Returns the last step of a log. */
 export async function lastStepOf(...events: ReplayEvent[]): Promise<ReplayStep> {
   return (await stepsOf(events)).at(-1)!;
 }

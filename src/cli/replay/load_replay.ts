@@ -2,18 +2,17 @@ import type { Connection } from "../../client/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { idInPath } from "../parse/command_id.ts";
 import { type ImportedEvent, MESSAGE, type ReplayEvent } from "./steps/replay_event.ts";
-import { PAGE_SIZE, readPages } from "./read_pages.ts";
 
-/** What is to be stepped through. */
+/** The events of a replay. */
 export interface Replay {
   sessionId: string;
-  /** In order, imported history first. To be read once. */
+  /** In order, imported history first. Can be read once. */
   events: AsyncIterable<ReplayEvent> | Iterable<ReplayEvent>;
-  /** Messages are all that a snapshot without an event log has. */
+  /** `messages` for a snapshot without an event log. */
   kind: "events" | "messages";
 }
 
-/** What a snapshot file has that a replay looks at. */
+/** The fields of a snapshot that a replay uses. */
 export interface ReplaySnapshot {
   agent_id: string;
   session_id: string;
@@ -28,29 +27,29 @@ interface SnapshotMessage {
   content: unknown;
 }
 
-/** Where replays come from. */
+/** The reads of a replay. */
 export interface ReplaySources {
   connect(): Promise<Connection>;
   /** Reads a snapshot; `-` is standard input. */
   readSnapshot(path: string): Promise<ReplaySnapshot>;
-  /** Reads a page of the history that a session was restored with. Undefined: there is no such history. */
+  /** Reads a page of a session's imported history. Without it, there is none. */
   listImported?: ListImported;
 }
 
-/** The events after a position of a session's imported history, in order. */
+/** Returns the events after a position of a session's imported history, in order. */
 export type ListImported = (
   connection: Connection,
   page: { sessionId: string; after: number; limit: number },
 ) => Promise<ImportedEvent[]>;
 
-/** Finds a session, or a snapshot file, by what was typed. A session's events are read when they are asked for. */
+/** Loads a snapshot file, or a session, whose events are read page by page. */
 export async function loadReplay(argument: string, sources: ReplaySources): Promise<Replay> {
   if (isFileArgument(argument)) return replayOf(await sources.readSnapshot(argument));
   const connection = await sources.connect();
   return { sessionId: argument, events: readLog(connection, argument, sources.listImported), kind: "events" };
 }
 
-/** Whether a file is meant, rather than a session. */
+/** Returns whether an argument is a file rather than a session. */
 export function isFileArgument(argument: string): boolean {
   return /[/\\]|\.(json|gz)$/.test(argument) || !NAME_PATTERN.test(argument);
 }
@@ -80,7 +79,7 @@ function replayOf(snapshot: ReplaySnapshot): Replay {
   return { sessionId, events: state.messages.map(eventOf(snapshot)), kind: "messages" };
 }
 
-/** A message as an event, so that it can be stepped through; its seq is its place among the messages. */
+/** Returns a function that converts a message to an event, with its position as the seq. */
 function eventOf({ agent_id, session_id }: ReplaySnapshot) {
   return (message: SnapshotMessage, index: number): ReplayEvent => ({
     seq: index + 1,
@@ -92,4 +91,23 @@ function eventOf({ agent_id, session_id }: ReplaySnapshot) {
     call_id: null,
     payload: { ...message },
   });
+}
+
+/** The number of events per page. */
+const PAGE_SIZE = 500;
+
+/** Reads a list page by page, each on demand. */
+async function* readPages<T>(
+  readPage: (after: number) => Promise<T[]>,
+  positionOf: (item: T) => number | null,
+): AsyncGenerator<T> {
+  for (let after = 0;;) {
+    const page = await readPage(after);
+    yield* page;
+    const last = page.at(-1);
+    const next = last === undefined ? null : positionOf(last);
+    // The last page is the empty one: large events make pages short. A position that doesn't grow would loop forever.
+    if (next === null || next <= after) return;
+    after = next;
+  }
 }

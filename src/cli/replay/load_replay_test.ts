@@ -6,7 +6,7 @@ import { event } from "./_test_events.ts";
 
 const refuse = () => Promise.reject(new Error("not expected"));
 
-/** A connection to a session with so many events, and the pages that were asked for. */
+/** A connection to a session with a number of events, and the pages that were read. */
 function fakeConnection(count: number) {
   const pages: unknown[] = [];
   const $get = ({ param, query }: { param: unknown; query: { after: string; limit: string } }) => {
@@ -22,7 +22,7 @@ function fakeConnection(count: number) {
   return { pages, connect: () => Promise.resolve({ api } as unknown as Connection) };
 }
 
-Deno.test("isFileArgument() tells a file from a session's id", () => {
+Deno.test("isFileArgument() distinguishes a file from a session id", () => {
   for (const file of ["-", "./ses_1", "a/b", "a\\b", "log.json", "log.json.gz", "x.gz", "two words", "~"]) {
     assert.equal(isFileArgument(file), true, file);
   }
@@ -31,7 +31,7 @@ Deno.test("isFileArgument() tells a file from a session's id", () => {
   }
 });
 
-Deno.test("loadReplay() reads a session's log by pages, each when it is needed", async () => {
+Deno.test("loadReplay() reads a session's log page by page, on demand", async () => {
   const { pages, connect } = fakeConnection(1_200);
   const { events, kind, sessionId } = await loadReplay("index", { connect, readSnapshot: refuse });
   assert.deepEqual([kind, sessionId, pages.length], ["events", "index", 0]);
@@ -47,7 +47,7 @@ Deno.test("loadReplay() reads a session's log by pages, each when it is needed",
   );
 });
 
-Deno.test("loadReplay() asks until a page is empty, for large events make pages short", async () => {
+Deno.test("loadReplay() reads until a page is empty, because large events make pages short", async () => {
   const { pages, connect } = fakeConnection(500);
   const { events } = await loadReplay("first", { connect, readSnapshot: refuse });
   assert.equal((await Array.fromAsync(events)).length, 500);

@@ -1,6 +1,6 @@
 import type { Output, Terminal } from "./terminal.ts";
 
-/** A terminal that remembers what was written to it, for tests. */
+/** A terminal that records what is written to it, for tests. */
 export interface MemoryTerminal extends Terminal {
   readonly out: string;
   readonly err: string;
@@ -8,7 +8,7 @@ export interface MemoryTerminal extends Terminal {
   resize(columns: number, rows: number): void;
 }
 
-/** `columns` makes it a terminal; without, it is a pipe. `keys` are typed as soon as somebody reads them. */
+/** Creates a terminal, or a pipe without `columns`. `keys` are typed as soon as they are read. */
 export function memoryTerminal(
   { stdin = "", columns, rows = 24, keys, hasColour = false, hasUnicode = true, onWrite = () => {} }: {
     stdin?: string | Uint8Array<ArrayBuffer>;

@@ -1,17 +1,17 @@
 /**
- * Controls (C0, DEL, C1), line separators, and the marks that turn the direction of text: each can make a
- * terminal show something that isn't there.
+ * Control characters (C0, DEL, C1), line separators and bidirectional marks: each can make a terminal show something
+ * that isn't there.
  */
 const UNSAFE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 
 const SHORT: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** A text of others on one line: what a terminal would obey is written out, as `\x1b`. */
+/** Escapes an untrusted text to one line: control characters are written as `\x1b`. */
 export function escapeText(text: string): string {
   return text.replace(UNSAFE, escapeCharacter);
 }
 
-/** The same for a text of several lines: line ends and tabs stay. */
+/** Escapes an untrusted text of several lines: line ends and tabs stay. */
 export function escapeLines(text: string): string {
   return text.replaceAll("\r\n", "\n")
     .replace(
@@ -20,7 +20,7 @@ export function escapeLines(text: string): string {
     );
 }
 
-/** JSON text with the same meaning in which nothing is left that a terminal would obey. */
+/** Escapes JSON text: the value is the same, without control characters. */
 export function escapeJson(json: string): string {
   return json.replace(
     UNSAFE,

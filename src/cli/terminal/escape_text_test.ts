@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { escapeLines, escapeText } from "./escape_text.ts";
 
-Deno.test("escapeText() writes out what a terminal would obey", () => {
+Deno.test("escapeText() escapes control characters", () => {
   const cases: [string, string][] = [
     ["plain äß 日本 👍", "plain äß 日本 👍"],
     ["\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"],

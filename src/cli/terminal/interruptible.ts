@@ -1,4 +1,4 @@
-/** The outcome of a promise, or the signal's reason as soon as it aborts. */
+/** Returns the result of a promise. Throws the signal's reason as soon as it aborts. */
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
@@ -8,11 +8,11 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
     return await Promise.race([promise, aborted.promise]);
   } finally {
     signal.removeEventListener("abort", onAbort);
-    promise.catch(() => {}); // of one that was given up nobody hears
+    promise.catch(() => {}); // the error of an abandoned promise is dropped
   }
 }
 
-/** A stream that breaks off with the signal's reason, also while it waits for more. */
+/** Reads a stream. Throws the signal's reason as soon as it aborts, also while waiting for a chunk. */
 export async function* readUnlessAborted<Chunk>(
   signal: AbortSignal,
   stream: ReadableStream<Chunk>,

@@ -9,7 +9,7 @@ import {
 } from "./standard_streams.ts";
 import { BrokenPipeError, type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
 
-/** The terminal of this process. `quit` ends the process at once: at the second Ctrl-C. */
+/** Returns the terminal of this process. `quit` exits at the second Ctrl-C. */
 export function processTerminal(
   env: Readonly<Record<string, string | undefined>>,
   quit: () => never,
@@ -17,7 +17,7 @@ export function processTerminal(
   let interrupted: AbortSignal | undefined;
   const interruptedSignal = () => interrupted ??= listenForSignals(quit);
   const { stdin, stdout, stderr } = standardStreams();
-  const canBeSteered = stdin.isTerminal() && env.TERM !== "dumb";
+  const isInteractive = stdin.isTerminal() && env.TERM !== "dumb";
   return {
     stdout: outputTo(stdout, env),
     stderr: outputTo(stderr, env),
@@ -27,7 +27,7 @@ export function processTerminal(
     get interrupted() {
       return interruptedSignal();
     },
-    ...(canBeSteered && { keys: () => typedKeys(stdin, interruptedSignal()) }),
+    ...(isInteractive && { keys: () => typedKeys(stdin, interruptedSignal()) }),
   };
 }
 
@@ -40,7 +40,7 @@ function outputTo(stream: OutputStream, env: Readonly<Record<string, string | un
         while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
       } catch (error) {
         if (systemCodeOf(error) === "EPIPE") {
-          throw new BrokenPipeError("Cannot write: the reader has gone", { cause: error });
+          throw new BrokenPipeError("Cannot write: broken pipe", { cause: error });
         }
         if (!isDiskFull(error)) throw error;
         throw new PurserError("unavailable", "Cannot write to standard output: the disk is full", {
@@ -50,7 +50,7 @@ function outputTo(stream: OutputStream, env: Readonly<Record<string, string | un
     },
     isTerminal,
     hasColour: wantsColour(env, isTerminal),
-    // Asked anew each time: a window changes its size.
+    // Read each time: a window can be resized.
     get columns() {
       return isTerminal ? sizeOf(stream).columns || 80 : undefined;
     },
@@ -75,11 +75,11 @@ async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Reads keys in raw mode, which ends with the last of them. */
+/** Reads keys in raw mode until the generator ends. */
 async function* typedKeys(stdin: InputStream, signal: AbortSignal): AsyncGenerator<string> {
-  const { readKeys } = await import("../replay/mod.ts");
+  const { readKeys } = await import("./read_keys.ts");
   const restore = () => stdin.setRaw(false);
-  // At once: the process may end before the generator goes on.
+  // At once: the process may exit before the generator resumes.
   signal.addEventListener("abort", restore, { once: true });
   try {
     stdin.setRaw(true);

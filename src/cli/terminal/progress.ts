@@ -1,23 +1,23 @@
 import type { CommandContext } from "../command.ts";
 import { formatBytes, formatCount } from "../render/format_values.ts";
-import { renderBar } from "../render/render_bar.ts";
+import { renderBar } from "../render/format_values.ts";
 
-/** A line on a terminal that tells how far something has come. */
+/** A progress line on a terminal. */
 export interface Progress {
-  /** Tells how far it has come by now. */
+  /** Shows the amount that is done. */
   reach(done: number): void;
-  /** Tells what is being done after the countable part. */
+  /** Changes the label, after the countable part. */
   label(text: string): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void;
 }
 
-/** What takes less time than this needs no bar. */
+/** The delay before the line is shown. */
 const QUIET_MS = 1_000;
 const REDRAW_MS = 100;
 const BAR_WIDTH = 24;
 
-/** Shows nothing where standard error is no terminal, and for what is soon done. */
+/** Creates a progress line on standard error, if that is a terminal. */
 export function createProgress(
   { terminal: { stderr, hasUnicode }, clock, isJson }: Pick<CommandContext, "terminal" | "clock" | "isJson">,
   { label, total, unit }: { label: string; total: number | undefined; unit: "messages" | "bytes" },
@@ -50,7 +50,7 @@ export function createProgress(
   };
 }
 
-/** The line: `Exporting ████▌      45 %  4,500 of 10,000 messages`. */
+/** Renders the line: `Exporting ████▌      45 %  4,500 of 10,000 messages`. */
 export function renderProgress(
   { label, done, total, unit, hasUnicode }: {
     label: string;

@@ -38,7 +38,7 @@ Deno.test("createProgress() says nothing in the first second, then at most ten t
   assert.ok(terminal.err.endsWith("\r\x1b[K"), "the line is taken away");
 });
 
-Deno.test("createProgress() shows nothing where nobody sees it, and leaves no trace of what was quick", () => {
+Deno.test("createProgress() shows nothing without a terminal, and nothing for short tasks", () => {
   for (
     const [terminal, isJson] of [[memoryTerminal(), false], [memoryTerminal({ columns: 80 }), true]] as const
   ) {

@@ -9,18 +9,18 @@ export interface OutputStream {
   isTerminal(): boolean;
   /** Writes some of the bytes, at least one, and returns how many; throws with the system's code. */
   writeSync(bytes: Uint8Array): number;
-  /** Returns the size of its terminal; throws where it has none. */
+  /** Returns the size of the terminal; throws if there is none. */
   size(): TerminalSize;
 }
 
 /** Standard input. */
 export interface InputStream {
   isTerminal(): boolean;
-  /** Returns all that comes; it can be read once. */
+  /** Returns all input; it can be read once. */
   chunks(): AsyncIterable<Uint8Array<ArrayBuffer>>;
   /** Returns the next bytes; null at the end. */
   read(): Promise<Uint8Array | null>;
-  /** Whether keys come as they are typed, unechoed, instead of whole lines. */
+  /** Sets raw mode: keys are read as they are typed, without echo, instead of whole lines. */
   setRaw(isRaw: boolean): void;
 }
 
@@ -54,7 +54,7 @@ export function denoStreams(deno: typeof Deno): StandardStreams {
   };
 }
 
-/** How long a writer waits until a full pipe that doesn't block may have room again. */
+/** The delay before a write to a full non-blocking pipe is retried. */
 const FULL_PIPE_MS = 2;
 
 export function nodeStreams(process: NodeJS.Process): StandardStreams {

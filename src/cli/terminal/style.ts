@@ -1,7 +1,7 @@
 /** Paints a text for the terminal. */
 export type Paint = (text: string) => string;
 
-/** The few ways in which texts stand out. */
+/** The styles of text. */
 export interface Style {
   bold: Paint;
   dim: Paint;
@@ -11,7 +11,7 @@ export interface Style {
   cyan: Paint;
 }
 
-/** Colours by ANSI codes, or none at all. */
+/** Returns styles by ANSI codes, or styles that change nothing. */
 export function createStyle(hasColour: boolean): Style {
   const code = (start: number, end: number): Paint => (text) =>
     hasColour && text !== "" ? `\x1b[${start}m${text}\x1b[${end}m` : text;

@@ -10,7 +10,7 @@ Deno.test("wantsColour() is for terminals, unless NO_COLOR or TERM says otherwis
   assert.equal(wantsColour({ TERM: "xterm" }, false), false);
 });
 
-Deno.test("wantsUnicode() goes by the locale", () => {
+Deno.test("wantsUnicode() follows the locale", () => {
   const cases: [Record<string, string>, boolean][] = [
     [{}, true],
     [{ LANG: "de_DE.UTF-8" }, true],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cutText, textWidth } from "./text_width.ts";
+import { cutText, textWidth, wrapColumns } from "./text_width.ts";
 
 Deno.test("textWidth() counts columns of a terminal", () => {
   const cases: [string, number][] = [
@@ -32,4 +32,34 @@ Deno.test("cutText() keeps what fits, and never half of a character", () => {
     ["→→→→", 3, "→→…"],
   ];
   for (const [text, width, expected] of cases) assert.equal(cutText(text, width), expected);
+});
+
+Deno.test("wrapColumns() breaks at a near space, else between characters", () => {
+  const cases: [string, number, string[]][] = [
+    ["", 10, [""]],
+    ["one two", 7, ["one two"]],
+    ["one two three", 7, ["one two", "three"]],
+    ["one two three", 9, ["one two", "three"]],
+    ["a bcdefghijklm", 6, ["a bcde", "fghijk", "lm"]],
+    ["  indented text", 10, ["  indented", "text"]],
+    ["one\n\ntwo", 3, ["one", "", "two"]],
+    ["\ta", 10, ["    a"]],
+    ["日本語の文", 5, ["日本", "語の", "文"]],
+    ["日本 語", 5, ["日本", "語"]],
+    ["👨‍👩‍👧👨‍👩‍👧", 3, ["👨‍👩‍👧", "👨‍👩‍👧"]],
+    ["日本", 1, ["日", "本"]],
+    ["abc   def", 4, ["abc ", " def"]],
+  ];
+  for (const [text, columns, lines] of cases) {
+    assert.deepEqual(wrapColumns(text, columns), lines, `${JSON.stringify(text)} in ${columns}`);
+  }
+});
+
+Deno.test("wrapColumns() loses nothing but spaces, and keeps to the width", () => {
+  const text = "Lorem ipsum 日本語 dolor sit amet, " + "consectetur".repeat(9) + " äöü e\u0301 👍 end";
+  for (let columns = 2; columns < 60; columns++) {
+    const lines = wrapColumns(text, columns);
+    assert.equal(lines.join("").replaceAll(" ", ""), text.replaceAll(" ", ""));
+    for (const line of lines) assert.ok(textWidth(line) <= columns, `${line} in ${columns}`);
+  }
 });

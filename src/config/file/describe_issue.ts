@@ -1,12 +1,11 @@
 import type { ZodError } from "zod";
-import { formatPath } from "../../kernel/format_path.ts";
-import { nearestName } from "./nearest_name.ts";
+import { formatPath, nearestName } from "../../kernel/text.ts";
 
 type Path = readonly PropertyKey[];
 
 /**
- * What is wrong with a setting, for people, as `port: expected number, received string`; one text for each
- * fault. `keysKnownAt` gives the keys that an object at a path may have. No text repeats a value.
+ * Describes a schema issue for people, such as `port: expected number, received string`; one text for each fault, none
+ * with a value. `keysKnownAt` returns the valid keys of the object at a path.
  */
 export function describeIssue(
   issue: ZodError["issues"][number],

@@ -1,8 +1,8 @@
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 
-/** JSON with comments and trailing commas. Throws what `refuse` makes of the place and the fault. */
+/** Parses JSON with comments and trailing commas. Throws the error that `refuse` creates from line, column and fault. */
 export function parseJsonc(text: string, refuse: (reason: string) => Error): unknown {
-  const json = withoutMark(text);
+  const json = withoutByteOrderMark(text);
   const errors: ParseError[] = [];
   const written: unknown = parse(json, errors, { allowTrailingComma: true });
   const [error] = errors;
@@ -11,8 +11,8 @@ export function parseJsonc(text: string, refuse: (reason: string) => Error): unk
   throw refuse(`line ${line}, column ${column}: ${spellOut(printParseErrorCode(error.error))}`);
 }
 
-/** A text without the byte order mark that some editors put in front. */
-export function withoutMark(text: string): string {
+/** Removes the byte order mark that some editors put in front. */
+export function withoutByteOrderMark(text: string): string {
   return text.replace(/^\uFEFF/, "");
 }
 

@@ -1,9 +1,9 @@
-import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
+import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
 
 /**
- * The text of the config file; undefined where there is none and nobody named one. Throws `invalid` where it can't be
- * read.
+ * Reads the text of the config file; undefined where the default file does not exist.
+ *
+ * @throws {PurserError} `invalid` when the file can't be read
  */
 export async function readConfigText(
   path: string | undefined,

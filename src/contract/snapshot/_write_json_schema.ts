@@ -1,5 +1,5 @@
 import { makeJsonSchema } from "./json_schema.ts";
 
-/** Writes the committed schema anew: `deno task schema`. */
+/** Regenerates the committed schema: `deno task schema`. */
 const path = new URL("./snapshot_v1.schema.json", import.meta.url);
 await Deno.writeTextFile(path, JSON.stringify(makeJsonSchema(), null, 2) + "\n");

@@ -2,15 +2,15 @@ import { z } from "zod";
 import committed from "./snapshot_v1.schema.json" with { type: "json" };
 import { Snapshot } from "./snapshot.ts";
 
-/** Where the schema of version 1 is served. */
+/** The path that serves the schema of version 1. */
 export const SNAPSHOT_SCHEMA_PATH = "/schemas/snapshot/v1.json";
 
-/** The schema as it is published. */
+/** The published schema. */
 export const SNAPSHOT_JSON_SCHEMA: Readonly<Record<string, unknown>> = committed;
 
 /**
- * The published JSON Schema (draft 2020-12) of a snapshot, made from the schema that checks it. What JSON Schema
- * can't say is checked beside it: that results have their calls, and the integrity.
+ * Generates the published JSON Schema (draft 2020-12) from the schema that validates snapshots. It can't express two
+ * checks: that tool results have their calls, and the integrity.
  */
 export function makeJsonSchema(): Record<string, unknown> {
   const { $schema, ...schema } = z.toJSONSchema(Snapshot, { target: "draft-2020-12", io: "input" });

@@ -37,13 +37,13 @@ function assertAgreement(document: unknown): boolean {
   return isValid;
 }
 
-Deno.test("the committed JSON Schema is the one that the code makes", async () => {
+Deno.test("the committed JSON Schema is the one that the code generates", async () => {
   const committed = JSON.parse(await Deno.readTextFile(COMMITTED));
   assert.deepEqual(committed, makeJsonSchema(), "it is stale: run `deno task schema`, and commit the file");
   assert.deepEqual(SNAPSHOT_JSON_SCHEMA, committed);
 });
 
-Deno.test("the JSON Schema is one of draft 2020-12, and names itself", () => {
+Deno.test("the JSON Schema is of draft 2020-12, and has an id", () => {
   const schema = makeJsonSchema();
   assert.equal(schema.$schema, "https://json-schema.org/draft/2020-12/schema");
   assert.equal(schema.$id, "urn:purser:snapshot:v1");
@@ -65,7 +65,7 @@ Deno.test("the JSON Schema is served as it is committed", async () => {
   assert.equal(await response.text(), JSON.stringify(JSON.parse(await Deno.readTextFile(COMMITTED))));
 });
 
-Deno.test("exported documents are valid by the JSON Schema", async () => {
+Deno.test("exported documents are valid against the JSON Schema", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/echo", { model: "demo:echo", tools: ["calculator"] });
   await purser.api("POST", "/agents/echo/runs", {
@@ -83,7 +83,7 @@ Deno.test("exported documents are valid by the JSON Schema", async () => {
   }
 });
 
-Deno.test("the JSON Schema takes every document that the code takes", () => {
+Deno.test("the JSON Schema accepts every document that the code accepts", () => {
   assert.ok(assertAgreement(fullSnapshot()));
   fc.assert(
     fc.property(anySnapshot, (document) => assert.ok(assertAgreement(JSON.parse(JSON.stringify(document))))),
@@ -91,7 +91,7 @@ Deno.test("the JSON Schema takes every document that the code takes", () => {
   );
 });
 
-/** Every place in a value: its holder and the key there. */
+/** Every path in a value: its holder and key. */
 function placesOf(value: unknown): { holder: LooseDocument; key: string }[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) => [{ holder: value, key }, ...placesOf(item)]);
@@ -147,7 +147,7 @@ function mutate(
   }
 }
 
-Deno.test("a JSON Schema validator and the code say the same of documents that were changed", () => {
+Deno.test("a JSON Schema validator and the code agree on mutated documents", () => {
   const said = { good: 0, bad: 0 };
   const base = fc.oneof({ weight: 3, arbitrary: fc.constant(null).map(fullSnapshot) }, {
     weight: 1,
@@ -165,7 +165,7 @@ Deno.test("a JSON Schema validator and the code say the same of documents that w
   assert.ok(said.good > 200 && said.bad > 200, JSON.stringify(said));
 });
 
-Deno.test("a JSON Schema validator and the code say the same of every notable value in every place", () => {
+Deno.test("a JSON Schema validator and the code agree on every notable value at every path", () => {
   const values = fc.sample(notable, { numRuns: 400, seed: 1 });
   const distinct = [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
   const count = placesOf(fullSnapshot()).length;

@@ -1,18 +1,18 @@
 import { z } from "zod";
-import { PRINTABLE } from "../label.ts";
+import { PRINTABLE } from "../limits.ts";
 
 /**
- * A message of a snapshot: the shape of the AI SDK's model messages, plus `id` and `created_at`. What is known
- * is checked; fields and kinds of parts that are not known are kept as they are.
+ * The messages of a snapshot: the AI SDK's model messages, plus `id` and `created_at`. Known fields and parts are
+ * validated; unknown ones are kept unchanged.
  */
 
-/** A time in UTC, as RFC 3339 has it. */
+/** A time in UTC (RFC 3339). */
 export const UtcTime = z.string().regex(
   /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?(Z|\+00:00)$/,
   { error: "must be an ISO 8601 time in UTC, such as 2026-11-21T09:30:00.000Z", abort: true },
 ).refine(isRealTime, "is no time that exists").meta({ format: "date-time" });
 
-/** JavaScript takes the 30th of February for the 2nd of March. */
+/** JavaScript parses the 30th of February as the 2nd of March. */
 function isRealTime(text: string): boolean {
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) return false;
@@ -21,7 +21,7 @@ function isRealTime(text: string): boolean {
 
 const providerOptions = z.record(z.string(), z.looseObject({})).optional();
 const mediaType = z.string().min(1);
-/** Base64 or a URL, or an object that says which; a provider's reference. */
+/** Base64, a URL, an object of either, or a provider's reference. */
 const media = z.union([z.string(), z.looseObject({})], { error: "must be a text or an object" });
 
 const TextPart = z.looseObject({ type: z.literal("text"), text: z.string(), providerOptions }).meta({
@@ -88,7 +88,7 @@ const KNOWN_PARTS = [
   "tool-approval-response",
 ];
 
-/** A part that a later version of the AI SDK may have brought: a backup of then must load now. */
+/** A part of a later version of the AI SDK, whose backups must still load. */
 const UnknownPart = z.looseObject({
   type: z.string().min(1).refine(
     (type) => !KNOWN_PARTS.includes(type),

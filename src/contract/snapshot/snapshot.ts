@@ -1,21 +1,19 @@
-import { AGENT_STATUSES } from "../values.ts";
+import { AGENT_STATUSES, BUDGET_MODES } from "../values.ts";
 import { z } from "zod";
-import { MAX_ENVIRONMENT_NAME } from "../limits.ts";
-import { NAME_PATTERN } from "../../kernel/ids.ts";
-import { PRINTABLE } from "../label.ts";
+import { AGENT_LIMITS, MAX_ENVIRONMENT_NAME, PRINTABLE } from "../limits.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
 /** The version of the snapshot format that this program writes. */
 export const SCHEMA_VERSION = 1;
 
-const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
-const name = z.string().regex(NAME_PATTERN, NAME_RULE);
-const AGENT_NAME_RULE = NAME_RULE + "; snapshot is a path of the API";
+const name = z.string().regex(NAME_PATTERN, `must be ${NAME_RULE}`);
+const AGENT_NAME_RULE = `must be ${NAME_RULE}; snapshot is a path of the API`;
 const agentName = z.string().regex(NAME_PATTERN, AGENT_NAME_RULE)
   .refine((agentId) => agentId !== "snapshot", AGENT_NAME_RULE).meta({ not: { const: "snapshot" } });
 const count = z.int().nonnegative();
 
-/** What a session's calls had cost in the environment of the snapshot. */
+/** Tokens and cost of the session's calls in the environment of the snapshot. */
 export const TokenUsage = z.looseObject({
   input_tokens: count,
   output_tokens: count,
@@ -41,12 +39,12 @@ export const SnapshotEvent = z.looseObject({
   run_id: z.string().nullable(),
   call_id: z.string().nullable(),
   payload: z.record(z.string(), z.unknown()),
-  /** The environment whose history it is, where that is not the snapshot's own. */
+  /** The environment that logged it, if not the snapshot's own. */
   imported_from: z.string().optional(),
 }).meta({ id: "Event" });
 export type SnapshotEvent = z.infer<typeof SnapshotEvent>;
 
-/** The definition that the session's agent had. */
+/** The definition of the session's agent. */
 export const SnapshotAgent = z.looseObject({
   agent_id: agentName.optional(),
   name: agentName.optional(),
@@ -56,20 +54,20 @@ export const SnapshotAgent = z.looseObject({
   ),
   system_prompt: z.string().refine((text) => !text.includes("\0"), "must not contain NUL").optional(),
   cost_budget_usd: z.number().nonnegative().max(1e9).nullish(),
-  budget_mode: z.enum(["stop", "strict"]).optional(),
+  budget_mode: z.enum(BUDGET_MODES).optional(),
   allow_unpriced: z.boolean().optional(),
-  max_steps: z.int().min(1).max(1000).optional(),
-  max_output_tokens: z.int().min(1).max(10_000_000).nullish(),
-  tools: z.array(z.string()).max(128).optional(),
+  max_steps: z.int().min(1).max(AGENT_LIMITS.maxSteps).optional(),
+  max_output_tokens: z.int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish(),
+  tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional(),
 }).meta({ id: "Agent" });
 export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 
 const TAG_RULE = "must have a name";
-/** Every list of sessions has their tags. */
+/** Lists of sessions include their tags. */
 const MAX_TAG_CHARACTERS = 65_536;
 export const TAGS_RULE = `must not have more than ${MAX_TAG_CHARACTERS} characters in all`;
 
-/** Whether tags are small enough to be kept. */
+/** Returns whether tags are within the size limit. */
 export function areSmall(tags: Record<string, string>): boolean {
   let characters = 0;
   for (const [key, value] of Object.entries(tags)) characters += key.length + value.length;
@@ -97,5 +95,5 @@ export const Snapshot = z.looseObject({
 });
 export type Snapshot = z.infer<typeof Snapshot>;
 
-/** A snapshot whose two lists are empty, for they are read and written element by element. */
+/** A snapshot without messages and events, which are streamed. */
 export type SnapshotHead = Snapshot;

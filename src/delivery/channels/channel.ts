@@ -1,30 +1,67 @@
 import type { z, ZodType } from "zod";
-import type { Notification } from "./notification.ts";
-import type { DeliveryError } from "./delivery_error.ts";
+import type { Severity } from "../../contract/values.ts";
 import type { PostAnswer, PostJson } from "./http/post_json.ts";
 import type { ResolveHost } from "./http/resolve_host.ts";
 
-/** The version of the contract between Purser and its channels. A plugin says which one it was written for. */
+/** The version of the contract between Purser and its channels. A plugin declares the version it was written for. */
 export const CHANNEL_CONTRACT = 1;
 
-/** What became of one attempt. */
+/** One line of a notification: `Agent`, `researcher`. */
+export interface Fact {
+  label: string;
+  value: string;
+}
+
+/** A message for people and programs. Any text in it may hold any Unicode: a channel has to escape and cut it. */
+export interface Notification {
+  /** The id of the alert, the anomaly or the test. */
+  id: string;
+  /** The event it reports; a webhook's `type`. */
+  type: "alert.triggered" | "anomaly.detected" | "channel.test";
+  /** True if it only tests the channel; the text says so too. */
+  isTest: boolean;
+  severity: Severity;
+  /** One line, without a severity: `Daily spend of researcher reached $10.25 (threshold $10)`. */
+  title: string;
+  /** The facts in the order in which people read them. */
+  facts: readonly Fact[];
+  /** The time of the event, ISO 8601 UTC. */
+  at: string;
+  /** The name of the environment it happened in. */
+  environment: string;
+  /** The same in wire form, for programs: of an alert its history record without deliveries. */
+  data: Readonly<Record<string, unknown>>;
+}
+
+/** The result of one attempt. */
 export type SendResult =
   | { ok: true }
   | {
     ok: false;
-    /** Whether it may work later. Whether and when it is tried again is the dispatcher's decision. */
+    /** True if a later attempt may succeed. The dispatcher decides whether and when it is retried. */
     retry: boolean;
     /** For people, without a secret: `HTTP 503`. */
     reason: string;
-    /** What the receiver asked for, in milliseconds. */
+    /** The delay that the receiver requested, in milliseconds. An hour is honored at most. */
     retryAfterMs?: number;
   };
 
+/** A failure to deliver that states whether a retry may succeed; the registry makes a result of it. */
+export class DeliveryError extends Error {
+  readonly retry: boolean;
+
+  constructor(message: string, options: { retry: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.name = "DeliveryError";
+    this.retry = options.retry;
+  }
+}
+
 /** One attempt to deliver. */
 export interface Delivery {
-  /** Aborts when the time for this attempt is over, or the process ends. */
+  /** Aborts when the attempt times out, or the process ends. */
   signal: AbortSignal;
-  /** The same in every attempt, so that a receiver can tell a repetition. */
+  /** The same in every attempt, so that a receiver can recognize a duplicate. */
   deliveryId: string;
   /** 1, 2, … */
   attempt: number;
@@ -33,20 +70,20 @@ export interface Delivery {
 /** An open channel. */
 export interface Channel {
   /**
-   * Makes one attempt, and never retries by itself. What it throws counts as a failure that may pass, but for
+   * Makes one attempt, and never retries by itself. An exception counts as a failure that may be retried, except for
    * a DeliveryError, which says so itself.
    */
   send(notification: Notification, delivery: Delivery): Promise<SendResult> | SendResult;
   close?(): Promise<void> | void;
 }
 
-/** What a channel is given beside its settings. */
+/** The context that a channel is opened with, besides its settings. */
 export interface ChannelContext {
-  /** Structured lines; secrets of the settings are taken out of them. */
+  /** Structured lines; secrets of the settings are removed from them. */
   log: ChannelLog;
-  /** The HTTP client for addresses that people configure: guarded, see its docs. */
+  /** The HTTP client for configured URLs: guarded, see its docs. */
   postJson: PostJson;
-  /** The addresses of a host that may be reached, for channels that speak something else than HTTP. */
+  /** Resolves a host to the addresses that may be reached, for channels of other protocols than HTTP. */
   resolveHost: ResolveHost;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -54,7 +91,7 @@ export interface ChannelContext {
   name: string;
 }
 
-/** Where a channel writes lines. */
+/** The log of a channel. */
 export interface ChannelLog {
   info(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -68,36 +105,36 @@ export interface ChannelPlugin<Settings = unknown> {
   /** One line for people. */
   summary: string;
   /**
-   * What it takes, an object; unknown keys are refused. A secret is marked with `.meta({ secret: true })`, an
-   * address whose path is secret with `.meta({ secret: "url" })`; either may be given as `{"file": "…"}`, as
-   * may what is marked with `.meta({ fromFile: true })`.
+   * The schema of its settings, an object; unknown keys are rejected. A secret is marked with
+   * `.meta({ secret: true })`, a URL whose path is secret with `.meta({ secret: "url" })`; either may be given as
+   * `{"file": "…"}`, as may a setting marked with `.meta({ fromFile: true })`.
    */
   settings: ZodType<Settings>;
   open(settings: Settings, context: ChannelContext): Channel | Promise<Channel>;
 }
 
-/** What the module of a plugin is handed, so that a file on disk has no import to resolve. */
+/** The argument of a plugin module's default export, so that a file on disk has no import to resolve. */
 export interface ChannelKit {
   defineChannel: typeof defineChannel;
   z: typeof z;
-  /** What an HTTP answer means: success, a failure that may pass, or one that stays. `now` as the context has it. */
+  /** Maps an HTTP response to success, a failure to retry, or a permanent one. `now` as in the context. */
   httpResult: (answer: PostAnswer, now: number) => SendResult;
-  /** Thrown from `send`: a failure that says whether a later attempt may succeed. */
+  /** Thrown from `send`: a failure that states whether a retry may succeed. */
   DeliveryError: typeof DeliveryError;
-  /** Whether a text is an address for `postJson`: http or https, without user and password. */
+  /** True for a URL that `postJson` takes: http or https, without user and password. */
   isHttpUrl: (text: string) => boolean;
-  /** A value as JSON that every reader takes: without halves of surrogate pairs. */
+  /** Serializes a value as JSON that every reader takes: without lone surrogates. */
   toJson: (value: unknown) => string;
   /** Cuts a text to so many UTF-16 units, with `…` at its end. */
   cutText: (text: string, max: number) => string;
-  /** A text as one line without control characters, cut like `cutText`. */
+  /** Returns a text as one line without control characters, cut like `cutText`. */
   oneLine: (text: string, max?: number) => string;
 }
 
 /** The default export of a plugin's module. */
 export type ChannelModule = (kit: ChannelKit) => ChannelPlugin;
 
-/** Defines a kind of channel; it exists for its types, and to say which contract the plugin was written for. */
+/** Defines a kind of channel: it infers the types, and adds the version of the contract. */
 export function defineChannel<Settings>(
   plugin: Omit<ChannelPlugin<Settings>, "contract">,
 ): ChannelPlugin {

@@ -1,25 +1,34 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { nearestName } from "../../config/mod.ts";
+import { nearestName } from "../../kernel/text.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/import_file.ts";
-import { CHANNEL_CONTRACT, type ChannelModule, type ChannelPlugin } from "./channel.ts";
-import { createChannelKit } from "./channel_kit.ts";
+import { importFile } from "../../kernel/files.ts";
+import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
+import {
+  CHANNEL_CONTRACT,
+  type ChannelKit,
+  type ChannelModule,
+  type ChannelPlugin,
+  defineChannel,
+  DeliveryError,
+} from "./channel.ts";
+import { httpResult, isHttpUrl } from "./http/post_json.ts";
 import { settleWithin } from "./settle_within.ts";
+import { cutText, oneLine } from "./text.ts";
 
-/** The kinds that are built in, each with how its module is imported. */
+/** The built-in kinds, each with a function that imports its module. */
 export type BuiltInChannels = Readonly<Record<string, () => Promise<{ default: ChannelModule }>>>;
 
 /** Finds the plugin of a kind. */
 export type LoadPlugin = (kind: string) => Promise<ChannelPlugin>;
 
-/** How long the plugins that are there wait for modules that are not: whether one of those defines their kind too. */
-const PATIENCE_MS = 1_000;
+/** The time that loaded plugins wait for the modules still loading, one of which may define the same kind. */
+const OTHERS_TIMEOUT_MS = 1_000;
 
 /**
- * Makes what loads plugins: built-in ones by their kind, others from TypeScript modules on disk, also beside a
- * compiled binary. No module is loaded before a channel needs it. What it makes throws `invalid` for a kind
- * that nobody has, with what was wrong with the modules that could not be loaded. A kind takes as long as its module
- * does, which may be forever; other kinds have to wait no longer than a second for it.
+ * Creates the function that loads plugins: built-in ones by their kind, others from TypeScript modules on disk, also
+ * beside a compiled binary, all on first use. It throws `invalid` for an unknown kind, with the errors of the modules
+ * that could not be loaded. A kind takes as long as its module does, possibly forever; other kinds wait at most a
+ * second for it.
  */
 export function createLoadPlugin(
   builtIn: BuiltInChannels,
@@ -37,7 +46,7 @@ export function createLoadPlugin(
     await loading.most;
     const find = () => loading.plugins.filter((plugin) => plugin.kind === kind);
     if (find().length !== 1) {
-      // A fault may be mended, and what hangs may not hang again, by the time of the next attempt.
+      // By the next attempt a fault may be fixed, and a module that hangs may load.
       if (current === loading) current = undefined;
       const isFound = loading.loads.map(async (load) => (await load)?.kind === kind || await loading.all);
       await Promise.race([loading.all, ...isFound]);
@@ -57,12 +66,12 @@ export function createLoadPlugin(
 
 /** Modules that are being loaded. */
 interface Loading {
-  /** What has been loaded by now. */
+  /** The plugins loaded so far. */
   plugins: ChannelPlugin[];
   faults: string[];
-  /** Each by itself; undefined for one that has a fault. */
+  /** One for each module; undefined for one that failed. */
   loads: Promise<ChannelPlugin | undefined>[];
-  /** Resolves when all are, or those that aren't have taken too long. */
+  /** Resolves when all have settled, or after the timeout. */
   most: Promise<void>;
   all: Promise<void>;
 }
@@ -80,11 +89,11 @@ function startLoading(modules: readonly (() => Promise<ChannelPlugin>)[], clock:
     }
   });
   const all = Promise.all(loads).then(() => {});
-  const most = settleWithin(all, { clock, timeoutMs: PATIENCE_MS, late: () => {} });
+  const most = settleWithin(all, { clock, timeoutMs: OTHERS_TIMEOUT_MS, onTimeout: () => {} });
   return { plugins, faults, loads, most, all };
 }
 
-/** Loads the plugin of one module by absolute path. Throws `invalid`, naming the file and what is wrong. */
+/** Loads the plugin of one module by absolute path. Throws `invalid`, naming the file and the fault. */
 export async function loadModule(path: string, builtIn: BuiltInChannels = {}): Promise<ChannelPlugin> {
   try {
     const plugin = await makePlugin((await importFile(path)).default);
@@ -95,7 +104,22 @@ export async function loadModule(path: string, builtIn: BuiltInChannels = {}): P
   }
 }
 
-/** Runs a module's default export and checks what it returns. */
+/** Creates the argument of a plugin's default export. */
+export async function createChannelKit(): Promise<ChannelKit> {
+  const { z } = await import("zod");
+  return {
+    defineChannel,
+    z,
+    httpResult,
+    DeliveryError,
+    isHttpUrl,
+    toJson: toPlainJsonText,
+    cutText,
+    oneLine,
+  };
+}
+
+/** Runs a module's default export and validates the result. */
 export async function makePlugin(make: unknown, kind?: string): Promise<ChannelPlugin> {
   if (make === undefined) throw new Error("it has no default export");
   if (typeof make !== "function") throw new Error("its default export is not a function");
@@ -107,16 +131,16 @@ export async function makePlugin(make: unknown, kind?: string): Promise<ChannelP
   return sound;
 }
 
-/** Why something is no channel plugin that this Purser can use, or undefined. */
+/** Returns the reason why a value is no channel plugin that this version can use, or undefined. */
 export function findPluginFault(made: unknown): string | undefined {
   if (typeof made !== "object" || made === null) return "its default export returned no plugin";
   const plugin = made as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (plugin.contract !== CHANNEL_CONTRACT) {
     return `it was written for version ${String(plugin.contract)} of the channel contract, and this Purser ` +
-      `knows version ${CHANNEL_CONTRACT}`;
+      `supports version ${CHANNEL_CONTRACT}`;
   }
   if (typeof plugin.kind !== "string" || !/^[a-z][a-z0-9_-]{0,31}$/.test(plugin.kind)) {
-    return "its kind must be made of small letters, digits, _ and -, at most 32";
+    return "its kind must consist of lowercase letters, digits, _ and -, at most 32";
   }
   if (typeof plugin.summary !== "string" || plugin.summary.trim() === "") return "it has no summary";
   const settings = plugin.settings as

@@ -35,14 +35,14 @@ Deno.test("createLoadPlugin() loads modules from disk beside the built-in kinds"
   assert.equal((await load("log", modules) as { kind: string }).kind, "log");
 });
 
-Deno.test("createLoadPlugin() says of an unknown kind which there are, and which modules are broken", async () => {
+Deno.test("createLoadPlugin() rejects an unknown kind with the known ones and the broken modules", async () => {
   assert.deepEqual(await load("pgaer", { "a.ts": good("pager") }), [
     "invalid",
     "There is no channel kind pgaer; did you mean pager?",
   ]);
   assert.deepEqual(await load("zzz", { "a.ts": good("pager"), "b.ts": "" }), [
     "invalid",
-    "There is no channel kind zzz (known are log, pager); Cannot load the plugin b.ts: there is no such file",
+    "There is no channel kind zzz (known are log, pager); Cannot load the plugin b.ts: no such file or directory",
   ]);
   assert.deepEqual(await load("pager", { "a.ts": good("pager"), "b.ts": good("pager") }), [
     "invalid",
@@ -54,7 +54,7 @@ Deno.test("createLoadPlugin() says of an unknown kind which there are, and which
   ]);
 });
 
-Deno.test("createLoadPlugin() lets no module that hangs hold up the others, and runs it anew", async () => {
+Deno.test("createLoadPlugin() does not wait for a module that hangs, and runs it again", async () => {
   const directory = await Deno.makeTempDir();
   try {
     const paths = ["hangs.ts", "pager.ts"].map((name) => `${directory}/${name}`);
@@ -84,7 +84,7 @@ Deno.test("createLoadPlugin() lets no module that hangs hold up the others, and 
   }
 });
 
-Deno.test("createLoadPlugin() says what is wrong with a module", async () => {
+Deno.test("createLoadPlugin() names the fault of a module", async () => {
   const faultOf = async (text: string) => {
     const [, message] = await load("zzzzzzzz", { "a.ts": text }) as [string, string];
     return message.split("Cannot load the plugin a.ts: ")[1];
@@ -99,9 +99,9 @@ Deno.test("createLoadPlugin() says what is wrong with a module", async () => {
     ["export default () => undefined;", /^its default export returned no plugin$/],
     ["import './nowhere.ts'; export default 1;", /nowhere\.ts/],
     ["export default (", /./],
-    [plugin("contract: 2"), /^it was written for version 2 of the channel contract, .* knows version 1$/],
+    [plugin("contract: 2"), /^it was written for version 2 of the channel contract, .* supports version 1$/],
     [plugin("contract: undefined"), /^it was written for version undefined/],
-    [plugin("kind: 'A b'"), /^its kind must be made of small letters/],
+    [plugin("kind: 'A b'"), /^its kind must consist of lowercase letters/],
     [plugin("summary: ''"), /^it has no summary$/],
     [plugin("settings: z.string()"), /^its settings are not a z\.object\(\{…\}\)$/],
     [plugin("settings: {}"), /^its settings are not a z\.object/],
@@ -110,7 +110,7 @@ Deno.test("createLoadPlugin() says what is wrong with a module", async () => {
   for (const [text, fault] of cases) assert.match(await faultOf(text) ?? "it was taken", fault);
 });
 
-Deno.test("makePlugin() checks that a module's kind is the one of the registry", async () => {
+Deno.test("makePlugin() rejects a module of another kind than registered", async () => {
   const module: ChannelModule = ({ defineChannel, z }) =>
     defineChannel({
       kind: "a",
@@ -121,7 +121,7 @@ Deno.test("makePlugin() checks that a module's kind is the one of the registry",
   await assert.rejects(makePlugin(module, "b"), { message: "its kind is a, not b" });
 });
 
-Deno.test("the channels' door imports no package before a channel is used", async () => {
+Deno.test("channels/mod.ts imports no package before a channel is used", async () => {
   const entry = new URL("./mod.ts", import.meta.url).href;
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", entry] }).output();
   type Module = { specifier: string; dependencies?: { isDynamic?: boolean; code?: { specifier: string } }[] };

@@ -1,25 +1,28 @@
 import type { Clock } from "../../kernel/clock.ts";
 
-/** How long to wait, and for what. */
-export interface Patience<Late> {
+/** A deadline. */
+export interface Deadline<Fallback> {
   clock: Clock;
   timeoutMs: number;
   /** Ends the wait earlier. */
   signal?: AbortSignal;
-  /** What to answer then. */
-  late: () => Late;
+  /** Returns the result to use after a timeout or an abort. */
+  onTimeout: () => Fallback;
 }
 
-const LATE = Symbol("late");
+const TIMEOUT = Symbol("timeout");
 
-/** What work comes to, or `late()` where that takes too long; the work goes on, and nobody hears of its failure. */
-export async function settleWithin<T, Late>(work: Promise<T>, patience: Patience<Late>): Promise<T | Late> {
-  const { clock, timeoutMs, signal, late } = patience;
+/** Returns the result of `work`, or that of `onTimeout()` after the deadline; the work continues, its failure is ignored. */
+export async function settleWithin<T, Fallback>(
+  work: Promise<T>,
+  deadline: Deadline<Fallback>,
+): Promise<T | Fallback> {
+  const { clock, timeoutMs, signal, onTimeout } = deadline;
   const over = new AbortController();
   const end = signal ? AbortSignal.any([over.signal, signal]) : over.signal;
   try {
-    const first = await Promise.race([work, clock.sleep(timeoutMs, end).then(() => LATE)]);
-    return first === LATE ? late() : first as T;
+    const first = await Promise.race([work, clock.sleep(timeoutMs, end).then(() => TIMEOUT)]);
+    return first === TIMEOUT ? onTimeout() : first as T;
   } finally {
     over.abort();
   }

@@ -1,4 +1,3 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
@@ -6,23 +5,21 @@ import { PurserError } from "../../kernel/errors.ts";
 import { allows, type Principal } from "../../keys/mod.ts";
 import { findRunOwner, findSessionOwner } from "../../sessions/mod.ts";
 import { type ApiEnv, outOfReach, principalOf } from "./principal.ts";
-import { ROUTE_PERMISSIONS, type RoutePermission } from "../route_permissions.ts";
+import type { Permission } from "../permission.ts";
+import type { Router } from "../router.ts";
 
 /**
- * Lets only those through whom the table of permissions names, in front of every route. The app's own router matches
- * the paths, so that what is checked is what is answered. `paths` are those that the app answers at, as `/runs/:run_id`;
- * default: all.
+ * Adds the check of permissions, to be mounted before the routes that it is for. The app's own router matches the paths,
+ * so that the route that is checked is the one that answers. A route without a permission answers no key.
  */
 export function authorizeRoutes(
-  app: OpenAPIHono<ApiEnv>,
+  app: Router,
   core: Pick<Core, "store">,
-  paths?: readonly string[],
+  permissions: ReadonlyMap<string, Permission>,
 ): void {
-  for (const [route, permission] of Object.entries(ROUTE_PERMISSIONS)) {
-    const [method, documented] = route.split(" ") as [string, string];
-    const path = documented.replaceAll(/\{(\w+)\}/g, ":$1");
-    if (paths && !paths.includes(path)) continue;
-    app.on(method, path, async (c, next) => {
+  for (const [route, permission] of permissions) {
+    const [method, path] = route.split(" ") as [string, string];
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c, next) => {
       const principal = principalOf(c);
       if (principal) {
         checkScope(principal, permission, route);
@@ -41,7 +38,7 @@ export function authorizeRoutes(
   });
 }
 
-function checkScope({ keyId, scopes }: Principal, permission: RoutePermission, route: string): void {
+function checkScope({ keyId, scopes }: Principal, permission: Permission, route: string): void {
   if (permission.scopes === "open" || allows(scopes, permission.scopes)) return;
   if (keyId === null) {
     throw new PurserError(
@@ -60,26 +57,26 @@ async function checkAgent(
   c: Context<ApiEnv>,
   core: Pick<Core, "store">,
   { agentId: only }: Principal,
-  { scopes, ofOneAgent }: RoutePermission,
+  { scopes, agentCheck }: Permission,
   route: string,
 ): Promise<void> {
-  if (only === null || scopes === "open" || ofOneAgent === "handler") return;
-  if (ofOneAgent === undefined) {
+  if (only === null || scopes === "open" || agentCheck === "handler") return;
+  if (agentCheck === undefined) {
     throw new PurserError(
       "forbidden",
       `Cannot ${route}: it is about all agents, and this API key is for agent ${only} only`,
       { details: { agent_id: only } },
     );
   }
-  const id = c.req.param(ofOneAgent)!;
-  if (ofOneAgent === "agent_id") {
+  const id = c.req.param(agentCheck)!;
+  if (agentCheck === "agent_id") {
     if (id !== only) throw outOfReach(`agent ${id}`, only);
     return;
   }
-  const owner = ofOneAgent === "session_id" ? await findSessionOwner(core, id) : await findRunOwner(core, id);
+  const owner = agentCheck === "session_id" ? await findSessionOwner(core, id) : await findRunOwner(core, id);
   if (owner === only) return;
-  // The same for what is not there: whether another agent has it is not for this key to know.
-  const kind = ofOneAgent === "session_id" ? "session" : "run";
+  // The same answer for an id that does not exist: this key may not learn what other agents have.
+  const kind = agentCheck === "session_id" ? "session" : "run";
   throw new PurserError(
     "not_found",
     `Cannot find ${kind} ${id} among those of agent ${only}, the only one of this API key`,

@@ -16,7 +16,7 @@ export interface ApiEnv {
 }
 
 /** Whoever has shown no key: open routes answer them. */
-export const NOBODY: Principal = { keyId: null, scopes: [], agentId: null };
+export const ANONYMOUS: Principal = { keyId: null, scopes: [], agentId: null };
 
 /** Who a request comes from; undefined within this process. */
 export function principalOf(c: Pick<Context<ApiEnv>, "env">): Principal | undefined {

@@ -1,8 +1,7 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
 import { VERSION } from "../../kernel/version.ts";
-import { describeSecurity } from "./describe_security.ts";
-import type { ApiEnv } from "../middleware/principal.ts";
 import { RESPONSE_HEADERS } from "../../contract/headers.ts";
+import { SECURITY_SCHEME } from "../permission.ts";
+import type { Router } from "../router.ts";
 import { TAGS } from "./tags.ts";
 
 /** The document, as far as it is read here. */
@@ -81,8 +80,18 @@ a list, and a 403 or a 404 for what is another's.
 Paths have no version: fields, values, headers and operations are added, and what is there stays as it is. A client
 passes over what it does not know.`.trim();
 
-/** The OpenAPI document of an app's routes. What is the same in many places of it stands there once. */
-export function makeDocument(app: OpenAPIHono<ApiEnv>): OpenApiDocument {
+const SECURITY_SCHEMES = {
+  [SECURITY_SCHEME]: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "psr_…",
+    description:
+      "An API key. Required as soon as there is one, or ever was; before, only the server's own machine is answered.",
+  },
+};
+
+/** Makes the OpenAPI document of an app's routes. Problem responses and headers are components, referred to by name. */
+export function makeDocument(app: Router): OpenApiDocument {
   const { components, ...document } = app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
@@ -94,7 +103,6 @@ export function makeDocument(app: OpenAPIHono<ApiEnv>): OpenApiDocument {
     servers: [{ url: "/", description: "The server that this document comes from" }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
   }) as unknown as OpenApiDocument;
-  const securitySchemes = describeSecurity(document.paths);
   const responses: Record<string, Answer> = {};
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) {
@@ -108,7 +116,10 @@ export function makeDocument(app: OpenAPIHono<ApiEnv>): OpenApiDocument {
     }
   }
   const headers = structuredClone(RESPONSE_HEADERS);
-  return { ...document, components: { ...components, responses, headers, securitySchemes } };
+  return {
+    ...document,
+    components: { ...components, responses, headers, securitySchemes: SECURITY_SCHEMES },
+  };
 }
 
 /** `NotFound`, where an answer is a problem of that name. */

@@ -1,10 +1,9 @@
-import { defineAgent, getAgent, listAgents, removeAgent } from "../../agents/mod.ts";
+import { defineAgent, getAgent, listAgents, removeAgent, toAgentDefinition } from "../../agents/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
-import { toAgentDefinition } from "./agent_definition.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId } from "../../contract/parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
@@ -21,6 +20,7 @@ const newParams = z.object({
 const put = createRoute({
   method: "put",
   path: "/agents/{agent_id}",
+  scopes: ["admin"],
   operationId: "defineAgent",
   summary: "Define an agent",
   tags: ["agents"],
@@ -43,6 +43,8 @@ const put = createRoute({
 const list = createRoute({
   method: "get",
   path: "/agents",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAgents",
   summary: "All agents",
   tags: ["agents"],
@@ -52,6 +54,8 @@ const list = createRoute({
 const get = createRoute({
   method: "get",
   path: "/agents/{agent_id}",
+  scopes: ["read"],
+  agentCheck: "agent_id",
   operationId: "getAgent",
   summary: "An agent with its lifetime usage",
   tags: ["agents"],
@@ -62,6 +66,7 @@ const get = createRoute({
 const remove = createRoute({
   method: "delete",
   path: "/agents/{agent_id}",
+  scopes: ["admin"],
   operationId: "deleteAgent",
   summary: "Forget an agent's definition; its sessions and costs stay",
   tags: ["agents"],
@@ -69,11 +74,14 @@ const remove = createRoute({
   responses: { 204: { description: "It is gone" }, ...problems("not_found", ...BODY_CODES) },
 });
 
-export function agentRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(put, async (c) => {
       const { agent_id } = c.req.valid("param");
-      const definition = toAgentDefinition(core, agent_id, c.req.valid("json"));
+      const definition = toAgentDefinition(agent_id, c.req.valid("json"), {
+        checkModel: (model) => core.models.check(model),
+        checkTools: (tools) => core.toolbox.check(tools),
+      });
       const { agent, isNew } = await defineAgent(core, definition);
       return isNew ? c.json(agent, 201) : c.json(agent, 200);
     })

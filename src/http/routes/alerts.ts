@@ -1,9 +1,9 @@
+import { MAX_ALERT_HISTORY, PAGE_SIZES } from "../../contract/limits.ts";
 import {
   createRule,
   getRule,
   listAlerts,
   listRules,
-  MAX_HISTORY,
   removeRule,
   ruleNotFound,
   testRule,
@@ -11,15 +11,25 @@ import {
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, headers, json, jsonBody, limitQuery, problems, z } from "../route_parts.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  limitQuery,
+  problems,
+  z,
+} from "../create_route.ts";
 import { createRouter } from "../router.ts";
-import { Alert, Rule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
+import { Alert, AlertRule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
 
 const params = z.object({ rule_id: RuleId });
 
 const create = createRoute({
   method: "post",
   path: "/alerts/rules",
+  scopes: ["admin"],
   operationId: "createAlertRule",
   summary: "Add an alert rule",
   description:
@@ -36,7 +46,7 @@ const create = createRoute({
   },
   responses: {
     201: {
-      ...json(Rule, "The rule"),
+      ...json(AlertRule, "The rule"),
       headers: headers("Location"),
     },
     ...problems("invalid", ...BODY_CODES),
@@ -46,25 +56,30 @@ const create = createRoute({
 const list = createRoute({
   method: "get",
   path: "/alerts/rules",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAlertRules",
   summary: "All alert rules",
   tags: ["alerts"],
-  responses: { 200: json(z.array(Rule), "Oldest first"), ...problems() },
+  responses: { 200: json(z.array(AlertRule), "Oldest first"), ...problems() },
 });
 
 const get = createRoute({
   method: "get",
   path: "/alerts/rules/{rule_id}",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "getAlertRule",
   summary: "An alert rule",
   tags: ["alerts"],
   request: { params },
-  responses: { 200: json(Rule, "The rule"), ...problems("not_found") },
+  responses: { 200: json(AlertRule, "The rule"), ...problems("not_found") },
 });
 
 const update = createRoute({
   method: "patch",
   path: "/alerts/rules/{rule_id}",
+  scopes: ["admin"],
   operationId: "updateAlertRule",
   summary: "Enable, disable or change an alert rule",
   description:
@@ -73,7 +88,7 @@ const update = createRoute({
   tags: ["alerts"],
   request: { params, body: jsonBody(RuleChangesBody, { enabled: false }) },
   responses: {
-    200: json(Rule, "The rule as it is now"),
+    200: json(AlertRule, "The rule as it is now"),
     ...problems("invalid", "not_found", ...BODY_CODES),
   },
 });
@@ -81,6 +96,7 @@ const update = createRoute({
 const remove = createRoute({
   method: "delete",
   path: "/alerts/rules/{rule_id}",
+  scopes: ["admin"],
   operationId: "deleteAlertRule",
   summary: "Remove an alert rule; its history stays",
   tags: ["alerts"],
@@ -91,6 +107,7 @@ const remove = createRoute({
 const test = createRoute({
   method: "post",
   path: "/alerts/rules/{rule_id}/test",
+  scopes: ["admin"],
   operationId: "testAlertRule",
   summary: "Send a test of an alert rule through every channel",
   description:
@@ -109,15 +126,17 @@ const test = createRoute({
 const history = createRoute({
   method: "get",
   path: "/alerts/history",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAlerts",
   summary: "The latest alerts, and what became of them in each channel",
-  description: `The newest ${MAX_HISTORY} are kept. Tests of rules are among them, marked.`,
+  description: `The newest ${MAX_ALERT_HISTORY} are kept. Tests of rules are among them, marked.`,
   tags: ["alerts"],
-  request: { query: z.strictObject({ limit: limitQuery(MAX_HISTORY, MAX_HISTORY) }) },
+  request: { query: z.strictObject({ limit: limitQuery(PAGE_SIZES.alerts) }) },
   responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
 });
 
-export function alertRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const rule = await createRule(core, c.req.valid("json"));

@@ -1,8 +1,9 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
+import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { Anomaly } from "../../contract/anomalies.ts";
@@ -10,6 +11,8 @@ import { Anomaly } from "../../contract/anomalies.ts";
 const list = createRoute({
   method: "get",
   path: "/anomalies",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listAnomalies",
   summary: "What the behaviour monitor has noticed, newest first",
   tags: ["costs"],
@@ -17,7 +20,7 @@ const list = createRoute({
     query: z.strictObject({
       from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
       agent_id: AgentId.optional(),
-      ...pageQuery(100, 500),
+      ...pageQuery(PAGE_SIZES.anomalies),
     }),
   },
   responses: { 200: page(z.array(Anomaly), "The anomalies"), ...problems("invalid") },
@@ -30,7 +33,7 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function anomalyRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter().openapi(list, async (c) => {
     const { from, agent_id, limit, cursor } = c.req.valid("query");
     const agentId = narrowToAgent(c, agent_id);

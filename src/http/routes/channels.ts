@@ -1,13 +1,14 @@
 import { testChannel } from "../../delivery/mod.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { BODY_CODES, createRoute, json, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, json, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { Channel, TestResult } from "../../contract/channels.ts";
 
 const list = createRoute({
   method: "get",
   path: "/channels",
+  scopes: ["read"],
   operationId: "listChannels",
   summary: "The channels that alerts go to",
   description:
@@ -19,6 +20,7 @@ const list = createRoute({
 const test = createRoute({
   method: "post",
   path: "/channels/{name}/test",
+  scopes: ["admin"],
   operationId: "testChannel",
   summary: "Send one test notification through a channel",
   description: "One attempt, which the history knows nothing of.",
@@ -31,7 +33,7 @@ const test = createRoute({
   },
 });
 
-export function channelRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(list, async (c) => c.json(await Promise.all(core.channels.list.map(describeChannel)), 200))
     .openapi(test, async (c) => {
@@ -40,7 +42,7 @@ export function channelRoutes(core: Core) {
     });
 }
 
-async function describeChannel(channel: ConfiguredChannel): Promise<z.infer<typeof Channel>> {
+async function describeChannel(channel: ConfiguredChannel): Promise<Channel> {
   const [problem = null, settings] = await Promise.all([channel.check(), channel.describe()]);
   return {
     name: channel.name,

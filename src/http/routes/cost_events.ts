@@ -1,14 +1,16 @@
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { checkReports } from "../check_reports.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, json, jsonBody, problems, type z } from "../route_parts.ts";
+import { findForeignRef } from "../../sessions/mod.ts";
+import { onlyAgentOf, outOfReach } from "../middleware/principal.ts";
+import { BODY_CODES, createRoute, json, jsonBody, problems } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract/cost_events.ts";
 
 const report = createRoute({
   method: "post",
   path: "/costs/events",
+  scopes: ["run"],
+  agentCheck: "handler",
   operationId: "reportCalls",
   summary: "Book calls made elsewhere",
   description:
@@ -34,7 +36,7 @@ const report = createRoute({
   },
 });
 
-export function costEventRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter().openapi(report, async (c) => {
     const reports = c.req.valid("json").map(toReport);
     const only = onlyAgentOf(c);
@@ -43,7 +45,7 @@ export function costEventRoutes(core: Core) {
   });
 }
 
-function toReport(body: z.infer<typeof CostEventBody>): ReportedCall {
+function toReport(body: CostEventBody): ReportedCall {
   return {
     callId: body.call_id,
     at: Date.parse(body.at),
@@ -66,4 +68,26 @@ function toReport(body: z.infer<typeof CostEventBody>): ReportedCall {
     durationMs: body.duration_ms ?? null,
     isEstimated: body.estimated ?? false,
   };
+}
+
+/**
+ * Refuses calls that a key of one agent may not report: another agent's, and those that would count in another agent's
+ * session or run, whose budget and alerts they would use up. Throws `forbidden`.
+ */
+async function checkReports(
+  core: Pick<Core, "store">,
+  reports: readonly ReportedCall[],
+  only: string,
+): Promise<void> {
+  for (const [index, { agentId }] of reports.entries()) {
+    if (agentId !== only) throw outOfReach(`agent ${agentId} of event [${index}]`, only);
+  }
+  const ids = (key: "sessionId" | "runId") =>
+    [...new Set(reports.map((report) => report[key]))].filter((id) => id !== null);
+  const foreign = await findForeignRef(core, {
+    agentId: only,
+    sessionIds: ids("sessionId"),
+    runIds: ids("runId"),
+  });
+  if (foreign) throw outOfReach(`${foreign.kind} ${foreign.id}`, only);
 }

@@ -1,9 +1,10 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../route_parts.ts";
+import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { CostRow, Grouping } from "../../contract/costs.ts";
@@ -11,6 +12,8 @@ import { CostRow, Grouping } from "../../contract/costs.ts";
 const list = createRoute({
   method: "get",
   path: "/costs",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listCosts",
   summary: "Spend, grouped",
   description:
@@ -24,7 +27,7 @@ const list = createRoute({
       to: QueryTime.optional().openapi({ description: "Exclusive; the same" }),
       agent_id: AgentId.optional(),
       model: z.string().optional().openapi({ example: "gpt-5-mini" }),
-      ...pageQuery(100, 1000),
+      ...pageQuery(PAGE_SIZES.costs),
     }),
   },
   responses: { 200: page(z.array(CostRow), "One row per group"), ...problems("invalid") },
@@ -32,7 +35,7 @@ const list = createRoute({
 
 const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-export function costRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(list, async (c) => {
       const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");

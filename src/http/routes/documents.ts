@@ -1,11 +1,14 @@
 import { docsPage } from "../openapi/docs_page.ts";
-import type { OpenApiDocument } from "../openapi/document.ts";
-import { createRoute, headers, json, problems, z } from "../route_parts.ts";
-import { createRouter } from "../router.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../contract/snapshot/json_schema.ts";
+import type { Core } from "../../service/mod.ts";
+import { makeDocument } from "../openapi/document.ts";
+import { createRoute, headers, json, problems, z } from "../create_route.ts";
+import { createRouter, type Router } from "../router.ts";
 
 const home = createRoute({
   method: "get",
   path: "/",
+  scopes: "open",
   operationId: "redirectToDocs",
   summary: "Leads to the page",
   tags: ["service"],
@@ -15,6 +18,7 @@ const home = createRoute({
 const openapi = createRoute({
   method: "get",
   path: "/openapi.json",
+  scopes: "open",
   operationId: "getOpenApiDocument",
   summary: "This API as an OpenAPI 3.1 document",
   tags: ["service"],
@@ -24,6 +28,7 @@ const openapi = createRoute({
 const docs = createRoute({
   method: "get",
   path: "/docs",
+  scopes: "open",
   operationId: "getDocsPage",
   summary: "This API as a page to read",
   tags: ["service"],
@@ -33,9 +38,33 @@ const docs = createRoute({
   },
 });
 
-export function documentRoutes(read: () => OpenApiDocument) {
+const schema = createRoute({
+  method: "get",
+  path: SNAPSHOT_SCHEMA_PATH,
+  scopes: "open",
+  operationId: "getSnapshotSchema",
+  summary: "The JSON Schema of a snapshot, version 1",
+  tags: ["snapshots"],
+  responses: {
+    200: {
+      description: "The schema (draft 2020-12)",
+      content: { "application/schema+json": { schema: z.looseObject({ title: z.string() }) } },
+    },
+    ...problems(),
+  },
+});
+
+export function createRoutes(_core: Core, wholeApp: () => Promise<Router>) {
+  const readDocument = async () => makeDocument(await wholeApp());
   return createRouter()
     .openapi(home, (c) => c.redirect("/docs"))
-    .openapi(openapi, (c) => c.json({ ...read() }, 200))
-    .openapi(docs, async (c) => c.html(await docsPage(read()), 200));
+    .openapi(openapi, async (c) => c.json({ ...await readDocument() }, 200))
+    .openapi(docs, async (c) => c.html(await docsPage(await readDocument()), 200))
+    .openapi(
+      schema,
+      (c) =>
+        c.body(JSON.stringify(SNAPSHOT_JSON_SCHEMA), 200, {
+          "content-type": "application/schema+json",
+        }) as never,
+    );
 }

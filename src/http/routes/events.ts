@@ -2,10 +2,10 @@ import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { areKeysAskedFor, stillHolds } from "../../keys/mod.ts";
+import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
-import { afterQuery, createRoute, eventStream, problems, z } from "../route_parts.ts";
+import { afterQuery, createRoute, eventStream, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
 
@@ -17,6 +17,8 @@ const POLL_MS = 250;
 const tail = createRoute({
   method: "get",
   path: "/events",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "streamEvents",
   summary: "The event log of all sessions as server-sent events",
   description:
@@ -41,7 +43,7 @@ const tail = createRoute({
   },
 });
 
-export function eventRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter().openapi(tail, async (c) => {
     let after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
@@ -92,8 +94,8 @@ export function eventRoutes(core: Core) {
 /** Tells whether who listens may still: until their key ends or, without one, until there is one. */
 function stillMay(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
   const principal = principalOf(c);
-  if (principal) return stillHolds(core, principal);
-  return async () => !c.env?.isKeyless || !await areKeysAskedFor(core);
+  if (principal) return createKeyCheck(core, principal);
+  return async () => !c.env?.isKeyless || !await isAuthRequired(core);
 }
 
 /** Until something is committed here, or, where others may write, for a moment. */

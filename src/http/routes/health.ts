@@ -1,13 +1,14 @@
 import type { Core } from "../../service/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { checkWritable } from "../../store/mod.ts";
-import { createRoute, json, problems } from "../route_parts.ts";
+import { createRoute, json, problems } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { Health } from "../../contract/service.ts";
 
 const healthz = createRoute({
   method: "get",
   path: "/healthz",
+  scopes: "open",
   operationId: "getHealth",
   summary: "Whether the process is alive",
   tags: ["service"],
@@ -17,13 +18,14 @@ const healthz = createRoute({
 const readyz = createRoute({
   method: "get",
   path: "/readyz",
+  scopes: "open",
   operationId: "getReadiness",
   summary: "Whether it can work: the database takes a write",
   tags: ["service"],
   responses: { 200: json(Health, "It can"), ...problems() },
 });
 
-export function healthRoutes(core: Core) {
+export function createRoutes(core: Core) {
   const health = { status: "ok" as const, version: VERSION, environment: core.environment };
   return createRouter()
     .openapi(healthz, (c) => c.json(health, 200))

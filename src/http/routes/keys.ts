@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
@@ -12,7 +13,7 @@ import {
   pageQuery,
   problems,
   z,
-} from "../route_parts.ts";
+} from "../create_route.ts";
 import { createRouter } from "../router.ts";
 
 const params = z.object({ key_id: KeyId });
@@ -20,6 +21,7 @@ const params = z.object({ key_id: KeyId });
 const create = createRoute({
   method: "post",
   path: "/keys",
+  scopes: ["admin"],
   operationId: "createApiKey",
   summary: "Make an API key",
   description:
@@ -39,17 +41,19 @@ const create = createRoute({
 const list = createRoute({
   method: "get",
   path: "/keys",
+  scopes: ["admin"],
   operationId: "listApiKeys",
   summary: "The API keys, newest first",
   description: "The revoked and the expired ones too; none is ever deleted.",
   tags: ["keys"],
-  request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(100, 1000) }) },
+  request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(PAGE_SIZES.keys) }) },
   responses: { 200: page(z.array(ApiKey), "A page of keys"), ...problems("invalid") },
 });
 
 const get = createRoute({
   method: "get",
   path: "/keys/{key_id}",
+  scopes: ["admin"],
   operationId: "getApiKey",
   summary: "An API key",
   tags: ["keys"],
@@ -60,6 +64,7 @@ const get = createRoute({
 const revoke = createRoute({
   method: "delete",
   path: "/keys/{key_id}",
+  scopes: ["admin"],
   operationId: "revokeApiKey",
   summary: "Revoke an API key, for good",
   description:
@@ -77,7 +82,7 @@ function isPosition(value: unknown): value is Position {
     typeof value[1] === "string";
 }
 
-export function keyRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const { name, scopes, agent_id, expires_at } = c.req.valid("json");

@@ -1,12 +1,13 @@
 import type { Core } from "../../service/mod.ts";
 import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../service/metrics/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
-import { createRoute, problems, z } from "../route_parts.ts";
+import { createRoute, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 
 const metrics = createRoute({
   method: "get",
   path: "/metrics",
+  scopes: ["read"],
   operationId: "getMetrics",
   summary: "Spend, tokens, runs, alerts and deliveries for Prometheus",
   tags: ["service"],
@@ -28,7 +29,7 @@ const metrics = createRoute({
   },
 });
 
-export function metricsRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter().openapi(metrics, async (c) => {
     const totals = await readTotals(core.store, { byAgent: c.req.valid("query").by === "agent" });
     const families = serviceFamilies(totals, {

@@ -2,12 +2,12 @@ import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { cancelRun, runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
-import { findSessionOwner, getRun } from "../../sessions/mod.ts";
+import { runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
+import { cancelRun, findSessionOwner, getRun } from "../../sessions/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
-import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../route_parts.ts";
+import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, RunId } from "../../contract/parts.ts";
 import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
@@ -15,6 +15,8 @@ import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contr
 const run = createRoute({
   method: "post",
   path: "/agents/{agent_id}/runs",
+  scopes: ["run"],
+  agentCheck: "agent_id",
   operationId: "runAgent",
   summary: "Run an agent",
   description:
@@ -46,6 +48,8 @@ const runParams = z.object({ run_id: RunId });
 const get = createRoute({
   method: "get",
   path: "/runs/{run_id}",
+  scopes: ["read", "run"],
+  agentCheck: "run_id",
   operationId: "getRun",
   summary: "A run",
   tags: ["runs"],
@@ -56,6 +60,8 @@ const get = createRoute({
 const cancel = createRoute({
   method: "post",
   path: "/runs/{run_id}/cancel",
+  scopes: ["run"],
+  agentCheck: "run_id",
   operationId: "cancelRun",
   summary: "Cancel a run",
   tags: ["runs"],
@@ -66,7 +72,7 @@ const cancel = createRoute({
   },
 });
 
-export function runRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(run, async (c) => {
       const { agent_id } = c.req.valid("param");

@@ -1,51 +1,60 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
-import { getSession, listSessionEvents, listSessions, type Session } from "../../sessions/mod.ts";
+import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
 import { linkNext, readCursor } from "../page.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../route_parts.ts";
+import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
-import { Session as SessionSchema, SessionCosts } from "../../contract/sessions.ts";
+import { Session, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
-const sessionPage = z.strictObject(pageQuery(100, 1000));
+const sessionPage = z.strictObject(pageQuery(PAGE_SIZES.sessions));
 
 const list = createRoute({
   method: "get",
   path: "/sessions",
+  scopes: ["read"],
+  agentCheck: "handler",
   operationId: "listSessions",
   summary: "All sessions, latest first",
   tags: ["sessions"],
   request: { query: sessionPage },
-  responses: { 200: page(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+  responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
 });
 
 const listOfAgent = createRoute({
   method: "get",
   path: "/agents/{agent_id}/sessions",
+  scopes: ["read"],
+  agentCheck: "agent_id",
   operationId: "listAgentSessions",
   summary: "An agent's sessions, latest first",
   tags: ["sessions"],
   request: { params: z.object({ agent_id: AgentId }), query: sessionPage },
-  responses: { 200: page(z.array(SessionSchema), "A page of sessions"), ...problems("invalid") },
+  responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
 });
 
 const get = createRoute({
   method: "get",
   path: "/sessions/{session_id}",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "getSession",
   summary: "A session",
   tags: ["sessions"],
   request: { params },
-  responses: { 200: json(SessionSchema, "The session"), ...problems("not_found") },
+  responses: { 200: json(Session, "The session"), ...problems("not_found") },
 });
 
 const events = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "listSessionEvents",
   summary: "A session's event log",
   description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
@@ -54,7 +63,7 @@ const events = createRoute({
     params,
     query: z.strictObject({
       after: afterQuery("The last `seq` already seen").default(0),
-      limit: limitQuery(500, 1000),
+      limit: limitQuery(PAGE_SIZES.events),
     }),
   },
   responses: { 200: json(z.array(SessionEvent), "Events in order"), ...problems("invalid", "not_found") },
@@ -63,10 +72,12 @@ const events = createRoute({
 const costs = createRoute({
   method: "get",
   path: "/sessions/{session_id}/costs",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "getSessionCosts",
   summary: "What a session has cost, per model call and per step",
   tags: ["costs"],
-  request: { params, query: z.strictObject(pageQuery(1000, 1000)) },
+  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.calls)) },
   responses: { 200: page(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
 });
 
@@ -75,7 +86,7 @@ type CallPosition = [at: number, callId: string];
 const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
   Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
 
-export function sessionRoutes(core: Core) {
+export function createRoutes(core: Core) {
   const readPage = async (
     c: Context,
     query: z.infer<typeof sessionPage>,

@@ -1,3 +1,4 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
@@ -11,7 +12,6 @@ import {
   type SessionExport,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
-import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../contract/snapshot/json_schema.ts";
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import {
   afterQuery,
@@ -22,8 +22,9 @@ import {
   limitQuery,
   problems,
   z,
-} from "../route_parts.ts";
-import { createRouter, invalidRequest } from "../router.ts";
+} from "../create_route.ts";
+import { createRouter, type Router } from "../router.ts";
+import { invalidInput } from "../../contract/schema_issues.ts";
 import { SessionId } from "../../contract/parts.ts";
 import {
   EXAMPLE,
@@ -38,6 +39,8 @@ const params = z.object({ session_id: SessionId });
 const take = createRoute({
   method: "get",
   path: "/agents/{session_id}/snapshot",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "exportSession",
   summary: "A whole session as one portable document",
   description:
@@ -87,6 +90,7 @@ const take = createRoute({
 const restore = createRoute({
   method: "post",
   path: "/agents/snapshot/restore",
+  scopes: ["admin"],
   operationId: "restoreSession",
   summary: "Restore a session from a snapshot",
   description:
@@ -116,24 +120,11 @@ const restore = createRoute({
   },
 });
 
-const schema = createRoute({
-  method: "get",
-  path: SNAPSHOT_SCHEMA_PATH,
-  operationId: "getSnapshotSchema",
-  summary: "The JSON Schema of a snapshot, version 1",
-  tags: ["snapshots"],
-  responses: {
-    200: {
-      description: "The schema (draft 2020-12)",
-      content: { "application/schema+json": { schema: z.looseObject({ title: z.string() }) } },
-    },
-    ...problems(),
-  },
-});
-
 const imported = createRoute({
   method: "get",
   path: "/sessions/{session_id}/events/imported",
+  scopes: ["read"],
+  agentCheck: "session_id",
   operationId: "listImportedEvents",
   summary: "The history of another environment that came with a session's snapshot",
   description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
@@ -142,13 +133,13 @@ const imported = createRoute({
     params,
     query: z.strictObject({
       after: afterQuery("The last `position` already seen").default(0),
-      limit: limitQuery(500, 1000),
+      limit: limitQuery(PAGE_SIZES.events),
     }),
   },
   responses: { 200: json(z.array(ImportedEvent), "Events in order"), ...problems("invalid", "not_found") },
 });
 
-export function snapshotRoutes(core: Core) {
+export function createRoutes(core: Core) {
   return createRouter()
     .openapi(take, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
@@ -160,13 +151,6 @@ export function snapshotRoutes(core: Core) {
       });
       return answer(c, core, taken) as never;
     })
-    .openapi(
-      schema,
-      (c) =>
-        c.body(JSON.stringify(SNAPSHOT_JSON_SCHEMA), 200, {
-          "content-type": "application/schema+json",
-        }) as never,
-    )
     .openapi(imported, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
       await getSession(core, sessionId);
@@ -175,14 +159,15 @@ export function snapshotRoutes(core: Core) {
 }
 
 /** The route that takes a whole session: its body is read as it comes, under a limit of its own. */
-export function restoreRoutes(core: Core) {
+export function createStreamedRoutes(core: Core): Router {
   const router = createRouter();
   registerSnapshotSchema(router);
   router.openAPIRegistry.registerPath(restore);
-  return router.post(restore.path, async (c) => {
+  router.post(restore.path, async (c) => {
     const dryRun = readDryRun(c);
     return c.json(await importSession(core, readBody(c, core), { dryRun }), 200);
   });
+  return router;
 }
 
 function readTags(tag: string | string[] | undefined): Record<string, string> {
@@ -272,7 +257,7 @@ function readDryRun(c: Context): boolean {
     [key, values],
   ) => [key, values.length > 1 ? values : values[0]]);
   const query = restore.request.query.safeParse(Object.fromEntries(given));
-  if (!query.success) throw invalidRequest(query.error, "the request");
+  if (!query.success) throw invalidInput(query.error, "the request");
   return query.data.dry_run === "true";
 }
 

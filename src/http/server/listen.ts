@@ -1,5 +1,8 @@
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError, systemCodeOf } from "../../kernel/errors.ts";
+import { hasUsableKey } from "../../keys/mod.ts";
+import type { FetchHandler } from "../app.ts";
+import { isLoopback, withAccessCheck } from "../middleware/access_check.ts";
 
 /** A server that listens. */
 export interface Listening {
@@ -67,8 +70,44 @@ export async function listen(
   }
 }
 
-/** Each is loaded where it is used: the other's platform does not have it. */
+/** Node's server is loaded only on Node: other platforms don't have it. */
 async function findServer(): Promise<StartServer> {
-  if (globalThis.Deno !== undefined) return (await import("./deno_server.ts")).startDenoServer;
+  if (globalThis.Deno !== undefined) return startDenoServer;
   return (await import("./node_server.ts")).startNodeServer;
+}
+
+/** Starts Deno's own server. */
+export const startDenoServer: StartServer = async (handle, { host, port }) => {
+  const started = Promise.withResolvers<void>();
+  const server = Deno.serve(
+    { hostname: host, port, onListen: () => started.resolve() },
+    (request, { remoteAddr }) => handle(request, remoteAddr.hostname),
+  );
+  await started.promise;
+  return {
+    port: server.addr.port,
+    drain: () => server.shutdown(),
+    leave: () => server.unref(),
+  };
+};
+
+/**
+ * Listens: on a loopback address with or without API keys, on any other address only where there is a valid key.
+ *
+ * @throws {PurserError} `forbidden` for an address that other machines reach, while there is no valid key;
+ * `unavailable` when the port is taken
+ */
+export async function serve(
+  core: Core,
+  app: FetchHandler,
+  options: { host: string; port: number },
+): Promise<Listening> {
+  if (!isLoopback(options.host) && !await hasUsableKey(core)) {
+    throw new PurserError(
+      "forbidden",
+      `Cannot listen on ${options.host}: without an API key any client that reaches it could spend your money; ` +
+        "make one with purser keys create NAME --scope admin, or use --host 127.0.0.1",
+    );
+  }
+  return await listen(core, withAccessCheck(core, app), options);
 }

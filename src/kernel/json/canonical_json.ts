@@ -1,24 +1,24 @@
-/** How deep a value may be nested that enters a session or comes from a file. */
+/** The maximum nesting of a value in a session. */
 export const MAX_JSON_DEPTH = 500;
 
-/** A key that assignment would take for an object's prototype; no portable document has it. */
+/** The key whose assignment sets an object's prototype; portable documents don't contain it. */
 export const FORBIDDEN_KEY = "__proto__";
 
-/** Hears what keeps a value from being portable, and where it stands. */
+/** Receives each fault that makes a value not portable, and its path. */
 export type OnJsonFault = (path: readonly (string | number)[], message: string) => void;
 
-/** A value as canonical JSON, and the number of keys in it. */
+/** Canonical JSON, and the number of its keys. */
 export interface CanonicalJson {
   text: string;
   keyCount: number;
-  /** Whether a key ends with a backslash, which may be V8's mistake: see `parseSlowly`. */
+  /** True if a key ends with a backslash, which may be a V8 bug: see `parseSlowly`. */
   hasBackslashKey: boolean;
 }
 
 /**
- * A plain JSON value as canonical JSON: no white space, keys sorted by UTF-16 units, numbers and strings as
- * ECMAScript writes them (RFC 8785). What has no portable form (a lone surrogate, a number that is not finite,
- * a `__proto__` key) is told to `onFault`; without one, it throws a `TypeError`.
+ * Converts a plain JSON value to canonical JSON: no white space, keys sorted by UTF-16 units, numbers and strings as in
+ * ECMAScript (RFC 8785). Values without a portable form (a lone surrogate, a number that is not finite, a `__proto__`
+ * key) are reported to `onFault`; without it, they throw a `TypeError`.
  */
 export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): CanonicalJson {
   const path: (string | number)[] = [];
@@ -26,7 +26,7 @@ export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): Can
   let hasBackslashKey = false;
   const write = (item: unknown): string => {
     if (typeof item === "string") {
-      if (!item.isWellFormed()) onFault([...path], "has a lone surrogate, which is no Unicode text");
+      if (!item.isWellFormed()) onFault([...path], "has a lone surrogate, which is not valid Unicode");
       return JSON.stringify(item);
     }
     if (typeof item === "number") {
@@ -61,7 +61,7 @@ export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): Can
   return { text, keyCount, hasBackslashKey };
 }
 
-/** The canonical text of a plain JSON value. Throws a `TypeError` on one that is not portable. */
+/** Returns the canonical JSON text of a plain JSON value. Throws a `TypeError` on one that is not portable. */
 export function toCanonicalText(value: unknown): string {
   return canonicalize(value).text;
 }

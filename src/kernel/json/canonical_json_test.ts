@@ -39,7 +39,7 @@ Deno.test("canonicalize() writes the numbers and strings of RFC 8785's examples 
   );
 });
 
-Deno.test("canonicalize() gives the same text for the same value, whatever the order of its keys", () => {
+Deno.test("canonicalize() returns the same text for the same value, whatever the order of its keys", () => {
   fc.assert(fc.property(fc.jsonValue(), (value) => {
     // V8 may take another key for one that ends with a backslash: see `parseSlowly`.
     fc.pre(!/"__proto__"|\\\\":/.test(JSON.stringify(value)));
@@ -60,14 +60,14 @@ Deno.test("canonicalize() counts keys, those of a __proto__ too", () => {
   assert.equal(canonicalize(JSON.parse('{"a":{"b":[{"c":1}]},"__proto__":{"d":1}}'), () => {}).keyCount, 5);
 });
 
-Deno.test("canonicalize() tells where a value is not portable", () => {
+Deno.test("canonicalize() reports the path of a value that is not portable", () => {
   const faults: string[] = [];
   canonicalize(
     JSON.parse('{"a":[1,"\\ud800"],"b":{"c":1e999},"d":{"__proto__":1},"\\udc00":1}'),
     (path, message) => void faults.push(`${path.join(".").toWellFormed()}: ${message}`),
   );
   assert.deepEqual(faults, [
-    "a.1: has a lone surrogate, which is no Unicode text",
+    "a.1: has a lone surrogate, which is not valid Unicode",
     "b.c: is a number that is too large",
     "d.__proto__: is a key that is not allowed",
     "\ufffd: has a lone surrogate in its name",

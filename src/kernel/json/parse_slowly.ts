@@ -1,9 +1,9 @@
 /**
- * Reads JSON text that `JSON.parse` accepts, where one of its objects has a key that ends with a backslash.
+ * Parses valid JSON text in which an object has a key that ends with a backslash.
  *
- * V8 15.0 compares a key with that of an object of the same shape that it read before, and takes `{"x":1,"\n":2}` for
- * `{"x":1,"\\":2}` once it has seen the latter. So a key that seems to end with a backslash is read once more, here,
- * where each key is parsed by itself. It is ten times slower, and such keys are rare.
+ * V8 15.0 compares a key with that of an earlier object of the same shape, and parses `{"x":1,"\n":2}` as
+ * `{"x":1,"\\":2}` once it has parsed the latter. So text with such a key is parsed again here, where each key is parsed
+ * by itself. It is ten times slower, and such keys are rare.
  */
 export function parseSlowly(text: string): unknown {
   let at = 0;

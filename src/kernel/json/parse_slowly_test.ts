@@ -12,7 +12,7 @@ Deno.test("parseSlowly() reads what JSON.parse() reads", () => {
   );
 });
 
-Deno.test("parseSlowly() keeps keys apart of which V8 takes one for the other", () => {
+Deno.test("parseSlowly() distinguishes keys that V8 confuses", () => {
   JSON.parse('{"shape":1,"\\\\":2}');
   for (const key of ["\n", "\\", '"', "\\\n", "\\n", "a\\"]) {
     const text = JSON.stringify({ shape: 1, [key]: [{ [key]: "\\" }, -1.5e3, true, null, {}, []] });

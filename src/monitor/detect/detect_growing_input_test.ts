@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { detectGrowingInput, type InputGrowth } from "./detect_growing_input.ts";
+import { detectGrowingInput, type InputGrowth } from "./detectors.ts";
 
-/** The verdict after each call: a severity, or why there is none. */
-function verdictsOf(calls: readonly (number | { inputTokens: number; step: number })[]): string[] {
+/** Returns the result after each call: a severity, or the reason why there is none. */
+function resultsOf(calls: readonly (number | { inputTokens: number; step: number })[]): string[] {
   let growth: InputGrowth | undefined;
   return calls.map((call) => {
     const next = detectGrowingInput(
@@ -11,7 +11,7 @@ function verdictsOf(calls: readonly (number | { inputTokens: number; step: numbe
       typeof call === "number" ? { inputTokens: call, step: null } : call,
     );
     growth = next.growth;
-    return next.verdict.isFound ? next.verdict.severity : next.verdict.reason;
+    return next.result.isAnomaly ? next.result.severity : next.result.reason;
   });
 }
 
@@ -19,7 +19,7 @@ function verdictsOf(calls: readonly (number | { inputTokens: number; step: numbe
 const line = (first: number, by: number, count: number) =>
   Array.from({ length: count }, (_, index) => first + by * index);
 
-const sequences: { name: string; calls: Parameters<typeof verdictsOf>[0]; last: string }[] = [
+const sequences: { name: string; calls: Parameters<typeof resultsOf>[0]; last: string }[] = [
   { name: "a first call begins", calls: [10], last: "begins" },
   {
     name: "eight growths past 100,000 and eightfold are found",
@@ -48,7 +48,7 @@ const sequences: { name: string; calls: Parameters<typeof verdictsOf>[0]; last: 
 ];
 
 for (const { name, calls, last } of sequences) {
-  Deno.test(`detectGrowingInput(): ${name}`, () => assert.equal(verdictsOf(calls).at(-1), last));
+  Deno.test(`detectGrowingInput(): ${name}`, () => assert.equal(resultsOf(calls).at(-1), last));
 }
 
 Deno.test("detectGrowingInput() finds nothing in a steady stream, nor below its floor", () => {
@@ -56,6 +56,6 @@ Deno.test("detectGrowingInput() finds nothing in a steady stream, nor below its 
     .map(([tokens, count]) => Array<number>(count).fill(tokens));
   const small = fc.array(fc.nat({ max: 99_999 }), { maxLength: 100 });
   fc.assert(fc.property(fc.oneof(steady, small), (calls) => {
-    assert.ok(!verdictsOf(calls).some((verdict) => verdict === "warning" || verdict === "critical"));
+    assert.ok(!resultsOf(calls).some((result) => result === "warning" || result === "critical"));
   }));
 });

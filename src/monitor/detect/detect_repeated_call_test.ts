@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { detectRepeatedCall, type SeenCalls } from "./detect_repeated_call.ts";
-import { hashCall } from "./hash_call.ts";
+import { detectRepeatedCall, type SeenCalls } from "./detectors.ts";
 import { KEPT } from "./limits.ts";
+import { hashCall } from "./run_watch.ts";
 
-/** The verdict after each call: a severity, or why there is none. */
-function verdictsOf(calls: readonly string[]): string[] {
+/** Returns the result after each call: a severity, or the reason why there is none. */
+function resultsOf(calls: readonly string[]): string[] {
   let seen: SeenCalls = [];
   return calls.map((call) => {
     const next = detectRepeatedCall(seen, call);
     seen = next.seen;
-    return next.verdict.isFound ? next.verdict.severity : next.verdict.reason;
+    return next.result.isAnomaly ? next.result.severity : next.result.reason;
   });
 }
 
@@ -27,12 +27,12 @@ const sequences: { name: string; calls: string[]; last: string }[] = [
 ];
 
 for (const { name, calls, last } of sequences) {
-  Deno.test(`detectRepeatedCall(): ${name}`, () => assert.equal(verdictsOf(calls).at(-1), last));
+  Deno.test(`detectRepeatedCall(): ${name}`, () => assert.equal(resultsOf(calls).at(-1), last));
 }
 
 Deno.test("detectRepeatedCall() finds nothing where every call is new", () => {
   fc.assert(fc.property(fc.uniqueArray(fc.string(), { maxLength: 100 }), (calls) => {
-    assert.ok(verdictsOf(calls).every((verdict) => verdict === "new"));
+    assert.ok(resultsOf(calls).every((result) => result === "new"));
   }));
 });
 

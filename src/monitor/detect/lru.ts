@@ -1,4 +1,4 @@
-/** A map that keeps the entries used last, and forgets the others. */
+/** A map of bounded size that evicts the least recently used entries. */
 export class Lru<Value> {
   #entries = new Map<string, Value>();
 

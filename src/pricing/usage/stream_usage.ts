@@ -1,24 +1,24 @@
 import type { Usage } from "./usage.ts";
 import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 
-/** What the chunks of one stream have said of its usage so far. */
+/** The usage that the chunks of one stream have reported so far. */
 export interface StreamUsage {
-  /** Takes the next chunk as the provider sent it: the `rawValue` of the AI SDK's `raw` stream parts. */
+  /** Reads the next chunk as sent by the provider: the `rawValue` of the AI SDK's `raw` stream parts. */
   take(chunk: unknown): void;
-  /** The usage so far; undefined while none has come. */
+  /** Returns the usage so far; undefined before the first report. */
   usage(): Usage | undefined;
-  /** Whether the provider's last word on the usage has come, so that it needs no estimate. */
+  /** Returns true once the final usage has been reported, so that no estimate is needed. */
   isFinal(): boolean;
-  /** The service tier that the provider says it served. */
+  /** Returns the service tier that the provider reports. */
   serviceTier(): string | undefined;
 }
 
 type Fields = Record<string, unknown>;
 
 /**
- * Follows the usage in a stream chunk by chunk. The AI SDK reports usage in its `finish` part, which a stream
- * that breaks never gets to, even where its usage had already arrived: this keeps what was known. `provider`
- * is the AI SDK model's `.provider`; the shapes of the chunks are the providers' own.
+ * Tracks the usage in a stream chunk by chunk. The AI SDK reports usage in its `finish` part, which a stream that breaks off
+ * never reaches, even if its usage had already arrived. `provider` is the AI SDK model's `.provider`; the chunks have the
+ * provider's own form.
  */
 export function trackStreamUsage(provider: string): StreamUsage {
   let api: UsageApi | undefined;
@@ -26,15 +26,15 @@ export function trackStreamUsage(provider: string): StreamUsage {
   let isFinal = false;
   let serviceTier: string | undefined;
 
-  function note(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
+  function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
     if (!isFields(usage)) return;
     api = seenApi;
     raw = usage;
     isFinal ||= isLast;
-    noteTier(usage.service_tier ?? usage.serviceTier);
+    recordTier(usage.service_tier ?? usage.serviceTier);
   }
 
-  function noteTier(tier: unknown): void {
+  function recordTier(tier: unknown): void {
     if (typeof tier === "string") serviceTier = tier;
   }
 
@@ -42,21 +42,21 @@ export function trackStreamUsage(provider: string): StreamUsage {
     take(chunk) {
       if (!isFields(chunk)) return;
       if (chunk.type === "message_start" && isFields(chunk.message)) {
-        note("anthropic", chunk.message.usage, false);
+        record("anthropic", chunk.message.usage, false);
       } else if (chunk.type === "message_delta" && isFields(chunk.usage)) {
-        // Its counts replace those of the start; what it leaves null or out, the start still says.
+        // Its counts replace those of the start, which stay for counts that are null or missing here.
         const counts = Object.entries(chunk.usage).filter(([, count]) => count !== null);
-        note("anthropic", { ...raw, ...Object.fromEntries(counts) }, true);
+        record("anthropic", { ...raw, ...Object.fromEntries(counts) }, true);
       } else if (isFields(chunk.response)) {
-        noteTier(chunk.response.service_tier);
-        note("openai-responses", chunk.response.usage, true);
+        recordTier(chunk.response.service_tier);
+        record("openai-responses", chunk.response.usage, true);
       } else if (isFields(chunk.usageMetadata)) {
-        note("google", chunk.usageMetadata, hasFinished(chunk.candidates));
+        record("google", chunk.usageMetadata, hasFinished(chunk.candidates));
       } else if (Array.isArray(chunk.choices)) {
-        noteTier(chunk.service_tier);
-        // Most send it once, at the end; some send the usage so far with every chunk.
+        recordTier(chunk.service_tier);
+        // Most providers send it once, at the end; some send the usage so far with every chunk.
         const isLast = chunk.choices.length === 0 || hasFinished(chunk.choices);
-        note(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
+        record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
       }
     },
     usage: () => api && usageFromRaw(api, raw),

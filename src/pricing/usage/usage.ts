@@ -1,8 +1,8 @@
 import { PurserError } from "../../kernel/errors.ts";
 
 /**
- * What one model call used, in tokens, in the one normal form. Totals are inclusive: `inputTokens` holds
- * the cache reads and writes, `outputTokens` the reasoning, `cacheWriteTokens` the one-hour writes.
+ * The token usage of one model call, normalized over all providers. Totals are inclusive: `inputTokens` includes the cache reads
+ * and writes, `outputTokens` the reasoning, `cacheWriteTokens` the one-hour writes.
  */
 export interface Usage {
   /** All input tokens, cached or not. */
@@ -11,7 +11,7 @@ export interface Usage {
   outputTokens: number;
   /** The part of the input that was read from a cache. */
   cacheReadTokens: number;
-  /** The part of the input that was written to a cache, whatever its lifetime. */
+  /** The part of the input that was written to a cache, of any lifetime. */
   cacheWriteTokens: number;
   /** The part of the cache writes with a lifetime of one hour (Anthropic). */
   cacheWrite1hTokens: number;
@@ -29,7 +29,7 @@ export const USAGE_FIELDS = [
   "reasoningTokens",
 ] as const satisfies readonly (keyof Usage)[];
 
-/** A usage of the given counts; what is not given is 0. */
+/** Creates a usage of the given counts; missing counts are 0. */
 export function usageOf(counts: Partial<Usage>): Usage {
   return {
     inputTokens: counts.inputTokens ?? 0,
@@ -41,7 +41,7 @@ export function usageOf(counts: Partial<Usage>): Usage {
   };
 }
 
-/** Why a usage can't be true, as the end of a sentence, or undefined where nothing speaks against it. */
+/** Returns the contradiction in a usage, as the end of a sentence, or undefined. */
 export function faultOfUsage(usage: Usage): string | undefined {
   for (const field of USAGE_FIELDS) {
     const count = usage[field];
@@ -61,8 +61,8 @@ export function faultOfUsage(usage: Usage): string | undefined {
 }
 
 /**
- * Checks that every count is a safe integer of at least 0 and that no part is greater than its whole (a
- * negative leaf would lower the price). Throws `invalid`.
+ * Checks that every count is a safe integer of at least 0 and that no part is greater than its whole: a negative leaf would
+ * lower the price. Throws `invalid`.
  */
 export function checkUsage(usage: Usage): void {
   const fault = faultOfUsage(usage);

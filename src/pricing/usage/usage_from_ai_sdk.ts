@@ -3,12 +3,11 @@ import { faultOfUsage, type Usage, usageOf } from "./usage.ts";
 import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 
 /**
- * Brings the usage of an AI SDK model call to the normal form. `provider` is the model's own `.provider`,
- * such as `openai.responses` or `anthropic.messages`.
+ * Normalizes the usage of an AI SDK model call. `provider` is the model's own `.provider`, such as `openai.responses` or
+ * `anthropic.messages`.
  *
- * Prefers the provider's raw object where its API is recognisable, for the SDK's form has no place for the
- * lifetime of a cache write and turns an empty object into zeros. Undefined where neither total is known or
- * the counts contradict each other.
+ * Prefers the provider's raw object if its API is recognized: the SDK's form has no field for the lifetime of a cache write and
+ * turns an empty object into zeros. Undefined if neither total is known or the counts contradict each other.
  */
 export function usageFromAiSdk(provider: string, usage: LanguageModelV4Usage): Usage | undefined {
   const api = usage.raw === undefined ? undefined : apiOf(provider, usage.raw);
@@ -26,7 +25,7 @@ export function usageFromAiSdk(provider: string, usage: LanguageModelV4Usage): U
   return faultOfUsage(normal) ? undefined : normal;
 }
 
-/** The API behind a provider's name; a name that says nothing is judged by the shape of the raw usage. */
+/** Returns the API of a provider by its name, else by the form of the raw usage. */
 function apiOf(provider: string, raw: Record<string, unknown>): UsageApi | undefined {
   if (provider.endsWith(".responses")) return "openai-responses";
   if (provider.endsWith(".messages") || provider === "anthropic") return "anthropic";
@@ -41,8 +40,8 @@ function apiOf(provider: string, raw: Record<string, unknown>): UsageApi | undef
 }
 
 /**
- * In a stream the SDK lays `message_delta`'s raw usage over `message_start`'s, nulls included, while its own
- * form keeps the numbers of the start. Where the raw object has lost a count, the SDK's is put back.
+ * Restores counts that the raw usage of a stream has lost: the SDK overwrites the usage of `message_start` with that of
+ * `message_delta`, nulls included, while its own form keeps the counts of the start.
  */
 function withStartOfStream({ raw, inputTokens }: LanguageModelV4Usage): Record<string, unknown> {
   return {

@@ -1,15 +1,13 @@
 import { faultOfUsage, type Usage, usageOf } from "./usage.ts";
 
-/** The APIs whose own usage objects are understood. */
+/** The APIs whose usage objects are supported. */
 export type UsageApi = "openai-chat" | "openai-responses" | "anthropic" | "google" | "openai-compatible";
 
 type Fields = Record<string, unknown>;
 
 /**
- * Brings a provider's own usage object to the normal form. Undefined where it is absent, says nothing or
- * contradicts itself: unknown is not zero. A total that is absent beside the other one counts as 0.
- *
- * Shapes as published by the providers; see FACTS of the project's documentation for what each total holds.
+ * Normalizes the usage object of a provider, in the form that the provider documents. Undefined if it is missing, empty or
+ * contradictory: unknown is not zero. If only one total is missing, it counts as 0.
  */
 export function usageFromRaw(api: UsageApi, raw: unknown): Usage | undefined {
   if (!isFields(raw)) return undefined;
@@ -31,7 +29,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The number at a path; undefined where there is none. */
+/** Returns the number at a path, if there is one. */
 function count(fields: Fields, ...path: string[]): number | undefined {
   let value: unknown = fields;
   for (const key of path) value = isFields(value) ? value[key] : undefined;
@@ -64,7 +62,7 @@ function readResponses(raw: Fields): Partial<Usage> | undefined {
   };
 }
 
-/** Gemini counts thoughts apart from the candidates and tool-use prompts apart from the prompt. */
+/** Gemini counts thoughts separately from the candidates, and tool-use prompts separately from the prompt. */
 function readGoogle(raw: Fields): Partial<Usage> | undefined {
   const prompt = count(raw, "promptTokenCount");
   const candidates = count(raw, "candidatesTokenCount");
@@ -79,9 +77,9 @@ function readGoogle(raw: Fields): Partial<Usage> | undefined {
 }
 
 /**
- * Servers that speak OpenAI's chat API name caches in their own ways (DeepSeek `prompt_cache_hit_tokens`,
- * Moonshot `cached_tokens`), and some leave the reasoning out of `completion_tokens` (xAI; Gemini's and
- * Vertex' compatible endpoints). Their `total_tokens` tells: what it has beyond the two is hidden output.
+ * Servers that implement OpenAI's chat API have their own names for cache reads (DeepSeek `prompt_cache_hit_tokens`, Moonshot
+ * `cached_tokens`), and some exclude the reasoning from `completion_tokens` (xAI; Gemini's and Vertex AI's compatible
+ * endpoints). There, `total_tokens` minus the two is the hidden output.
  */
 function readCompatible(raw: Fields): Partial<Usage> | undefined {
   const chat = readChat(raw);
@@ -101,9 +99,9 @@ function readCompatible(raw: Fields): Partial<Usage> | undefined {
 }
 
 /**
- * Anthropic counts neither cache reads nor cache writes in `input_tokens`. With `iterations` (compaction)
- * the totals leave out the compaction's own sampling, so the executor's iterations are added up; an
- * advisor's are not, for they are another model's. An answer served by a fallback is already in the totals.
+ * Anthropic counts neither cache reads nor cache writes in `input_tokens`. With `iterations` (compaction) the totals exclude
+ * the sampling of the compaction, so the iterations of the executor are summed; those of an advisor are not, because it is
+ * another model. An answer of a fallback is included in the totals.
  */
 function readAnthropic(raw: Fields): Partial<Usage> | undefined {
   const totals = executorIterations(raw) ?? [raw];
@@ -123,8 +121,8 @@ function readAnthropic(raw: Fields): Partial<Usage> | undefined {
     outputTokens,
     cacheReadTokens,
     cacheWriteTokens,
-    // Writes that the breakdown doesn't name (it may be older than the total in a stream) are taken for the
-    // only lifetime it does name.
+    // Writes missing from the breakdown, which may be older than the total in a stream, count for the only lifetime that it
+    // has.
     cacheWrite1hTokens: oneHour > 0 && fiveMinutes === 0
       ? cacheWriteTokens
       : Math.min(oneHour, cacheWriteTokens),

@@ -1,15 +1,14 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { evaluateExpression } from "../tools/calculator.ts";
 import { readTurn, type Turn } from "./demo_prompt.ts";
-import { type InputSchema, sampleInput } from "./demo_sample_input.ts";
 
-/** What a demo model says and which tools it calls. */
+/** The text and the tool calls of a demo model's answer. */
 export interface DemoAnswer {
   text: string;
   toolCalls: { toolName: string; input: unknown }[];
 }
 
-/** `demo:echo`: asks the tools that the user's text calls for, then repeats the text with their results. */
+/** Answers as `demo:echo`: calls the tools that the user's text needs, then repeats the text with their results. */
 export function chooseEchoAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
   const turn = readTurn(call.prompt);
   if (turn.toolCalls === 0) {
@@ -37,7 +36,7 @@ function asksForTime(text: string): boolean {
   return /\b(what time|the time|current time|time is it|what day|the date|today's date)\b/i.test(text);
 }
 
-/** The longest arithmetic expression in a text that really is one; a date or a phone number is none. */
+/** Finds the longest arithmetic expression in a text; dates and phone numbers are not expressions. */
 export function findExpression(text: string): string | undefined {
   const found: string[] = [];
   // Only the start of the text: the search is quadratic at worst.
@@ -52,7 +51,7 @@ export function findExpression(text: string): string | undefined {
   return found.sort((a, b) => b.length - a.length)[0];
 }
 
-/** Takes away a parenthesis of the sentence around: `(see 2+3)` leaves `2+3)`. */
+/** Removes an unbalanced parenthesis of the surrounding sentence, as in `2+3)` of `(see 2+3)`. */
 function balanceParentheses(text: string): string {
   const surplus = text.split("(").length - text.split(")").length;
   if (surplus > 0 && text.startsWith("(")) return balanceParentheses(text.slice(1).trim());
@@ -65,7 +64,7 @@ function isExpression(text: string): boolean {
     evaluateExpression(text);
     return true;
   } catch {
-    // 1 / 0 is asked of the tool all the same: its error is worth seeing.
+    // 1 / 0 is sent to the tool as well, to show its error.
     return /\/\s*0/.test(text);
   }
 }
@@ -80,12 +79,12 @@ function describeResult({ toolName, value, isError }: Turn["results"][number]): 
   return `${toolName} says ${text}.`;
 }
 
-/** Results of the built-in tools: their first field is the answer. */
+/** Recognizes the results of the built-in tools, whose first field is the answer. */
 function isPlainResult(value: unknown): value is { result: unknown } | { time: unknown } {
   return typeof value === "object" && value !== null && ("result" in value || "time" in value);
 }
 
-/** `demo:loop`: the next tool call, always another input; an answer only after as many as the user asked for. */
+/** Answers as `demo:loop`: a tool call with a new input each time, and text after as many calls as the user requests. */
 export function chooseLoopAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
   const { userText, toolCalls } = readTurn(call.prompt);
   const times = readTimes(userText);
@@ -104,7 +103,7 @@ export function chooseLoopAnswer(call: LanguageModelV4CallOptions): DemoAnswer {
   return { text: "", toolCalls: [{ toolName: tool.name, input }] };
 }
 
-/** The N of "times: N" or "N times". */
+/** Reads the N of "times: N" or "N times". */
 function readTimes(text: string): number | undefined {
   const match = /\btimes:\s*(\d{1,9})\b|\b(\d{1,9}) times\b/i.exec(text);
   return match ? Number(match[1] ?? match[2]) : undefined;
@@ -115,4 +114,58 @@ function usableTools({ tools = [], toolChoice }: LanguageModelV4CallOptions): La
   return tools.filter((tool): tool is LanguageModelV4FunctionTool =>
     tool.type === "function" && (toolChoice?.type !== "tool" || toolChoice.toolName === tool.name)
   );
+}
+
+/** The part of JSON Schema that describes the inputs of tools. */
+export interface InputSchema {
+  type?: string | string[];
+  const?: unknown;
+  enum?: unknown[];
+  default?: unknown;
+  anyOf?: InputSchemaOrBoolean[];
+  oneOf?: InputSchemaOrBoolean[];
+  properties?: Record<string, InputSchemaOrBoolean>;
+  required?: string[];
+  items?: InputSchemaOrBoolean | InputSchemaOrBoolean[];
+  minItems?: number;
+  minimum?: number;
+  maximum?: number;
+}
+
+type InputSchemaOrBoolean = InputSchema | boolean;
+
+/** Creates a small input for a tool's JSON schema, different in each step: required properties only. */
+export function sampleInput(schema: InputSchemaOrBoolean | undefined, step: number): unknown {
+  if (schema === undefined || typeof schema === "boolean") return {};
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum) return schema.enum[(step - 1) % schema.enum.length];
+  if (schema.default !== undefined) return schema.default;
+  const alternative = schema.anyOf?.[0] ?? schema.oneOf?.[0];
+  if (alternative !== undefined) return sampleInput(alternative, step);
+  switch (Array.isArray(schema.type) ? schema.type[0] : schema.type) {
+    case "string":
+      return `step ${step}`;
+    case "number":
+    case "integer":
+      return sampleNumber(schema, step);
+    case "boolean":
+      return step % 2 === 1;
+    case "null":
+      return null;
+    case "array":
+      return Array.from({ length: schema.minItems ?? 0 }, () => sampleInput(itemOf(schema), step));
+    default:
+      return Object.fromEntries(
+        (schema.required ?? []).map((name) => [name, sampleInput(schema.properties?.[name], step)]),
+      );
+  }
+}
+
+function sampleNumber({ minimum = 1, maximum = Infinity }: InputSchema, step: number): number {
+  const range = maximum - minimum + 1;
+  return minimum + (Number.isFinite(range) && range >= 1 ? (step - 1) % range : step - 1);
+}
+
+function itemOf({ items }: InputSchema): InputSchemaOrBoolean | undefined {
+  return Array.isArray(items) ? items[0] : items;
 }

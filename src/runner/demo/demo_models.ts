@@ -13,9 +13,9 @@ import { countTokens, cutToTokens, measurePrompt, nextToolCallNumber } from "./d
 export const DEMO_MODELS = ["echo", "loop", "fail"] as const;
 
 /**
- * Makes a demo model, or nothing if there is none of that name. `echo` answers with what the user said, and
- * uses `calculator` and `current_time` where the text asks for it; `loop` calls a tool again and again, or N
- * times if the text says "N times"; `fail` fails every call with an error that no retry helps.
+ * Creates a demo model, or undefined for an unknown name. `echo` repeats the user's text, and uses `calculator` and
+ * `current_time` where the text needs them; `loop` calls a tool again and again, or N times if the text says "N times"; `fail`
+ * fails every call with an error that is not retried.
  *
  * Tokens are a quarter of the UTF-8 bytes, rounded up, of the texts, tool names and JSON values of the
  * prompt and of the answer. What the previous call had already sent counts as a cache read.
@@ -71,7 +71,7 @@ interface FinishedAnswer {
   usage: LanguageModelV4Usage;
 }
 
-/** Gives the answer its ids and usage, and cuts it off at `maxOutputTokens` as a provider would. */
+/** Adds ids and usage to the answer, and cuts it off at `maxOutputTokens` as a provider does. */
 function finishAnswer(answer: DemoAnswer, call: LanguageModelV4CallOptions): FinishedAnswer {
   const limit = call.maxOutputTokens ?? Infinity;
   const firstNumber = nextToolCallNumber(call.prompt);
@@ -86,7 +86,7 @@ function finishAnswer(answer: DemoAnswer, call: LanguageModelV4CallOptions): Fin
   const isCut = outputTokens > limit;
   const text = isCut ? cutToTokens(answer.text, limit) : answer.text;
   const content: LanguageModelV4Content[] = text === "" ? [] : [{ type: "text", text }];
-  // A tool call that was cut off is no JSON: providers end such an answer without it.
+  // A tool call that was cut off is not JSON: providers end such an answer without it.
   if (!isCut) content.push(...toolCalls);
   const reason = isCut ? "length" : toolCalls.length > 0 ? "tool-calls" : "stop";
   return {
@@ -117,7 +117,7 @@ function toParts(answer: FinishedAnswer, modelId: string): LanguageModelV4Stream
   for (const content of answer.content) {
     if (content.type === "text") {
       parts.push({ type: "text-start", id: "0" });
-      // One delta a word, the blank before it included.
+      // One delta per word, with the blank before it.
       for (const [delta] of content.text.matchAll(/\s*\S+|\s+$/g)) {
         parts.push({ type: "text-delta", id: "0", delta });
       }
@@ -136,7 +136,7 @@ function toParts(answer: FinishedAnswer, modelId: string): LanguageModelV4Stream
   return parts;
 }
 
-/** Hands out one part per read, so that an abort between two reads ends the stream there. */
+/** Streams one part per read, so that an abort between two reads ends the stream there. */
 function streamParts(
   parts: LanguageModelV4StreamPart[],
   signal: AbortSignal | undefined,

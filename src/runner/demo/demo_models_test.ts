@@ -6,7 +6,7 @@ import { z } from "zod";
 import { fixedClock } from "../../kernel/clock.ts";
 import { findExpression } from "./demo_answers.ts";
 import { createDemoModel, DEMO_MODELS } from "./demo_models.ts";
-import { createToolbox } from "../tools/tools.ts";
+import { createToolbox } from "../tools/mod.ts";
 
 const toolbox = createToolbox({ clock: fixedClock("2026-07-01T12:00:00Z") });
 const tools = await toolbox.pick(["calculator", "current_time"]);
@@ -55,7 +55,7 @@ Deno.test("demo:echo uses its tools where the text asks for them", async () => {
   );
 });
 
-Deno.test("demo:echo tells a tool's error", async () => {
+Deno.test("demo:echo repeats a tool's error", async () => {
   const { text } = await ask(echo, "1 / 0");
   assert.equal(text, "You said: 1 / 0\ncalculator failed: Cannot calculate: it divides by zero");
 });
@@ -65,7 +65,7 @@ Deno.test("demo:echo calls no tool that the agent doesn't have", async () => {
   assert.equal(text, "You said: 2 + 2");
 });
 
-Deno.test("findExpression() tells arithmetic from dates, numbers and words", () => {
+Deno.test("findExpression() distinguishes arithmetic from dates, numbers and words", () => {
   const cases: [string, string | undefined][] = [
     ["what is 2+2?", "2+2"],
     ["(see 2 + 3)", "2 + 3"],

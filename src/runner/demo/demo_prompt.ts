@@ -2,20 +2,20 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 
 const encoder = new TextEncoder();
 
-/** The demo models' rule: a quarter of the UTF-8 bytes, rounded up. */
+/** Counts tokens as the demo models do: a quarter of the UTF-8 bytes, rounded up. */
 export function countTokens(text: string): number {
   return Math.ceil(encoder.encode(text).length / 4);
 }
 
-/** The longest start of a text that counts no more tokens than this, without splitting a character. */
+/** Cuts a text to at most so many tokens, without splitting a character. */
 export function cutToTokens(text: string, tokens: number): string {
   const { read } = encoder.encodeInto(text, new Uint8Array(Math.max(0, Math.floor(tokens)) * 4));
   return text.slice(0, read);
 }
 
 /**
- * The tokens of a prompt, and how many of them the previous call had sent already: all up to the last
- * answer of the model. So the cache reads of a step are exactly the input tokens of the step before.
+ * Counts the tokens of a prompt, and those that the previous call has already sent: all up to the last answer of the model.
+ * So the cache reads of a step equal the input tokens of the step before.
  */
 export function measurePrompt(prompt: LanguageModelV4Prompt): { total: number; cacheRead: number } {
   const lastAnswer = prompt.findLastIndex((message) => message.role === "assistant");
@@ -26,7 +26,7 @@ export function measurePrompt(prompt: LanguageModelV4Prompt): { total: number; c
   };
 }
 
-/** Everything of a message that counts as tokens. */
+/** Returns the parts of a message that count as tokens. */
 function textOfMessage(message: LanguageModelV4Message): string {
   if (message.role === "system") return message.content;
   return message.content.map((part) => {
@@ -44,7 +44,7 @@ function textOfMessage(message: LanguageModelV4Message): string {
   }).join("");
 }
 
-/** One more than the highest number of an id `demo_N` in the prompt: no id comes twice in a session. */
+/** Returns one more than the highest N of the ids `demo_N` in the prompt, so that ids are unique in a session. */
 export function nextToolCallNumber(prompt: LanguageModelV4Prompt): number {
   let highest = 0;
   for (const message of prompt) {
@@ -57,16 +57,16 @@ export function nextToolCallNumber(prompt: LanguageModelV4Prompt): number {
   return highest + 1;
 }
 
-/** The current turn: the last message of the user and what came after it. */
+/** The current turn: the last message of the user and the messages after it. */
 export interface Turn {
   userText: string;
-  /** How many tools the model has called since. */
+  /** The number of tool calls since. */
   toolCalls: number;
-  /** What they returned, in order. */
+  /** The results of the tools, in order. */
   results: { toolName: string; value: unknown; isError: boolean }[];
 }
 
-/** Reads the current turn out of a prompt. */
+/** Reads the current turn of a prompt. */
 export function readTurn(prompt: LanguageModelV4Prompt): Turn {
   const start = prompt.findLastIndex((message) => message.role === "user");
   const user = prompt[start];

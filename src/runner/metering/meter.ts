@@ -2,16 +2,16 @@ import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { warnOfOvershoot } from "./overshoot.ts";
 
-/** Whose the calls of a metered model are, and what they may cost. */
+/** The attribution and the budget of a metered model's calls. */
 export interface MeterContext {
   agentId: string;
   sessionId?: string;
-  /** Calls with the same run share its budget; without it, this meter is a run of its own. */
+  /** Calls with the same run share its budget; default: a new run for this meter. */
   runId?: string;
   costBudgetUsd?: number;
   budgetMode?: BudgetMode;
@@ -78,7 +78,7 @@ function checkContext(
     if (id !== undefined && !NAME_PATTERN.test(id)) {
       throw new PurserError(
         "invalid",
-        `Cannot meter: ${field} must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first`,
+        `Cannot meter: ${field} must be ${NAME_RULE}`,
       );
     }
   }

@@ -2,25 +2,28 @@ import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/pr
 import { trackStreamUsage, usageFromAiSdk } from "../../pricing/mod.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
 import { addStreamPart, emptyAnswer } from "../answer.ts";
-import { type AdmittedCall, CANCELLED } from "./meter_model.ts";
+import { type AdmittedCall, CANCELLED } from "./admit_call.ts";
 
 type Part = LanguageModelV4StreamPart;
 type Metadata = Record<string, unknown>;
 
-/** How a stream ended. */
+/** The end of a stream. */
 interface End {
   usage?: LanguageModelV4Usage;
   metadata?: Metadata;
   errorType?: string;
 }
 
-/** What is said of an answer with status 200 that holds nothing a model could have written. */
-export const NO_ANSWER = "what came is not the answer of a model";
+/** The error for an answer with status 200 whose body is not that of a model. */
+export const NO_ANSWER = "the response is not the answer of a model";
 
-/** Why an answer is not whole whose stream ended before it did. */
+/** The error type of an answer whose stream broke off. */
 const INTERRUPTED = "interrupted";
 
-/** Passes a stream on; books before its `finish` goes on, or, where it breaks or is left, what is known. */
+/**
+ * Forwards a stream, and books the call before its `finish` is forwarded. A stream that breaks off or is cancelled is booked
+ * with the counts that have arrived.
+ */
 export function meterStream(
   source: ReadableStream<Part>,
   call: AdmittedCall,
@@ -31,9 +34,9 @@ export function meterStream(
   const answer = emptyAnswer();
   const seen = trackStreamUsage(provider);
   let isSettled = false;
-  /** Whether anything of an answer has come. */
+  /** True once a part of an answer has arrived. */
   let hasStarted = false;
-  /** Whether the provider said in the stream that it failed; the AI SDK tells that on by itself. */
+  /** True once the stream has reported an error of the provider, which the AI SDK forwards itself. */
   let hasFailed = false;
   let response: { responseId?: string; responseModel?: string } = {};
 
@@ -59,7 +62,7 @@ export function meterStream(
     if (!hasFailed) throw error;
   }
 
-  /** A connection may close cleanly in the middle of an answer, which then must not pass for a whole one. */
+  /** A connection may close cleanly in the middle of an answer, which must not count as complete. */
   async function breakOff(): Promise<void> {
     if (!hasStarted && seen.usage() === undefined) return await refuse();
     await book({ errorType: seen.isFinal() ? undefined : INTERRUPTED });
@@ -72,12 +75,12 @@ export function meterStream(
       if (unified === "interrupted" || (unified === "error" && !hasStarted)) await breakOff();
       else await book({ usage: part.usage, metadata: part.providerMetadata });
     } catch (error) {
-      reader.cancel(error).catch(() => {}); // nobody reads on, so the provider must not go on either
+      reader.cancel(error).catch(() => {}); // the rest is not read, so the provider must stop too
       throw error;
     }
   }
 
-  function note(part: Part): void {
+  function track(part: Part): void {
     addStreamPart(answer, part);
     if (part.type === "raw") seen.take(part.rawValue);
     if (part.type === "error") hasFailed = true;
@@ -102,7 +105,7 @@ export function meterStream(
           return;
         }
         const part = next.value;
-        note(part);
+        track(part);
         if (part.type === "finish") await finish(part);
         if (part.type === "raw" && !wantsRawChunks) continue;
         controller.enqueue(part);
@@ -119,7 +122,7 @@ export function meterStream(
   }, { highWaterMark: 0 });
 }
 
-/** The service tier that a provider says it has served, wherever in its metadata it says so. */
+/** Finds the service tier in the metadata of a provider. */
 export function serviceTierOf(metadata: Metadata | undefined): string | undefined {
   for (const part of Object.values(metadata ?? {})) {
     const { serviceTier, service_tier } = (part ?? {}) as Metadata;

@@ -4,7 +4,7 @@ import type { ModelCall } from "../../ledger/mod.ts";
 import type { Log } from "../../kernel/log.ts";
 import { formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
 
-/** Warns of a strict call that cost more than its bound, and returns what the event log keeps of it. */
+/** Logs a strict call that cost more than its bound, and returns the payload for the event log. */
 export function warnOfOvershoot(
   { log }: { log: Log },
   call: ModelCall,
@@ -19,7 +19,7 @@ export function warnOfOvershoot(
   return payload;
 }
 
-/** The error for the call after such a one: what the budget relied on has turned out wrong. */
+/** Returns the error for the next call after an overshoot: the bound that the budget relied on was wrong. */
 export function overshotBudget(
   runId: string,
   budget: Budget,

@@ -1,7 +1,22 @@
 import type { ModelMessage } from "ai";
-import type { SessionMessage } from "../../sessions/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { listMessages, type SessionContext, type SessionMessage } from "../../sessions/mod.ts";
 
-/** The kinds of parts that the AI SDK takes, by role. */
+/** Reads the messages of a session for the AI SDK. */
+export async function readModelMessages(
+  ctx: Pick<SessionContext, "store">,
+  sessionId: string,
+): Promise<ModelMessage[]> {
+  const messages = await listMessages(ctx, sessionId).catch((error) => {
+    // Wrapped, so that it is not reported as an error of the model.
+    if (error.cause instanceof PurserError) throw error.cause;
+    if (error instanceof PurserError) throw error; // the database is unavailable
+    throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
+  });
+  return toModelMessages(messages);
+}
+
+/** The kinds of parts that the AI SDK accepts, by role. */
 const PARTS: Readonly<Record<string, ReadonlySet<unknown>>> = {
   user: new Set(["text", "image", "file"]),
   assistant: new Set([
@@ -12,11 +27,10 @@ const PARTS: Readonly<Record<string, ReadonlySet<unknown>>> = {
 };
 
 /**
- * A session's messages as the AI SDK takes them: without what is Purser's own, and with URLs as objects again. Parts
- * of a kind that it does not know, which a snapshot of a later version may have brought, stay in the session and
- * are not sent.
+ * Converts messages to the form of the AI SDK: without Purser's own fields, and with URLs as objects. Parts of an unknown
+ * kind, as from a snapshot of a later version, stay in the session and are not sent.
  */
-export function toModelMessages(messages: readonly SessionMessage[]): ModelMessage[] {
+function toModelMessages(messages: readonly SessionMessage[]): ModelMessage[] {
   return messages.flatMap(({ id: _id, created_at: _createdAt, ...message }) => {
     const { role, content } = message;
     if (!Array.isArray(content)) return [message as unknown as ModelMessage];
@@ -31,7 +45,7 @@ interface Part {
   output?: { type?: unknown; value?: unknown };
 }
 
-/** In JSON, a URL that says it is one is text; the SDK checks for the object. */
+/** Restores URL objects, which JSON keeps as text. */
 function revivePart(part: Part): Part {
   const { data, output } = part;
   if (isUrlData(data)) return { ...part, data: { ...data, url: new URL(data.url) } };

@@ -1,25 +1,25 @@
-import { BUILT_IN_PROVIDERS } from "../../config/mod.ts";
+import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { DEMO_MODELS } from "../demo/demo_models.ts";
 
-/** A model's name, taken apart. */
+/** The parts of a model's name. */
 export interface ModelName {
   /** A built-in provider or one of the config. */
   provider: string;
   modelId: string;
-  /** Which of a provider's APIs was asked for, where it has several. */
+  /** The API of a provider that has several. */
   api?: "chat" | "responses";
 }
 
-/** OpenAI's older and newer API, which the same model can be called through. */
+/** The two APIs of OpenAI that serve the same models. */
 const OPENAI_APIS = new Map<string, ModelName["api"]>([
   ["openai.chat", "chat"],
   ["openai.responses", "responses"],
 ]);
 
 /**
- * How the names begin that belong to one provider alone. Models with open weights (`gpt-oss`, `gemma`,
- * `llama`) are served by many, so their names say nothing.
+ * Patterns of names that belong to one provider. Models with open weights (`gpt-oss`, `gemma`, `llama`) have many providers
+ * and are not listed.
  */
 const BARE_NAMES: [RegExp, string][] = [
   [/^(gpt-(?!oss)|chatgpt-|o[1-9](-|$)|codex-|ft:gpt-)/, "openai"],
@@ -27,7 +27,7 @@ const BARE_NAMES: [RegExp, string][] = [
   [/^gemini-/, "google"],
 ];
 
-/** Takes `provider:model` or a bare name apart. Throws `invalid`, saying how to write it. */
+/** Parses `provider:model` or a bare name. Throws `invalid`. */
 export function parseModelName(name: string, providers: Readonly<Record<string, unknown>>): ModelName {
   if (!/^[^\s\p{C}]{1,200}$/u.test(name)) {
     throw new PurserError(
@@ -52,19 +52,7 @@ export function parseModelName(name: string, providers: Readonly<Record<string, 
     : refuse(name, `the provider ${provider || "before the colon"} is not known; ${providersText}`);
 }
 
-/**
- * Checks the form of a model's name and that its provider is known: for when an agent is defined. Needs no
- * key and loads nothing. Throws `invalid`. `custom` holds the models of a library user.
- */
-export function checkModelName(
-  name: string,
-  providers: Readonly<Record<string, unknown>>,
-  custom: Readonly<Record<string, unknown>> = {},
-): void {
-  if (!Object.hasOwn(custom, name)) parseModelName(name, providers);
-}
-
-/** Checks the names that a library user gave to its providers; those of a config file have been checked. */
+/** Checks the provider names of a library user; those of a config file have been checked already. */
 export function checkProviderNames(providers: Readonly<Record<string, unknown>>): void {
   for (const name of Object.keys(providers)) {
     if ((BUILT_IN_PROVIDERS as readonly string[]).includes(name)) {
@@ -85,7 +73,7 @@ export function checkProviderNames(providers: Readonly<Record<string, unknown>>)
 function checkDemoModel(name: ModelName): ModelName {
   if (name.provider !== "demo" || (DEMO_MODELS as readonly string[]).includes(name.modelId)) return name;
   const models = DEMO_MODELS.map((model) => `demo:${model}`).join(", ");
-  throw refuse(`demo:${name.modelId}`, `there is no such demo model; there are ${models}`);
+  throw refuse(`demo:${name.modelId}`, `it does not exist; the demo models are ${models}`);
 }
 
 function refuse(name: string, reason: string): PurserError {

@@ -3,7 +3,7 @@ import { generateText, streamText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import assert from "node:assert/strict";
 import { openDroppingServer } from "../../../tests/harness/dropping_server.ts";
-import { checkModelName, createModelResolver, type ModelResolverOptions } from "./models.ts";
+import { createModelResolver, type ModelResolverOptions } from "./mod.ts";
 
 const KEYS = {
   OPENAI_API_KEY: "openai-key",
@@ -126,7 +126,7 @@ Deno.test("resolve() says how to write a name that is not clear", async () => {
     ["openai:", "Cannot use the model openai:: it names no model; write it as in openai:MODEL"],
     [
       "demo:chat",
-      "Cannot use the model demo:chat: there is no such demo model; there are demo:echo, demo:loop, demo:fail",
+      "Cannot use the model demo:chat: it does not exist; the demo models are demo:echo, demo:loop, demo:fail",
     ],
     [
       "gpt 5",
@@ -135,7 +135,10 @@ Deno.test("resolve() says how to write a name that is not clear", async () => {
   ];
   for (const [name, message] of cases) {
     await assert.rejects(resolver.resolve(name), { code: "invalid", message });
-    assert.throws(() => checkModelName(name, { local }), { code: "invalid", message });
+    assert.throws(() => createModelResolver({ providers: { local } }).check(name), {
+      code: "invalid",
+      message,
+    });
   }
 });
 
@@ -164,12 +167,14 @@ Deno.test("resolve() prefers a library user's models and books them under their 
   const resolver = createModelResolver({ custom: { "openai:gpt-5": model, mine: model } });
   assert.deepEqual(await resolver.resolve("openai:gpt-5"), { provider: "openai", modelId: "gpt-5", model });
   assert.deepEqual(await resolver.resolve("mine"), { provider: "acme", modelId: "m-1", model });
-  checkModelName("mine", {}, { mine: model });
-  assert.throws(() => checkModelName("mine", {}), { code: "invalid" });
+  createModelResolver({ custom: { mine: model } }).check("mine");
+  assert.throws(() => createModelResolver({}).check("mine"), { code: "invalid" });
 });
 
-Deno.test("checkModelName() needs no key", () => {
-  for (const name of ["openai:gpt-5", "claude-x", "demo:loop", "local:a:b"]) checkModelName(name, { local });
+Deno.test("check() needs no key", () => {
+  for (const name of ["openai:gpt-5", "claude-x", "demo:loop", "local:a:b"]) {
+    createModelResolver({ providers: { local } }).check(name);
+  }
 });
 
 Deno.test("createModelResolver() refuses providers that take a built-in name or can't be named", () => {
@@ -189,7 +194,7 @@ Deno.test("a model's requests reach its server once each, also where a reused co
     env: {},
   }).resolve("local:any");
   const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }];
-  // The answer is no model's, so that each request fails; what counts is how often it was sent.
+  // The response is not that of a model, so that each request fails; the test counts the requests.
   for (let i = 0; i < 3; i++) await assert.rejects(Promise.resolve(model.doGenerate({ prompt })));
   assert.deepEqual(server.arrived, ["POST", "POST", "POST"]);
 });

@@ -15,9 +15,8 @@ interface ProviderContext {
 }
 
 /**
- * Makes the model of a name. Keys and base URLs are always handed to the AI SDK, defaults included, because
- * it reads the process's environment for what it isn't given. Throws `invalid`, naming the variable, if a
- * key is missing.
+ * Creates the model of a name. Keys and base URLs are always passed to the AI SDK, defaults included, because it would read
+ * missing ones from the environment of the process. Throws `invalid`, naming the variable, if a key is missing.
  */
 export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
   const { provider, modelId, api } = name;
@@ -26,7 +25,7 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
     case "demo": {
       const model = createDemoModel(modelId);
       if (model === undefined) {
-        throw new PurserError("invalid", `Cannot use the model demo:${modelId}: there is none`);
+        throw new PurserError("invalid", `Cannot use the model demo:${modelId}: it does not exist`);
       }
       return model;
     }
@@ -52,7 +51,7 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
     case "google": {
       const settings = {
         apiKey: readKey(env, "GOOGLE_GENERATIVE_AI_API_KEY", name),
-        // The SDK knows no variable for it; this one follows the name of its key.
+        // The SDK has no variable for the base URL; this one follows the name of the key.
         baseURL: readBaseUrl(
           env,
           "GOOGLE_GENERATIVE_AI_BASE_URL",
@@ -66,7 +65,7 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
     default: {
       const { baseUrl, apiKey, headers } = context.providers[provider]!;
       const { createOpenAICompatible } = await load(name, () => import("@ai-sdk/openai-compatible"));
-      // Without includeUsage a streamed answer has no usage, and couldn't be priced.
+      // Without includeUsage a streamed answer has no usage and could not be priced.
       return createOpenAICompatible({
         name: provider,
         baseURL: baseUrl,
@@ -101,7 +100,7 @@ function readBaseUrl(env: Environment, variable: string, fallback: string): stri
   throw new PurserError("invalid", `Cannot use ${variable}: it must be an http:// or https:// URL`);
 }
 
-/** A provider's package makes a default instance while it loads, and throws if a base URL is set but blank. */
+/** Imports the package of a provider, which throws while loading if a base URL is set but blank. */
 async function load<T>({ provider }: ModelName, importPackage: () => Promise<T>): Promise<T> {
   try {
     return await importPackage();

@@ -2,14 +2,14 @@ import type { ToolSet } from "ai";
 import { z } from "zod";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { BUILT_IN_TOOLS } from "./builtin_tool_names.ts";
+import type { BUILT_IN_TOOLS } from "./mod.ts";
 import { evaluateExpression } from "./calculator.ts";
 
-/** What `calculator` and `current_time` answer. */
+/** The outputs of `calculator` and `current_time`. */
 export type CalculatorOutput = { result: number };
 export type CurrentTimeOutput = { time: string; timezone: string };
 
-/** The built-in tools as AI SDK tools. `tool()` only types its argument, so the AI SDK itself isn't loaded. */
+/** Creates the built-in tools for the AI SDK, whose `tool()` only types its argument and so is not loaded. */
 export function createBuiltInTools(context: { clock: Clock }): ToolSet {
   return {
     calculator: {
@@ -22,18 +22,18 @@ export function createBuiltInTools(context: { clock: Clock }): ToolSet {
       }),
     },
     current_time: {
-      description: "Tells the current date and time.",
+      description: "Gives the current date and time.",
       inputSchema: z.object({
         timezone: z.string().optional().describe("An IANA time zone such as Europe/Berlin; UTC if left out"),
       }),
       execute: ({ timezone }: { timezone?: string }): CurrentTimeOutput =>
-        tellTime(context.clock.now(), timezone),
+        formatTime(context.clock.now(), timezone),
     },
   } satisfies Record<(typeof BUILT_IN_TOOLS)[number], ToolSet[string]>;
 }
 
-/** The time in ISO 8601, whole seconds, with the zone's offset: `2026-07-01T14:00:00+02:00`. */
-export function tellTime(epochMs: number, timezone = "UTC"): CurrentTimeOutput {
+/** Formats a time in ISO 8601, in whole seconds, with the offset of the zone: `2026-07-01T14:00:00+02:00`. */
+export function formatTime(epochMs: number, timezone = "UTC"): CurrentTimeOutput {
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-CA", {
@@ -50,7 +50,7 @@ export function tellTime(epochMs: number, timezone = "UTC"): CurrentTimeOutput {
   } catch {
     throw new PurserError(
       "invalid",
-      `Cannot tell the time: ${timezone} is not an IANA time zone; write it as in Europe/Berlin`,
+      `Cannot format the time: ${timezone} is not an IANA time zone; write it as in Europe/Berlin`,
     );
   }
   const parts = Object.fromEntries(format.formatToParts(epochMs).map(({ type, value }) => [type, value]));

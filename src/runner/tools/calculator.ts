@@ -3,7 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 const MAX_LENGTH = 1_000;
 const MAX_DEPTH = 100;
 
-/** A Map, so that no name of `Object.prototype` is a function of the calculator. */
+/** A Map, so that names of `Object.prototype` are not functions of the calculator. */
 const FUNCTIONS = new Map<
   string,
   { arity: [least: number, most: number]; call: (...values: number[]) => number }
@@ -23,10 +23,10 @@ const FUNCTIONS = new Map<
 const CONSTANTS = new Map([["pi", Math.PI], ["e", Math.E]]);
 
 /**
- * Works out an arithmetic expression: `+ - * / % ^`, parentheses, decimals, `sqrt(…)` and the like, `pi` and
- * `e`. `^` groups to the right and binds tighter than a minus before it, so `-2^2` is -4; `%` is the
- * remainder with the sign of its left side. The result is rounded to 15 digits, past which doubles are noise
- * (0.1 + 0.2 is 0.3). Throws `invalid` with the reason, written for the model that has to correct itself.
+ * Evaluates an arithmetic expression: `+ - * / % ^`, parentheses, decimals, `sqrt(…)` and the like, `pi` and `e`. `^` groups to
+ * the right and binds tighter than a minus before it, so `-2^2` is -4; `%` is the remainder with the sign of its left side.
+ * The result is rounded to 15 digits, the precision of doubles (0.1 + 0.2 is 0.3). Throws `invalid` with a reason that the
+ * model can use to correct itself.
  */
 export function evaluateExpression(expression: string): number {
   if (expression.length > MAX_LENGTH) throw refuse("it has more than 1,000 characters");

@@ -90,7 +90,7 @@ Deno.test("evaluateExpression() agrees with JavaScript on any sum of products", 
   const operator = fc.constantFrom("+", "-", "*");
   fc.assert(fc.property(operand, fc.array(fc.tuple(operator, operand), { maxLength: 4 }), (first, rest) => {
     const expression = first + rest.map(([sign, value]) => ` ${sign} ${value}`).join("");
-    // The text is made of digits and signs above: the one place where the language itself is the oracle.
+    // The text is made of digits and signs above: the one test whose oracle is the language itself.
     const expected = Number(new Function(`return BigInt(0) + ${expression.replace(/\d+/g, "$&n")}`)());
     assert.equal(evaluateExpression(expression), expected);
   }));

@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { fixedClock } from "../../kernel/clock.ts";
-import { createToolbox, loadToolModules } from "./tools.ts";
+import { createToolbox, loadToolModules } from "./mod.ts";
 
 const clock = fixedClock("2026-07-01T12:00:00.500Z");
 const shout = tool({
@@ -28,7 +28,7 @@ Deno.test("createToolbox() has a calculator and a clock", async () => {
   });
   assert.throws(() => run(tools, "current_time", { timezone: "Mars/Base" }), {
     code: "invalid",
-    message: "Cannot tell the time: Mars/Base is not an IANA time zone; write it as in Europe/Berlin",
+    message: "Cannot format the time: Mars/Base is not an IANA time zone; write it as in Europe/Berlin",
   });
 });
 
@@ -112,7 +112,7 @@ Deno.test("loadToolModules() names the file and what is wrong with it", async ()
   };
   await withModules(modules, async (path) => {
     const cases: [string[], RegExp][] = [
-      [["absent.ts"], /absent\.ts: there is no such file$/],
+      [["absent.ts"], /absent\.ts: no such file or directory$/],
       [["."], /: it is not a file$/],
       [["empty.ts"], /empty\.ts: it has no default export$/],
       [["number.ts"], /number\.ts: its default export is not a function$/],

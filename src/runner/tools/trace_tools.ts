@@ -4,7 +4,7 @@ import { errorTypeOf, type Span } from "../../telemetry/mod.ts";
 /** Starts the span of one execution. */
 export type TraceTool = (toolName: string, toolCallId: string) => Span;
 
-/** Tools each of whose executions is a span; the same tools where nobody wants to be told. */
+/** Wraps tools so that each execution is a span; returns them as they are without `trace`. */
 export function traceTools(tools: ToolSet, trace: TraceTool | undefined): ToolSet {
   if (!trace) return tools;
   return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, traceOne(name, tool, trace)]));
@@ -39,7 +39,7 @@ function traceOne(name: string, tool: ToolSet[string], trace: TraceTool): ToolSe
   } as ToolSet[string];
 }
 
-/** A tool may give its output bit by bit; it works on while somebody reads. */
+/** Keeps the span open while the output of a streaming tool is read. */
 async function* inSpan(output: AsyncIterable<unknown>, span: Span): AsyncGenerator<unknown> {
   const iterator = output[Symbol.asyncIterator]();
   try {

@@ -1,25 +1,25 @@
-import type { NanoUsd } from "../../kernel/money.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 
-/** What calls of one model have used since the beginning. The kinds of tokens don't overlap. */
+/** The lifetime totals of one model. The kinds of tokens don't overlap. */
 export interface ModelTotals {
-  /** Only where totals are wanted by agent. */
+  /** Set if totals are grouped by agent. */
   agentId?: string;
   provider: string;
   model: string;
   modelCalls: bigint;
   unpricedCalls: bigint;
-  /** Input that was neither read from a cache nor written to one. */
+  /** Without cache reads and writes. */
   inputTokens: bigint;
   cacheReadTokens: bigint;
   cacheWriteTokens: bigint;
-  /** Output that was no reasoning. */
+  /** Without reasoning. */
   outputTokens: bigint;
   reasoningTokens: bigint;
   costNanoUsd: NanoUsd;
 }
 
-/** What the database knows of the whole service, at one moment. */
+/** The totals of the whole service at one moment. */
 export interface ServiceTotals {
   models: ModelTotals[];
   /** Runs that have ended, by status. */
@@ -28,7 +28,7 @@ export interface ServiceTotals {
   alerts: ReadonlyMap<string, bigint>;
   /** Settled deliveries by channel and outcome. */
   deliveries: { channel: string; outcome: string; count: bigint }[];
-  /** Deliveries that are still to be made, by channel. */
+  /** Pending deliveries by channel. */
   waiting: ReadonlyMap<string, bigint>;
 }
 
@@ -44,12 +44,12 @@ const TALLIES = "SELECT what, name, outcome, count FROM tallies";
 const WAITING = `SELECT channel, count(*) FROM deliveries INDEXED BY deliveries_due
 WHERE status = 'pending' GROUP BY channel`;
 
-/** The statements of `readTotals`: they touch rollups, the few calls after them, and what is still to be delivered. */
+/** Returns the statements of `readTotals`: they read rollups, the few calls after them, and pending deliveries. */
 export function totalsStatements({ byAgent }: { byAgent: boolean }): Statement[] {
   return [{ sql: byAgent ? BY_AGENT : BY_MODEL }, { sql: TALLIES }, { sql: WAITING }];
 }
 
-/** Reads the totals of everything that was ever booked, run, fired and delivered. */
+/** Reads the totals of all calls, runs, alerts and deliveries. */
 export async function readTotals(
   store: Pick<Store, "readAll">,
   options: { byAgent: boolean },
@@ -79,6 +79,6 @@ function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTo
     cacheWriteTokens: cacheWrite!,
     outputTokens: output!,
     reasoningTokens: reasoning!,
-    costNanoUsd: usd! * 1_000_000_000n + rest!,
+    costNanoUsd: usd! * NANO_PER_USD + rest!,
   };
 }

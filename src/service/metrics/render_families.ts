@@ -1,10 +1,10 @@
-/** One number of a family; integers and decimal texts are printed as they are, so that money stays exact. */
+/** One value of a family; integers and decimal texts are printed unchanged, so that money stays exact. */
 export interface Sample {
   labels?: Readonly<Record<string, string>>;
   value: bigint | number | string;
 }
 
-/** Numbers of one name, in the terms of Prometheus. */
+/** A metric family of Prometheus: all samples of one name. */
 export interface Family {
   name: string;
   type: "counter" | "gauge";
@@ -16,7 +16,7 @@ export interface Family {
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Families in Prometheus' text format 0.0.4.
+ * Renders families in Prometheus' text format 0.0.4.
  *
  * Format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */

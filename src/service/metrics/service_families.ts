@@ -1,9 +1,9 @@
-import { SEVERITIES } from "../../contract/values.ts";
+import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import type { ModelTotals, ServiceTotals } from "./read_totals.ts";
 import type { Family, Sample } from "./render_families.ts";
 
-/** What this process knows by itself. */
+/** The state of this process. */
 export interface ProcessState {
   version: string;
   environment: string;
@@ -11,19 +11,20 @@ export interface ProcessState {
   database: string;
   runsInProgress: number;
   waitingWrites: number;
-  /** The names of the channels that it delivers to. */
+  /** The names of its channels. */
   channels: readonly string[];
 }
 
 /** The statuses that a run can end with. */
-const ENDS = ["completed", "failed", "budget_exceeded", "cancelled", "interrupted"];
-const OUTCOMES = ["delivered", "failed"];
+const ENDS = AGENT_STATUSES.filter((status) => status !== "idle" && status !== "running");
+/** The outcomes of settled deliveries. */
+const OUTCOMES = DELIVERY_STATUSES.filter((status) => status !== "pending");
 
-/** How a help text ends that says where its numbers are from. */
+/** The end of each HELP text: the scope of the numbers. */
 const SHARED = "From the database: the same from every instance, also after a restart.";
 const OWN = "Of this process.";
 
-/** What `GET /metrics` tells. What can be foreseen begins at 0, so that a first increase is seen. */
+/** Returns the families of `GET /metrics`. Known label values start at 0, so that rate() sees their first increase. */
 export function serviceFamilies(totals: ServiceTotals, state: ProcessState): Family[] {
   return [...modelFamilies(totals.models), ...countFamilies(totals, state), ...processFamilies(state)];
 }
@@ -47,7 +48,7 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
       name: "purser_tokens_total",
       type: "counter",
       help:
-        "Tokens by kind; the kinds don't overlap: input is what no cache had to do with, output what was no " +
+        "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
         `reasoning. ${SHARED}`,
       samples: models.flatMap((totals) =>
         tokenKinds(totals).map(([kind, value]) => ({ labels: { ...labelsOf(totals), kind }, value }))
@@ -109,7 +110,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_deliveries_total",
       type: "counter",
-      help: `Notifications that were delivered or given up, by channel, without tests. ${SHARED}`,
+      help: `Notifications delivered or given up, by channel, without tests. ${SHARED}`,
       samples: allChannels.flatMap((channel) =>
         OUTCOMES.map((outcome) => ({
           labels: { channel, outcome },
@@ -120,7 +121,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_deliveries_waiting",
       type: "gauge",
-      help: `Notifications that are still to be delivered, by channel. ${SHARED}`,
+      help: `Notifications waiting for delivery, by channel. ${SHARED}`,
       samples: waitingChannels.map((channel) => ({
         labels: { channel },
         value: totals.waiting.get(channel) ?? 0n,
@@ -141,13 +142,13 @@ function processFamilies(state: ProcessState): Family[] {
     {
       name: "purser_write_queue_waiting",
       type: "gauge",
-      help: `Units that wait to be written to the database, those being written not counted. ${OWN}`,
+      help: `Units waiting to be written to the database, without those being written. ${OWN}`,
       samples: [{ value: state.waitingWrites }],
     },
     {
       name: "purser_build_info",
       type: "gauge",
-      help: `Always 1; the labels tell what is running. ${OWN}`,
+      help: `Always 1; the labels identify the build. ${OWN}`,
       samples: [{ labels: { version, environment, database }, value: 1 }],
     },
   ];

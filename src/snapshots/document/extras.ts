@@ -1,13 +1,13 @@
 import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";
 
-/** Fields of a snapshot that nobody here knows: they are kept with the session, and go with its next export. */
+/** Unknown fields of a snapshot; they are kept with the session and are part of its next export. */
 export interface Extras {
   document?: Record<string, unknown>;
   state?: Record<string, unknown>;
   agent?: Record<string, unknown>;
 }
 
-/** Such fields are in the session's own row, which every commit of a run touches. */
+/** Limited because they are in the session's row, which every commit of a run rewrites. */
 export const MAX_EXTRA_CHARACTERS = 1024 * 1024;
 
 const DOCUMENT_FIELDS = new Set([
@@ -25,7 +25,7 @@ const DOCUMENT_FIELDS = new Set([
 ]);
 const STATE_FIELDS = new Set(["messages", "status", "token_usage"]);
 
-/** What is to be kept of a snapshot beside what has a place of its own. The agent may be defined otherwise here. */
+/** Returns the extras of a snapshot, and its agent, whose definition may differ in this environment. */
 export function extrasOf(head: SnapshotHead): Extras {
   return {
     document: without(head, DOCUMENT_FIELDS),
@@ -34,7 +34,7 @@ export function extrasOf(head: SnapshotHead): Extras {
   };
 }
 
-/** Whether a field of the document, or of its state, is one that nobody here knows. */
+/** Returns whether a field of the document, or of its state, is unknown. */
 export function isExtra(path: readonly string[]): boolean {
   return path.length === 1 ? !DOCUMENT_FIELDS.has(path[0]!) : !STATE_FIELDS.has(path[1]!);
 }

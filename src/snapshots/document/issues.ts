@@ -1,18 +1,18 @@
 import { PurserError } from "../../kernel/errors.ts";
-import { formatPath } from "../../kernel/format_path.ts";
+import { formatPath } from "../../kernel/text.ts";
 
-/** Something wrong with a document. */
+/** A problem of a document, and its path. */
 export interface Issue {
   path: string;
   message: string;
 }
 
-/** So many are told one by one; of the others only the number. */
-const MAX_TOLD = 100;
-/** After so many, reading on tells nothing more. */
+/** The number of issues that are reported; of the others only the count. */
+const MAX_REPORTED = 100;
+/** The number of issues after which reading stops. */
 const MAX_COUNTED = 100_000;
 
-/** What a schema says is wrong. */
+/** An issue of zod. */
 interface SchemaIssue {
   code?: string;
   path: readonly PropertyKey[];
@@ -22,9 +22,9 @@ interface SchemaIssue {
   issues?: readonly SchemaIssue[];
 }
 
-/** Gathers everything that is wrong with a document. */
+/** Collects the issues of a document. */
 export class Issues {
-  #told: Issue[] = [];
+  #reported: Issue[] = [];
   #count = 0;
 
   get count(): number {
@@ -34,36 +34,38 @@ export class Issues {
   add(path: readonly PropertyKey[] | string, message: string): void {
     this.#count++;
     if (this.#count >= MAX_COUNTED) this.throwIfAny();
-    if (this.#told.length >= MAX_TOLD) return;
-    this.#told.push({
+    if (this.#reported.length >= MAX_REPORTED) return;
+    this.#reported.push({
       path: shorten(typeof path === "string" ? path : formatPath(path), 200),
       message: shorten(message, 400),
     });
   }
 
-  /** Adds what a schema found, under the place of the value in the document. */
-  addSchemaIssues(place: readonly PropertyKey[], issues: readonly SchemaIssue[]): void {
+  /** Adds a schema's issues with the path of the value in the document. */
+  addSchemaIssues(base: readonly PropertyKey[], issues: readonly SchemaIssue[]): void {
     for (const issue of issues) {
-      for (const { path, message } of flatten(issue)) this.add([...place, ...path], message);
+      for (const { path, message } of flatten(issue)) this.add([...base, ...path], message);
     }
   }
 
-  /** Throws `invalid` with all of them, if there are any. */
+  /** Throws `invalid` with all issues, if there are any. */
   throwIfAny(): void {
     if (this.#count === 0) return;
-    const { path, message } = this.#told[0]!;
+    const { path, message } = this.#reported[0]!;
     const more = this.#count - 1;
     throw new PurserError(
       "invalid",
       `Cannot read the snapshot: ${path ? `${path}: ` : ""}${message}${
         more > 0 ? ` (and ${more} more)` : ""
       }`,
-      { details: { issues: this.#told, ...(this.#count > MAX_TOLD && { issue_count: this.#count }) } },
+      {
+        details: { issues: this.#reported, ...(this.#count > MAX_REPORTED && { issue_count: this.#count }) },
+      },
     );
   }
 }
 
-/** The issues of the alternative that was meant: the one that fits deepest. */
+/** Returns the issues of the alternative that was probably meant: the one that matches deepest. */
 function flatten(issue: SchemaIssue): readonly SchemaIssue[] {
   if (issue.code === "invalid_key" && issue.issues?.[0]) {
     return [{ ...issue, message: issue.issues[0].message }];
@@ -74,12 +76,12 @@ function flatten(issue: SchemaIssue): readonly SchemaIssue[] {
   return best.flatMap(flatten).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
-/** How far into the value an alternative came. One whose kind did not even match came less far. */
+/** Returns how deep an alternative matched; less where not even its discriminator did. */
 function depth(issues: readonly SchemaIssue[]): number {
   return Math.min(...issues.map(({ path, note }) => path.length - (note === undefined ? 0 : 0.5)));
 }
 
-/** A problem must not be as large as the document, nor hold half a character of it. */
+/** Truncates a text: an issue must not be as large as the document, nor contain half a character of it. */
 export function shorten(text: string, length: number): string {
   return (text.length > length ? `${text.slice(0, length)}…` : text).toWellFormed();
 }

@@ -6,18 +6,17 @@ import {
 } from "../../kernel/json/canonical_json.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
-import { checkEvent, MessageCheck } from "./check_elements.ts";
-import { checkHead } from "./check_head.ts";
-import { decodeDocument } from "./decode_document.ts";
-import { computeIntegrity, type ElementPages } from "./document.ts";
+import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
+import { decodeDocument } from "../files/snapshot_source.ts";
+import { computeIntegrity, DOCUMENT_LISTS, type ElementPages } from "./write_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import type { SnapshotHead } from "../../contract/snapshot/snapshot.ts";
-import { DocumentFault, type DocumentPart, splitDocument } from "./split_document.ts";
+import { JsonFault, type JsonPart, splitJson } from "../../kernel/json/split_json.ts";
 import { createSpool, type Spool, type SpoolOptions } from "../files/spool.ts";
 import { FORMAT, type Format, upgrade } from "./upgrades.ts";
 
-/** A snapshot that was read and found good. Its messages and events wait in spools. */
+/** A valid snapshot. Its messages and events are in spools. */
 export interface ReadSnapshot extends AsyncDisposable {
   /** The document, upgraded, with its two lists empty; `events` is there if the file has them. */
   head: SnapshotHead;
@@ -28,7 +27,7 @@ export interface ReadSnapshot extends AsyncDisposable {
   events(): ElementPages;
 }
 
-/** What reading a document needs. */
+/** The options of `readDocument`. */
 export interface ReadOptions {
   /** The largest document, uncompressed. */
   maxBytes: number;
@@ -38,17 +37,16 @@ export interface ReadOptions {
 
 type Json = Record<string, unknown>;
 
-const ARRAYS = [["state", "messages"], ["events"]];
-/** A message or an event of a session may be as deep as the session lets it; a file adds its own levels. */
+/** Messages and events may be as deep as in a session; the document adds its own levels. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 10;
-/** Stands in the spool for an element that is no good JSON, and has been told of. */
+/** The spool's line for an element that is not valid JSON, which has been reported. */
 const UNREADABLE = "";
 const MAX_MEMBERS = 10_000;
 const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
 
 /**
- * Reads a snapshot from a stream and checks all of it: that it is JSON without anything ambiguous, its version,
- * every field, that each tool result has its call, and its integrity. Memory stays flat.
+ * Reads a snapshot from a stream and validates all of it: unambiguous JSON, its version, every field, that each tool
+ * result has its call, and its integrity. Memory use is constant.
  *
  * @throws {PurserError} `invalid` with every problem and its path in `details.issues`; `too_large`
  */
@@ -71,10 +69,10 @@ class DocumentReader {
   #head: Json = {};
   #messages: Spool;
   #events: Spool;
-  /** Members whose value is no good JSON: the schema's word on them would be noise. */
+  /** Members whose value is not valid JSON; their schema issues are not reported. */
   #faulty = new Set<string>();
   #messageCheck = new MessageCheck(this.#issues);
-  /** Elements that came before the version was known, or are of an older one, are checked in the end. */
+  /** Elements before the version is known, or of an older version, are validated at the end. */
   #deferred = { messages: false, events: false };
 
   #members = 0;
@@ -88,12 +86,12 @@ class DocumentReader {
 
   async read(text: AsyncIterable<string>): Promise<void> {
     try {
-      for await (const part of splitDocument(text, { arrays: ARRAYS, maxDepth: MAX_DEPTH })) {
+      for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: MAX_DEPTH })) {
         const kept = this.#take(part);
         if (kept) await kept;
       }
     } catch (error) {
-      if (!(error instanceof DocumentFault)) throw error;
+      if (!(error instanceof JsonFault)) throw error;
       this.#checkVersion();
       this.#issues.add(error.path, error.message);
       this.#issues.throwIfAny();
@@ -127,16 +125,16 @@ class DocumentReader {
     await this.#events[Symbol.asyncDispose]();
   }
 
-  #take(part: DocumentPart): Promise<void> | void {
+  #take(part: JsonPart): Promise<void> | void {
     const name = part.path.at(-1)!;
     if (part.kind !== "element" && !name.isWellFormed()) {
       this.#issues.add(part.path, "has a lone surrogate in its name");
     }
     if (part.kind === "open") return this.#put(part.path, part.type === "array" ? [] : {});
-    const place = part.kind === "element" ? [...part.path, part.index] : part.path;
-    const read = this.#parse(part.text, part.keyCount, place);
+    const path = part.kind === "element" ? [...part.path, part.index] : part.path;
+    const read = this.#parse(part.text, part.keyCount, path);
     if (part.kind === "member") {
-      this.#weigh(part);
+      this.#limit(part);
       if (read) this.#put(part.path, read.value);
       else this.#faulty.add(part.path.join("."));
       return;
@@ -154,45 +152,45 @@ class DocumentReader {
     else this.#messageCheck.check(index, value);
   }
 
-  /** The fields beside the lists are held in memory, and kept with the session. */
-  #weigh({ path, text }: { path: readonly string[]; text: string }): void {
+  /** Limits the fields besides the lists: they are in memory, and kept with the session. */
+  #limit({ path, text }: { path: readonly string[]; text: string }): void {
     this.#members++;
     this.#characters += text.length;
     if (isExtra(path)) this.#extraCharacters += text.length;
     if (this.#extraCharacters > MAX_EXTRA_CHARACTERS) {
       const message =
         `the fields that are not of this format are longer than ${MAX_EXTRA_CHARACTERS} characters`;
-      throw new DocumentFault(message, path.join("."), 0);
+      throw new JsonFault(message, path.join("."), 0);
     }
     if (this.#members <= MAX_MEMBERS && this.#characters <= MAX_HEAD_CHARACTERS) return;
-    throw new DocumentFault(
+    throw new JsonFault(
       `the fields beside messages and events are more than ${MAX_MEMBERS}, or longer than ${MAX_HEAD_CHARACTERS} characters`,
       path.join("."),
       0,
     );
   }
 
-  /** A value of the document, if it is JSON that every reader reads alike. */
+  /** Parses a value of the document, if it is JSON that every parser reads alike. */
   #parse(
     text: string,
     keyCount: number,
-    place: readonly (string | number)[],
+    base: readonly (string | number)[],
   ): { value: unknown; canonical: string } | undefined {
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch (error) {
-      this.#issues.add(place, `is not JSON: ${messageOf(error)}`);
+      this.#issues.add(base, `is not JSON: ${messageOf(error)}`);
       return undefined;
     }
     const before = this.#issues.count;
-    const onFault: OnJsonFault = (path, message) => this.#issues.add([...place, ...path], message);
+    const onFault: OnJsonFault = (path, message) => this.#issues.add([...base, ...path], message);
     let canonical = canonicalize(value, onFault);
     if (canonical.hasBackslashKey && this.#issues.count === before) {
       value = parseSlowly(text);
       canonical = canonicalize(value, onFault);
     }
-    if (canonical.keyCount !== keyCount) this.#issues.add(place, "has an object in which a key stands twice");
+    if (canonical.keyCount !== keyCount) this.#issues.add(base, "has an object with a duplicate key");
     return this.#issues.count === before ? { value, canonical: canonical.text } : undefined;
   }
 
@@ -202,13 +200,13 @@ class DocumentReader {
     holder[path.at(-1)!] = value;
   }
 
-  /** The document's version, if this program reads it. */
+  /** Returns the document's version, if this program can read it. */
   #checkVersion(): number | undefined {
     const { version } = this.format;
     const given = this.#head.schema_version;
     if (typeof given !== "number" || !Number.isInteger(given) || given < 1) return undefined;
     if (given <= version) return given;
-    // Of a format that is not known, nothing else can be said.
+    // Of an unknown format, nothing else can be validated.
     const only = new Issues();
     only.add(
       "schema_version",

@@ -13,7 +13,7 @@ import type { Format } from "./upgrades.ts";
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Bytes in chunks that end at these places. */
+/** Bytes in chunks that end at these offsets. */
 async function* cut(bytes: Uint8Array, ...ends: number[]): AsyncGenerator<Uint8Array> {
   let start = 0;
   for (const end of [...ends, bytes.length]) yield bytes.subarray(start, start = end);
@@ -61,7 +61,7 @@ Deno.test("readDocument() reads the same wherever the bytes are cut, within char
   assert.deepEqual(await read(cut(bytes, 0, 0, 5, 5, bytes.length)), whole);
 });
 
-Deno.test("readDocument() takes members in any order, and calls wrong what is wrong in each", async () => {
+Deno.test("readDocument() reads members in any order, and reports the faults of each", async () => {
   const good = fullSnapshot();
   const bad = fullSnapshot();
   bad.agent_id = 5;
@@ -80,7 +80,7 @@ Deno.test("readDocument() takes members in any order, and calls wrong what is wr
   );
 });
 
-Deno.test("readDocument() finds the same faults where the version comes last as where it comes first", async () => {
+Deno.test("readDocument() reports the same faults whether the version comes last or first", async () => {
   const twins = '{"role":"user","role":"user","content":"x"}';
   const call =
     '{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"t","input":{"a":1,"a":2}}]}';
@@ -114,7 +114,7 @@ Deno.test("readDocument() finds the same faults where the version comes last as 
   }
 });
 
-Deno.test("readDocument() tells issues in the order of the document's lists, and each once", async () => {
+Deno.test("readDocument() reports issues in the order of the document's lists, and each once", async () => {
   const messages = [5, { role: "user", content: "x" }, 5, { role: "user" }];
   const paths = (await issuesOf(JSON.stringify(snapshotOf({}, { messages })))).map(({ path }) => path);
   assert.deepEqual(paths, ["state.messages[0]", "state.messages[2]", "state.messages[3].content"]);
@@ -142,7 +142,7 @@ Deno.test("readDocument() verifies the integrity of a document that others have 
   assert.deepEqual(await read(spelt), sealed);
 });
 
-Deno.test("readDocument() says nothing of the integrity where other things are wrong", async () => {
+Deno.test("readDocument() does not check the integrity of an invalid document", async () => {
   const sealed = JSON.parse(sealedText(fullSnapshot()));
   const paths = (await issuesOf(JSON.stringify({ ...sealed, agent_id: 5, agent: undefined }))).map((
     { path },
@@ -150,7 +150,7 @@ Deno.test("readDocument() says nothing of the integrity where other things are w
   assert.deepEqual(paths, ["agent_id"]);
 });
 
-Deno.test("readDocument() refuses more than so many bytes, however they come", async () => {
+Deno.test("readDocument() refuses more than maxBytes, however they are chunked", async () => {
   const bytes = new TextEncoder().encode(JSON.stringify(snapshotOf()));
   const sizes = { whole: [], halves: [100], small: Array.from({ length: 30 }, (_, index) => index * 10) };
   for (const ends of Object.values(sizes)) {
@@ -161,7 +161,7 @@ Deno.test("readDocument() refuses more than so many bytes, however they come", a
   }
 });
 
-Deno.test("readDocument() passes on what breaks the stream, and stops reading at a fault", async () => {
+Deno.test("readDocument() rethrows errors of the stream, and stops reading at a fault", async () => {
   const broken = new Error("connection reset");
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield new TextEncoder().encode('{"schema_version":1,');
@@ -185,7 +185,7 @@ Deno.test("readDocument() passes on what breaks the stream, and stops reading at
   assert.deepEqual([chunks, isClosed], [1, true]);
 });
 
-Deno.test("readDocument() bounds the fields beside the lists in number and size", async () => {
+Deno.test("readDocument() limits the fields besides the lists in number and size", async () => {
   const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`x${index}`, 1]));
   const [{ message }] = await issuesOf(JSON.stringify(snapshotOf(many))) as [Issue];
   assert.match(message, /the fields beside messages and events are more than 10000/);
@@ -233,7 +233,7 @@ function upgraded(document: LooseDocument): LooseDocument {
   return { ...rest, environment, schema_version: 2 };
 }
 
-Deno.test("readDocument() reads an older version as the present one, wherever its version stands", async () => {
+Deno.test("readDocument() upgrades an older version, wherever its version is", async () => {
   const sealed = JSON.parse(sealedText(fullSnapshot()));
   for (const keys of [Object.keys(sealed).sort(), Object.keys(sealed).sort().reverse()]) {
     assert.deepEqual(await read(inOrder(sealed, keys), RENAMED), upgraded(sealed));
@@ -246,7 +246,7 @@ Deno.test("readDocument() verifies an older version's integrity as it was writte
   assert.deepEqual((await issuesOf(JSON.stringify(sealed), RENAMED)).map(({ path }) => path), ["integrity"]);
 });
 
-Deno.test("readDocument() checks an older version as what it becomes", async () => {
+Deno.test("readDocument() validates an older version after its upgrade", async () => {
   const document = fullSnapshot();
   document.source_environment = 5;
   document.state.messages[1].content[0].text = 5;
@@ -255,7 +255,7 @@ Deno.test("readDocument() checks an older version as what it becomes", async () 
   assert.deepEqual(paths, ["environment", "events[1].at", "state.messages[1].content[0].text"]);
 });
 
-Deno.test("readDocument() finds what is no JSON for every reader in an older version, and says it once", async () => {
+Deno.test("readDocument() reports ambiguous JSON in an older version once", async () => {
   for (const version of [1, 2]) {
     const document = version === 1 ? fullSnapshot() : upgraded(fullSnapshot());
     const text = JSON.stringify(document).replace('"role":"user"', '"role":"user","role":"user"')
@@ -265,7 +265,7 @@ Deno.test("readDocument() finds what is no JSON for every reader in an older ver
   }
 });
 
-Deno.test("readDocument() refuses elements of an older version that are no objects, and upgrades none of them", async () => {
+Deno.test("readDocument() refuses elements of an older version that are not objects, and does not upgrade them", async () => {
   for (const value of [null, 5, "x", []]) {
     const document = fullSnapshot();
     document.state.messages[4] = document.events[1] = value;
@@ -275,7 +275,7 @@ Deno.test("readDocument() refuses elements of an older version that are no objec
   }
 });
 
-Deno.test("readDocument() takes a document of the present version as it is", async () => {
+Deno.test("readDocument() does not change a document of the current version", async () => {
   const document = upgraded(fullSnapshot());
   for (const text of [JSON.stringify(document), sealedText(document)]) {
     assert.deepEqual(await read(text, RENAMED), JSON.parse(text));
@@ -286,7 +286,7 @@ Deno.test("readDocument() takes a document of the present version as it is", asy
   assert.deepEqual(paths, ["environment"]);
 });
 
-Deno.test("readDocument() refuses a version that is newer than the present one, and one that is none", async () => {
+Deno.test("readDocument() refuses a newer version, and an invalid one", async () => {
   for (const format of [undefined, RENAMED]) {
     const known = format?.version ?? 1;
     const [issue, ...others] = await issuesOf(
@@ -306,7 +306,7 @@ Deno.test("readDocument() refuses a version that is newer than the present one, 
   }
 });
 
-Deno.test("readDocument() gives its lists as often as they are read, and closes what it holds at a refusal", async () => {
+Deno.test("readDocument() returns its lists as often as they are read, and disposes its spools at a refusal", async () => {
   const text = JSON.stringify(fullSnapshot());
   for (const format of [undefined, RENAMED]) {
     const bytes = cut(new TextEncoder().encode(text));
@@ -322,7 +322,7 @@ Deno.test("readDocument() gives its lists as often as they are read, and closes 
   assert.equal(error.code, "invalid");
 });
 
-Deno.test("readDocument() keeps keys apart of which V8 takes one for the other", async () => {
+Deno.test("readDocument() distinguishes keys that V8 confuses", async () => {
   const withKey = (key: string) => ({ ...snapshotOf().state.messages[0], [key]: 1 });
   const document = snapshotOf({}, { messages: ["\\", "\n", '"', "\\"].map(withKey) });
   await using read = await readDocument(cut(new TextEncoder().encode(sealedText(document))), {

@@ -1,9 +1,9 @@
 import type { ZodType } from "zod";
 import { SCHEMA_VERSION, Snapshot } from "../../contract/snapshot/snapshot.ts";
 
-/** Brings a document of one version to the next. What it does not name stays as it is. */
+/** Upgrades a document from one version to the next. Parts without a function stay unchanged. */
 export interface Upgrade {
-  /** The version it starts from; it gives the next one. */
+  /** The version that it upgrades. */
   from: number;
   /** The document without its messages and events. */
   head?: (head: Record<string, unknown>) => Record<string, unknown>;
@@ -11,23 +11,23 @@ export interface Upgrade {
   event?: (event: Record<string, unknown>) => Record<string, unknown>;
 }
 
-/** Which versions of the format a program reads. */
+/** The versions of the format that a program reads. */
 export interface Format {
-  /** The one it writes. */
+  /** The version that it writes. */
   version: number;
-  /** What a document of that version is, its two lists aside. */
+  /** The schema of that version, without its two lists. */
   head: ZodType;
-  /** Steps from older ones, in order. */
+  /** Steps from older versions, in order. */
   upgrades: readonly Upgrade[];
 }
 
 /**
- * The format of this program. A version 2 gets its own schema, `version: 2`, and here the step `{ from: 1, … }`;
- * the schema of version 1 stays published for those who read such files.
+ * The format of this program. A version 2 gets its own schema, `version: 2`, and here the step `{ from: 1, … }`; the
+ * schema of version 1 stays published for readers of such files.
  */
 export const FORMAT: Format = { version: SCHEMA_VERSION, head: Snapshot, upgrades: [] };
 
-/** Runs one part of a document through every step from its version on. What is no object is for the schema to refuse. */
+/** Applies every step from a version on to one part of a document. The schema refuses values that are not objects. */
 export function upgrade(
   { upgrades }: Format,
   from: number,

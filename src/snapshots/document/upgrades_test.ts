@@ -17,7 +17,7 @@ const THREE: Format = {
   ],
 };
 
-Deno.test("FORMAT writes the present version, and has a step from each older one", () => {
+Deno.test("FORMAT writes the current version, and has a step from each older one", () => {
   assert.equal(FORMAT.version, SCHEMA_VERSION);
   assert.deepEqual(
     FORMAT.upgrades.map(({ from }) => from),
@@ -25,7 +25,7 @@ Deno.test("FORMAT writes the present version, and has a step from each older one
   );
 });
 
-Deno.test("upgrade() goes through every step from a document's version on, in order", () => {
+Deno.test("upgrade() applies every step from a document's version on, in order", () => {
   const head = { schema_version: 1, old: 5, other: [1] };
   assert.deepEqual(upgrade(THREE, 1, "head", head), { schema_version: 3, young: 5, other: [1] });
   assert.deepEqual(upgrade(THREE, 2, "head", { ...head, schema_version: 2 }), { ...head, schema_version: 3 });
@@ -34,7 +34,7 @@ Deno.test("upgrade() goes through every step from a document's version on, in or
   assert.deepEqual(upgrade(THREE, 1, "event", {}), { steps: ["one"] });
 });
 
-Deno.test("upgrade() leaves what is of the present version, or is named by no step, as it is", () => {
+Deno.test("upgrade() does not change parts of the current version, or without a step", () => {
   const value = { schema_version: 3, old: 5 };
   for (const part of ["head", "message", "event"] as const) {
     assert.equal(upgrade(THREE, 3, part, value), value);
@@ -43,7 +43,7 @@ Deno.test("upgrade() leaves what is of the present version, or is named by no st
   assert.equal(upgrade(THREE, 2, "event", value), value);
 });
 
-Deno.test("upgrade() does not change what it is given", () => {
+Deno.test("upgrade() does not change its argument", () => {
   const head = Object.freeze({ schema_version: 1, old: 5 });
   upgrade(THREE, 1, "head", head);
   assert.deepEqual(head, { schema_version: 1, old: 5 });

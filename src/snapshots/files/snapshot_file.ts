@@ -1,7 +1,7 @@
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { MessageCheck } from "../document/check_elements.ts";
-import { writeDocument } from "../document/document.ts";
+import { MessageCheck } from "../document/check_document.ts";
+import { writeDocument } from "../document/write_document.ts";
 import { Issues } from "../document/issues.ts";
 import { readDocument } from "../document/read_document.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";
@@ -11,7 +11,7 @@ import { writeFile } from "./write_file.ts";
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * Reads a snapshot as one value, from a file (gzip too) or a stream.
+ * Reads a snapshot as one value, from a file or a stream, also in gzip.
  *
  * @throws {PurserError} `invalid` with every problem in `details.issues`; `too_large`
  */
@@ -29,10 +29,10 @@ export async function readSnapshot(
 }
 
 /**
- * Writes a snapshot to a file, as canonical JSON with its integrity computed anew; gzip where the name ends with
- * `.gz`. The file is there whole, or as it was before.
+ * Writes a snapshot to a file, as canonical JSON with its integrity recomputed; in gzip if the name ends with `.gz`. The
+ * file is replaced atomically.
  *
- * @throws {PurserError} `invalid` when it is no snapshot; `unavailable` when the file can't be written
+ * @throws {PurserError} `invalid` when it is not a snapshot; `unavailable` when the file can't be written
  */
 export async function writeSnapshot(snapshot: Snapshot, path: string): Promise<void> {
   const issues = new Issues();
@@ -44,7 +44,7 @@ export async function writeSnapshot(snapshot: Snapshot, path: string): Promise<v
   await writeFile(path, snapshotBytes(snapshot));
 }
 
-/** A snapshot as it is, in the pieces that a reader takes: what is wrong with it is for the reader to say. */
+/** Encodes a snapshot as it is, in chunks; the reader validates it. */
 export async function* bytesOf(snapshot: unknown): AsyncGenerator<Uint8Array> {
   const bytes = new TextEncoder().encode(toText(snapshot));
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
@@ -62,7 +62,6 @@ function toText(snapshot: unknown): string {
   }
 }
 
-/** A snapshot's document. */
 function snapshotBytes({ events, ...head }: Snapshot): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   return writeDocument({
     head,
@@ -71,7 +70,7 @@ function snapshotBytes({ events, ...head }: Snapshot): AsyncGenerator<Uint8Array
   });
 }
 
-/** Each element by itself: what is written at once stays small. */
+/** Pages of one element each, so that every chunk stays small. */
 async function* pagesOf(elements: readonly unknown[]): AsyncGenerator<string[]> {
   for (const element of elements) yield [toCanonicalText(element)];
 }

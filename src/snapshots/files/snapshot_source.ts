@@ -1,18 +1,16 @@
 import type { FileHandle } from "node:fs/promises";
-import { PurserError, systemCodeOf } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_reason.ts";
-import { streamOf } from "./stream_of.ts";
+import { PurserError, systemReason } from "../../kernel/errors.ts";
 
-/** Where a snapshot's bytes come from: a file, or a stream that somebody has opened. */
+/** The source of a snapshot's bytes: the path of a file, or an open stream. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 64 * 1024;
 const GZIP_MAGIC = [0x1f, 0x8b];
 
 /**
- * The bytes of a file as they are.
+ * Reads the bytes of a file unchanged.
  *
- * @throws {PurserError} `invalid` when there is no such file, or it is a directory
+ * @throws {PurserError} `invalid` when the file can't be read or is a directory
  */
 export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   await using file = await openFile(path);
@@ -26,7 +24,7 @@ export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBu
   }
 }
 
-/** The size of a file in bytes, if that is known beforehand. Throws as `readFile` does. */
+/** Returns the size of a file in bytes, if it is known in advance. Throws as `readFile` does. */
 export async function sizeOfFile(path: string): Promise<number | undefined> {
   await using file = await openFile(path);
   const stat = await file.stat();
@@ -34,7 +32,7 @@ export async function sizeOfFile(path: string): Promise<number | undefined> {
 }
 
 async function openFile(path: string): Promise<FileHandle> {
-  const { open } = await import("node:fs/promises"); // late: an edge runtime has no files
+  const { open } = await import("node:fs/promises"); // lazy: an edge runtime has no files
   try {
     const file = await open(path);
     if (!(await file.stat()).isDirectory()) return file;
@@ -42,17 +40,17 @@ async function openFile(path: string): Promise<FileHandle> {
   } catch (error) {
     throw unreadable(path, error);
   }
-  throw new PurserError("invalid", `Cannot read the snapshot ${path}: it is a directory`);
+  throw new PurserError("invalid", `Cannot read the snapshot ${path}: is a directory`);
 }
 
 function unreadable(path: string, error: unknown): PurserError {
   if (error instanceof PurserError) return error;
-  const code = systemCodeOf(error);
-  const reason = code === "EACCES" || code === "EPERM" ? "it may not be read" : systemReason(error);
-  return new PurserError("invalid", `Cannot read the snapshot ${path}: ${reason}`, { cause: error });
+  return new PurserError("invalid", `Cannot read the snapshot ${path}: ${systemReason(error)}`, {
+    cause: error,
+  });
 }
 
-/** A stream, and whether it begins as gzip does. */
+/** Detects gzip by the first bytes of a stream, and returns the whole stream. */
 export async function peekGzip<Bytes extends Uint8Array>(
   stream: AsyncIterable<Bytes>,
 ): Promise<{ isGzip: boolean; stream: AsyncGenerator<Bytes> }> {
@@ -83,22 +81,67 @@ export async function peekGzip<Bytes extends Uint8Array>(
   };
 }
 
-/** The content of a gzip stream. Throws `invalid` where it is damaged or ends in the middle. */
+/** Decompresses a gzip stream. Throws `invalid` where it is damaged or truncated. */
 export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = streamOf(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
   try {
     yield* source.pipeThrough(new DecompressionStream("gzip"));
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new PurserError("invalid", "Cannot read the snapshot: it is not whole gzip", {
-      details: { issues: [{ path: "", message: "is not whole gzip" }] },
+    throw new PurserError("invalid", "Cannot read the snapshot: it is damaged or truncated gzip", {
+      details: { issues: [{ path: "", message: "is damaged or truncated gzip" }] },
       cause: error,
     });
   }
 }
 
-/** The content of a source, unpacked where it is gzip. */
+/** Opens a source and decompresses gzip. */
 export async function openSource(source: SnapshotSource): Promise<AsyncIterable<Uint8Array>> {
   const { isGzip, stream } = await peekGzip(typeof source === "string" ? readFile(source) : source);
   return isGzip ? gunzip(stream) : stream;
+}
+
+/** A stream of what comes. TypeScript's library of the web does not know `ReadableStream.from` yet. */
+export function streamOf<Chunk>(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> {
+  const streams = ReadableStream as unknown as { from(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> };
+  return streams.from(chunks);
+}
+
+/**
+ * Decodes a document's bytes as text, in chunks.
+ *
+ * @throws {PurserError} `too_large` past `maxBytes`; `invalid` on what is not UTF-8
+ */
+export async function* decodeDocument(
+  bytes: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<string> {
+  // splitJson() skips a byte order mark; if this removed one, a second would pass too.
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let size = 0;
+  for await (const chunk of bytes) {
+    size += chunk.length;
+    if (size > maxBytes) throw snapshotTooLarge(maxBytes);
+    yield decode(() => decoder.decode(chunk, { stream: true }));
+  }
+  yield decode(() => decoder.decode());
+}
+
+/** Returns the error for a document over the limit. */
+export function snapshotTooLarge(maxBytes: number): PurserError {
+  return new PurserError(
+    "too_large",
+    `Cannot read the snapshot: it is over ${maxBytes} bytes; max_snapshot_bytes in the config allows more`,
+  );
+}
+
+function decode(read: () => string): string {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new PurserError("invalid", "Cannot read the snapshot: it is not UTF-8", {
+      details: { issues: [{ path: "", message: "is not UTF-8" }] },
+    });
+  }
 }

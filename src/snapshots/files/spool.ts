@@ -1,33 +1,33 @@
 import { isDiskFull, messageOf, PurserError } from "../../kernel/errors.ts";
-import { hasFiles, openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
 
 /**
- * Lines of text that are written once and then read, perhaps several times. They are JSON, in which no line
- * break stands bare. A few stay in memory; more go to a temporary file that nobody else can open.
+ * Lines of text that are written once and then read, possibly several times. They are JSON, which contains no bare line
+ * breaks. Few stay in memory; more go to a temporary file that no other process can open.
  */
 export interface Spool extends AsyncDisposable {
   readonly count: number;
-  /** Takes a line; awaiting it is needed only where it returns a promise. */
+  /** Adds a line; awaiting it is needed only where it returns a promise. */
   add(line: string): Promise<void> | void;
-  /** All lines in order, in pages. No line may be added after the first read. */
+  /** Reads all lines in order, in pages. No line may be added after the first read. */
   pages(): AsyncGenerator<string[]>;
 }
 
-/** So many characters stay in memory. */
+/** The default of `memoryCharacters`. */
 const MEMORY_CHARACTERS = 1 * 1024 * 1024;
 const WRITE_CHARACTERS = 64 * 1024;
 const READ_BYTES = 64 * 1024;
 
-/** What a spool is made with; each has a default. */
+/** The options of a spool. */
 export interface SpoolOptions {
+  /** The number of characters that stay in memory. */
   memoryCharacters?: number;
-  /** Makes the file; undefined where there are none: then all of it stays in memory. */
+  /** Opens the temporary file; undefined where there is no file system: all lines stay in memory. */
   openFile?: (() => Promise<TemporaryFile>) | undefined;
-  /** Where there may be no file: what to throw once more has come than may stay in memory. */
+  /** Without a file: creates the error for lines beyond the memory limit. */
   refuse?: () => PurserError;
 }
 
-/** An empty spool. */
+/** Creates an empty spool. */
 export function createSpool(options: SpoolOptions = {}): Spool {
   const { memoryCharacters = MEMORY_CHARACTERS, refuse } = options;
   const openFile = "openFile" in options ? options.openFile : hasFiles() ? openTemporaryFile : undefined;
@@ -72,7 +72,7 @@ export function createSpool(options: SpoolOptions = {}): Spool {
   };
 }
 
-/** Reads from the start; every reader has a place of its own in the file. */
+/** Reads from the start; every reader has its own position in the file. */
 async function* readPages(file: TemporaryFile): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(READ_BYTES);
@@ -101,9 +101,49 @@ async function attempt<T>(task: () => Promise<T>): Promise<T> {
     throw new PurserError(
       "unavailable",
       `Cannot read the snapshot: the directory for temporary files ${
-        isDiskFull(error) ? "is on a disk that is full" : `can't be used: ${messageOf(error)}`
+        isDiskFull(error) ? "is on a full disk" : `can't be used: ${messageOf(error)}`
       }`,
       { cause: error },
     );
   }
+}
+
+/** An unlinked file: nothing is left of it, however the process ends. */
+export interface TemporaryFile {
+  /** Appends all bytes. */
+  append(bytes: Uint8Array): Promise<void>;
+  /** Reads from a position and returns the number of bytes, 0 at the end. Readers don't disturb one another. */
+  readAt(position: number, buffer: Uint8Array): number;
+  close(): Promise<void>;
+}
+
+/** Returns whether this platform has temporary files; on Cloudflare Workers they are memory. */
+export function hasFiles(): boolean {
+  return globalThis.navigator?.userAgent !== "Cloudflare-Workers";
+}
+
+/** Creates a temporary file that no other process can open, by default in the system's temporary directory. */
+export async function openTemporaryFile(directory?: string): Promise<TemporaryFile> {
+  // Lazy: an edge runtime has none of them.
+  const [{ randomUUID }, { readSync }, { open, rm }, { tmpdir }, { join }] = await Promise.all([
+    import("node:crypto"),
+    import("node:fs"),
+    import("node:fs/promises"),
+    import("node:os"),
+    import("node:path"),
+  ]);
+  const path = join(directory ?? tmpdir(), `purser-${randomUUID()}`);
+  const file = await open(path, "wx+", 0o600);
+  // Windows does not remove an open file: it stays in the temporary directory.
+  await rm(path).catch(() => {});
+  return {
+    async append(bytes) {
+      for (let written = 0; written < bytes.length;) {
+        written += (await file.write(bytes.subarray(written))).bytesWritten;
+      }
+    },
+    // Synchronous: where a positional read moves the file's only offset, no other reader comes in between.
+    readAt: (position, buffer) => readSync(file.fd, buffer, 0, buffer.length, position),
+    close: () => file.close(),
+  };
 }

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { createSpool, type Spool } from "./spool.ts";
-import { openTemporaryFile, type TemporaryFile } from "./temporary_file.ts";
+import { createSpool, openTemporaryFile, type Spool, type TemporaryFile } from "./spool.ts";
 
 const MIB = 1024 * 1024;
 
@@ -42,7 +41,7 @@ for (
     60,
   ]] as const
 ) {
-  Deno.test(`createSpool() gives lines back in order from ${place}, as often as they are read`, async () => {
+  Deno.test(`createSpool() returns lines in order from ${place}, as often as they are read`, async () => {
     const line = fc.oneof(fc.json(), fc.string({ unit: "binary" }).map((text) => JSON.stringify(text)));
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 20 }), async (lines) => {
@@ -86,14 +85,14 @@ for (
     assert.deepEqual(await Promise.all([linesOf(spool), linesOf(spool)]), [lines, lines]);
   });
 
-  Deno.test(`createSpool() gives nothing from ${place} where nothing was put in`, async () => {
+  Deno.test(`createSpool() returns nothing from ${place} without any line`, async () => {
     await using spool = createSpool({ memoryCharacters });
     assert.equal(spool.count, 0);
     assert.deepEqual(await Array.fromAsync(spool.pages()), []);
   });
 }
 
-Deno.test("createSpool() keeps characters whole that stand over the border of a page of the file", async () => {
+Deno.test("createSpool() decodes characters that span two pages of the file", async () => {
   for (let shift = 0; shift < 8; shift++) {
     await using spool = createSpool({ memoryCharacters: 0 });
     const lines = [
@@ -109,7 +108,7 @@ Deno.test("createSpool() keeps characters whole that stand over the border of a 
   }
 });
 
-Deno.test("createSpool() gives pages of bounded size, but for one line that is larger", async () => {
+Deno.test("createSpool() returns pages of bounded size, except for a single larger line", async () => {
   await using spool = createSpool({ memoryCharacters: 0 });
   const huge = `"${"x".repeat(3 * MIB)}"`;
   const small = Array.from({ length: 3_000 }, (_, index) => `"${index}: ${"x".repeat(1_000)}"`);
@@ -123,7 +122,7 @@ Deno.test("createSpool() gives pages of bounded size, but for one line that is l
   );
 });
 
-Deno.test("createSpool() holds a few lines without any file", async () => {
+Deno.test("createSpool() keeps few lines without a file", async () => {
   await using files = await watchFiles();
   await using spool = createSpool({ memoryCharacters: 100, openFile: () => files.open() });
   await fill(spool, ['"x"', `"${"x".repeat(90)}"`]);
@@ -131,7 +130,7 @@ Deno.test("createSpool() holds a few lines without any file", async () => {
   assert.equal(files.count, 0);
 });
 
-Deno.test("createSpool() makes one file, which nobody finds while it is used", async () => {
+Deno.test("createSpool() creates one file, which is unlinked while in use", async () => {
   await using files = await watchFiles();
   await using spool = createSpool({ memoryCharacters: 10, openFile: () => files.open() });
   await fill(spool, Array.from({ length: 300 }, () => `"${"x".repeat(10_000)}"`));
@@ -140,7 +139,7 @@ Deno.test("createSpool() makes one file, which nobody finds while it is used", a
   if (Deno.build.os !== "windows") assert.deepEqual([...Deno.readDirSync(files.directory)], []);
 });
 
-Deno.test("createSpool() is disposed of more than once, also in the middle of a read", async () => {
+Deno.test("createSpool() is disposable more than once, also during a read", async () => {
   for (const memoryCharacters of [0, undefined]) {
     const spool = createSpool({ memoryCharacters });
     await fill(spool, Array.from({ length: 3_000 }, () => `"${"x".repeat(1_000)}"`));
@@ -150,9 +149,9 @@ Deno.test("createSpool() is disposed of more than once, also in the middle of a 
   }
 });
 
-Deno.test("createSpool() says what is wrong with the directory for temporary files", async () => {
+Deno.test("createSpool() reports faults of the temporary directory", async () => {
   const faults: [Error, RegExp][] = [
-    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a disk that is full/],
+    [Object.assign(new Error("no space left"), { code: "ENOSPC" }), /is on a full disk/],
     [new Error("denied"), /can't be used: denied/],
   ];
   for (const [fault, pattern] of faults) {
@@ -164,7 +163,7 @@ Deno.test("createSpool() says what is wrong with the directory for temporary fil
   }
 });
 
-Deno.test("createSpool() says so where the directory for temporary files is gone", async () => {
+Deno.test("createSpool() reports a missing temporary directory", async () => {
   const openFile = () => openTemporaryFile("/purser-test/no/such/directory");
   await using spool = createSpool({ memoryCharacters: 0, openFile });
   const error = await rejection(Promise.resolve(spool.add('"x"')));
@@ -177,7 +176,7 @@ Deno.test("createSpool() keeps everything in memory where there are no files", a
   assert.deepEqual(await linesOf(spool), ['"x"', '"y"']);
 });
 
-Deno.test("createSpool() refuses what does not stay in memory where it may make no file", async () => {
+Deno.test("createSpool() refuses more than fits in memory where it may create no file", async () => {
   await using files = await watchFiles();
   const refusal = new PurserError("unsupported", "Cannot keep it");
   await using spool = createSpool({ memoryCharacters: 8, openFile: files.open, refuse: () => refusal });

@@ -20,7 +20,7 @@ async function* chunks(...texts: (string | Error)[]): AsyncGenerator<Uint8Array<
   }
 }
 
-Deno.test("writeFile() writes what comes, for its owner only, over what was there", () =>
+Deno.test("writeFile() replaces a file, readable by its owner only", () =>
   inDirectory(async (directory) => {
     const path = `${directory}/out.json`;
     await Deno.writeTextFile(path, "before, and longer than what comes");
@@ -30,7 +30,7 @@ Deno.test("writeFile() writes what comes, for its owner only, over what was ther
     assert.deepEqual(filesOf(directory), ["out.json"]);
   }));
 
-Deno.test("writeFile() leaves the target as it was, and nothing beside it, when what comes breaks off", () =>
+Deno.test("writeFile() keeps the target, and leaves no temporary file, when the source fails", () =>
   inDirectory(async (directory) => {
     const path = `${directory}/out.json.gz`;
     await assert.rejects(writeFile(path, chunks("a", new Error("broken"))), /broken/);
@@ -41,17 +41,17 @@ Deno.test("writeFile() leaves the target as it was, and nothing beside it, when 
     assert.deepEqual(filesOf(directory), ["out.json.gz"]);
   }));
 
-Deno.test("writeFile() says why it can't: a directory, or none", () =>
+Deno.test("writeFile() reports a directory as the target, and a missing one", () =>
   inDirectory(async (directory) => {
     await assert.rejects(writeFile(directory, chunks("a")), {
-      message: `Cannot write ${directory}: it is a directory`,
+      message: `Cannot write ${directory}: is a directory`,
     });
-    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /there is no such directory/);
+    await assert.rejects(writeFile(`${directory}/no/file`, chunks("a")), /no such file or directory/);
     assert.deepEqual(filesOf(directory), []);
   }));
 
 Deno.test({
-  name: "writeFile() writes to a pipe or a device, and does not put a file in its place",
+  name: "writeFile() writes to a pipe or a device, and does not replace it by a file",
   ignore: Deno.build.os === "windows",
   fn: () =>
     inDirectory(async (directory) => {

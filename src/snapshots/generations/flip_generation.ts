@@ -5,31 +5,31 @@ import type { SnapshotContext } from "../context.ts";
 import type { Extras } from "../document/extras.ts";
 import { IS_STAGED, type StagedGeneration } from "./stage_generation.ts";
 
-/** What a session becomes. */
+/** The new state of a session. */
 export interface NewState {
   agentId: string;
   status: string;
   messageCount: number;
   tags: Readonly<Record<string, string>>;
-  /** Where it comes from, in wire form. */
+  /** Its origin, in wire form. */
   restoredFrom: Record<string, unknown>;
   extras: Extras;
-  /** Defined if there is no agent of that name. */
+  /** Defined unless an agent of that name exists. */
   agent: AgentDefinition | undefined;
 }
 
-/** What a flip has done. */
+/** The outcome of a flip. */
 export interface Flip {
   messagesBefore: number;
-  /** The run that held the session; it is refused from now on. */
+  /** The run that held the session; its writes are refused from now on. */
   fencedRunId: string | null;
   isNewSession: boolean;
-  /** The event that tells of it, and its place in the log. */
+  /** The position of its `session.restored` event in the log. */
   seq: number;
   payload: Record<string, unknown>;
 }
 
-/** Every statement has the whole condition: either all of it happens, or none. */
+/** The condition of every statement, so that either all of them take effect or none. */
 const IS_READY = `${IS_STAGED} AND EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND agent_id = ?4)`;
 
 const CREATE_SESSION = `INSERT INTO sessions (session_id, agent_id, status, created_at, updated_at)
@@ -39,7 +39,7 @@ SELECT session_id, 1, NULL, agent_id, 'session.created', ?5, '{}' FROM sessions
 WHERE session_id = ?1 AND event_count = 0 AND ${IS_READY}`;
 const COUNT_CREATION =
   `UPDATE sessions SET event_count = 1 WHERE session_id = ?1 AND event_count = 0 AND ${IS_READY}`;
-// What was there before is told by the event itself: it is read back, also after an answer got lost.
+// The event records the previous state: it is read back, also after an answer was lost.
 const LOG_RESTORE = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT session_id, event_count + 1, NULL, agent_id, 'session.restored', ?5,
   json_set(?6, '$.messages_before', message_count, '$.fenced_run_id', active_run_id,
@@ -59,9 +59,9 @@ const READ_RESTORE = `SELECT seq, payload FROM events WHERE session_id = ?1 AND 
   AND payload ->> '$.import_id' = ?2 ORDER BY seq DESC LIMIT 1`;
 
 /**
- * Makes a staged generation the session's present state, in one commit: what it was before is loose from then
- * on, and a run in progress no longer holds it. Undefined when the session is another agent's by now, or the
- * staged rows were given up.
+ * Makes a staged generation the session's current state, in one commit: the previous one is loose from then on, and a
+ * run in progress no longer holds the session. Returns undefined when the session belongs to another agent by now, or
+ * the staged rows were swept.
  */
 export async function flipGeneration(
   ctx: SnapshotContext,

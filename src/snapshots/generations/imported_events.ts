@@ -1,11 +1,11 @@
+import type { ImportedEvent } from "../../contract/snapshots.ts";
 import type { Store } from "../../store/mod.ts";
-import type { SnapshotEvent } from "../../contract/snapshot/snapshot.ts";
 
-/** A page has at most so many bytes, but for a single event that is larger: a libSQL server answers with 10 MB. */
+/** The maximum size of a page, except for a single larger event: a libSQL server's answers are limited to 10 MB. */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 500;
 
-// Sizes come from the rows' heads; only what fits is read whole.
+// Sizes are in the rows' headers; only rows that fit are read whole.
 const READ_PAGE = `WITH sizes AS (
   SELECT rowid AS id, position,
     sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
@@ -15,10 +15,7 @@ SELECT e.position, e.content FROM sizes s JOIN imported_events e ON e.rowid = s.
 WHERE s.before < ${PAGE_BYTES} ORDER BY e.position`;
 const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
 
-/** An event of another environment's log, with its place in the history that came with a snapshot. */
-export type ImportedEvent = SnapshotEvent & { position: number; imported_from: string };
-
-/** The history that came with a session's snapshot, as canonical JSON. */
+/** Reads the imported history of a session as canonical JSON. */
 export async function* readImportedEventTexts(
   ctx: { store: Pick<Store, "read"> },
   { sessionId, generation }: { sessionId: string; generation: number },
@@ -35,8 +32,7 @@ export async function* readImportedEventTexts(
 }
 
 /**
- * A part of the history that came with a session's snapshot; empty where none did, or at its end. Large events make
- * it shorter than `limit`.
+ * Lists a page of the imported history of a session; empty at its end. Large events make it shorter than `limit`.
  */
 export async function listImportedEvents(
   ctx: { store: Pick<Store, "read"> },

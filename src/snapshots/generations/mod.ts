@@ -1,3 +1,2 @@
-/** What a process has to know of the generations of sessions, whether it takes and restores snapshots or not. */
-export { GenerationsInUse } from "./generations_in_use.ts";
-export { sweepGenerations } from "./sweep_generations.ts";
+/** Generations of sessions, for processes that neither export nor import: it loads nothing else of snapshots. */
+export { GenerationsInUse, sweepGenerations } from "./sweep_generations.ts";

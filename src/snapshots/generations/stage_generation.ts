@@ -3,23 +3,23 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement } from "../../store/mod.ts";
 import type { SnapshotContext } from "../context.ts";
-import type { ElementPages } from "../document/document.ts";
+import type { ElementPages } from "../document/write_document.ts";
 import type { ReadSnapshot } from "../document/read_document.ts";
 
-/** A generation that is being staged, and by which import. */
+/** A generation that an import is staging. */
 export interface StagedGeneration {
   sessionId: string;
   generation: number;
   importId: string;
 }
 
-/** A commit of staging holds the database only for a moment. */
+/** Limits of one commit, so that it holds the database only briefly. */
 const COMMIT_ROWS = 1_000;
-/** What an import leaves free for all else. */
-const RESERVE_BYTES = 4 * 1024 * 1024;
 const COMMIT_CHARACTERS = 256 * 1024;
+/** The disk space that an import leaves free. */
+const RESERVE_BYTES = 4 * 1024 * 1024;
 
-// Past every number that was ever in use for the session, so that no other's rows are among them.
+// Greater than every number that was ever in use for the session, so that it has no other rows.
 const OPEN = `INSERT INTO loose_generations (session_id, generation, staged_by, since)
 SELECT ?1, 1 + max(
   coalesce((SELECT generation FROM sessions WHERE session_id = ?1), 1),
@@ -28,13 +28,13 @@ SELECT ?1, 1 + max(
 }`;
 const READ_OPENED = "SELECT generation FROM loose_generations WHERE session_id = ? AND staged_by = ?";
 
-/** True while the import may still be finished: nobody has taken it for dead. */
+/** True while the import may still be finished: it has not been swept as dead. */
 export const IS_STAGED =
   "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3)";
 
 const KEEP_ALIVE = `UPDATE loose_generations SET since = ${leaseTime("?4")}
 WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3`;
-/** So many rows go into one statement; what is left over goes row by row. */
+/** Rows per statement; the rest is inserted row by row. */
 const ROWS_PER_STATEMENT = 32;
 
 /** Adds rows while the generation is still being staged. */
@@ -57,18 +57,18 @@ SELECT ?1, ?2, 1 + column1, column2 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
 );
 
 function addRows(columns: number, write: (values: string) => string): AddRows {
-  return { one: write(places(1, columns)), many: write(places(ROWS_PER_STATEMENT, columns)) };
+  return { one: write(placeholders(1, columns)), many: write(placeholders(ROWS_PER_STATEMENT, columns)) };
 }
 
-/** Places for rows of values, which come after the three of the key. */
-function places(rows: number, columns: number): string {
+/** Returns the placeholders of rows; the first three parameters are the key. */
+function placeholders(rows: number, columns: number): string {
   return Array.from({ length: rows }, (_, row) => {
     const numbers = Array.from({ length: columns }, (_, column) => `?${4 + row * columns + column}`);
     return `(${numbers.join(", ")})`;
   }).join(", ");
 }
 
-/** Takes a number for the generation that an import is about to stage. */
+/** Allocates the number of the generation that an import is about to stage. */
 export async function openGeneration(
   ctx: SnapshotContext,
   sessionId: string,
@@ -82,7 +82,7 @@ export async function openGeneration(
   return { sessionId, generation: Number(results[1]!.rows[0]![0]), importId };
 }
 
-/** Writes a snapshot's messages and events under a generation that nobody sees yet, in short commits. */
+/** Writes a snapshot's messages and events under a generation that is not visible yet, in short commits. */
 export async function stageGeneration(
   ctx: SnapshotContext,
   staged: StagedGeneration,
@@ -93,7 +93,7 @@ export async function stageGeneration(
   await stage(ctx, staged, snapshot.events(), ADD_EVENTS, (text) => [markImported(text, source)]);
 }
 
-/** Elements in commits of bounded size. */
+/** Writes elements in commits of bounded size. */
 async function stage(
   ctx: SnapshotContext,
   { sessionId, generation, importId }: StagedGeneration,
@@ -108,7 +108,7 @@ async function stage(
   let characters = 0;
   let staged = 0;
   const commit = async () => {
-    await checkRoom(ctx, staged += characters, characters);
+    await checkFreeSpace(ctx, staged += characters, characters);
     const statements = addAll(add, key, rows);
     if (isShared) statements.push({ sql: KEEP_ALIVE, args: [...key, leaseNow(ctx)] });
     rows = [];
@@ -126,17 +126,17 @@ async function stage(
 }
 
 /**
- * Refuses to fill the disk to its brim. What was staged could then not even be taken back: a deletion is written
- * down too, and needs room for about an eighth of what it deletes.
+ * Refuses to fill the disk completely, since staged rows could then not even be deleted: a deletion needs space for
+ * about an eighth of what it deletes.
  */
-async function checkRoom(ctx: SnapshotContext, staged: number, next: number): Promise<void> {
+async function checkFreeSpace(ctx: SnapshotContext, staged: number, next: number): Promise<void> {
   const free = await ctx.store.freeBytes();
   if (free === undefined || free > RESERVE_BYTES + staged / 8 + 4 * next) return;
   throw new PurserError(
     "unavailable",
     `Cannot restore the session: the disk of the database has only ${
       Math.floor(free / 1e6)
-    } MB left; make room, and try again`,
+    } MB left; free some space and try again`,
   );
 }
 
@@ -154,7 +154,7 @@ function addAll(add: AddRows, key: readonly SqlValue[], rows: readonly SqlValue[
   return statements;
 }
 
-/** A message without an id or a time gets one: the time of the export, which is the last it can be of. */
+/** Gives a message without an id or a time one: the time of the export, which is the latest possible. */
 function toMessageRow(ctx: SnapshotContext, text: string, exportedAt: string): [string, number, string] {
   const message = JSON.parse(text) as { id?: string; created_at?: string };
   const { id = ctx.ids.next("msg"), created_at = toIso(Date.parse(exportedAt)) } = message;
@@ -162,7 +162,7 @@ function toMessageRow(ctx: SnapshotContext, text: string, exportedAt: string): [
   return [id, Date.parse(created_at), isWhole ? text : toCanonicalText({ ...message, id, created_at })];
 }
 
-/** What is the history of a third environment stays marked as that one's. */
+/** Marks an event as imported; one of a third environment keeps its mark. */
 function markImported(text: string, source: string): string {
   const event = JSON.parse(text) as { imported_from?: string };
   return event.imported_from === undefined ? toCanonicalText({ ...event, imported_from: source }) : text;

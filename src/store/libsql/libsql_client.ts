@@ -1,8 +1,9 @@
-import { type Client, createClient, type InStatement } from "@libsql/client/web";
+import { type Client, createClient, type InValue } from "@libsql/client/web";
+import type { ClientResult } from "./commit_client.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 
-/** Where a libSQL server is, and how long one request to it may take. */
+/** The address of a libSQL server, and the timeout of one request. */
 export interface RemotePlace {
   /** `libsql://`, `https://` or `http://`. */
   url: string;
@@ -11,16 +12,22 @@ export interface RemotePlace {
   fetch?: typeof globalThis.fetch;
 }
 
-/** A client of a libSQL server whose requests end in time. */
-export function createRemoteClient({ url, authToken, timeoutMs, fetch }: RemotePlace): Client {
+/** Creates a client of a libSQL server whose requests have a timeout. */
+export function createRemoteClient(place: RemotePlace): Client {
+  const { url, authToken } = place;
+  return createClient({ url, authToken, intMode: "bigint", fetch: createTimedFetch(place) });
+}
+
+/** Creates a `fetch` with a timeout, which the clients lack: a hanging server would block every caller for ever. */
+export function createTimedFetch({ fetch, timeoutMs }: RemotePlace): (request: Request) => Promise<Response> {
   const send = fetch ?? globalThis.fetch;
-  return createClient({
-    url,
-    authToken,
-    intMode: "bigint",
-    // The client has no timeout of its own: a server that hangs would hold every caller for ever.
-    fetch: (request: Request) => send(request, { signal: AbortSignal.timeout(timeoutMs) }),
-  });
+  return (request) => send(request, { signal: AbortSignal.timeout(timeoutMs) });
+}
+
+/** A statement in the clients' form. */
+export interface InStatement {
+  sql: string;
+  args: InValue[];
 }
 
 /** Runs queries over one consistent view. */
@@ -30,9 +37,9 @@ export async function readBatch(client: Client, statements: readonly Statement[]
 }
 
 /**
- * Waits no longer than that: a retry that begins late must not be waited for past its deadline.
+ * Waits for an attempt until a timeout: a retry that begins late must not be awaited past its deadline.
  *
- * @throws {DOMException} `TimeoutError` when the time is over
+ * @throws {DOMException} `TimeoutError` after the timeout
  */
 export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
@@ -44,16 +51,22 @@ export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise
     return await Promise.race([attempt, late.promise]);
   } finally {
     clearTimeout(timer);
-    attempt.catch(() => {}); // of one that was given up nobody hears
+    attempt.catch(() => {}); // an abandoned attempt may fail silently
   }
 }
 
-/** Only the host: a URL may carry a token. */
+/** Runs a task after a delay; returns the function that cancels it. */
+export function startTimer(delayMs: number, task: () => void): () => void {
+  const timer = setTimeout(task, delayMs);
+  return () => clearTimeout(timer);
+}
+
+/** Returns only the host: a URL may contain a token. */
 export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "an unreadable address";
 }
 
-/** The statements as the client sends them, and the result of each from those of what was sent. */
+/** Converts statements to the client's form, and the results of those to one for each statement. */
 export function toInStatements(
   statements: readonly Statement[],
 ): { sent: InStatement[]; toResults(results: readonly ClientResult[]): ResultSet[] } {
@@ -71,11 +84,6 @@ export function toInStatements(
       });
     },
   };
-}
-
-interface ClientResult {
-  columns: string[];
-  rows: ArrayLike<unknown>[];
 }
 
 function toResultSet(result: ClientResult): ResultSet {

@@ -1,8 +1,10 @@
 import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { CommitClient } from "./commit_client.ts";
 import {
   createRemoteClient,
+  createTimedFetch,
   hostOf,
   readBatch,
   type RemotePlace,
@@ -13,17 +15,17 @@ import { DATABASE_NOW } from "../lease_clock.ts";
 import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
 import { type SetWriter, type WriteDeadline, WriteQueue, type WriteUnit } from "../write_queue.ts";
 
-/** What a remote store needs: where it is, and everything it must not take from the machine itself. */
+/** The options of a remote store: its server, and everything it must not take from the machine itself. */
 export interface RemoteOptions extends RemotePlace {
   /** The longest that one read or one commit may take in all, waiting and retries included. */
   timeoutMs: number;
   clock: Clock;
   newToken: () => string;
-  /** What is known of the tokens there, where several stores share it; one that lives long keeps its own. */
+  /** The state of the tokens table, if several stores share it; a long-lived store has its own. */
   tokens?: WriteTokens;
 }
 
-/** What is known of the table of tokens: whether it is there, and how often there was a commit. */
+/** The state of the tokens table: whether it exists, and the number of commits. */
 export interface WriteTokens {
   isThere: boolean;
   commits: number;
@@ -49,6 +51,7 @@ export class RemoteStore implements Store {
   readonly isShared = true;
   readonly instances = noInstanceLocks;
   #client: Client;
+  #commits: CommitClient;
   #queue: WriteQueue;
   #options: RemoteOptions;
   #tokens: WriteTokens;
@@ -58,6 +61,11 @@ export class RemoteStore implements Store {
     this.#options = options;
     this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
     this.#client = createRemoteClient(options);
+    this.#commits = new CommitClient({
+      ...options,
+      fetch: createTimedFetch(options),
+      keepsConnection: options.tokens === undefined,
+    });
     this.#queue = new WriteQueue(
       (units, until) => this.#commit(units, until),
       (task) => queueMicrotask(task),
@@ -90,7 +98,7 @@ export class RemoteStore implements Store {
       return await within(timeoutMs, push({ until: clock.monotonic() + timeoutMs, signal: over.signal }));
     } catch (error) {
       if ((error as Error)?.name !== "TimeoutError") throw error;
-      // It may still wait behind a commit without an answer; then it is not going to be sent.
+      // It may still wait behind an unanswered commit; then it is never sent.
       over.abort(error);
       throw this.#unavailable("write", error);
     }
@@ -107,14 +115,15 @@ export class RemoteStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    await this.#commits.close();
     this.#client.close();
   }
 
   /**
-   * An answer that got lost leaves open whether the commit happened. Every commit therefore carries a
-   * token with a unique key: a repetition of one that happened fails on it, and counts as done. It may be the first try
-   * here: Deno's `fetch` sends a request again by itself when a reused connection ends unanswered. A connection for each
-   * commit (see `createSingleSendFetch()`) would cost a TLS handshake each.
+   * Commits units at most once. A lost response leaves open whether the commit happened, so every commit inserts a unique
+   * token: a retry of one that happened fails on it, and counts as done. Even the first attempt may be a retry: Deno's
+   * `fetch` repeats a request when a reused connection ends without a response. A connection for each commit (see
+   * `createSingleSendFetch()`) would cost a TLS handshake each.
    */
   #commit(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
     const token = this.#options.newToken();
@@ -125,7 +134,7 @@ export class RemoteStore implements Store {
     const { sent, toResults } = toInStatements([...prefix, ...units.flat()]);
     return this.#untilDeadline("write", until, async () => {
       try {
-        const results = toResults(await this.#client.batch(sent, "write"));
+        const results = toResults(await this.#commits.commit(sent));
         this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
@@ -135,7 +144,7 @@ export class RemoteStore implements Store {
     });
   }
 
-  /** The results of a commit whose answer was lost: its SELECTs, run once more. */
+  /** Returns the results of a commit whose response was lost: its SELECTs, run again. */
   async #readBack(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
     const results: ResultSet[] = [];
     for (const statement of units.flat()) {
@@ -167,7 +176,7 @@ export class RemoteStore implements Store {
           );
         }
         const isPassing = canPass(error);
-        if (!isPassing && !isRefusedAtTheDoor(error)) throw error;
+        if (!isPassing && !isRequestRefused(error)) throw error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
           throw this.#unavailable(action, error);
         }
@@ -202,10 +211,10 @@ function isTokenTaken(error: unknown): boolean {
   return isConstraint(error) && messageOf(error).includes("write_tokens.token");
 }
 
-/** Codes with which the server says that the statement or its values are wrong. */
+/** Error codes of the server for invalid statements or values. */
 const WRONG_STATEMENT = /^(SQL|ARGS?_|RESPONSE_TOO_LARGE)/;
 
-/** Whether another try can help: what SQLite or the server itself has refused, it will refuse again. */
+/** Returns whether a retry can help: a statement that SQLite or the server has refused is refused again. */
 function canPass(error: unknown): boolean {
   const code = sqliteCode(error);
   if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) return true;
@@ -214,8 +223,8 @@ function canPass(error: unknown): boolean {
   return !WRONG_STATEMENT.test(code) && !(error instanceof RangeError);
 }
 
-/** Whether the server did not even look at the statement: a wrong token, or no database there. */
-function isRefusedAtTheDoor(error: unknown): boolean {
+/** Returns whether the server refused the request before the statement: a wrong token, or no such database. */
+function isRequestRefused(error: unknown): boolean {
   const status = httpStatus(error);
   return status !== undefined && status >= 400 && status < 500;
 }

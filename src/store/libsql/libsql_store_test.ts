@@ -73,7 +73,7 @@ function faults() {
   return { next, wrap, requests: () => requests };
 }
 
-test("a commit whose answer is lost is committed exactly once", async () => {
+test("a commit whose response is lost is committed exactly once", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   for (let lost = 1; lost <= 3; lost++) {
@@ -85,7 +85,7 @@ test("a commit whose answer is lost is committed exactly once", async () => {
   assert.equal((await t.store.read(COUNT)).rows[0]![0], 3n);
 });
 
-test("a commit that never left is sent again", async () => {
+test("a commit that was never sent is retried", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   next.push("before", "before");
@@ -95,7 +95,7 @@ test("a commit that never left is sent again", async () => {
   assert.equal((await t.store.read(COUNT)).rows[0]![0], 2n);
 });
 
-test("a group whose answer is lost gives each unit its own results", async () => {
+test("a group whose response is lost gives each unit its own results", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   next.push("after");
@@ -108,7 +108,7 @@ test("a group whose answer is lost gives each unit its own results", async () =>
   assert.equal((await t.store.read(COUNT)).rows[0]![0], 3n);
 });
 
-test("a refused unit whose answer is lost is refused", async () => {
+test("a refused unit whose response is lost is refused", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   await t.store.write([{ sql: "CREATE UNIQUE INDEX u ON t (a)" }, INSERT]);
@@ -117,7 +117,7 @@ test("a refused unit whose answer is lost is refused", async () => {
   assert.equal((await t.store.read(COUNT)).rows[0]![0], 1n);
 });
 
-test("a group that can't be written is given up as a whole, and not tried again one by one", async () => {
+test("a group that can't be written is rejected as a whole, and not retried one by one", async () => {
   const { next, wrap, requests } = faults();
   await using t = await createTable(wrap);
   next.push(...Array(1_000).fill("after"));
@@ -130,7 +130,7 @@ test("a group that can't be written is given up as a whole, and not tried again 
   assert.ok((await t.store.read(COUNT)).rows[0]![0] as bigint <= 20n);
 });
 
-test("a server's passing failures are waited out", async () => {
+test("transient failures of a server are retried", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   next.push(
@@ -143,7 +143,7 @@ test("a server's passing failures are waited out", async () => {
   assert.equal((await t.store.read(COUNT)).rows[0]![0], 1n);
 });
 
-test("a server without an answer is unavailable once the time is over", async () => {
+test("a server that does not respond is unavailable after the timeout", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   next.push(...Array(1_000).fill("before"));
@@ -161,7 +161,7 @@ test("a server without an answer is unavailable once the time is over", async ()
   await impatient.close();
 });
 
-test("SQLITE_BUSY is tried again", async () => {
+test("SQLITE_BUSY is retried", async () => {
   const { next, wrap } = faults();
   await using t = await createTable(wrap);
   const busy = () =>
@@ -210,14 +210,14 @@ test("a wrong token is refused at once, and no token is ever in an error", async
   }
 });
 
-test("a real server that wants a token says so", async () => {
+test("a real server that requires a token reports it", async () => {
   await using sqld = await startSqld({ args: ["--http-auth", `basic:${btoa("purser:secret")}`] });
   const store = connect(sqld, { authToken: "wrong" });
   await assert.rejects(store.read({ sql: "SELECT 1" }), isUnavailable(/refused the token/));
   await store.close();
 });
 
-test("a server that hangs is unavailable within the bound, and the store goes on once it wakes", async () => {
+test("a hanging server is unavailable within the timeout, and the store recovers with it", async () => {
   await using sqld = await startSqld();
   const store = connect(sqld, { clock: systemClock, timeoutMs: 300 });
   await store.write([{ sql: "CREATE TABLE t (a)" }]);
@@ -239,7 +239,7 @@ test("a server that hangs is unavailable within the bound, and the store goes on
   await store.close();
 });
 
-test("what waits behind a commit without an answer is given up in the same time", async () => {
+test("units behind an unanswered commit are rejected within the same timeout", async () => {
   await using t = await createTable();
   let isHanging = true;
   const isAsked = Promise.withResolvers<void>();
@@ -260,7 +260,7 @@ test("what waits behind a commit without an answer is given up in the same time"
   await store.close();
 });
 
-test("a server that is killed and started again is found again", async () => {
+test("a store reconnects to a server that was killed and restarted", async () => {
   await using sqld = await startSqld({ durability: "strong" });
   const store = connect(sqld, { clock: systemClock, timeoutMs: 20_000 });
   await store.write([{ sql: "CREATE TABLE t (a)" }, INSERT]);
@@ -274,7 +274,41 @@ test("a server that is killed and started again is found again", async () => {
   await store.close();
 });
 
-test("a server where nobody listens is unavailable, by its address", async () => {
+test("a store commits on one connection of the server, and on a new one where that is gone", async () => {
+  await using sqld = await startSqld({ durability: "strong" });
+  const batons: unknown[] = [];
+  const fetch: Fetch = async (input, init) => {
+    const text = await (input as Request).clone().text();
+    if (text.includes("BEGIN IMMEDIATE")) batons.push(JSON.parse(text).baton);
+    return await globalThis.fetch(input, init);
+  };
+  const store = connect({ url: sqld.url, fetch });
+  await store.write([{ sql: "CREATE TABLE t (a)" }]);
+  await store.write([INSERT]);
+  await assert.rejects(store.write([{ sql: "INSERT INTO nowhere VALUES (1)" }]), /no such table/);
+  await store.write([INSERT]);
+  assert.deepEqual(batons.map(Boolean), [false, true, true, true]);
+  await sqld.kill();
+  await sqld.restart();
+  assert.equal((await store.write([INSERT, COUNT]))[1]!.rows[0]![0], 3n);
+  assert.equal(batons.at(-1), undefined);
+  await store.close();
+});
+
+test("eight stores that write without a pause all get their turns", async () => {
+  const place = await shared!.createDatabase();
+  const stores = Array.from({ length: 8 }, () => connect(place, { clock: systemClock }));
+  await stores[0]!.write([{ sql: "CREATE TABLE t (a)" }]);
+  // Large enough that the WAL is to be moved into the database all the time.
+  const large = { sql: "INSERT INTO t VALUES (zeroblob(100000))" };
+  await Promise.all(stores.map(async (store) => {
+    for (let i = 0; i < 30; i++) await store.write([large]);
+  }));
+  assert.equal((await stores[0]!.read(COUNT)).rows[0]![0], 240n);
+  for (const store of stores) await store.close();
+});
+
+test("a server that refuses connections is unavailable, by its address", async () => {
   const sqld = await startSqld();
   await sqld[Symbol.asyncDispose]();
   const store = connect({ url: sqld.url }, { timeoutMs: 500 });
@@ -311,7 +345,7 @@ test("instances that start at once on an empty database apply each migration onc
   for (const store of stores) await store.close();
 });
 
-test("write tokens are swept after an hour, and those of the last hour kept", async () => {
+test("write tokens are deleted after an hour, and those of the last hour kept", async () => {
   await using t = await createTable();
   await t.store.write([{ sql: "INSERT INTO write_tokens VALUES ('old', 1000)" }]);
   const fresh = connect(t.place);

@@ -5,17 +5,17 @@ import { statements as tallies } from "./m0004_tallies.ts";
 import { statements as apiKeys } from "./m0005_api_keys.ts";
 import * as positions from "./m0006_positions.ts";
 
-/** One step of the schema. A released step is never edited: its checksum is kept in every database. */
+/** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
   version: number;
   name: string;
   /** Committed together, as the last commit of the step. */
   statements: readonly string[];
-  /** Work that is too long for one commit: `statements` are committed before it, until `isDone` reads 1. */
+  /** Work that is too long for one commit: committed again and again, before `statements`, until `isDone` reads 1. */
   chunks?: { statements: readonly string[]; isDone: string };
 }
 
-/** Every step, in order. Plain modules, so that they are inside a compiled binary and at the edge. */
+/** Every step, in order. Plain modules, so that a compiled binary and the edge bundle include them. */
 export const migrations: readonly Migration[] = [
   { version: 1, name: "ledger", statements: ledger },
   { version: 2, name: "snapshots", statements: snapshots },

@@ -1,4 +1,4 @@
-import { toHex } from "../../kernel/encode_bytes.ts";
+import { sha256Hex } from "../../kernel/text.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Store, toObjects } from "../store.ts";
@@ -11,8 +11,8 @@ const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   applied_at INTEGER NOT NULL
 )`;
 
-/** The tables that somebody made; a remote server may keep some of its own. */
-const TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
+/** The tables of users; a remote server may have internal ones. */
+const USER_TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
   AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\'`;
 
 interface Applied {
@@ -22,11 +22,11 @@ interface Applied {
 }
 
 /**
- * Brings a database to this program's schema, each step in one commit together with its row in
- * `purser_migrations`; of several instances that start at once, one applies each step.
+ * Migrates a database to this program's schema, each step in one commit together with its row in `purser_migrations`; of
+ * several instances that start at once, one applies each step.
  *
- * @throws {PurserError} `conflict` when the database is newer than this program, or a step that was applied
- * is not the one this program knows
+ * @throws {PurserError} `conflict` when the database is newer than this program, or an applied step differs from this
+ * program's
  */
 export async function migrate(
   store: Store,
@@ -47,7 +47,7 @@ export async function migrate(
       args: [version, name, await checksumOf(next), clock.now()],
     };
     try {
-      // The claim comes first: it fails where another instance has applied this step meanwhile.
+      // The claim comes first: it fails if another instance has applied this step meanwhile.
       await store.write([claim, ...next.statements.map((sql) => ({ sql }))]);
     } catch (error) {
       if (!(error instanceof ConstraintError) || attempt > migrations.length) throw error;
@@ -55,10 +55,10 @@ export async function migrate(
   }
 }
 
-/** So many chunks may fail one after the other for want of a turn. */
+/** The number of chunks that may fail in a row because the database is busy. */
 const MAX_FAILURES = 6;
 
-/** Does the long part of a step, a commit at a time; where it was ended, the next process continues. */
+/** Runs the long part of a step, one commit at a time; after a crash the next process continues. */
 async function runChunks(store: Store, { chunks }: Migration): Promise<void> {
   if (!chunks) return;
   try {
@@ -67,24 +67,24 @@ async function runChunks(store: Store, { chunks }: Migration): Promise<void> {
         await store.write(chunks.statements.map((sql) => ({ sql })));
         failures = 0;
       } catch (error) {
-        // Another process may have the database to itself for long while it does the same work.
+        // Another process may keep the database busy with the same work.
         if ((error as { code?: unknown }).code !== "unavailable" || ++failures > MAX_FAILURES) throw error;
       }
     }
   } catch (error) {
-    // Another process has finished the step meanwhile, and removed what it worked on.
+    // Another process has finished the step meanwhile, and dropped its tables.
     if (!/no such table/.test(messageOf(error))) throw error;
   }
 }
 
 async function readApplied(store: Store): Promise<Applied[]> {
-  // One look: another instance may be making the first table at this moment.
-  const names = (await store.read({ sql: TABLES })).rows.map(([name]) => name);
+  // One query: another instance may be creating the first table at this moment.
+  const names = (await store.read({ sql: USER_TABLES })).rows.map(([name]) => name);
   if (!names.includes("purser_migrations")) {
     if (names.length > 0) {
       throw new PurserError(
         "conflict",
-        `Cannot open the database: it is not Purser's, it has a table ${names[0]}; choose another place`,
+        `Cannot open the database: it is not Purser's, it has a table ${names[0]}; choose another database`,
       );
     }
     await store.write([{ sql: CREATE_HISTORY }]);
@@ -107,16 +107,12 @@ async function check(applied: readonly Applied[], migrations: readonly Migration
     if (row.checksum !== await checksumOf(known)) {
       throw new PurserError(
         "conflict",
-        `Cannot open the database: its migration ${row.version} (${row.name}) is not the one this program knows`,
+        `Cannot open the database: its migration ${row.version} (${row.name}) differs from this program's`,
       );
     }
   }
 }
 
-/** SHA-256 over the step's statements, in hex. */
-async function checksumOf(migration: Migration): Promise<string> {
-  const bytes = new TextEncoder().encode(
-    [...migration.chunks?.statements ?? [], ...migration.statements].join(";\n"),
-  );
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+function checksumOf({ chunks, statements }: Migration): Promise<string> {
+  return sha256Hex([...chunks?.statements ?? [], ...statements].join(";\n"));
 }

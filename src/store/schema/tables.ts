@@ -1,4 +1,4 @@
-import type { AgentStatus, Scope, Severity, ThresholdType } from "../../contract/values.ts";
+import type { AgentStatus, BudgetMode, Scope, Severity, ThresholdType } from "../../contract/values.ts";
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -41,7 +41,7 @@ export const agents = sqliteTable("agents", {
   model: text("model").notNull(),
   systemPrompt: text("system_prompt").notNull(),
   costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
-  budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
+  budgetMode: text("budget_mode").$type<BudgetMode>().notNull(),
   allowUnpriced: flag("allow_unpriced").notNull(),
   maxSteps: int("max_steps").notNull(),
   maxOutputTokens: int("max_output_tokens"),
@@ -72,7 +72,7 @@ export const runs = sqliteTable("runs", {
   model: text("model").notNull(),
   status: text("status").$type<AgentStatus>().notNull(),
   costBudgetNanoUsd: nanoUsd("cost_budget_nano_usd"),
-  budgetMode: text("budget_mode").$type<"stop" | "strict">().notNull(),
+  budgetMode: text("budget_mode").$type<BudgetMode>().notNull(),
   steps: int("steps").notNull(),
   output: text("output", { mode: "json" }).$type<string>(),
   error: text("error", { mode: "json" }).$type<Record<string, unknown>>(),
@@ -110,7 +110,7 @@ export const importedEvents = sqliteTable("imported_events", {
   content: text("content").notNull(),
 });
 
-/** Where a call was booked from. */
+/** The source of a booked call. */
 export type CallSource = "run" | "meter" | "report";
 
 export const calls = sqliteTable("calls", {
@@ -147,14 +147,14 @@ export const calls = sqliteTable("calls", {
   estimated: flag("is_estimated").notNull(),
 });
 
-/** The rates that calls were priced by. */
+/** The prices of booked calls. */
 export const prices = sqliteTable("prices", {
   priceId: int("price_id").primaryKey(),
   hash: text("hash").notNull(),
   rates: text("rates").notNull(),
 });
 
-/** How far the ledger is rolled up. */
+/** The position up to which the ledger is rolled up. */
 export const rollupPositions = sqliteTable("rollup_positions", {
   name: text("name").$type<"totals" | "decisions">().primaryKey(),
   position: int("position").notNull(),
@@ -164,7 +164,7 @@ const dimensions = () => ({
   agentId: text("agent_id").notNull(),
   provider: text("provider").notNull(),
   model: text("model").notNull(),
-  /** '' where the calls were made with no key. */
+  /** '' for calls without a key. */
   keyId: text("key_id").notNull(),
 });
 
@@ -223,7 +223,7 @@ export const reservations = sqliteTable("reservations", {
   expiresAt: int("expires_at").notNull(),
 });
 
-/** What spend is counted by for decisions. */
+/** The kinds of spend counters for decisions. */
 export type CounterKind = "run" | "session" | "minute" | "day" | "lifetime";
 
 export const spendCounters = sqliteTable("spend_counters", {
@@ -316,7 +316,7 @@ export const deliveries = sqliteTable("deliveries", {
   settledAt: int("settled_at"),
 });
 
-/** Counts that only grow: see the migration. */
+/** Counts that only grow; see the migration. */
 export const tallies = sqliteTable("tallies", {
   what: text("what").$type<"run" | "alert" | "delivery" | "probe">().notNull(),
   name: text("name").notNull(),

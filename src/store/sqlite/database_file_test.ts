@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { prepareDatabaseFile } from "./database_file.ts";
 
-Deno.test("prepareDatabaseFile() refuses a directory by name, and takes a file that is there", () =>
+Deno.test("prepareDatabaseFile() refuses a directory by name, and accepts an existing file", () =>
   inDirectory(async (directory) => {
     await assert.rejects(prepareDatabaseFile(directory), {
       code: "unavailable",
-      message: `Cannot open database ${directory}: it is a directory; name a file in it`,
+      message: `Cannot open database ${directory}: is a directory; name a file in it`,
     });
     const path = `${directory}/new/purser.db`;
     await prepareDatabaseFile(path);

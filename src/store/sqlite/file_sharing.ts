@@ -1,34 +1,34 @@
 import { systemCodeOf } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files.ts";
 
-/** The first SQLite in which two connections can't lose a write while the log is reset (https://sqlite.org/wal.html). */
+/** The first SQLite in which two connections can't lose a write while the WAL is reset (https://sqlite.org/wal.html). */
 const FIRST_SAFE = [3, 51, 3] as const;
 
-/** What Linux calls the file systems that other hosts may mount too. */
+/** Linux's names of file systems that other hosts may mount too. */
 const NETWORK =
   /^(nfs\d*|cifs|smb\d*|smbfs|ncpfs|9p|afs|ceph|coda|lustre|gfs2|ocfs2|glusterfs|fuse\.(glusterfs|sshfs|nfs))$/;
 
-/** Returns the type of the file system of a file, as `ext4`; undefined where the system doesn't tell. */
+/** Returns the type of the file system of a file, such as `ext4`; undefined where it is unknown. */
 export type FileSystemOf = (file: { path: string; device: number }) => string | undefined;
 
-/** Loads what tells the file system of a file: the mounts of this process, which only Linux lists in a file. */
+/** Loads the mounts of this process, which determine the file system of a file; only Linux lists them in a file. */
 export async function loadFileSystemOf(read = files.readText): Promise<FileSystemOf> {
   try {
     const mounts = await read("/proc/self/mountinfo");
     return ({ device }) => findFileSystem(mounts, device);
   } catch (error) {
     if (systemCodeOf(error) === "ENOENT") return () => undefined;
-    // Deno lets no program read it that has not been granted everything.
+    // Deno allows reading it only with all permissions.
     return ({ path, device }) => isOnBlockDevice(device) ? undefined : askFileSystem(path);
   }
 }
 
-/** Whether a file system is on a block device of this machine: all others have the major number 0. */
+/** Returns whether a file system is on a block device of this machine: all others have the major number 0. */
 function isOnBlockDevice(device: number): boolean {
   return majorOf(device) !== 0n;
 }
 
-/** The numbers of network file systems (statfs(2)). Those over FUSE can't be told from others over FUSE. */
+/** The numbers of network file systems (statfs(2)). Those over FUSE can't be distinguished from other FUSE ones. */
 const NETWORK_NUMBERS: Readonly<Record<number, string>> = {
   0x6969: "nfs",
   0xff534d42: "cifs",
@@ -44,7 +44,7 @@ const NETWORK_NUMBERS: Readonly<Record<number, string>> = {
   0x7461636f: "ocfs2",
 };
 
-/** Asks the system itself. Not done at first: on Deno it takes longer to load than a short command runs. */
+/** Queries the system. Only a fallback: in Deno it takes longer to load than a short command runs. */
 function askFileSystem(path: string): string | undefined {
   try {
     const { type } = globalThis.process.getBuiltinModule("node:fs").statfsSync(path);
@@ -67,7 +67,7 @@ function majorOf(device: number): bigint {
   return (number >> 8n & 0xfffn) | (number >> 32n & 0xfffff000n);
 }
 
-/** Returns why only one process at a time may use a file; undefined where any number may. */
+/** Returns the reason why only one process at a time may use a file; undefined where any number may. */
 export function whyExclusive(
   { version, fileSystem }: { version: string; fileSystem: string | undefined },
 ): string | undefined {

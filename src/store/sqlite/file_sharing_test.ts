@@ -30,7 +30,7 @@ Deno.test({
   },
 });
 
-Deno.test("loadFileSystemOf() asks the system itself where the mounts may not be read", async () => {
+Deno.test("loadFileSystemOf() queries the system where the mounts can't be read", async () => {
   const refused = () => Promise.reject(new Deno.errors.NotCapable("Requires all access"));
   const asked: string[] = [];
   using _ = fakeStatfs((path) => {
@@ -45,20 +45,20 @@ Deno.test("loadFileSystemOf() asks the system itself where the mounts may not be
   assert.ok(whyExclusive({ version: "3.53.2", fileSystem: "cifs" }));
 });
 
-Deno.test("loadFileSystemOf() knows nothing where the system lists no mounts", async () => {
+Deno.test("loadFileSystemOf() returns undefined where the system lists no mounts", async () => {
   const missing = () => Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
   const fileSystemOf = await loadFileSystemOf(missing);
   assert.equal(fileSystemOf({ path: "/Users/a.db", device: 16_777_220 }), undefined);
 });
 
-/** Replaces what the system tells of a file system until the end of the test. */
+/** Replaces the system's answers on a file system until the end of the test. */
 function fakeStatfs(statfs: (path: string) => { type: number }): Disposable {
   const original = fs.statfsSync;
   fs.statfsSync = statfs as typeof fs.statfsSync;
   return { [Symbol.dispose]: () => void (fs.statfsSync = original) };
 }
 
-Deno.test("whyExclusive() names what keeps a file from being shared", () => {
+Deno.test("whyExclusive() returns the reason why a file can't be shared", () => {
   const why = (version: string, fileSystem?: string) => whyExclusive({ version, fileSystem });
   for (const version of ["3.51.3", "3.51.10", "3.52.0", "4.0.0"]) {
     assert.equal(why(version, "ext4"), undefined);

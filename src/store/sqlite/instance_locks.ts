@@ -1,22 +1,23 @@
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files.ts";
+import { realDatabasePath } from "./database_file.ts";
 import { loadSqlite, type SqliteConnection } from "./sqlite_driver.ts";
 import { kindOfSqliteError } from "./sqlite_errors.ts";
 import { type InstanceLocks, noInstanceLocks } from "../store.ts";
 
 /**
- * The locks that this process holds, by side file. One instance that opens a database twice has one lock: a second
- * connection would find it taken.
+ * The locks of this process, by side file. An instance that opens a database twice has one lock: a second connection
+ * would find it held.
  */
 const held = new Map<string, { lock: Promise<SqliteConnection | undefined>; users: number }>();
 
 const HOLD_TIMEOUT_MS = 2_000;
 
 /**
- * Creates the locks for a database file: each instance holds an exclusive SQLite lock on an empty file of its own beside
- * the database, which the system releases when the process ends, however it ends.
+ * Creates the locks of a database file: each instance holds an exclusive SQLite lock on an empty file of its own beside
+ * the database, which the system releases however the process ends.
  */
 export function createInstanceLocks(path: string | undefined): InstanceLocks {
   return path === undefined ? noInstanceLocks : new FileInstanceLocks(path);
@@ -47,7 +48,7 @@ class FileInstanceLocks implements InstanceLocks {
     const { connect } = await loadSqlite();
     let connection: SqliteConnection | undefined;
     try {
-      // Read-only, so that it is not made; a read needs the shared lock, which a live owner doesn't give.
+      // Read-only, so that it is not created; a read needs the shared lock, which a live owner excludes.
       connection = connect(side, { isReadOnly: true });
       connection.prepare("SELECT 1 FROM sqlite_schema").all();
       return true;
@@ -65,7 +66,7 @@ class FileInstanceLocks implements InstanceLocks {
       const side = join(dirname(prefix), name);
       const instanceId = side.startsWith(prefix) ? side.slice(prefix.length) : "";
       if (!isInstanceId(instanceId) || held.has(side) || keep(instanceId)) continue;
-      // Removed under the lock: a process that has just made the file then finds it missing, and makes it again.
+      // Removed under the lock: a process that has just created the file finds it missing, and creates it again.
       const lock = await tryLock(side);
       if (lock === "busy" || lock === undefined) continue;
       await files.remove(side).catch(() => {});
@@ -90,13 +91,8 @@ class FileInstanceLocks implements InstanceLocks {
     return `${await this.#findPrefix()}${instanceId}`;
   }
 
-  /** Beside the database itself, whatever link it is opened by. */
   #findPrefix(): Promise<string> {
-    const inFolder = async () => {
-      const folder = await files.realPath(dirname(this.path)).catch(() => dirname(this.path));
-      return join(folder, basename(this.path));
-    };
-    return this.#prefix ??= files.realPath(this.path).catch(inFolder).then((real) => `${real}-instance-`);
+    return this.#prefix ??= realDatabasePath(this.path).then((real) => `${real}-instance-`);
   }
 }
 
@@ -104,13 +100,13 @@ function isInstanceId(text: string): boolean {
   return /^[A-Za-z0-9_]{1,100}$/.test(text);
 }
 
-/** Takes the lock of a side file; undefined where none can be made. */
+/** Takes the lock of a side file; undefined where none can be created. */
 async function lockSideFile(side: string): Promise<SqliteConnection | undefined> {
   const deadline = systemClock.monotonic() + HOLD_TIMEOUT_MS;
   for (;;) {
     const lock = await tryLock(side);
     if (lock === undefined) {
-      // A file without a lock would say that this instance is gone.
+      // A file without a lock would mean that this instance has ended.
       await files.remove(side).catch(() => {});
       return undefined;
     }
@@ -120,7 +116,7 @@ async function lockSideFile(side: string): Promise<SqliteConnection | undefined>
     } else if (systemClock.monotonic() > deadline) {
       return undefined;
     }
-    await systemClock.sleep(1); // another process is finding out whether the owner lives
+    await systemClock.sleep(1); // another process is checking whether the owner lives
   }
 }
 
@@ -129,7 +125,7 @@ async function tryLock(side: string): Promise<SqliteConnection | "busy" | undefi
   let connection: SqliteConnection | undefined;
   try {
     connection = connect(side);
-    // In memory, so that no journal is made; nothing is ever written.
+    // In memory, so that no journal is created; nothing is ever written.
     connection.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return connection;
   } catch (error) {

@@ -23,11 +23,11 @@ Deno.test("InstanceLocks.isGone() is false while a process lives, and true once 
     assert.equal(await locks.isGone("inst_other"), true);
     await locks.removeStale(() => false);
     assert.deepEqual(namesIn(folder), []);
-    assert.equal(await locks.isGone("inst_other"), false); // that can't be told any more
+    assert.equal(await locks.isGone("inst_other"), false); // no longer known
     await locks.close();
   }));
 
-Deno.test("InstanceLocks.close() removes the side file, as a process does that ends by itself", () =>
+Deno.test("InstanceLocks.close() removes the side file, as a process that ends normally does", () =>
   inDirectory(async (folder) => {
     const path = join(folder, "purser.db");
     const other = startStoreProcess({ do: "hold_instance", path, instanceId: "inst_other" });
@@ -64,7 +64,7 @@ Deno.test("an instance of this process is never gone, however often the process 
     assert.deepEqual(namesIn(folder), ["link.db", "purser.db"]);
   }));
 
-Deno.test("an instance is not taken for gone while it takes its lock and others look and remove", () =>
+Deno.test("an instance does not count as gone while it takes its lock and others check and remove", () =>
   inDirectory(async (folder) => {
     const path = join(folder, "purser.db");
     const ids = Array.from({ length: 6 }, (_, i) => `inst_${i}`);
@@ -91,7 +91,7 @@ Deno.test("an instance is not taken for gone while it takes its lock and others 
     assert.deepEqual(namesIn(folder), []);
   }));
 
-Deno.test("an instance id is never used as a path, and a folder that can't be written makes no lock", () =>
+Deno.test("an instance id is never used as a path, and an unwritable folder gets no lock", () =>
   inDirectory(async (folder) => {
     const locks = createInstanceLocks(join(folder, "purser.db"));
     for (const id of ["", "../x", "a/b", "a.b", "a b", "x".repeat(101)]) {

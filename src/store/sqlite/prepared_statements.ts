@@ -7,17 +7,17 @@ interface Prepared {
   statement: SqliteStatement;
   /** Empty for a statement that returns no rows. */
   columns: string[];
-  /** Whether it is known to write nothing. */
+  /** True if it is known to be read-only. */
   isQuery: boolean;
-  /** How many values of each row it takes, where it is run for rows. */
+  /** The number of values of each row that it binds, where it is run for rows. */
   rowValues?: number;
 }
 
 const MAX_PREPARED = 200;
 
-/** The statements of one connection, prepared once each; the one that was used least recently gives way. */
+/** The statements of one connection, prepared once each, in an LRU cache. */
 export class PreparedStatements {
-  /** In the order of last use. */
+  /** In order of last use. */
   #prepared = new Map<string, Prepared>();
 
   constructor(private readonly connection: SqliteConnection) {}
@@ -38,9 +38,9 @@ export class PreparedStatements {
     return { columns: rest.columns, rows: together === 0 ? rest.rows : [...results, ...rest.rows] };
   }
 
-  /** Executes a statement that only reads; refuses any other before it runs. */
+  /** Executes a read-only statement; refuses any other before it runs. */
   query({ sql, args = [] }: Pick<Statement, "sql" | "args">): ResultSet {
-    // Checked before it is prepared: some PRAGMAs take effect by that alone.
+    // Checked before it is prepared: some PRAGMAs take effect by being prepared.
     if (!this.#prepared.get(sql)?.isQuery && !this.#isQuery(sql)) {
       throw new PurserError("internal", `Cannot read: the statement is not a query: ${sql.slice(0, 80)}`);
     }
@@ -62,7 +62,7 @@ export class PreparedStatements {
     return prepared;
   }
 
-  /** `PRAGMA query_only` would tell as well, but each change of it makes SQLite prepare every statement again. */
+  /** `PRAGMA query_only` would do, but each change of it makes SQLite prepare every statement again. */
   #isQuery(sql: string): boolean {
     if (/^\s*(SELECT|VALUES|EXPLAIN)\b/i.test(sql)) return true;
     if (/^\s*PRAGMA\b/i.test(sql)) return QUERY_PRAGMA.test(sql);
@@ -73,7 +73,7 @@ export class PreparedStatements {
   }
 }
 
-/** The PRAGMAs that return a setting or check the file; without a value they change nothing. */
+/** PRAGMAs that return a setting or check the file; without a value they change nothing. */
 const QUERY_PRAGMA =
   /^\s*PRAGMA\s+(\w+_(mode|check|list|version|count|size|keys|timeout|triggers)|synchronous)\s*;?\s*$/i;
 

@@ -4,7 +4,7 @@ import { loadSqlite } from "./sqlite_driver.ts";
 
 const { connect } = await loadSqlite();
 
-Deno.test("PreparedStatements.query() runs what only reads", () => {
+Deno.test("PreparedStatements.query() runs read-only statements", () => {
   const connection = connect(":memory:");
   const statements = new PreparedStatements(connection);
   connection.exec("CREATE TABLE t (a); INSERT INTO t VALUES (1)");
@@ -25,7 +25,7 @@ Deno.test("PreparedStatements.query() runs what only reads", () => {
   connection.close();
 });
 
-Deno.test("PreparedStatements.query() refuses what writes, and it has no effect", () => {
+Deno.test("PreparedStatements.query() refuses statements that write, which have no effect", () => {
   const connection = connect(":memory:");
   const statements = new PreparedStatements(connection);
   connection.exec("CREATE TABLE t (a); INSERT INTO t VALUES (1)");

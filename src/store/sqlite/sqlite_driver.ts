@@ -3,7 +3,7 @@ import type { SqlValue } from "../store.ts";
 
 /**
  * The oldest Node of each major version whose SQLite module returns rows as arrays and binds `?1` by its number
- * (https://github.com/nodejs/node/pull/59350). What is between these lacks it; every newer major version has it.
+ * (https://github.com/nodejs/node/pull/59350). Versions between these lack it; every newer major version has it.
  */
 export const OLDEST_NODE: readonly (readonly [major: number, minor: number])[] = [[22, 20], [24, 7]];
 
@@ -16,7 +16,7 @@ export interface SqliteStatement {
 
 /** The part of a `node:sqlite` connection that the store uses. */
 export interface SqliteConnection {
-  /** Whether a transaction is open. */
+  /** True while a transaction is open. */
   readonly isTransaction: boolean;
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
@@ -24,9 +24,9 @@ export interface SqliteConnection {
   close(): void;
 }
 
-/** SQLite as the runtime has it built in. */
+/** The runtime's built-in SQLite. */
 export interface SqliteDriver {
-  /** The version of SQLite, as in `3.53.2`. */
+  /** The version of SQLite, such as `3.53.2`. */
   readonly version: string;
   /** Opens a connection that never waits for a lock: waiting inside SQLite would block the event loop. */
   connect(path: string, options?: { isReadOnly?: boolean }): SqliteConnection;
@@ -49,7 +49,7 @@ async function load(): Promise<SqliteDriver> {
   });
   const connect: SqliteDriver["connect"] = (path, { isReadOnly = false } = {}) => {
     const database = new DatabaseSync(path, { readOnly: isReadOnly });
-    // Set by a PRAGMA: the option `timeout` is not applied on every runtime.
+    // By PRAGMA: not every runtime applies the option `timeout`.
     database.exec("PRAGMA busy_timeout = 0");
     return {
       get isTransaction() {
@@ -85,9 +85,9 @@ function tooOld(cause: unknown): PurserError {
   );
 }
 
-/** Suppresses the one line that Node prints about its SQLite module: stderr belongs to the commands. */
+/** Suppresses Node's warning about its SQLite module: stderr belongs to the commands. */
 async function withoutSqliteWarning<T>(task: () => Promise<T>): Promise<T> {
-  // Deno prints no such warning, and reading its `process` takes it longer than all else here.
+  // Deno prints none, and takes longer to load its `process` than for all else here.
   if ("Deno" in globalThis) return await task();
   const { process } = globalThis;
   const emit = process.emitWarning;

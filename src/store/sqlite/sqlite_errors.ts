@@ -1,7 +1,9 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { realDatabasePath } from "./database_file.ts";
 import { ConstraintError } from "../store.ts";
+import { files } from "../../kernel/files.ts";
 
-/** The kinds of SQLite's errors that are told apart. */
+/** The kinds of SQLite errors that are distinguished. */
 export type SqliteErrorKind =
   | "busy"
   | "constraint"
@@ -45,7 +47,7 @@ export class StoreBusyError extends PurserError {
   }
 }
 
-/** Returns an error of SQLite in Purser's terms; any other error as it is. `action` is as in "Cannot open …". */
+/** Returns an error of SQLite in Purser's terms; any other error unchanged. `action` is as in "Cannot open …". */
 export function explainSqliteError(error: unknown, action: string, path: string): Error {
   const where = path === ":memory:" ? "the database in memory" : `database ${path}`;
   const text = messageOf(error);
@@ -71,5 +73,45 @@ export function explainSqliteError(error: unknown, action: string, path: string)
       );
     case undefined:
       return error instanceof Error ? error : new Error(text);
+  }
+}
+
+/** An action that did not succeed until the deadline. */
+interface Busy {
+  action: "open" | "read" | "write to";
+  path: string;
+  /** The reason why this process needs exclusive access, if it does. */
+  whyExclusive?: string;
+  timeoutMs: number;
+  cause: unknown;
+}
+
+/** Returns the error for a database that another process keeps locked, with the remedy. */
+export async function explainBusy(
+  { action, path, whyExclusive, timeoutMs, cause }: Busy,
+): Promise<StoreBusyError> {
+  const seconds = `${timeoutMs / 1_000} s`;
+  const lock = action === "write to" ? "has held its write lock" : "has kept it locked";
+  const say = (state: string) => new StoreBusyError(`Cannot ${action} database ${path}: ${state}`, { cause });
+  const owner = await readOldOwner(path);
+  if (owner !== undefined) {
+    return say(
+      `another process ${lock} for ${seconds}; ${owner.file} says that an older Purser, process ${owner.pid}, owns it: end that process first`,
+    );
+  }
+  if (whyExclusive !== undefined) return say(`another process uses it, and ${whyExclusive}`);
+  return say(
+    `another process ${lock} for ${seconds}; end the program that keeps a transaction open, such as a database browser or a backup, or the Purser that needs exclusive access`,
+  );
+}
+
+/** Reads the owner file of a Purser from before files were shared. */
+async function readOldOwner(path: string): Promise<{ file: string; pid: string } | undefined> {
+  const file = `${await realDatabasePath(path)}.owner.json`;
+  try {
+    const { pid } = JSON.parse(await files.readText(file));
+    return { file, pid: Number.isSafeInteger(pid) ? String(pid) : "of an unknown id" };
+  } catch {
+    return undefined; // missing or unreadable
   }
 }

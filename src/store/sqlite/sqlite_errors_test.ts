@@ -16,7 +16,7 @@ function errorOf(task: () => unknown): Error & { errcode?: number } {
   assert.fail("it did not fail");
 }
 
-Deno.test("kindOfSqliteError() tells errors apart by their code, and by their text where there is no code", () =>
+Deno.test("kindOfSqliteError() classifies errors by their code, or by their text without a code", () =>
   inDirectory(async (folder) => {
     const path = join(folder, "a.db");
     const database = connect(path);
@@ -66,7 +66,7 @@ Deno.test("kindOfSqliteError() reads extended codes, and the texts that tests ca
   assert.equal(kindOfSqliteError(undefined), undefined);
 });
 
-Deno.test("explainSqliteError() keeps the text of a trigger, and what is not SQLite's", () => {
+Deno.test("explainSqliteError() keeps the text of a trigger, and errors that are not SQLite's", () => {
   const refused = Object.assign(new Error("the event log is append-only"), {
     ...{ code: "ERR_SQLITE_ERROR", errcode: 1811 },
   });

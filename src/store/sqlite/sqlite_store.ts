@@ -4,19 +4,17 @@ import { setImmediate } from "node:timers";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files, type IdentifyFile } from "../../kernel/files.ts";
-import { explainBusy } from "./explain_busy.ts";
+import { explainBusy, explainSqliteError, StoreBusyError } from "./sqlite_errors.ts";
 import { type FileSystemOf, loadFileSystemOf, whyExclusive } from "./file_sharing.ts";
-import { FileWatch } from "./file_watch.ts";
+import { FileWatch } from "./database_file.ts";
 import { createInstanceLocks } from "./instance_locks.ts";
 import { PreparedStatements } from "./prepared_statements.ts";
-import { retryWhileBusy } from "./retry_while_busy.ts";
+import { retryWhileBusy, WriterPause } from "./lock_contention.ts";
 import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
-import { explainSqliteError, StoreBusyError } from "./sqlite_errors.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
 import { type SetWriter, WriteQueue, type WriteUnit } from "../write_queue.ts";
-import { WriterPause } from "./writer_pause.ts";
 
-/** How a database in a file or in memory is opened. What has a default is passed in by tests only. */
+/** The options of `SqliteStore.open`. Optional ones are for tests. */
 export interface SqliteOptions {
   /** The file, or `:memory:`. */
   path: string;
@@ -24,7 +22,7 @@ export interface SqliteOptions {
   clock?: Pick<Clock, "monotonic" | "sleep">;
   /** A number from 0 up to 1. */
   random?: () => number;
-  /** How long a read or a commit waits for other processes before it fails. */
+  /** The longest wait of a read or a commit for other processes. */
   busyTimeoutMs?: number;
   driver?: SqliteDriver;
   identify?: IdentifyFile;
@@ -37,19 +35,19 @@ type Action = "open" | "read" | "write to";
 
 const BUSY_TIMEOUT_MS = 10_000;
 
-/** A write whose deadline is as near as this is not tried again by itself, so that many don't come one by one. */
+/** A write that is this close to its deadline is not retried alone, so that many don't fail one by one. */
 const NEARLY_OVER_MS = 50;
 
-/** One connection to the file, and its statements. */
+/** A connection to the file, and its statements. */
 interface Connected {
   connection: SqliteConnection;
   statements: PreparedStatements;
 }
 
 /**
- * A database in a local file, shared with any number of other processes, or in memory. One connection, in WAL from the
- * first write on, with statements prepared once. No transaction stays open across an await, so within the process a unit
- * never sees another's half; other processes are waited for without blocking the event loop.
+ * A database in a local file, shared with any number of other processes, or in memory. One connection, in WAL mode from
+ * the first write on, with statements prepared once. No transaction stays open across an await, so a unit never sees half
+ * of another; waiting for other processes does not block the event loop.
  */
 export class SqliteStore implements Store {
   readonly kind: "file" | "memory";
@@ -62,7 +60,7 @@ export class SqliteStore implements Store {
   #identify: IdentifyFile | undefined;
   #fileSystemOf: FileSystemOf | undefined;
   #watch: FileWatch | undefined;
-  /** Why the file is not shared, if it isn't. */
+  /** The reason why the file is not shared, if it isn't. */
   #whyExclusive: string | undefined;
   #isWal = false;
   #queue: WriteQueue;
@@ -82,7 +80,8 @@ export class SqliteStore implements Store {
       () => this.isShared ? this.#pause.between() : undefined,
       {
         clock: this.#clock,
-        mayRetry: (error, since) => this.isShared && isBusy(error) && this.#leftOf(since) > NEARLY_OVER_MS,
+        mayRetry: (error, since) =>
+          this.isShared && isBusy(error) && this.#remainingMs(since) > NEARLY_OVER_MS,
       },
     );
   }
@@ -130,10 +129,10 @@ export class SqliteStore implements Store {
       const { realpath, stat, statfs } = await import("node:fs/promises");
       const path = await realpath(this.#options.path);
       const { bavail, bsize } = await statfs(dirname(path));
-      const log = await stat(`${path}-wal`).then(({ size }) => size, () => 0);
-      return Math.max(0, bavail * bsize - log); // the next checkpoint may make the file larger by the log
+      const walBytes = await stat(`${path}-wal`).then(({ size }) => size, () => 0);
+      return Math.max(0, bavail * bsize - walBytes); // the next checkpoint may grow the file by the WAL
     } catch {
-      return undefined; // not every system tells
+      return undefined; // not every system supports it
     }
   }
 
@@ -153,7 +152,7 @@ export class SqliteStore implements Store {
     await this.#whenFree("open", () => {});
   }
 
-  /** The PRAGMAs are one call, and the last of them read the file: one that another process owns is found out here. */
+  /** The PRAGMAs are one call, and the last of them read the file: a locked file is detected here. */
   #connect(): Connected {
     const { path } = this.#options;
     const connection = this.#driver.connect(path);
@@ -168,7 +167,7 @@ export class SqliteStore implements Store {
       connection.exec([
         ...(isExclusive ? ["PRAGMA locking_mode = EXCLUSIVE"] : []),
         "PRAGMA foreign_keys = ON",
-        "PRAGMA recursive_triggers = ON", // so that INSERT OR REPLACE runs the triggers that refuse DELETE
+        "PRAGMA recursive_triggers = ON", // so that INSERT OR REPLACE fires the triggers that refuse DELETE
         "PRAGMA temp_store = MEMORY",
         `PRAGMA journal_size_limit = ${16 * 1024 * 1024}`,
         "PRAGMA wal_autocheckpoint = 4000", // pages: each checkpoint flushes the file
@@ -192,12 +191,12 @@ export class SqliteStore implements Store {
     return await this.#whenFree("read", () => task(this.#connected!.statements));
   }
 
-  /** Changes with each commit of another connection; undefined where it can't be read now. */
+  /** Changes with each commit of another connection; undefined where it can't be read. */
   #dataVersion(): unknown {
     try {
       return this.#connected?.statements.execute({ sql: "PRAGMA data_version" }).rows[0]?.[0];
     } catch {
-      return undefined; // the next commit finds out why
+      return undefined; // the next commit reports why
     }
   }
 
@@ -216,12 +215,12 @@ export class SqliteStore implements Store {
     }, since);
   }
 
-  /** How long one that has waited since then for other processes still waits. */
-  #leftOf(since: number): number {
+  /** Returns the rest of the busy timeout of a unit that has waited since then. */
+  #remainingMs(since: number): number {
     return since + (this.#options.busyTimeoutMs ?? BUSY_TIMEOUT_MS) - this.#clock.monotonic();
   }
 
-  /** Switches with the first write: a command that only reads leaves the file as it is. */
+  /** Enables WAL with the first write: a read-only command does not change the file. */
   #enableWal(): void {
     if (this.#isWal || this.kind === "memory") return;
     this.#connected!.statements.execute({ sql: "PRAGMA journal_mode = WAL" });
@@ -240,14 +239,14 @@ export class SqliteStore implements Store {
         // Some errors, such as a full disk, have rolled back already.
         if (connection.isTransaction) connection.exec("ROLLBACK");
       } catch {
-        // What can't be rolled back is by closing. In memory that would be the end of all data.
+        // Closing rolls back what ROLLBACK can't. In memory it would lose all data.
         if (this.kind === "file") this.#disconnect();
       }
       throw error;
     }
   }
 
-  /** Runs a task in this turn, or after pauses if another process holds a lock that it needs; it is waited for since then. */
+  /** Runs a task in this turn, or retries it while another process holds a lock that it needs, until the busy timeout. */
   #whenFree<T>(action: Action, task: () => T, since = this.#clock.monotonic()): T | Promise<T> {
     try {
       return this.#attempt(action, task);
@@ -262,7 +261,7 @@ export class SqliteStore implements Store {
     const clock = this.#clock;
     const attempt = () => this.#attempt(action, task);
     try {
-      return await retryWhileBusy(attempt, isBusy, { clock, random, timeoutMs: this.#leftOf(since) });
+      return await retryWhileBusy(attempt, isBusy, { clock, random, timeoutMs: this.#remainingMs(since) });
     } catch (error) {
       if (!isBusy(error)) throw error;
       const whyExclusive = this.#whyExclusive;

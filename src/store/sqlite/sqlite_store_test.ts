@@ -84,7 +84,7 @@ Deno.test("a file is open in several stores at once, and each sees what the othe
     assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["purser.db"]);
   }));
 
-Deno.test("a lock of another process is waited for, whatever the statement that finds it", () =>
+Deno.test("every statement waits for a lock of another process", () =>
   inFolder(async (folder) => {
     for (const when of ["BEGIN IMMEDIATE", "INSERT INTO t VALUES (?)", "COMMIT", "SELECT count(*) FROM t"]) {
       const clock = eagerClock();
@@ -135,7 +135,7 @@ Deno.test("a database that stays locked is an error after the deadline, and work
     await store.close();
   }));
 
-Deno.test("a database in memory is never waited for or reopened", async () => {
+Deno.test("a database in memory is never retried or reopened", async () => {
   let failures = 0;
   const driver = fault((sql) => {
     if (failures > 0 && (sql === "COMMIT" || sql === "ROLLBACK")) {
@@ -172,7 +172,7 @@ Deno.test("a connection that can't roll back is replaced", () =>
     await store.close();
   }));
 
-Deno.test("a file that is deleted or replaced is noticed within a second, and nothing is written from then on", () =>
+Deno.test("a deleted or replaced file is detected within a second, and nothing is written from then on", () =>
   inFolder(async (folder) => {
     for (const isReplaced of [false, true]) {
       const path = join(folder, `${isReplaced}.db`);
@@ -205,7 +205,7 @@ Deno.test("a file that is deleted or replaced is noticed within a second, and no
     }
   }));
 
-Deno.test("no commit is acknowledged that went into a file which was deleted or replaced before", () =>
+Deno.test("no commit into a deleted or replaced file is acknowledged", () =>
   inFolder(async (folder) => {
     const path = join(folder, "purser.db");
     const clock = fixedClock(0);
@@ -222,7 +222,7 @@ Deno.test("no commit is acknowledged that went into a file which was deleted or 
     await store.close();
   }));
 
-Deno.test("the file is looked at once a commit, and once a second by those that read", () =>
+Deno.test("the file is checked at each commit, and once a second by reads", () =>
   inFolder(async (folder) => {
     const clock = fixedClock(0);
     const identify = await (await import("../../kernel/files.ts")).files.loadIdentify();
@@ -256,7 +256,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`${why} gets the file to itself, and a second process is refused with the reason`, () =>
+  Deno.test(`${why} gets exclusive access, and a second process is refused with the reason`, () =>
     inFolder(async (folder) => {
       const path = join(folder, "purser.db");
       const first = await open({ path, ...options });
@@ -270,7 +270,7 @@ for (
         });
         await assert.rejects(
           open({ path }),
-          /kept it locked for 0.1 s; .*the Purser that needs the file to itself/,
+          /kept it locked for 0.1 s; .*the Purser that needs exclusive access/,
         );
       }
       assert.equal((await first.read({ sql: "PRAGMA journal_mode" })).rows[0]![0], "wal");
@@ -283,7 +283,7 @@ for (
     }));
 }
 
-Deno.test("a process that commits without a pause makes one every 20 ms while another writes too", () =>
+Deno.test("a process that commits continuously pauses every 20 ms while another writes too", () =>
   inFolder(async (folder) => {
     let now = 0;
     const pauses: number[] = [];
@@ -317,7 +317,7 @@ Deno.test("a process that commits without a pause makes one every 20 ms while an
     await store.close();
   }));
 
-Deno.test("the file is in WAL from the first write on, and synchronous as asked for", () =>
+Deno.test("the file is in WAL mode from the first write on, with the configured synchronous", () =>
   inFolder(async (folder) => {
     const setting = async (store: Store, name: string) =>
       (await store.read({ sql: `PRAGMA ${name}` })).rows[0]![0];
@@ -334,7 +334,7 @@ Deno.test("the file is in WAL from the first write on, and synchronous as asked 
     }
   }));
 
-Deno.test("a command that only reads leaves the file as it is", () =>
+Deno.test("a read-only command does not change the file", () =>
   inFolder(async (folder) => {
     const path = join(folder, "purser.db");
     await (await openMigrated(path)).close();
@@ -348,7 +348,7 @@ Deno.test("a command that only reads leaves the file as it is", () =>
     assert.deepEqual([...Deno.readDirSync(folder)].map((entry) => entry.name), ["purser.db"]);
   }));
 
-Deno.test("a full disk is a clear error that loses nothing, and passes with it", () =>
+Deno.test("a full disk is a clear error that loses nothing, and writes work again afterwards", () =>
   inFolder(async (folder) => {
     let limit: ((pages: number) => void) | undefined;
     const driver: SqliteDriver = {
@@ -386,7 +386,7 @@ Deno.test("a file that is not a database is refused by name, and not changed", (
     assert.equal(await Deno.readTextFile(path), letter);
   }));
 
-Deno.test("a file that can't be opened is refused in the system's words", () =>
+Deno.test("a file that can't be opened is refused with the system's message", () =>
   inFolder(async (folder) => {
     const path = join(folder, "none", "purser.db");
     await assert.rejects(open({ path }), {
@@ -433,7 +433,7 @@ Deno.test("more statements than are kept prepared all work", () =>
     await store.close();
   }));
 
-Deno.test("a table that another process changes is read with its new columns", () =>
+Deno.test("a table that another process alters is read with its new columns", () =>
   inFolder(async (folder) => {
     const path = join(folder, "purser.db");
     const [store, other] = [await open({ path }), await open({ path })];
@@ -463,7 +463,7 @@ Deno.test("a new database and its folder are readable by their owner only", () =
     ]);
   }));
 
-Deno.test("a folder in the place of a database is refused by name", () =>
+Deno.test("a folder instead of a database is refused by name", () =>
   inFolder(async (folder) => {
     await assert.rejects(
       openMigrated(folder),
@@ -472,7 +472,7 @@ Deno.test("a folder in the place of a database is refused by name", () =>
     );
   }));
 
-Deno.test("a folder that can't be made is refused by name", () =>
+Deno.test("a folder that can't be created is refused by name", () =>
   inFolder(async (folder) => {
     await Deno.writeTextFile(join(folder, "file"), "");
     const path = join(folder, "file", "purser.db");
@@ -482,7 +482,7 @@ Deno.test("a folder that can't be made is refused by name", () =>
     );
   }));
 
-Deno.test("a file that was cut short is refused or read, never crashed on", () =>
+Deno.test("a truncated file is refused or read, and never crashes", () =>
   inFolder(async (folder) => {
     const path = join(folder, "purser.db");
     const store = await openMigrated(path);
@@ -498,7 +498,7 @@ Deno.test("a file that was cut short is refused or read, never crashed on", () =
     }
   }));
 
-Deno.test("a failed open leaves the file to others", () =>
+Deno.test("a failed open does not lock the file", () =>
   inFolder(async (folder) => {
     const path = join(folder, "purser.db");
     const newer = await openMigrated(path);
@@ -511,7 +511,7 @@ Deno.test("a failed open leaves the file to others", () =>
     await (await openMigrated(path)).close();
   }));
 
-Deno.test("a database of another program is refused before anything is written into it", async () => {
+Deno.test("a database of another program is refused before anything is written", async () => {
   const directory = await Deno.makeTempDir();
   const path = `${directory}/other.db`;
   const other = await SqliteStore.open({ path, durability: "normal" });

@@ -32,7 +32,7 @@ export const agentCases: RestCase[] = [
     },
   },
   {
-    name: "an agent that can't be is refused, with the path of what is wrong",
+    name: "an invalid agent is refused, with the path of the fault",
     async run(api) {
       const problem = await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, {
         model: 1,
@@ -42,11 +42,11 @@ export const agentCases: RestCase[] = [
       const paths = problem.details.issues.map((issue: { path: string }) => issue.path);
       assert.deepEqual(paths, ["model", "max_steps", "odd"]);
       await api.refused(400, "invalid", "PUT", "/agents/snapshot", { model: "demo:echo" });
-      await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, { model: "nobody:knows" });
+      await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, { model: "unknown:model" });
     },
   },
   {
-    name: "an agent without its definition keeps its sessions and what it has cost",
+    name: "an agent without its definition keeps its sessions and its costs",
     async run(api) {
       const agent = api.prefix;
       await api.expect(201, "PUT", `/agents/${agent}`, { model: "demo:echo" });

@@ -26,7 +26,7 @@ const spend = (api: RestApi, id: string) =>
     cost_usd: 0.001,
   }]);
 
-/** What the receiver was sent about a rule. */
+/** The notifications of a rule at the receiver. */
 const receivedOf = (api: RestApi, ruleId: string) =>
   api.hooks.received.filter(({ body }) => body.includes(ruleId) && body.startsWith("{"));
 
@@ -76,7 +76,7 @@ export const alertCases: RestCase[] = [
     },
   },
   {
-    name: "a rule that can't be is refused, with the path of each thing that is wrong",
+    name: "an invalid rule is refused, with the path of each fault",
     async run(api) {
       const wrong = ruleOf(api, { name: "", threshold_usd: -1, severity: "bad", odd: 1 });
       const { details } = await api.refused(400, "invalid", "POST", RULES, wrong);
@@ -95,7 +95,7 @@ export const alertCases: RestCase[] = [
     },
   },
   {
-    name: "a line that is crossed is told once to a receiver, signed, and is in the history",
+    name: "an exceeded threshold is sent once to a receiver, signed, and is in the history",
     async run(api) {
       const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
       await spend(api, "1");
@@ -117,7 +117,7 @@ export const alertCases: RestCase[] = [
     },
   },
   {
-    name: "what a run spends fires a rule as well, whoever asked for the run",
+    name: "the spend of a run fires a rule as well, for any client",
     async run(api) {
       const rule = ruleOf(api, { threshold_type: "per_run_usd", threshold_usd: 0.000000001 });
       const { rule_id } = await api.expect(201, "POST", RULES, rule);
@@ -129,7 +129,7 @@ export const alertCases: RestCase[] = [
     },
   },
   {
-    name: "a delivery that its receiver refuses for good is given up, and the history says so",
+    name: "a delivery that its receiver refuses permanently is given up, and marked so in the history",
     async run(api) {
       const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
       api.hooks.answer = () => 410;
@@ -146,7 +146,7 @@ export const alertCases: RestCase[] = [
     },
   },
   {
-    name: "the test of a rule tells how it went in each channel: 207 where some failed",
+    name: "the test of a rule returns the result of each channel: 207 if some failed",
     async run(api) {
       const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api, { enabled: false }));
       const tested = await api.expect(207, "POST", `${RULES}/${rule_id}/test`);

@@ -4,7 +4,7 @@ import type { RestCase } from "../rest_case.ts";
 
 export const anomalyCases: RestCase[] = [
   {
-    name: "a run that makes the same tool call again and again is noticed, kept, and told",
+    name: "a run that repeats the same tool call is detected, recorded, and reported",
     async run(api) {
       const model = { api: "openai-chat", model: "my-model" } as const;
       await api.expect(201, "PUT", `/agents/${api.prefix}`, {
@@ -28,7 +28,7 @@ export const anomalyCases: RestCase[] = [
       ]);
       await api.until(
         () => Promise.resolve(api.hooks.received.filter(({ body }) => body.includes(anomaly.anomaly_id))),
-        (told) => told.length > 0,
+        (anomalies) => anomalies.length > 0,
       );
       await api.refused(400, "invalid", "GET", "/anomalies?from=yesterday");
     },

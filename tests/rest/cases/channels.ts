@@ -14,7 +14,7 @@ async function channelOf(api: RestApi, wanted: string): Promise<Channel> {
   return channels.find(({ name }) => name === wanted)!;
 }
 
-/** That a channel can't send here, and says so wherever it is asked. */
+/** Checks that a channel can't send here, and that every endpoint reports it. */
 async function cannotSend(api: RestApi, name: string, why: RegExp): Promise<void> {
   const { status, problem } = await channelOf(api, name);
   assert.equal(status, "invalid");
@@ -29,7 +29,7 @@ async function cannotSend(api: RestApi, name: string, why: RegExp): Promise<void
 
 export const channelCases: RestCase[] = [
   {
-    name: "the channels are listed in the order of the config, and show no secret",
+    name: "channels are listed in the order of the config, without secrets",
     async run(api) {
       const channels: Channel[] = await api.expect(200, "GET", "/channels");
       assert.deepEqual(channels.map(({ name, kind }) => `${name} ${kind}`), [
@@ -55,7 +55,7 @@ export const channelCases: RestCase[] = [
       const { type, data } = JSON.parse(api.hooks.received.at(-1)!.body);
       assert.deepEqual([type, data.test, data.environment], ["channel.test", true, "rest"]);
       assert.equal((await api.expect(200, "POST", "/channels/log/test")).status, "delivered");
-      await api.refused(404, "not_found", "POST", "/channels/nobody/test");
+      await api.refused(404, "not_found", "POST", "/channels/unknown/test");
     },
   },
   {
@@ -73,7 +73,7 @@ export const channelCases: RestCase[] = [
     },
   },
   {
-    name: "a private address that nobody has allowed is not reached",
+    name: "a private address that is not allowed is not reached",
     async run(api) {
       const tested = await api.expect(502, "POST", "/channels/private/test");
       assert.match(tested.error, /10\.1\.2\.3 is a private address/);
@@ -89,7 +89,7 @@ export const channelCases: RestCase[] = [
     },
   },
   {
-    name: "a channel of mail says that it can't send",
+    name: "a mail channel reports that it can't send",
     without: "mail",
     run: (api) => cannotSend(api, "mail", /Cannot send mail at the edge/),
   },
@@ -102,19 +102,19 @@ export const channelCases: RestCase[] = [
     },
   },
   {
-    name: "a channel of a plugin from disk says that it can't send",
+    name: "a channel of a plugin from disk reports that it can't send",
     without: "plugins",
     run: (api) => cannotSend(api, "phone", /Cannot load a plugin from disk at the edge/),
   },
   {
-    name: "a channel whose address stands in a file sends",
+    name: "a channel whose address is in a file sends",
     needs: "secret_files",
     async run(api) {
       assert.equal((await api.expect(200, "POST", "/channels/filed/test")).status, "delivered");
     },
   },
   {
-    name: "a channel whose address stands in a file says that it can't send",
+    name: "a channel whose address is in a file reports that it can't send",
     without: "secret_files",
     run: (api) => cannotSend(api, "filed", /Cannot read a secret from a file at the edge/),
   },

@@ -12,7 +12,7 @@ const report = (api: RestApi, id: string, more: object = {}) => ({
 
 export const costCases: RestCase[] = [
   {
-    name: "calls made elsewhere are booked once, priced here or as they say",
+    name: "calls made elsewhere are booked once, priced here or at their own cost",
     async run(api) {
       const first = report(api, "1");
       const second = report(api, "2", { cost_usd: 0.00000000050001 });
@@ -31,7 +31,7 @@ export const costCases: RestCase[] = [
     },
   },
   {
-    name: "a report that contradicts what is booked books nothing: 409",
+    name: "a report that conflicts with booked calls books nothing: 409",
     async run(api) {
       const first = report(api, "1");
       await api.expect(201, "POST", "/costs/events", [first]);
@@ -47,7 +47,7 @@ export const costCases: RestCase[] = [
     name: "a call without a known price costs null, never 0, and is counted",
     async run(api) {
       const ids = { session_id: `${api.prefix}:s`, run_id: `${api.prefix}:r` };
-      const body = [report(api, "1", { ...ids, model: "nobody-knows" })];
+      const body = [report(api, "1", { ...ids, model: "unknown-model" })];
       assert.equal((await api.expect(201, "POST", "/costs/events", body)).unpriced, 1);
       const costs = await api.expect(200, "GET", `/sessions/${api.prefix}:s/costs`);
       assert.equal(costs.calls[0].cost_usd, null);
@@ -55,7 +55,7 @@ export const costCases: RestCase[] = [
     },
   },
   {
-    name: "costs are grouped by each of what they can be, and asked by time, agent and model",
+    name: "costs are grouped by every dimension, and filtered by time, agent and model",
     async run(api) {
       const now = Date.now();
       const at = (hoursAgo: number) => new Date(now - hoursAgo * 3_600_000).toISOString();
@@ -84,7 +84,7 @@ export const costCases: RestCase[] = [
     },
   },
   {
-    name: "a report that can't be is refused, with the path of what is wrong",
+    name: "an invalid report is refused, with the path of the fault",
     async run(api) {
       const problem = await api.refused(400, "invalid", "POST", "/costs/events", [
         report(api, "1"),

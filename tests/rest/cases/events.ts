@@ -4,7 +4,7 @@ import type { RestCase } from "../rest_case.ts";
 
 export const eventCases: RestCase[] = [
   {
-    name: "the event log is tailed from where its reader was, without a gap and without a repeat",
+    name: "the event log is tailed from the reader's position, without a gap and without a repeat",
     async run(api) {
       await api.expect(201, "PUT", `/agents/${api.prefix}`, { model: "demo:echo" });
       const session = `${api.prefix}:s`;
@@ -24,7 +24,7 @@ export const eventCases: RestCase[] = [
         assert.deepEqual([frame!.id, frame!.event], [String(event.event_id), event.type]);
         assert.deepEqual(frame!.data, event);
       }
-      // Now what comes while it is open.
+      // Events while the stream is open.
       await api.expect(200, "POST", `/agents/${api.prefix}/runs`, run);
       let frame: SseFrame | undefined;
       do frame = await stream.next(); while (frame?.comment !== undefined);
@@ -33,7 +33,7 @@ export const eventCases: RestCase[] = [
     },
   },
   {
-    name: "a place in the event log that can't be is refused",
+    name: "an invalid position in the event log is refused",
     async run(api) {
       const { status, body } = await api.send("GET", "/events", undefined, { "last-event-id": "x" });
       assert.deepEqual([status, body.code], [400, "invalid"]);

@@ -3,7 +3,7 @@ import type { RestCase } from "../rest_case.ts";
 
 export const keyCases: RestCase[] = [
   {
-    name: "a key is made, may what its scopes say, reaches its agent alone, and is revoked for good",
+    name: "a key is created, limited to its scopes and its agent, and revoked for good",
     async run(api) {
       const mine = `${api.prefix}-mine`;
       await api.expect(201, "PUT", `/agents/${mine}`, { model: "demo:echo" });
@@ -43,7 +43,7 @@ export const keyCases: RestCase[] = [
     },
   },
   {
-    name: "without a key all is refused but what is open to everybody",
+    name: "without a key all but the public routes are refused",
     async run(api) {
       for (const path of ["/agents", "/costs", "/metrics", "/events", "/nothing"]) {
         const response = await api.fetch("GET", path, { isAnonymous: true });

@@ -12,7 +12,7 @@ import { serviceCases } from "./service.ts";
 import { sessionCases } from "./sessions.ts";
 import { snapshotCases } from "./snapshots.ts";
 
-/** All that the API does, by what it is about. */
+/** All cases of the API, by resource. */
 export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   agents: agentCases,
   runs: runCases,

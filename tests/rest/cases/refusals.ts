@@ -3,7 +3,7 @@ import type { RestCase } from "../rest_case.ts";
 
 export const refusalCases: RestCase[] = [
   {
-    name: "a path that is not there is a 404, a method that it has not a 405 that names those it has",
+    name: "an unknown path is a 404, an unsupported method a 405 that names the supported ones",
     async run(api) {
       for (const path of ["/nowhere", "/agents/a/b/c", "/runs"]) {
         await api.refused(404, "not_found", "GET", path);
@@ -13,7 +13,7 @@ export const refusalCases: RestCase[] = [
     },
   },
   {
-    name: "a body that is no JSON is a 400, one that doesn't say so a 415, one too large a 413",
+    name: "a body that is not JSON is a 400, one without its content type a 415, one too large a 413",
     async run(api) {
       const path = `/agents/${api.prefix}`;
       for (const body of ["{", "nonsense", "null", "[]"]) {
@@ -29,7 +29,7 @@ export const refusalCases: RestCase[] = [
     },
   },
   {
-    name: "ids of any look are taken as ids",
+    name: "ids of any form are taken as ids",
     async run(api) {
       for (const id of ["%00", "constructor", "__proto__", "%F0%9F%92%B8", "'--", "x".repeat(500)]) {
         for (const path of [`/agents/${id}`, `/sessions/${id}`, `/runs/${id}`, `/sessions/${id}/costs`]) {

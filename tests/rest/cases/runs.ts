@@ -7,7 +7,7 @@ const STREAM = { accept: "text/event-stream" };
 const LOCAL = "local:my-model";
 const LOCAL_API = { api: "openai-chat", model: "my-model" } as const;
 
-/** Defines an agent, and gives the path of its runs. */
+/** Defines an agent, and returns the path of its runs. */
 async function define(api: RestApi, agent: object): Promise<string> {
   await api.expect(201, "PUT", `/agents/${api.prefix}`, agent);
   return `/agents/${api.prefix}/runs`;
@@ -15,7 +15,7 @@ async function define(api: RestApi, agent: object): Promise<string> {
 
 export const runCases: RestCase[] = [
   {
-    name: "a run answers with its result, its cost to the nano-dollar, and can be read again",
+    name: "a run returns its result and its cost to the nano-dollar, and can be read again",
     async run(api) {
       const path = await define(api, { model: LOCAL });
       api.fake.enqueue(
@@ -33,7 +33,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a run uses tools, and a session goes on where it was",
+    name: "a run uses tools, and a session continues where it ended",
     async run(api) {
       const path = await define(api, { model: "demo:echo", tools: ["calculator"] });
       const body = { input: "What is 2 + 2?", session_id: `${api.prefix}:s` };
@@ -48,7 +48,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a run as a stream tells its events and texts, and ends with its result",
+    name: "a streamed run sends its events and texts, and ends with its result",
     async run(api) {
       const path = await define(api, { model: "demo:echo" });
       const response = await api.fetch("POST", path, { body: { input: "Hello there" }, headers: STREAM });
@@ -68,7 +68,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a run as a stream that fails ends with the problem that the plain answer would be",
+    name: "a streamed run that fails ends with the same problem as a plain one",
     async run(api) {
       const path = await define(api, { model: "demo:fail" });
       const response = await api.fetch("POST", path, { body: { input: "Hi" }, headers: STREAM });
@@ -77,7 +77,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a client that goes away does not end its run",
+    name: "a client that disconnects from a stream does not end its run",
     async run(api) {
       const path = await define(api, { model: LOCAL });
       const gone = Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a client that waits for no stream and goes away does not end its run either",
+    name: "a client that disconnects from a plain request does not end its run either",
     async run(api) {
       const path = await define(api, { model: LOCAL });
       const asked = Promise.withResolvers<void>();
@@ -126,7 +126,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a budget stops a run before the next call: 402, with what was spent and the limit",
+    name: "a budget stops a run before the next call: 402, with the spend and the limit",
     async run(api) {
       const path = await define(api, { model: LOCAL, cost_budget_usd: 0.001, tools: ["calculator"] });
       const toolCall = { id: "call_1", name: "calculator", input: { expression: "1+1" } };
@@ -154,7 +154,7 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a provider's failure is 502 with its words, and the run and session it was",
+    name: "a provider's failure is 502 with its message, the run and the session",
     async run(api) {
       const path = await define(api, { model: LOCAL });
       api.fake.enqueue({ status: 401, message: "Wrong key" });
@@ -179,13 +179,13 @@ export const runCases: RestCase[] = [
     },
   },
   {
-    name: "a run is cancelled on request, and what it has called stays booked",
+    name: "a run is cancelled on request, and its calls stay booked",
     async run(api) {
       const path = await define(api, { model: LOCAL, tools: ["calculator"] });
       const going = Promise.withResolvers<void>();
       const count = api.fake.calls;
       const toolCall = { id: "call_1", name: "calculator", input: { expression: "1+1" } };
-      // At the edge the run hears of it with its next call; elsewhere at once, and the answer is not waited for.
+      // At the edge the run is cancelled at its next call; elsewhere at once, without waiting for the response.
       api.fake.enqueue({ after: going.promise, ...answerTo(LOCAL_API, { toolCall }) });
       const session = `${api.prefix}:s`;
       const running = api.expect(200, "POST", path, { input: "Hi", session_id: session });

@@ -3,7 +3,7 @@ import type { RestCase } from "../rest_case.ts";
 
 export const serviceCases: RestCase[] = [
   {
-    name: "it says that it is alive and ready, and where it is",
+    name: "it reports that it is alive and ready, in its environment",
     async run(api) {
       for (const path of ["/healthz", "/readyz"]) {
         const { status, environment } = await api.expect(200, "GET", path);
@@ -12,7 +12,7 @@ export const serviceCases: RestCase[] = [
     },
   },
   {
-    name: "the doctor looks at the database, the channels, the rules, the models and the outbox",
+    name: "the doctor checks the database, the channels, the rules, the models and the outbox",
     async run(api) {
       const checks: { name: string; status: string }[] = await api.expect(200, "GET", "/doctor");
       for (const name of ["database", "channel ops", "alert rules", "models", "waiting deliveries"]) {
@@ -22,7 +22,7 @@ export const serviceCases: RestCase[] = [
     },
   },
   {
-    name: "it tells its totals to Prometheus",
+    name: "it exposes its totals to Prometheus",
     async run(api) {
       for (const path of ["/metrics", "/metrics?by=agent"]) {
         const text: string = await api.expect(200, "GET", path);

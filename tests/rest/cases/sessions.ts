@@ -61,7 +61,7 @@ export const sessionCases: RestCase[] = [
     },
   },
   {
-    name: "a session's cost is told per call and per step, in pages",
+    name: "a session's cost is listed per call and per step, in pages",
     async run(api) {
       const session = `${api.prefix}:s`;
       await runTimes(api, ["What is 2 + 2?", "What is 3 + 3?"], () => session);

@@ -14,7 +14,7 @@ async function runOnce(api: RestApi): Promise<string> {
   return session;
 }
 
-/** A snapshot of so many characters of messages, as a stream: it is larger than a test should hold. */
+/** A snapshot with so many characters of messages, as a stream: it is too large for a test to hold. */
 function largeSnapshot(api: RestApi, characters: number): ReadableStream<Uint8Array> {
   const text = "x".repeat(256 * 1024);
   const count = Math.ceil(characters / text.length);
@@ -34,7 +34,7 @@ const LARGE = 9 * 1024 * 1024;
 
 export const snapshotCases: RestCase[] = [
   {
-    name: "a session goes out as a snapshot and comes back as another one's state, with its history",
+    name: "a session is exported as a snapshot and imported as another session, with its history",
     async run(api) {
       const session = await runOnce(api);
       const response = await api.fetch("GET", `/agents/${session}/snapshot?with_events=true&tag=why=test`);
@@ -57,20 +57,20 @@ export const snapshotCases: RestCase[] = [
       assert.equal(history.length, snapshot.events.length);
       assert.deepEqual(await api.expect(200, "GET", `${events}?after=2&limit=3`), history.slice(2, 5));
       await api.refused(404, "not_found", "GET", "/sessions/ses_nowhere/events/imported");
-      // A restored session goes on.
-      const run = { input: "Go on", session_id: copy.session_id };
+      // An imported session can be continued.
+      const run = { input: "Continue", session_id: copy.session_id };
       assert.equal((await api.expect(200, "POST", `/agents/${api.prefix}/runs`, run)).status, "completed");
     },
   },
   {
-    name: "a snapshot is compressed for who takes gzip, and known again by its ETag",
+    name: "a snapshot is compressed for a client that accepts gzip, and revalidated by its ETag",
     async run(api) {
       const path = `/agents/${await runOnce(api)}/snapshot`;
       const plain = await api.fetch("GET", path, { headers: { "accept-encoding": "identity" } });
       const text = await plain.text();
       const packed = await api.fetch("GET", path, { headers: { "accept-encoding": "gzip" } });
       assert.equal(packed.headers.get("vary"), "accept-encoding");
-      // Unpacked by the client: what is compressed twice would not be JSON.
+      // Decompressed by the client: a body compressed twice would not be JSON.
       assert.deepEqual((await packed.json()).state, JSON.parse(text).state);
       const etag = plain.headers.get("etag")!;
       const { status, headers } = await api.send("GET", path, undefined, { "if-none-match": etag });
@@ -94,7 +94,7 @@ export const snapshotCases: RestCase[] = [
     },
   },
   {
-    name: "a snapshot that can't be is refused, and changes nothing",
+    name: "an invalid snapshot is refused, and changes nothing",
     async run(api) {
       const snapshot = snapshotOf({ agent_id: api.prefix, session_id: `${api.prefix}:s` });
       const newer = await api.refused(400, "invalid", "POST", RESTORE, { ...snapshot, schema_version: 99 });
@@ -118,7 +118,7 @@ export const snapshotCases: RestCase[] = [
     },
   },
   {
-    name: "a snapshot that does not stay in memory is restored",
+    name: "a snapshot that does not fit into memory is restored",
     needs: "large_snapshots",
     async run(api) {
       const result = await api.expect(200, "POST", RESTORE, largeSnapshot(api, LARGE));
@@ -126,7 +126,7 @@ export const snapshotCases: RestCase[] = [
     },
   },
   {
-    name: "a snapshot that would not stay in memory is refused as unsupported, and changes nothing",
+    name: "a snapshot that would not fit into memory is refused as unsupported, and changes nothing",
     without: "large_snapshots",
     async run(api) {
       const problem = await api.refused(501, "unsupported", "POST", RESTORE, largeSnapshot(api, LARGE));

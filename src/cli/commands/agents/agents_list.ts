@@ -1,10 +1,20 @@
-import type { CommandContext } from "../../command.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { formatCost } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 /** `purser agents list` */
-export async function agentsList(ctx: CommandContext): Promise<void> {
+export const agentsList: Command = {
+  name: "agents list",
+  args: [],
+  summary: "List agents",
+  options: {},
+  examples: [["purser agents list", ""]],
+  isReadOnly: true,
+  run: listAgents,
+};
+
+async function listAgents(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.agents.$get(), (agents) => {
     if (agents.length === 0) return "No agents yet. Define one: purser agents set helper --model demo:echo";

@@ -1,16 +1,58 @@
+import { AGENT_LIMITS } from "../../../contract/limits.ts";
 import type { Connection } from "../../../client/mod.ts";
+import { BUDGET_MODES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { describeBudget } from "../../render/describe_agent.ts";
+import { describeBudget } from "./agents_show.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Options } from "../../parse/options.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
-/** `purser agents set NAME …`: what is given is changed, all else stays as it is. */
-export async function agentsSet(ctx: CommandContext): Promise<void> {
+/** `purser agents set NAME …` */
+export const agentsSet: Command = {
+  name: "agents set",
+  args: [arg("NAME", { live: "agent" })],
+  summary: "Create or change an agent",
+  detail: "Changes only the given settings. A new agent needs --model.",
+  options: {
+    model: option("MODEL", "PROVIDER:MODEL, such as openai:gpt-5, local:my-model or demo:echo", {
+      some: ["demo:echo"],
+    }),
+    system: option("TEXT", "System prompt"),
+    budget: option("USD", "Budget of one run in USD; none for no limit", { some: ["none"] }),
+    "budget-mode": option(
+      "MODE",
+      "stop: no call once the budget is reached; strict: no call that could exceed it",
+      {
+        oneOf: BUDGET_MODES,
+      },
+    ),
+    "max-steps": option("N", "Maximum model calls of one run"),
+    "max-output-tokens": option("N", "Maximum output tokens of one call; none for no limit", {
+      some: ["none"],
+    }),
+    tool: option("NAME", "Tool the agent may use; repeat for more. Replaces the current tools", {
+      some: ["calculator", "current_time"],
+    }),
+    "no-tools": flag("Remove all tools"),
+    "allow-unpriced": flag("Allow a budget with a model that has no known price"),
+    "no-allow-unpriced": flag("Undo --allow-unpriced"),
+  },
+  examples: [
+    ['purser agents set researcher --model openai:gpt-5 --system "Be brief."', "A new agent"],
+    ["purser agents set researcher --budget 0.25 --budget-mode strict", "Limit each run to $0.25"],
+    [
+      "purser agents set helper --model demo:echo --tool calculator --tool current_time",
+      "An agent with tools",
+    ],
+  ],
+  run: setAgent,
+};
+
+async function setAgent(ctx: CommandContext): Promise<void> {
   const name = readId(ctx);
   const changes = readChanges(ctx.options);
   const { api } = await ctx.connect();
@@ -48,7 +90,7 @@ async function findAgent(api: Api, name: string) {
   }
 }
 
-/** What a PUT takes of what a GET gives. */
+/** Returns the fields of a GET that a PUT accepts. */
 function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>) {
   const { agent_id: _id, token_usage: _usage, created_at: _created, updated_at: _updated, ...definition } =
     agent;
@@ -65,11 +107,11 @@ function readChanges(options: Options) {
     model: options.text("model"),
     system_prompt: options.text("system"),
     cost_budget_usd: options.read("budget", readBudget),
-    budget_mode: options.oneOf("budget-mode", ["stop", "strict"]),
+    budget_mode: options.oneOf("budget-mode", BUDGET_MODES),
     max_steps: options.wholeNumber("max-steps", { min: 1, max: 1_000 }),
     max_output_tokens: options.text("max-output-tokens") === "none"
       ? null
-      : options.wholeNumber("max-output-tokens", { min: 1, max: 10_000_000 }),
+      : options.wholeNumber("max-output-tokens", { min: 1, max: AGENT_LIMITS.maxOutputTokens }),
     tools: options.has("no-tools") ? [] : options.has("tool") ? [...options.texts("tool")] : undefined,
     allow_unpriced: options.has("allow-unpriced")
       ? true
@@ -82,7 +124,7 @@ function readChanges(options: Options) {
 function readBudget(text: string): number | null {
   if (text === "none") return null;
   const budget = parseUsd(text.replace(/^\$/, ""));
-  if (budget < 0n) throw new Error(`${text} is less than nothing`);
+  if (budget < 0n) throw new Error(`${text} is negative`);
   return toUsd(budget);
 }
 

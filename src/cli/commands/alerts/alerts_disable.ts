@@ -1,7 +1,12 @@
-import type { CommandContext } from "../../command.ts";
-import { switchRule } from "../../switch_rule.ts";
+import { arg, type Command } from "../../command.ts";
+import { setRuleEnabled } from "./alerts_enable.ts";
 
 /** `purser alerts disable RULE` */
-export function alertsDisable(ctx: CommandContext): Promise<void> {
-  return switchRule(ctx, false);
-}
+export const alertsDisable: Command = {
+  name: "alerts disable",
+  args: [arg("RULE", { live: "rule" })],
+  summary: "Disable an alert rule",
+  options: {},
+  examples: [["purser alerts disable rule_42", ""]],
+  run: (ctx) => setRuleEnabled(ctx, false),
+};

@@ -1,7 +1,30 @@
-import type { CommandContext } from "../../command.ts";
-import { switchRule } from "../../switch_rule.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
+import { idInPath, readId } from "../../parse/command_id.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
 
 /** `purser alerts enable RULE` */
-export function alertsEnable(ctx: CommandContext): Promise<void> {
-  return switchRule(ctx, true);
+export const alertsEnable: Command = {
+  name: "alerts enable",
+  args: [arg("RULE", { live: "rule" })],
+  summary: "Enable an alert rule",
+  detail: "If the threshold is already reached, the rule fires when the next model call is booked.",
+  options: {},
+  examples: [["purser alerts enable rule_42", ""]],
+  run: (ctx) => setRuleEnabled(ctx, true),
+};
+
+/** Enables or disables the rule that a command has as its argument. */
+export async function setRuleEnabled(ctx: CommandContext, enabled: boolean): Promise<void> {
+  const ruleId = readId(ctx);
+  const { api } = await ctx.connect();
+  const answer = await api.alerts.rules[":rule_id"].$patch({
+    param: { rule_id: idInPath(ruleId) },
+    json: { enabled },
+  });
+  await printAnswer(
+    ctx,
+    answer,
+    (rule) => escapeText(`${rule.enabled ? "Enabled" : "Disabled"} rule ${rule.rule_id} ${rule.name}`),
+  );
 }

@@ -1,10 +1,9 @@
-import type { CommandContext } from "../../command.ts";
-import {
-  describeDeliveries,
-  failureWarnings,
-  measureDeliveries,
-  paintDeliveries,
-} from "../../render/describe_deliveries.ts";
+import type { Alert, AlertDelivery } from "../../../contract/alerts.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { countOf } from "../../render/format_values.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
+import { textWidth } from "../../terminal/text_width.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
 import { formatSpent, paintSeverity } from "../../render/describe_rule.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
@@ -12,13 +11,23 @@ import { renderTable } from "../../render/render_table.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;
-/** Below this, seconds give way to what became of the alerts. */
+/** Below this width, times are shown without seconds, to leave room for the deliveries. */
 const NARROW_COLUMNS = 100;
-/** From there on, a rule's long name gives way to it: `10 failed, 10 pending, 10 ok`. */
+/** The width up to which CHANNELS takes room from a long RULE: `10 failed, 10 pending, 10 ok`. */
 const ROOM_FOR_CHANNELS = 28;
 
 /** `purser alerts history [--limit N]` */
-export async function alertsHistory(ctx: CommandContext): Promise<void> {
+export const alertsHistory: Command = {
+  name: "alerts history",
+  args: [],
+  summary: "List the latest alerts and their deliveries",
+  options: { limit: option("N", "Maximum number of alerts, 1 to 500 (default 20)") },
+  examples: [["purser alerts history --limit 5", ""]],
+  isReadOnly: true,
+  run: listAlerts,
+};
+
+async function listAlerts(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: MAX_LIMIT }) ?? DEFAULT_LIMIT;
   const { api } = await ctx.connect();
   const answer = await api.alerts.history.$get({ query: { limit: String(limit) } });
@@ -36,14 +45,14 @@ export async function alertsHistory(ctx: CommandContext): Promise<void> {
           formatTime(alert.triggered_at).slice(0, isNarrow ? "2026-11-21 09:30".length : undefined),
       },
       { title: "SEVERITY", cell: (alert) => alert.severity, paint: paintSeverity, drop: 2 },
-      // In front, where cutting a long name leaves it.
+      // In front, so that cutting a long name keeps it.
       { title: "RULE", cell: (alert) => (alert.test ? "[test] " : "") + alert.rule_name, cutTo: 12 },
       {
         title: "SPENT",
         cell: (alert) => formatSpent(alert.test ? null : alert.value_usd, alert.threshold_usd),
         drop: 0,
       },
-      { title: "WHERE", cell: placeOf, cutTo: 8, drop: 1 },
+      { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },
       {
         title: "CHANNELS",
         cell: (alert) => describeDeliveries(alert),
@@ -59,17 +68,87 @@ export async function alertsHistory(ctx: CommandContext): Promise<void> {
   for (const warning of warnings) ctx.warn(warning);
 }
 
-/** `researcher run_42`: the agent of the call, and the run or session that the rule is about. */
-function placeOf(alert: {
+/** Names the agent of the call, and the run or session of the rule: `researcher run_42`. */
+function sourceOf(alert: {
   threshold_type: string;
   agent_id: string | null;
   session_id: string | null;
   run_id: string | null;
 }): string {
-  const place = alert.threshold_type === "per_run_usd"
+  const scope = alert.threshold_type === "per_run_usd"
     ? alert.run_id
     : alert.threshold_type === "per_session_usd"
     ? alert.session_id
     : null;
-  return [alert.agent_id, place].filter((part) => part !== null).join(" ") || "-";
+  return [alert.agent_id, scope].filter((part) => part !== null).join(" ") || "-";
+}
+
+type Delivered = Pick<Alert, "deliveries">;
+
+/** The statuses, most urgent first, and the word for a count of them. */
+const BY_URGENCY = [["failed", "failed"], ["pending", "pending"], ["delivered", "ok"]] as const;
+
+/**
+ * Describes the deliveries of an alert by channel: `mail failed, slack retrying (2), ops ok`. Where that is wider than
+ * `width`, channels are counted, successful ones first: `mail failed, 1 pending, 1 ok`.
+ */
+export function describeDeliveries(delivered: Delivered, width = Infinity): string {
+  const levels = describeLevels(delivered);
+  return levels.find((text) => textWidth(text) <= width) ?? levels.at(-1)!;
+}
+
+/** Returns the widths of the deliveries of some alerts: fully shortened, and in full. */
+function measureDeliveries(alerts: readonly Delivered[]): { shortest: number; longest: number } {
+  const widths = alerts.map((alert) => describeLevels(alert).map(textWidth));
+  return {
+    shortest: Math.max(0, ...widths.map((each) => each.at(-1)!)),
+    longest: Math.max(0, ...widths.map((each) => each[0]!)),
+  };
+}
+
+/** Returns the description in full, then with delivered channels counted, with pending ones too, and with all. */
+function describeLevels({ deliveries }: Delivered): string[] {
+  if (deliveries.length === 0) return ["no channel"];
+  return [3, 2, 1, 0].map((named) =>
+    BY_URGENCY.flatMap(([status, word], index) => {
+      const members = deliveries.filter((delivery) => delivery.status === status);
+      if (index >= named) return members.length > 0 ? [`${members.length} ${word}`] : [];
+      return members.map((delivery) => escapeText(`${delivery.channel} ${outcomeOf(delivery)}`));
+    }).join(", ")
+  );
+}
+
+function outcomeOf({ status, attempts, last_error }: AlertDelivery): string {
+  if (status === "delivered") return "ok";
+  if (status === "failed") return "failed";
+  if (attempts === 0) return "waiting";
+  // The first attempt is in progress.
+  return last_error === null ? "sending" : `retrying (${attempts})`;
+}
+
+/** Red if a delivery has failed, yellow if one is pending. */
+function paintDeliveries(
+  { deliveries }: Pick<Alert, "deliveries">,
+  style: Style,
+): Paint | undefined {
+  const has = (wanted: AlertDelivery["status"]) => deliveries.some(({ status }) => status === wanted);
+  return has("failed") ? style.red : has("pending") ? style.yellow : undefined;
+}
+
+/** Returns a line for each channel with failed deliveries in a history (newest first), with the latest error. */
+export function failureWarnings(
+  history: readonly Pick<Alert, "deliveries" | "test">[],
+): string[] {
+  const failures = new Map<string, { count: number; reason: string | null }>();
+  for (const { deliveries, test } of history) {
+    for (const { channel, status, last_error } of test ? [] : deliveries) {
+      if (status !== "failed") continue;
+      const known = failures.get(channel);
+      if (known) known.count++;
+      else failures.set(channel, { count: 1, reason: last_error });
+    }
+  }
+  return [...failures].map(([channel, { count, reason }]) =>
+    `Channel ${channel} failed to deliver ${countOf(count, "alert")}${reason === null ? "" : `: ${reason}`}`
+  );
 }

@@ -1,12 +1,38 @@
-import type { CommandContext } from "../../command.ts";
+import type { AlertRule } from "../../../contract/alerts.ts";
+import {
+  describeWatch,
+  formatCooldown,
+  formatSpent,
+  paintSeverity,
+  paintSpent,
+} from "../../render/describe_rule.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { formatTime } from "../../render/format_values.ts";
+import { putIdsBelow } from "../../render/render_table.ts";
+import { type Column, renderTable } from "../../render/render_table.ts";
+import type { Style } from "../../terminal/style.ts";
+import { textWidth } from "../../terminal/text_width.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { printAnswer } from "../../render/print_answer.ts";
-import { renderRules } from "../../render/render_rules.ts";
 
 const NONE = "No alert rules yet. Add one: " +
   'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning';
 
 /** `purser alerts list` */
-export async function alertsList(ctx: CommandContext): Promise<void> {
+export const alertsList: Command = {
+  name: "alerts list",
+  args: [],
+  summary: "List alert rules and their current spending",
+  detail:
+    "SPENT is the spending in the current hour, day or month. For a rule per run or session, it is the cost of the newest " +
+    "run or session.",
+  options: {},
+  examples: [["purser alerts list", ""]],
+  isReadOnly: true,
+  run: listRules,
+};
+
+async function listRules(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   const { columns } = ctx.terminal.stdout;
   await printAnswer(
@@ -17,4 +43,62 @@ export async function alertsList(ctx: CommandContext): Promise<void> {
         ? NONE
         : renderRules(rules, { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode }),
   );
+}
+
+const GAP = 2;
+
+/** The minimum widths of NAME and WATCHES. NAME shrinks first: the id below identifies the rule too. */
+const MIN_NAME_WIDTH = 12;
+const MIN_WATCHES_WIDTH = 7;
+
+/**
+ * Renders rules as a table. Other commands need the whole id: where it leaves no room for WATCHES and SPENT, it goes to a
+ * line of its own below each rule.
+ */
+function renderRules(
+  rules: readonly AlertRule[],
+  options: { columns: number | undefined; style: Style; hasUnicode: boolean },
+): string {
+  const { columns = Infinity, style } = options;
+  const cells = {
+    name: (rule: AlertRule) => rule.name,
+    id: (rule: AlertRule) => rule.rule_id,
+    watches: describeWatch,
+    spent: (rule: AlertRule) => formatSpent(rule.value_usd, rule.threshold_usd),
+    enabled: (rule: AlertRule) => rule.enabled ? "yes" : "no",
+  };
+  const widthOf = (title: string, cell: (rule: AlertRule) => string) =>
+    Math.max(title.length, ...rules.map((rule) => textWidth(escapeText(cell(rule)))));
+  const widths = Object.entries(cells).map(([title, cell]) => widthOf(title, cell));
+  const isBeside = widths.reduce((sum, width) => sum + width + GAP, -GAP) <= columns;
+  const roomToWatch = columns - MIN_NAME_WIDTH - widthOf("SPENT", cells.spent) - 2 * GAP;
+
+  const id: Column<AlertRule> = { title: "ID", cell: cells.id };
+  const enabled: Column<AlertRule> = {
+    title: "ENABLED",
+    cell: cells.enabled,
+    paint: (rule) => rule.enabled ? undefined : style.yellow,
+  };
+  const table = renderTable(rules, [
+    { title: "NAME", cell: cells.name, paint: () => style.bold, cutTo: MIN_NAME_WIDTH },
+    ...(isBeside ? [id] : []),
+    {
+      title: "WATCHES",
+      cell: cells.watches,
+      cutTo: Math.max(MIN_WATCHES_WIDTH, Math.min(roomToWatch, widthOf("WATCHES", cells.watches))),
+    },
+    { title: "SPENT", cell: cells.spent, paint: paintSpent },
+    { title: "SEVERITY", cell: (rule) => rule.severity, paint: paintSeverity, drop: 1 },
+    { title: "COOLDOWN", cell: formatCooldown, drop: 3 },
+    ...(isBeside ? [enabled] : []),
+    {
+      title: "LAST FIRED (UTC)",
+      cell: (rule) => rule.last_fired_at === null ? "never" : formatTime(rule.last_fired_at).slice(0, 16),
+      drop: 2,
+    },
+  ], options);
+  if (isBeside) return table;
+  const idLine = (rule: AlertRule) =>
+    `${style.dim(escapeText(rule.rule_id))}${rule.enabled ? "" : `  ${style.yellow("disabled")}`}`;
+  return putIdsBelow(table, rules.map(idLine));
 }

@@ -1,12 +1,22 @@
 import type { RuleTest } from "../../../alerts/mod.ts";
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { tryChannels } from "../../try_channels.ts";
+import { postTest } from "../channels/channels_try.ts";
 
-/** `purser alerts test RULE`. Not called `alerts_test.ts`, which would be a file of tests. */
-export async function alertsTest(ctx: CommandContext): Promise<number> {
+/** `purser alerts test RULE`. A file named `alerts_test.ts` would be taken for tests. */
+export const alertsTry: Command = {
+  name: "alerts test",
+  args: [arg("RULE", { live: "rule" })],
+  summary: "Send a test alert of a rule through every channel",
+  detail: "Sent once to every channel, whatever its min_severity. Exit code 1 if any channel fails.",
+  options: {},
+  examples: [["purser alerts test rule_42", ""]],
+  run: tryRule,
+};
+
+async function tryRule(ctx: CommandContext): Promise<number> {
   const ruleId = readId(ctx);
   const connection = await ctx.connect();
   const url = connection.api.alerts.rules[":rule_id"].test.$url({ param: { rule_id: idInPath(ruleId) } });
-  return await tryChannels<RuleTest>(ctx, connection, url, ({ results }) => results);
+  return await postTest<RuleTest>(ctx, connection, url, ({ results }) => results);
 }

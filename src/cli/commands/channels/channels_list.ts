@@ -1,9 +1,22 @@
-import type { CommandContext } from "../../command.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 /** `purser channels list` */
-export async function channelsList(ctx: CommandContext): Promise<void> {
+export const channelsList: Command = {
+  name: "channels list",
+  args: [],
+  summary: "List the channels that alerts are sent to",
+  detail:
+    "Channels are set up in the config file. Their settings are checked without sending anything; purser channels test " +
+    "sends a test.",
+  options: {},
+  examples: [["purser channels list", ""]],
+  isReadOnly: true,
+  run: listChannels,
+};
+
+async function listChannels(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   let problems: string[] = [];
   await printAnswer(ctx, await api.channels.$get(), (channels) => {
@@ -17,7 +30,7 @@ export async function channelsList(ctx: CommandContext): Promise<void> {
         cell: (channel) => channel.status,
         paint: (channel, style) => channel.status === "ok" ? style.green : style.red,
       },
-      { title: "FROM", cell: (channel) => channel.min_severity },
+      { title: "MIN SEVERITY", cell: (channel) => channel.min_severity },
       { title: "TIMEOUT", align: "right", cell: (channel) => `${channel.timeout_ms / 1000} s`, drop: 2 },
       { title: "SETTINGS", cell: ({ settings }) => describeSettings(settings), cutTo: 20, drop: 1 },
     ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
@@ -25,7 +38,7 @@ export async function channelsList(ctx: CommandContext): Promise<void> {
   for (const problem of problems) ctx.warn(problem);
 }
 
-/** `url=***, headers={"x-team":"ops"}` */
+/** Renders settings: `url=***, headers={"x-team":"ops"}`. */
 function describeSettings(settings: Record<string, unknown>): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)

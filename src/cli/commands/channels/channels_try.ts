@@ -1,12 +1,63 @@
+import type { Connection } from "../../../client/mod.ts";
 import type { TestResult } from "../../../delivery/mod.ts";
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
+import { EXIT } from "../../exit_code.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { tryChannels } from "../../try_channels.ts";
+import { formatCount } from "../../render/format_values.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { renderTable } from "../../render/render_table.ts";
 
-/** `purser channels test NAME` */
-export async function channelsTest(ctx: CommandContext): Promise<number> {
+/** `purser channels test NAME`. A file named `channels_test.ts` would be taken for tests. */
+export const channelsTry: Command = {
+  name: "channels test",
+  args: [arg("NAME", { live: "channel" })],
+  summary: "Send a test notification through one channel",
+  detail: "Exit code 1 if it fails.",
+  options: {},
+  examples: [["purser channels test slack", ""]],
+  run: tryChannel,
+};
+
+async function tryChannel(ctx: CommandContext): Promise<number> {
   const name = readId(ctx);
   const connection = await ctx.connect();
   const url = connection.api.channels[":name"].test.$url({ param: { name: idInPath(name) } });
-  return await tryChannels<TestResult>(ctx, connection, url, (result) => [result]);
+  return await postTest<TestResult>(ctx, connection, url, (result) => [result]);
+}
+
+/**
+ * Posts to the path of a test and prints the result of each channel; the exit code is 1 if any failed. A 502 whose body is
+ * no problem document reports that all of them failed.
+ */
+export async function postTest<Body>(
+  ctx: CommandContext,
+  { send }: Connection,
+  url: URL,
+  resultsOf: (body: Body) => readonly TestResult[],
+): Promise<number> {
+  const answer = await send(new Request(url, { method: "POST" }));
+  const isProblem = answer.headers.get("content-type")?.includes("problem") ?? true;
+  if (isProblem || !(answer.ok || answer.status === 502)) {
+    const { errorOf } = await import("../../../client/mod.ts");
+    throw await errorOf(answer);
+  }
+  const body = await answer.clone().json() as Body;
+  const results = resultsOf(body);
+  await printAnswer(ctx, answer, () => renderResults(ctx, results));
+  return results.every(({ status }) => status === "delivered") ? EXIT.done : EXIT.failed;
+}
+
+function renderResults({ terminal, style }: CommandContext, results: readonly TestResult[]): string {
+  const hasErrors = results.some(({ error }) => error !== null);
+  return renderTable(results, [
+    { title: "CHANNEL", cell: (result) => result.channel, paint: () => style.bold },
+    { title: "KIND", cell: (result) => result.kind, drop: 2 },
+    {
+      title: "RESULT",
+      cell: (result) => result.status,
+      paint: (result) => result.status === "delivered" ? style.green : style.red,
+    },
+    { title: "TIME", align: "right", cell: (result) => `${formatCount(result.duration_ms)} ms`, drop: 1 },
+    ...(hasErrors ? [{ title: "REASON", cell: (result: TestResult) => result.error ?? "", cutTo: 20 }] : []),
+  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
 }

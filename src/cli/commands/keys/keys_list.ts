@@ -1,21 +1,37 @@
+import { PAGE_SIZES } from "../../../contract/limits.ts";
+import type { ApiKey } from "../../../keys/mod.ts";
 import { KEY_STATUSES } from "../../../contract/values.ts";
-import type { CommandContext } from "../../command.ts";
-import { paintKeyStatus } from "../../render/describe_key.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { putIdsBelow } from "../../render/put_ids_below.ts";
+import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const NONE =
-  "No keys yet: a server answers this machine only. Make one: purser keys create ops --scope admin";
+  "No keys yet: servers answer this machine only. Create one: purser keys create ops --scope admin";
 
-/** What the narrowest name, the status and all scopes take beside an id. */
+/** The width of the narrowest name, the status and all scopes beside an id. */
 const ROOM_BESIDE_ID = 37;
 
 /** `purser keys list [--status STATUS] [--limit N]` */
-export async function keysList(ctx: CommandContext): Promise<void> {
+export const keysList: Command = {
+  name: "keys list",
+  args: [],
+  summary: "List API keys, newest first",
+  detail: "Includes expired and revoked keys, unless --status is given. The keys themselves are never shown.",
+  options: {
+    status: option("STATUS", "Only keys of this status", { oneOf: KEY_STATUSES }),
+    limit: option("N", "Maximum number of keys, 1 to 1000 (default 100)"),
+  },
+  examples: [["purser keys list --status active", ""]],
+  isReadOnly: true,
+  run: listKeys,
+};
+
+async function listKeys(ctx: CommandContext): Promise<void> {
   const status = ctx.options.oneOf("status", KEY_STATUSES);
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? 100;
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.keys.max }) ?? 100;
   const { api } = await ctx.connect();
   const answer = await api.keys.$get({ query: { status, limit: String(limit) } });
   await printAnswer(ctx, answer, (keys) => {
@@ -24,7 +40,7 @@ export async function keysList(ctx: CommandContext): Promise<void> {
       time === null ? none : formatTime(time).slice(0, 16);
     const { columns } = ctx.terminal.stdout;
     const widestId = Math.max(...keys.map(({ key_id }) => key_id.length));
-    // Needed whole to revoke a key, so never cut.
+    // Revoking a key needs the whole id, so it is never cut.
     const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
     const table = renderTable(keys, [
       { title: "NAME", cell: (key) => key.name, paint: (_, style) => style.bold, cutTo: 8 },
@@ -38,4 +54,9 @@ export async function keysList(ctx: CommandContext): Promise<void> {
     return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(key_id)));
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more keys; --limit shows up to 1000");
+}
+
+/** The colour of a key's status. */
+function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint {
+  return { active: style.green, expired: style.yellow, revoked: style.dim }[status];
 }

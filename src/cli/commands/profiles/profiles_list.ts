@@ -1,10 +1,19 @@
 import { type ListedProfile, openProfiles } from "../../../config/mod.ts";
-import type { BareContext } from "../../command.ts";
+import type { BareContext, Command } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 /** `purser profiles list` */
-export async function profilesList(ctx: BareContext): Promise<void> {
+export const profilesList: Command = {
+  name: "profiles list",
+  args: [],
+  summary: "List the profiles of the config file",
+  options: {},
+  examples: [["purser profiles list", ""]],
+  runWithoutConfig: listProfiles,
+};
+
+async function listProfiles(ctx: BareContext): Promise<void> {
   const { path, list } = await openProfiles({ env: ctx.env, configPath: ctx.options.text("config") });
   const profiles = await list();
   if (ctx.isJson) return ctx.print(JSON.stringify(profiles));
@@ -19,7 +28,7 @@ export async function profilesList(ctx: BareContext): Promise<void> {
   ctx.print(renderTable(profiles, [
     { title: "NAME", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: 8 },
     { title: "KIND", cell: ({ server }) => server === null ? "db" : "server", drop: 2 },
-    { title: "PLACE", cell: ({ server, db }) => server ?? db ?? "", cutTo: 16 },
+    { title: "TARGET", cell: ({ server, db }) => server ?? db ?? "", cutTo: 16 },
     { title: "SECRET", cell: describeSecret, cutTo: 10, drop: 1 },
   ], { columns, style: ctx.style, hasUnicode }));
 }

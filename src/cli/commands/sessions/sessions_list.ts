@@ -1,18 +1,31 @@
-import type { CommandContext } from "../../command.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
 import { formatCost, formatCount, formatTime } from "../../render/format_values.ts";
-import { paintStatus } from "../../render/paint_status.ts";
+import { paintStatus } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { putIdsBelow } from "../../render/put_ids_below.ts";
+import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const DEFAULT_LIMIT = 20;
 
-/** What the narrowest agent, status and cost take beside an id. */
+/** The width of the narrowest agent, status and cost columns beside an id. */
 const ROOM_BESIDE_ID = 34;
 
 /** `purser sessions list [--agent NAME] [--limit N]` */
-export async function sessionsList(ctx: CommandContext): Promise<void> {
+export const sessionsList: Command = {
+  name: "sessions list",
+  args: [],
+  summary: "List sessions, latest first",
+  options: {
+    agent: option("NAME", "Only sessions of this agent", { live: "agent" }),
+    limit: option("N", "Maximum number of sessions, 1 to 1000 (default 20)"),
+  },
+  examples: [["purser sessions list --agent researcher --limit 5", "The agent's five latest sessions"]],
+  isReadOnly: true,
+  run: listSessions,
+};
+
+async function listSessions(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? DEFAULT_LIMIT;
   const agent = ctx.options.read("agent", checkId);
   const { api } = await ctx.connect();
@@ -26,7 +39,7 @@ export async function sessionsList(ctx: CommandContext): Promise<void> {
     }
     const { columns } = ctx.terminal.stdout;
     const widestId = Math.max(...sessions.map(({ session_id }) => session_id.length));
-    // Needed whole for other commands, so never cut.
+    // Other commands need the whole id, so it is never cut.
     const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
     const table = renderTable(sessions, [
       ...isBeside
@@ -52,5 +65,5 @@ export async function sessionsList(ctx: CommandContext): Promise<void> {
     ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
     return isBeside ? table : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(session_id)));
   });
-  if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more; --limit shows up to 1000`);
+  if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more sessions; --limit shows up to 1000`);
 }

@@ -1,18 +1,28 @@
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { countOf, formatCost, formatCount, formatTime } from "../../render/format_values.ts";
-import { paintStatus } from "../../render/paint_status.ts";
+import { paintStatus } from "../../render/format_values.ts";
 import { hasMore } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { renderTable } from "../../render/render_table.ts";
 import { usageFields } from "../../render/render_usage.ts";
 
-/** The runs whose status is looked up; earlier ones of a long session are shown without. */
+/** The number of runs whose status is shown; earlier runs of a long session are shown without. */
 const MAX_RUNS = 20;
 
 /** `purser sessions show ID` */
-export async function sessionsShow(ctx: CommandContext): Promise<void> {
+export const sessionsShow: Command = {
+  name: "sessions show",
+  args: [arg("ID", { live: "session" })],
+  summary: "Show a session: its runs, and the cost of each step",
+  options: {},
+  examples: [["purser sessions show ses_42", ""]],
+  isReadOnly: true,
+  run: showSession,
+};
+
+async function showSession(ctx: CommandContext): Promise<void> {
   const param = { session_id: idInPath(readId(ctx)) };
   const { api } = await ctx.connect();
   const answer = await api.sessions[":session_id"].$get({ param });
@@ -71,7 +81,7 @@ export async function sessionsShow(ctx: CommandContext): Promise<void> {
   if (hasMore(costsAnswer)) ctx.say("There are more calls than the first 1000 shown here");
 }
 
-/** What a snapshot has brought: where it is from, and what the session had cost there, which is no cost here. */
+/** Describes the snapshot that a session was restored from, and the cost there, which is not counted here. */
 function describeOrigin(origin: Record<string, unknown>): string {
   const { source_environment, exported_at, restored_at, events_imported, token_usage } = origin as {
     source_environment: string;
@@ -87,7 +97,7 @@ function describeOrigin(origin: Record<string, unknown>): string {
   ];
   if (token_usage) {
     const cost = formatCost(token_usage.cost_usd);
-    lines.push(`had cost ${cost} there, for ${countOf(token_usage.total_tokens, "token")}: not counted here`);
+    lines.push(`cost ${cost} there, for ${countOf(token_usage.total_tokens, "token")}; not counted here`);
   }
   if (events_imported > 0) {
     lines.push(`with ${countOf(events_imported, "event")} of history, for purser state replay`);

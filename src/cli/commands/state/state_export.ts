@@ -1,21 +1,46 @@
 import { PurserError } from "../../../kernel/errors.ts";
-import { DocumentFault, parseTags, rewriteDocument, writeFile } from "../../../snapshots/mod.ts";
-import type { CommandContext } from "../../command.ts";
-import { checkId, idInPath, readId } from "../../parse/command_id.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
-import { countOf, formatBytes } from "../../render/format_values.ts";
-import { createProgress } from "../../terminal/progress.ts";
-import { countCredentials, createCredentialCheck } from "../../credential_check.ts";
 import { fetchStream } from "../../fetch_stream.ts";
-import { escapeJson, escapeText } from "../../terminal/escape_text.ts";
-import { readUnlessAborted, unlessAborted } from "../../terminal/interruptible.ts";
+import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { UsageError } from "../../parse/usage_error.ts";
+import { unlessAborted } from "../../terminal/interruptible.ts";
 
-/** Servers take URLs of 64 KiB with all else that stands in a request's head. */
+/** The limit of the query: servers accept request heads of 64 KiB. */
 const MAX_QUERY = 32_000;
 
 /** `purser state export AGENT --output FILE [--session ID] [--tag k=v]… [--with-events] [--redact]` */
-export async function stateExport(ctx: CommandContext): Promise<number> {
+export const stateExport: Command = {
+  name: "state export",
+  args: [arg("AGENT", { live: "agent" })],
+  summary: "Export a session to one portable file",
+  detail:
+    "Exports the agent's latest session, unless --session names one. The file is written whole or not at all, and " +
+    "compressed if its name ends with .gz. It holds the whole conversation, so only you may read it.",
+  options: {
+    output: option("FILE", "File to write; - for standard output", { isFile: true }),
+    session: option("ID", "Session to export", { live: "session" }),
+    tag: option("KEY=VALUE", "Metadata of the snapshot; repeat for more"),
+    "with-events": flag("Include the session's event log, for replay"),
+    redact: flag("Replace what looks like a credential"),
+  },
+  examples: [
+    ["purser state export researcher --output session.json", "The latest session"],
+    [
+      "purser state export researcher --session ses_42 --with-events --tag ticket=4711 --output s.json.gz",
+      "For forensics",
+    ],
+    [
+      "purser state export researcher --output - | purser state import - --db other.db",
+      "Into another database",
+    ],
+  ],
+  handlesInterrupt: true,
+  isReadOnly: true,
+  run: exportSession,
+};
+
+async function exportSession(ctx: CommandContext): Promise<number> {
   const { options, terminal: { interrupted } } = ctx;
   const agentId = readId(ctx);
   const output = options.text("output");
@@ -26,6 +51,7 @@ export async function stateExport(ctx: CommandContext): Promise<number> {
     );
   }
   const sessionId = options.read("session", checkId);
+  const { parseTags } = await import("../../../snapshots/mod.ts");
   const tags = options.read("tag", () => parseTags(options.texts("tag"))) ?? {};
   const query = new URLSearchParams(Object.entries(tags).map(([key, value]) => ["tag", `${key}=${value}`]));
   if (String(query).length > MAX_QUERY) {
@@ -38,7 +64,8 @@ export async function stateExport(ctx: CommandContext): Promise<number> {
     const path = `/agents/${idInPath(session)}/snapshot${query.size > 0 ? `?${query}` : ""}`;
     const request = new Request(`http://purser.invalid${path}`);
     const response = await unlessAborted(interrupted, fetchStream(await ctx.connect(), request));
-    await save(ctx, response, { agentId, session, output });
+    const { saveSnapshot } = await import("./save_snapshot.ts");
+    await saveSnapshot(ctx, response, { agentId, session, output });
     return EXIT.done;
   } catch (error) {
     if (interrupted.aborted) return EXIT.interrupted;
@@ -46,56 +73,7 @@ export async function stateExport(ctx: CommandContext): Promise<number> {
   }
 }
 
-/** Saves the document as it comes, and tells of it. */
-async function save(
-  ctx: CommandContext,
-  response: Response,
-  { agentId, session, output }: { agentId: string; session: string; output: string },
-): Promise<void> {
-  const { terminal: { stdout, interrupted } } = ctx;
-  const isRedacted = ctx.options.has("redact");
-  const messages = Number(response.headers.get("purser-message-count"));
-  const progress = createProgress(ctx, { label: "Exporting", total: messages, unit: "messages" });
-  const check = createCredentialCheck();
-  let bytes = 0;
-  const document = async function* () {
-    const body = readUnlessAborted(interrupted, response.body!);
-    const source = isRedacted ? rewriteDocument(body, check.redact) : check.watch(body);
-    for await (const chunk of source) {
-      bytes += chunk.length;
-      progress.reach(check.messages);
-      yield chunk;
-    }
-  };
-  try {
-    if (output === "-") {
-      for await (const text of decode(document())) stdout.write(stdout.isTerminal ? escapeJson(text) : text);
-    } else await writeFile(output, document());
-  } catch (error) {
-    if (!(error instanceof DocumentFault)) throw error;
-    throw new PurserError(
-      "unavailable",
-      `Cannot export: what the server sent is no whole snapshot: ${error.message}`,
-      {
-        cause: error,
-      },
-    );
-  } finally {
-    progress.end();
-  }
-  tellOfCredentials(ctx, check.found, isRedacted);
-  if (output === "-") return;
-  const redacted = isRedacted ? Object.fromEntries(check.found) : null;
-  const result = { file: output, agent_id: agentId, session_id: session, messages, bytes, redacted };
-  ctx.print(
-    ctx.isJson
-      ? JSON.stringify(result)
-      : `Exported session ${session} of ${agentId} to ${escapeText(output)}: ` +
-        `${countOf(messages, "message")}, ${formatBytes(bytes)}`,
-  );
-}
-
-/** The session that was named, if it is that agent's, or else the agent's latest. */
+/** Returns the named session, if it belongs to the agent, or else the agent's latest. */
 async function findSession(
   ctx: CommandContext,
   agentId: string,
@@ -116,26 +94,4 @@ async function findSession(
     "conflict",
     `Cannot export session ${sessionId}: it belongs to agent ${owner}, not to ${agentId}`,
   );
-}
-
-function tellOfCredentials(
-  ctx: CommandContext,
-  found: ReadonlyMap<string, number>,
-  isRedacted: boolean,
-): void {
-  const count = countCredentials(found);
-  const kinds = [...found].map(([kind, times]) => `${times} ${kind}`).join(", ");
-  if (isRedacted) {
-    ctx.say(count === 0 ? "No credentials were found" : `Replaced ${countOf(count, "credential")}: ${kinds}`);
-  } else if (count > 0) {
-    ctx.warn(
-      `The snapshot holds what looks like ${countOf(count, "credential")} (${kinds}); --redact replaces them`,
-    );
-  }
-}
-
-async function* decode(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true });
-  yield "\n";
 }

@@ -1,5 +1,4 @@
-import { peekGzip, readFile, sizeOfFile, streamOf } from "../../../snapshots/mod.ts";
-import type { CommandContext } from "../../command.ts";
+import { arg, type Command, type CommandContext, flag } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { EXIT } from "../../exit_code.ts";
 import { fetchStream } from "../../fetch_stream.ts";
@@ -7,7 +6,7 @@ import { countOf } from "../../render/format_values.ts";
 import { unlessAborted } from "../../terminal/interruptible.ts";
 import { createProgress, type Progress } from "../../terminal/progress.ts";
 
-/** What the API says of an import; see `ImportResult` there. */
+/** The API's `ImportResult`. */
 interface Imported {
   agent_id: string;
   session_id: string;
@@ -21,7 +20,24 @@ interface Imported {
 }
 
 /** `purser state import FILE [--dry-run]` */
-export async function stateImport(ctx: CommandContext): Promise<number> {
+export const stateImport: Command = {
+  name: "state import",
+  args: [arg("FILE", { isFile: true })],
+  summary: "Restore a session from a snapshot file",
+  detail:
+    "Checks the whole file first, then replaces the session in one step, or changes nothing. A run in progress in that " +
+    "session is cancelled. The session's cost elsewhere is shown, and not added to its cost here.",
+  options: { "dry-run": flag("Show what would change, without writing") },
+  examples: [
+    ["purser state import session.json --dry-run", "Check only"],
+    ["purser state import session.json", ""],
+  ],
+  handlesInterrupt: true,
+  run: importSession,
+};
+
+async function importSession(ctx: CommandContext): Promise<number> {
+  const { peekGzip, readFile, sizeOfFile, streamOf } = await import("../../../snapshots/mod.ts");
   const { terminal, terminal: { interrupted } } = ctx;
   const [path] = ctx.args as [string];
   const size = path === "-" ? undefined : await sizeOfFile(path);
@@ -32,7 +48,7 @@ export async function stateImport(ctx: CommandContext): Promise<number> {
       interrupted,
       peekGzip(path === "-" ? terminal.stdin() : readFile(path)),
     );
-    const request = requestOf(counted(source.stream, progress, interrupted), {
+    const request = requestOf(streamOf(counted(source.stream, progress, interrupted)), {
       size,
       isGzip: source.isGzip,
       isDryRun: ctx.options.has("dry-run"),
@@ -50,25 +66,25 @@ export async function stateImport(ctx: CommandContext): Promise<number> {
 }
 
 function requestOf(
-  body: AsyncIterable<Uint8Array>,
+  body: ReadableStream<Uint8Array>,
   { size, isGzip, isDryRun }: { size: number | undefined; isGzip: boolean; isDryRun: boolean },
 ): Request {
-  // Node asks for `duplex` where a body is a stream; TypeScript's library of the web does not know it.
+  // Node requires `duplex` for a body that is a stream; TypeScript's web types lack it.
   const init: RequestInit & { duplex: "half" } = {
     duplex: "half",
     method: "POST",
     headers: {
       "content-type": "application/json",
       ...(isGzip && { "content-encoding": "gzip" }),
-      // So that what is too large is refused before it is sent.
+      // Lets the server refuse a body that is too large before it is sent.
       ...(size !== undefined && { "content-length": String(size) }),
     },
-    body: streamOf(body),
+    body,
   };
   return new Request(`http://purser.invalid/agents/snapshot/restore${isDryRun ? "?dry_run=true" : ""}`, init);
 }
 
-/** The bytes on their way, counted; they break off when the signal aborts. */
+/** Passes a stream through and counts its bytes. Throws when the signal aborts. */
 async function* counted(
   stream: AsyncIterable<Uint8Array>,
   progress: Progress,
@@ -90,15 +106,15 @@ function describe(result: Imported): string {
     `${isDryRun ? "Would restore" : "Restored"} session ${session} of ${agent}: ` +
     countOf(result.messages_restored, "message"),
     result.new_session
-      ? `The session ${isDryRun ? "is" : "was"} not known here`
+      ? `The session ${isDryRun ? "does" : "did"} not exist here`
       : `It ${would} replaced: it ${isDryRun ? "has" : "had"} ${countOf(result.messages_before, "message")}`,
   ];
-  if (result.fenced_run_id) lines.push(`Run ${result.fenced_run_id}, in progress there, ${would} fenced off`);
+  if (result.fenced_run_id) lines.push(`Run ${result.fenced_run_id}, in progress there, ${would} cancelled`);
   if (result.events_imported > 0) {
     const are = isDryRun ? "would be" : result.events_imported === 1 ? "was" : "were";
     lines.push(`${countOf(result.events_imported, "event")} ${are} kept as imported history`);
   }
-  if (result.agent_defined) lines.push(`Agent ${agent} ${would} defined, as the snapshot has it`);
+  if (result.agent_defined) lines.push(`Agent ${agent} ${would} created from the snapshot`);
   if (isDryRun) lines.push("Nothing was written");
   return lines.map(escapeText).join("\n");
 }

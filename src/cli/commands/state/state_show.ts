@@ -1,21 +1,36 @@
-import { openSource, readDocument, type ReadSnapshot } from "../../../snapshots/mod.ts";
-import type { CommandContext } from "../../command.ts";
+import type { ReadSnapshot } from "../../../snapshots/mod.ts";
+import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { escapeJson } from "../../terminal/escape_text.ts";
 import { formatCount } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
-import { paintStatus } from "../../render/paint_status.ts";
+import { paintStatus } from "../../render/format_values.ts";
 
-/** `purser state show FILE [--format table|json]`: needs no database. */
-export async function stateShow(ctx: CommandContext): Promise<void> {
+/** `purser state show FILE [--format table|json]` */
+export const stateShow: Command = {
+  name: "state show",
+  args: [arg("FILE", { isFile: true })],
+  summary: "Show the contents of a snapshot file",
+  detail: "Checks the whole file. Needs no database. FILE may be a gzip file, or - for standard input.",
+  options: { format: option("FORMAT", "table (default) or json", { oneOf: ["table", "json"] }) },
+  examples: [
+    ["purser state show session.json", ""],
+    ["purser state show session.json.gz --format json", "The whole document"],
+  ],
+  isReadOnly: true,
+  run: showSnapshot,
+};
+
+async function showSnapshot(ctx: CommandContext): Promise<void> {
   const format = ctx.options.oneOf("format", ["table", "json"]) ?? (ctx.isJson ? "json" : "table");
   const [path] = ctx.args as [string];
+  const { openSource, readDocument } = await import("../../../snapshots/mod.ts");
   const bytes = await openSource(path === "-" ? ctx.terminal.stdin() : path);
   await using snapshot = await readDocument(bytes, { maxBytes: ctx.config.maxSnapshotBytes });
   if (format === "table") return ctx.print(renderSnapshot(ctx, snapshot));
   for await (const text of writeIndented(snapshot)) ctx.terminal.stdout.write(escapeJson(text));
 }
 
-/** The rows that the table has, in their order. */
+/** Renders the table of the fields. */
 function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapshot): string {
   const rows: [field: string, value: string][] = [
     ["schema_version", String(head.schema_version)],
@@ -40,9 +55,9 @@ function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapsho
   ], { columns, style, hasUnicode });
 }
 
-/** The document for people to read, its elements one by one. */
+/** Writes the document indented, one element at a time. */
 async function* writeIndented({ head, messages, events }: ReadSnapshot): AsyncGenerator<string> {
-  // Nobody can have written these into the document.
+  // Random, so that the document can't contain them.
   const [MESSAGES, EVENTS] = [crypto.randomUUID(), crypto.randomUUID()];
   const frame = JSON.stringify(
     { ...head, state: { ...head.state, messages: MESSAGES }, ...(head.events && { events: EVENTS }) },

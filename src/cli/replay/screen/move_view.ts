@@ -1,16 +1,16 @@
-/** Where a viewer is: at which step, and how far its body is scrolled. */
+/** The position of a viewer: its step, and the scroll offset of the body in lines. */
 export interface ViewPosition {
   index: number;
   scroll: number;
 }
 
-/** What there is to move in. */
+/** The bounds of a viewer's position. */
 export interface ViewExtent {
-  /** How many steps there are. */
+  /** The number of steps. */
   count: number;
-  /** How many lines of the body are shown at once. */
+  /** The number of lines of the body that are visible. */
   bodyRows: number;
-  /** How far the body can be scrolled. */
+  /** The maximum scroll offset. */
   maxScroll: number;
 }
 
@@ -40,7 +40,7 @@ const ACTIONS = new Map<string, Action>([
   ["ctrl-c", "interrupt"],
 ]);
 
-/** Where a key leads. A key without a meaning leads nowhere. */
+/** Returns the position after a key. Unknown keys change nothing. */
 export function moveView(
   position: ViewPosition,
   key: string,
@@ -54,7 +54,7 @@ export function moveView(
     ...position,
     scroll: Math.max(0, Math.min(maxScroll, scroll)),
   });
-  // One line of the page before stays in sight.
+  // One line of the previous page stays visible.
   const page = Math.max(1, bodyRows - 1);
   const action = ACTIONS.get(key);
   switch (action) {

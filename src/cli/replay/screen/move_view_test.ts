@@ -39,7 +39,7 @@ Deno.test("moveView() scrolls by lines and pages within the body", () => {
   }
 });
 
-Deno.test("moveView() tells quitting from Ctrl-C, and passes over other keys", () => {
+Deno.test("moveView() distinguishes quitting from Ctrl-C, and ignores other keys", () => {
   const at = { index: 1, scroll: 5 };
   assert.deepEqual(["q", "escape", "ctrl-c"].map((key) => moveView(at, key, EXTENT)), [
     "quit",

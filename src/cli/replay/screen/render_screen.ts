@@ -1,17 +1,17 @@
-import { escapeText } from "../../terminal/escape_text.ts";
+import { escapeLines, escapeText } from "../../terminal/escape_text.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
-import type { Style } from "../../terminal/style.ts";
-import { cutText, textWidth } from "../../terminal/text_width.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
+import { cutText, textWidth, wrapColumns } from "../../terminal/text_width.ts";
 import { formatTokens, formatTotalCost } from "../steps/call_totals.ts";
+import { describeStep } from "../steps/describe_step.ts";
 import { formatGap, formatInstant } from "../steps/format_duration.ts";
-import type { ViewPosition } from "./move_view.ts";
-import { seqLabel } from "./render_plain_step.ts";
 import { MESSAGE } from "../steps/replay_event.ts";
 import type { ReplayStep } from "../steps/replay_steps.ts";
-import { keepFacts } from "./step_view.ts";
-import { wrapColumns } from "./wrap_columns.ts";
+import type { ViewPosition } from "./move_view.ts";
+import { seqLabel } from "./render_step.ts";
+import { keepFacts, type Section, textOf } from "./step_view.ts";
 
-/** What a screen is drawn from. */
+/** The input of a screen. */
 export interface ScreenInput {
   step: ReplayStep;
   /** The step's lines, no wider than the screen. */
@@ -19,22 +19,22 @@ export interface ScreenInput {
   position: ViewPosition;
   count: number;
   sessionId: string;
-  /** What a person should know of all that is shown. */
-  notes: readonly string[];
+  /** Messages to the user about the whole replay. */
+  hints: readonly string[];
   rows: number;
   columns: number;
   style: Style;
   hasUnicode: boolean;
 }
 
-/** A screen: as many lines as it has rows, and how the body lies in it. */
+/** A screen: one line for each row, and the extent of the body. */
 export interface Screen {
   lines: string[];
   bodyRows: number;
   maxScroll: number;
 }
 
-/** Draws a step between a header and a footer. Where there are few rows, the header gives way. */
+/** Renders a step between a header and a footer. On few rows, the header shrinks. */
 export function renderScreen(input: ScreenInput): Screen {
   const { body, position, rows, columns, style, hasUnicode } = input;
   const header = headerOf(input, Math.floor(rows / 3));
@@ -48,23 +48,23 @@ export function renderScreen(input: ScreenInput): Screen {
   return { lines: [...header, ...shown, ...blank, ...(hasFooter ? [footer] : [])], bodyRows, maxScroll };
 }
 
-/** At most so many lines, the most telling first. */
+/** Renders the header in at most `maxLines` lines, the most important first. */
 function headerOf(
-  { step, position, count, sessionId, notes, columns, style, hasUnicode }: ScreenInput,
+  { step, position, count, sessionId, hints, columns, style, hasUnicode }: ScreenInput,
   maxLines: number,
 ): string[] {
   const { event, soFar, sincePreviousMs } = step;
   const cut = (text: string) => cutText(text, columns, hasUnicode ? "…" : "~");
   const lines = (...facts: (string | undefined | false)[]) =>
     fillLines(keepFacts(...facts).map(escapeText), columns, hasUnicode ? " · " : ", ").map(cut);
-  const told = [
+  const header = [
     ...lines(
       `Step ${formatCount(position.index + 1)} of ${formatCount(count)}`,
       seqLabel(event.seq),
       event.at !== null && `${formatInstant(event.at)} UTC`,
       formatGap(sincePreviousMs),
     ).map(style.bold),
-    // Messages tell nothing of calls.
+    // Messages have no call data.
     ...(event.type === MESSAGE ? [] : lines(
       `So far ${formatTotalCost(soFar)}`,
       formatTokens(soFar.inputTokens, soFar.outputTokens),
@@ -75,13 +75,13 @@ function headerOf(
       event.agent_id !== null && `agent ${event.agent_id}`,
       event.run_id !== null && `run ${event.run_id}`,
     ).map(style.dim),
-    ...notes.flatMap((note) => wrapColumns(escapeText(note), columns)).map(style.yellow),
+    ...hints.flatMap((hint) => wrapColumns(escapeText(hint), columns)).map(style.yellow),
   ];
-  if (maxLines < 2) return told.slice(0, maxLines);
-  return [...told.slice(0, maxLines - 1), style.dim((hasUnicode ? "─" : "-").repeat(columns))];
+  if (maxLines < 2) return header.slice(0, maxLines);
+  return [...header.slice(0, maxLines - 1), style.dim((hasUnicode ? "─" : "-").repeat(columns))];
 }
 
-/** Puts facts into lines, as many into each as fit. */
+/** Joins facts into lines, as many on each as fit. */
 function fillLines(facts: readonly string[], columns: number, separator: string): string[] {
   const lines: string[] = [];
   for (const fact of facts) {
@@ -104,10 +104,45 @@ function footerOf({ scroll, bodyRows, lines, columns, hasUnicode }: {
 }): string {
   const keys = hasUnicode ? KEYS : ASCII_KEYS;
   if (lines <= bodyRows) return cutText(keys, columns, hasUnicode ? "…" : "~");
-  const place = `lines ${scroll + 1}-${scroll + bodyRows} of ${formatCount(lines)}`;
-  const gap = columns - textWidth(keys) - place.length;
-  // That there is more to see is told before the keys are.
+  const range = `lines ${scroll + 1}-${scroll + bodyRows} of ${formatCount(lines)}`;
+  const gap = columns - textWidth(keys) - range.length;
+  // Without room for both, the range comes before the keys.
   return gap < 2
-    ? cutText(`${place}  ${keys}`, columns, hasUnicode ? "…" : "~")
-    : keys + " ".repeat(gap) + place;
+    ? cutText(`${range}  ${keys}`, columns, hasUnicode ? "…" : "~")
+    : keys + " ".repeat(gap) + range;
+}
+
+/** The limit of one text, more than a person scrolls through. */
+const MAX_CHARACTERS = 200_000;
+
+const INDENT = "  ";
+
+/** Renders all sections of a step as lines of at most `columns` columns. */
+export function renderBody(
+  step: ReplayStep,
+  { columns, style, hasUnicode }: { columns: number; style: Style; hasUnicode: boolean },
+): string[] {
+  const { facts, sections } = describeStep(step);
+  const separator = hasUnicode ? " · " : ", ";
+  return [
+    ...wrapColumns(escapeText(step.event.type), columns).map(style.bold),
+    ...(facts.length > 0 ? wrapColumns(facts.map(escapeText).join(separator), columns) : []),
+    ...sections.flatMap((section) => ["", ...renderSection(section, columns, style)]),
+  ];
+}
+
+function renderSection({ title, value, tone }: Section, columns: number, style: Style): string[] {
+  const plain: Paint = (text) => text;
+  const paint = tone === "error" ? style.red : tone === "dim" ? style.dim : plain;
+  const whole = textOf(value, 2);
+  const text = whole.slice(0, MAX_CHARACTERS).toWellFormed();
+  const left = whole.length - MAX_CHARACTERS;
+  const room = Math.max(1, columns - INDENT.length);
+  return [
+    ...wrapColumns(escapeText(title), columns).map(style.cyan),
+    ...wrapColumns(escapeLines(text), room).map((line) => INDENT + paint(line)),
+    ...(left > 0
+      ? wrapColumns(`... and ${formatCount(left)} more characters, with --json`, columns).map(style.dim)
+      : []),
+  ];
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { createStyle } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import { renderScreen, type ScreenInput } from "./render_screen.ts";
-import { event, lastStepOf, STORY } from "../_test_events.ts";
+import { renderBody, renderScreen, type ScreenInput } from "./render_screen.ts";
+import { called, event, lastStepOf, STORY } from "../_test_events.ts";
+import type { ReplayEvent } from "../steps/replay_event.ts";
 
 const screen = async (input: Partial<ScreenInput> = {}) =>
   renderScreen({
@@ -11,7 +12,7 @@ const screen = async (input: Partial<ScreenInput> = {}) =>
     position: { index: 4, scroll: 0 },
     count: 7,
     sessionId: "s1",
-    notes: [],
+    hints: [],
     rows: 12,
     columns: 80,
     style: createStyle(false),
@@ -49,11 +50,11 @@ Deno.test("renderScreen() scrolls the body, and not past its end", async () => {
   ]);
 });
 
-Deno.test("renderScreen() gives way where there is little room: as many lines as rows, none too wide", async () => {
+Deno.test("renderScreen() shrinks to the terminal: as many lines as rows, none too wide", async () => {
   const body = ["x"];
   for (let rows = 1; rows < 30; rows++) {
     for (const columns of [1, 5, 20, 40, 100]) {
-      const { lines } = await screen({ rows, columns, body, notes: ["A note that has more words than fit"] });
+      const { lines } = await screen({ rows, columns, body, hints: ["A hint that has more words than fit"] });
       assert.equal(lines.length, rows);
       for (const line of lines) assert.ok(textWidth(line) <= columns, `${line} in ${columns}`);
       assert.ok(lines.includes("x"), "the body is there");
@@ -61,9 +62,9 @@ Deno.test("renderScreen() gives way where there is little room: as many lines as
   }
 });
 
-Deno.test("renderScreen() shows notes, keeps to ASCII where it must, and writes escapes out", async () => {
+Deno.test("renderScreen() shows hints, keeps to ASCII without Unicode, and escapes control characters", async () => {
   const step = await lastStepOf(event(1, "a", {}, { agent_id: "evil\x1b[2J", at: null }));
-  const { lines } = await screen({ step, notes: ["Mind\x1b[2J"], hasUnicode: false, rows: 18 });
+  const { lines } = await screen({ step, hints: ["Mind\x1b[2J"], hasUnicode: false, rows: 18 });
   assert.deepEqual(lines.slice(0, 5), [
     "Step 5 of 7, #1",
     "So far $0, 0 + 0 tokens, 0 calls",
@@ -72,4 +73,71 @@ Deno.test("renderScreen() shows notes, keeps to ASCII where it must, and writes 
     "-".repeat(80),
   ]);
   assert.match(lines.at(-1)!, /^l next {2}h back .* lines 1-12 of 30$/);
+});
+
+const render = async (columns: number, events: readonly ReplayEvent[], hasUnicode = true) =>
+  renderBody(await lastStepOf(...events), { columns, style: createStyle(false), hasUnicode });
+
+Deno.test("renderBody() shows the inputs and the answer of a call", async () => {
+  assert.deepEqual(await render(80, STORY.slice(0, 4)), [
+    "model.called",
+    "step 1 · acme:gpt-x · 10 + 2 tokens · $0.1 · took 5 ms · tool-calls",
+    "",
+    "Sent",
+    "  What is 2 + 3?",
+    "",
+    "Reasoning",
+    "  It is a sum.",
+    "",
+    "Call of calculator",
+    "  {",
+    '    "expression": "2 + 3"',
+    "  }",
+  ]);
+  assert.deepEqual((await render(80, STORY.slice(0, 8))).slice(2), [
+    "",
+    "Sent: result of calculator",
+    "  {",
+    '    "result": 5',
+    "  }",
+    "",
+    "Answer",
+    "  It is 5.",
+  ]);
+});
+
+Deno.test("renderBody() fits narrow screens", async () => {
+  assert.deepEqual(await render(16, STORY.slice(0, 6), false), [
+    "tool.returned",
+    "calculator, took",
+    "3 ms",
+    "",
+    "Output",
+    "  {",
+    '    "result": 5',
+    "  }",
+  ]);
+  const long = event(1, "run.started", {
+    input: "日本語 text ".repeat(9),
+    definition: { a: ["b".repeat(50)] },
+  });
+  for (const columns of [1, 2, 3, 7, 20]) {
+    for (const line of await render(columns, [long])) {
+      assert.ok(textWidth(line) <= Math.max(columns, 4), `${line} in ${columns}`);
+    }
+  }
+});
+
+Deno.test("renderBody() escapes control characters", async () => {
+  const evil = "\x1b[2J\r\x07";
+  const [call] = called(1, "c1", 0, { text: `one\n\ttwo${evil}`, model: evil, reasoning: evil });
+  const text = (await render(60, [{ ...call, imported_from: evil }])).join("\n");
+  // deno-lint-ignore no-control-regex -- what must not be there
+  assert.doesNotMatch(text, /[\x00-\x09\x0b-\x1f]/);
+  assert.match(text, /\n {2}one\n {6}two\\x1b\[2J\\r\\x07/);
+});
+
+Deno.test("renderBody() truncates huge texts, and reports the length of the rest", async () => {
+  const lines = await render(80, [event(1, "tool.returned", { output: "x".repeat(300_000) })]);
+  assert.equal(lines.at(-1), "... and 100,000 more characters, with --json");
 });

@@ -1,26 +1,26 @@
-/** A part of what a step shows. */
+/** A section of the view of a step. */
 export interface Section {
   title: string;
-  /** A text as it is, anything else as JSON. */
+  /** A text is shown as it is, other values as JSON. */
   value: unknown;
   tone?: "dim" | "error";
-  /** It repeats what the steps before show, or goes into detail: plain output leaves it out. */
+  /** True for details and repetitions of earlier steps, which plain output omits. */
   isDetail?: true;
 }
 
-/** What a step shows, as it came: whoever renders it writes out what a terminal would obey. */
+/** The view of a step. Its texts are not escaped: the renderer escapes control characters. */
 export interface StepView {
-  /** A few words each, the most telling first. */
+  /** A few words each, the most important first. */
   facts: string[];
   sections: Section[];
 }
 
-/** Leaves out what there is nothing to say of. */
+/** Returns the facts that are not empty. */
 export function keepFacts(...facts: (string | undefined | false)[]): string[] {
   return facts.filter((fact): fact is string => typeof fact === "string" && fact !== "");
 }
 
-/** A section where there is something to show. */
+/** Returns a section, or none for an empty value. */
 export function sectionOf(
   title: string,
   value: unknown,
@@ -31,7 +31,7 @@ export function sectionOf(
   return isEmpty ? [] : [{ title, value, ...more }];
 }
 
-/** The text of a section's value. */
+/** Returns the text of a section's value. */
 export function textOf(value: unknown, indent?: number): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, indent) ?? String(value);
 }

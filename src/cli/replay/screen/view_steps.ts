@@ -1,35 +1,34 @@
 import type { Style } from "../../terminal/style.ts";
 import type { Output } from "../../terminal/terminal.ts";
 import { moveView, type ViewPosition } from "./move_view.ts";
-import { renderBody } from "./render_body.ts";
-import { renderScreen, type Screen } from "./render_screen.ts";
+import { renderBody, renderScreen, type Screen } from "./render_screen.ts";
 import type { ReplayStep } from "../steps/replay_steps.ts";
 
-/** What a viewer is given. */
+/** The input of a viewer. */
 export interface ViewInput {
   steps: readonly ReplayStep[];
   sessionId: string;
-  notes: readonly string[];
+  hints: readonly string[];
 }
 
-/** Where a viewer draws, and what it is steered by. */
-export interface ViewDoors {
+/** The terminal of a viewer. */
+export interface ViewTerminal {
   stdout: Output;
-  /** The keys that are typed; their end ends the viewer. */
+  /** The typed keys; their end ends the viewer. */
   keys: AsyncIterable<string>;
   hasUnicode: boolean;
   style: Style;
   interrupted: AbortSignal;
 }
 
-/** The alternate screen, without a cursor; a line that is too wide after all is cut, and does not wrap. */
+/** Enters the alternate screen, without a cursor and without wrapping of lines that are too wide. */
 const ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/** Shows steps one at a time until a key, or a signal, ends it. The terminal is left as it was. */
+/** Shows steps one at a time until a key or a signal ends it, and restores the terminal. */
 export async function viewSteps(
-  { steps, sessionId, notes }: ViewInput,
-  { stdout, keys, hasUnicode, style, interrupted }: ViewDoors,
+  { steps, sessionId, hints }: ViewInput,
+  { stdout, keys, hasUnicode, style, interrupted }: ViewTerminal,
 ): Promise<"quit" | "interrupted"> {
   let body: { lines: string[]; of: ReplayStep; columns: number } | undefined;
   const draw = (position: ViewPosition): Screen => {
@@ -45,14 +44,14 @@ export async function viewSteps(
       position,
       count,
       sessionId,
-      notes,
+      hints,
       rows,
       columns,
       style,
       hasUnicode,
     });
-    // In raw mode a line feed does not go back to the first column. Lines are cleared before, not after: behind
-    // a line as wide as the screen, the cursor is still on its last character.
+    // In raw mode, a line feed doesn't return to the first column. Lines are cleared before they are written: after a
+    // line as wide as the screen, the cursor is still on its last character.
     stdout.write(`\x1b[H${screen.lines.map((line) => `\x1b[K${line}`).join("\r\n")}`);
     return screen;
   };
@@ -62,7 +61,7 @@ export async function viewSteps(
     if (isOpen) stdout.write(LEAVE);
     isOpen = false;
   };
-  // At once: the process may end before this function goes on.
+  // At once: the process may exit before this function resumes.
   interrupted.addEventListener("abort", leave, { once: true });
   try {
     stdout.write(ENTER);
@@ -70,7 +69,7 @@ export async function viewSteps(
     let screen = draw(position);
     for await (const key of keys) {
       if (interrupted.aborted) break;
-      // The screen may have become larger since.
+      // The screen may have been enlarged.
       position = { ...position, scroll: Math.min(position.scroll, screen.maxScroll) };
       const moved = moveView(position, key, { count: steps.length, ...screen });
       if (moved === "quit") return "quit";

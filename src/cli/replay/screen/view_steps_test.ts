@@ -10,7 +10,7 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 async function view(terminal: ReturnType<typeof memoryTerminal>, events = STORY) {
   const { stdout, keys, hasUnicode, interrupted } = terminal;
   const end = await viewSteps(
-    { steps: await stepsOf(events), sessionId: "s1", notes: [] },
+    { steps: await stepsOf(events), sessionId: "s1", hints: [] },
     { stdout, keys: keys!(), hasUnicode, style: createStyle(stdout.hasColour), interrupted },
   );
   return { end, screens: readScreens(terminal.out) };
@@ -75,7 +75,7 @@ Deno.test("viewSteps() scrolls long bodies", async () => {
   ]);
 });
 
-Deno.test("viewSteps() draws to the size that the terminal has by then", async () => {
+Deno.test("viewSteps() follows the size of the terminal", async () => {
   const terminal = memoryTerminal({ columns: 80, rows: 30, keys: typing() });
   function* typing() {
     yield "G";
@@ -123,7 +123,7 @@ Deno.test("viewSteps() leaves the terminal at once when a signal comes, and does
   assert.equal(terminal.out.split("\x1b[?1049l").length, 2);
 });
 
-Deno.test("viewSteps() lets nothing of the log reach the terminal that it would obey", async () => {
+Deno.test("viewSteps() escapes control characters of the log", async () => {
   const evil = "\x1b]0;pwned\x07\x1b[2J";
   const hostile = event(1, evil, { [evil]: [evil] }, { agent_id: evil, session_id: evil, run_id: evil });
   const terminal = memoryTerminal({ columns: 80, keys: ["l"] });

@@ -1,9 +1,8 @@
 import { formatUsd, type NanoUsd, toUsd } from "../../../kernel/money.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
-import { callIdOf, payloadOf, readCost, readCount } from "./payload_fields.ts";
-import type { ReplayEvent } from "./replay_event.ts";
+import { callIdOf, payloadOf, readCost, readCount, type ReplayEvent } from "./replay_event.ts";
 
-/** What the calls of a log come to. The cost is that of the calls with a price. */
+/** The totals of the calls of a log. The cost is that of the calls with a price. */
 export interface CallTotals {
   costNanoUsd: NanoUsd;
   inputTokens: number;
@@ -12,9 +11,9 @@ export interface CallTotals {
   unpricedCalls: number;
 }
 
-/** Sums up the calls of a log, each once. */
+/** Sums the calls of a log, each once. */
 export interface CallCounter {
-  /** Counts a `model.called`, together with the `cost.recorded` that follows it, or a loose one of these. */
+  /** Counts a `model.called`, together with the `cost.recorded` that follows it, or one of them alone. */
   add(event: ReplayEvent, costRecorded?: ReplayEvent): void;
   readonly totals: CallTotals;
 }
@@ -27,14 +26,13 @@ const NOTHING: CallTotals = {
   unpricedCalls: 0,
 };
 
-/** Starts from nothing. */
+/** Creates a counter at zero. */
 export function createCallCounter(): CallCounter {
   let totals = NOTHING;
-  // A call whose booking was refused at first: should the ledger's word come later, it takes the place of
-  // what the model's answer told.
+  // Calls that were not booked at once: a later `cost.recorded` replaces the figures of the `model.called`.
   const unbooked = new Map<string, CallTotals>();
-  // A session may be restored where its snapshot was taken: its history then has calls of its own log.
-  // Restored again and again, that history has them as often.
+  // A session restored where its snapshot was taken has calls of its own log in its imported history, once per
+  // restore.
   const imported = new Set<string>();
   return {
     get totals() {
@@ -48,9 +46,9 @@ export function createCallCounter(): CallCounter {
         if (event.imported_from !== undefined) imported.add(callId);
       }
       if (event.type === "cost.recorded" && callId !== undefined) {
-        const told = unbooked.get(callId);
+        const provisional = unbooked.get(callId);
         unbooked.delete(callId);
-        if (told) totals = sum(totals, told, -1);
+        if (provisional) totals = sum(totals, provisional, -1);
       } else if (!costRecorded && callId !== undefined) {
         unbooked.set(callId, figures);
       }
@@ -59,12 +57,12 @@ export function createCallCounter(): CallCounter {
   };
 }
 
-/** USD of the calls with a price as the API writes it; null where there are calls and none has one. */
+/** Returns the cost in USD of the calls with a price; null if there are calls and none has one. */
 export function totalUsd(totals: CallTotals): number | null {
   return hasNoPrice(totals) ? null : toUsd(totals.costNanoUsd);
 }
 
-/** `$0.0001506 + 1 call without a known price`. */
+/** Formats the cost: `$0.0001506 + 1 call without a known price`. */
 export function formatTotalCost(totals: CallTotals): string {
   if (hasNoPrice(totals)) return "no price";
   const cost = `$${formatUsd(totals.costNanoUsd)}`;
@@ -73,7 +71,7 @@ export function formatTotalCost(totals: CallTotals): string {
     : `${cost} + ${countOf(totals.unpricedCalls, "call")} without a known price`;
 }
 
-/** `1,234 + 56 tokens`. */
+/** Formats input and output tokens: `1,234 + 56 tokens`. */
 export function formatTokens(inputTokens: number, outputTokens: number): string {
   return `${formatCount(inputTokens)} + ${formatCount(outputTokens)} tokens`;
 }

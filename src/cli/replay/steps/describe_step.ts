@@ -1,17 +1,23 @@
 import { formatUsd } from "../../../kernel/money.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
 import { formatTokens } from "./call_totals.ts";
-import { describeMessage } from "./describe_message.ts";
 import { formatDuration } from "./format_duration.ts";
-import { isRecord, payloadOf, readCost, readCount, readText } from "./payload_fields.ts";
-import { MESSAGE, type ReplayEvent } from "./replay_event.ts";
+import {
+  isRecord,
+  MESSAGE,
+  payloadOf,
+  readCost,
+  readCount,
+  readText,
+  type ReplayEvent,
+} from "./replay_event.ts";
 import type { ReplayStep } from "./replay_steps.ts";
 import { keepFacts, type Section, sectionOf, type StepView } from "../screen/step_view.ts";
 
 type Payload = Record<string, unknown>;
 type Describe = (payload: Payload, step: ReplayStep) => StepView;
 
-/** What a step tells. A type that isn't known here, of a newer version, shows its payload. */
+/** Describes a step. An unknown type, of a newer version, shows its payload. */
 export function describeStep(step: ReplayStep): StepView {
   const { event } = step;
   const describe = DESCRIBE.get(event.type) ?? describeUnknown;
@@ -22,7 +28,7 @@ export function describeStep(step: ReplayStep): StepView {
 
 const describeUnknown: Describe = (payload) => ({ facts: [], sections: sectionOf("Payload", payload) });
 
-const describeWithPlace: Describe = (payload, { event }) => ({
+const describeWithSession: Describe = (payload, { event }) => ({
   facts: keepFacts(event.session_id ?? undefined, agentFact(event)),
   sections: sectionOf("Payload", payload),
 });
@@ -38,8 +44,8 @@ const describeProblem: Describe = ({ code, message, details }) => ({
 });
 
 const DESCRIBE = new Map<string, Describe>([
-  ["session.created", describeWithPlace],
-  ["session.restored", describeWithPlace],
+  ["session.created", describeWithSession],
+  ["session.restored", describeWithSession],
   ["run.started", (payload, { event }) => ({
     facts: keepFacts(event.run_id ?? undefined, agentFact(event), readText(payload.model)),
     sections: [
@@ -93,7 +99,7 @@ const DESCRIBE = new Map<string, Describe>([
 function callFacts(payload: Payload, recorded: Payload | undefined): string[] {
   const { provider, model } = payload;
   const name = keepFacts(readText(provider), readText(model)).join(":");
-  // The ledger's figures are those that are summed up.
+  // The totals are sums of the ledger's figures.
   const { input_tokens, output_tokens, cost_usd, duration_ms, estimated } = recorded ?? payload;
   const cost = readCost(cost_usd);
   return keepFacts(
@@ -150,4 +156,39 @@ function toolCallsOf({ tool_calls }: Payload): Payload[] {
 
 function toolCallSection({ tool_name, input }: Payload): Section[] {
   return [{ title: `Call of ${readText(tool_name) ?? "a tool"}`, value: input ?? null }];
+}
+
+/** Describes a message of a session: its role, and each part of its content. */
+function describeMessage({ role, content }: Record<string, unknown>): StepView {
+  const parts = Array.isArray(content) ? content : [content];
+  return { facts: keepFacts(readText(role)), sections: parts.flatMap(describePart) };
+}
+
+/** Describes a part of an AI SDK message; a part of an unknown type is shown as JSON. */
+function describePart(part: unknown): Section[] {
+  if (typeof part === "string") return sectionOf("Text", part);
+  if (!isRecord(part)) return sectionOf("Content", part);
+  const tool = readText(part.toolName) ?? "a tool";
+  switch (part.type) {
+    case "text":
+      return sectionOf("Text", part.text);
+    case "reasoning":
+      return sectionOf("Reasoning", part.text, { tone: "dim" });
+    case "tool-call":
+      return [{ title: `Call of ${tool}`, value: part.input ?? null }];
+    case "tool-result":
+      return [describeToolResult(tool, part.output)];
+    default:
+      return sectionOf("Content", part);
+  }
+}
+
+function describeToolResult(tool: string, output: unknown): Section {
+  const { type, value } = isRecord(output) ? output : { type: undefined, value: undefined };
+  const isError = typeof type === "string" && type.startsWith("error");
+  return {
+    title: `Result of ${tool}`,
+    value: value === undefined ? output ?? null : value,
+    ...(isError && { tone: "error" as const }),
+  };
 }

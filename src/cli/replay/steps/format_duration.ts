@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
-/** `120 ms`, `1.2 s`, `2 min 5 s`, `3 h 4 min`, `2 d 3 h`: never more than it was. */
+/** Formats a duration, rounded down: `120 ms`, `1.2 s`, `2 min 5 s`, `3 h 4 min`, `2 d 3 h`. */
 export function formatDuration(durationMs: number): string {
   const ms = Math.abs(durationMs);
   const sign = durationMs < 0 ? "-" : "";
@@ -16,13 +16,13 @@ export function formatDuration(durationMs: number): string {
   return parts(DAY_MS, "d", HOUR_MS, "h");
 }
 
-/** The time since the step before, `+120 ms`; nothing where none is known. */
+/** Formats the time since the previous step: `+120 ms`; empty if unknown. */
 export function formatGap(sincePreviousMs: number | null): string {
   if (sincePreviousMs === null) return "";
   return (sincePreviousMs < 0 ? "" : "+") + formatDuration(sincePreviousMs);
 }
 
-/** `2026-11-21 09:30:00.120`, in UTC; `-` for what is no time. */
+/** Formats a time in UTC: `2026-11-21 09:30:00.120`; `-` for an invalid one. */
 export function formatInstant(at: string | null): string {
   const time = typeof at === "string" ? Date.parse(at) : NaN;
   return Number.isNaN(time) ? "-" : toIso(time).slice(0, -1).replace("T", " ");

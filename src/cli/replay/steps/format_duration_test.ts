@@ -17,7 +17,7 @@ Deno.test("formatDuration() has two units at most, and never more than it was", 
   for (const [ms, text] of cases) assert.equal(formatDuration(ms), text);
 });
 
-Deno.test("formatGap() has a sign, and is empty where nothing is known", () => {
+Deno.test("formatGap() has a sign, and is empty for an unknown time", () => {
   assert.deepEqual([0, 20, -20, null].map(formatGap), ["+0 ms", "+20 ms", "-20 ms", ""]);
 });
 

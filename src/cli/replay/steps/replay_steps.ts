@@ -1,25 +1,24 @@
 import { type CallTotals, createCallCounter } from "./call_totals.ts";
-import { callIdOf } from "./payload_fields.ts";
-import type { ReplayEvent } from "./replay_event.ts";
+import { callIdOf, type ReplayEvent } from "./replay_event.ts";
 
 /** One step of a replay. */
 export interface ReplayStep {
   event: ReplayEvent;
-  /** The ledger's word on the call of a `model.called`. */
+  /** The `cost.recorded` of the call of a `model.called`. */
   costRecorded?: ReplayEvent;
-  /** What the model was newly sent: the event that started its run, tools that returned. */
+  /** The new inputs of a model call: the event that started the run, tools that returned. */
   sent: readonly ReplayEvent[];
-  /** Since the step before; null for the first one, and where no time is known. May be negative. */
+  /** Time since the previous step; null for the first one, and where a time is unknown. May be negative. */
   sincePreviousMs: number | null;
-  /** Since the first step of the whole log. */
+  /** Time since the first step of the whole log. */
   elapsedMs: number | null;
-  /** Of all calls up to here, this step's included. */
+  /** Totals of all calls up to and including this step. */
   soFar: CallTotals;
 }
 
 /**
- * One step for each event of a log, except that a `cost.recorded` belongs to the `model.called` right before
- * it that has the same call. Holds no more than it needs for the next step.
+ * Yields one step for each event of a log; a `cost.recorded` directly after the `model.called` of the same call joins its
+ * step. Keeps only what the next step needs.
  */
 export async function* replaySteps(
   events: AsyncIterable<ReplayEvent> | Iterable<ReplayEvent>,
@@ -49,7 +48,7 @@ function createStepMaker(): (event: ReplayEvent, costRecorded?: ReplayEvent) => 
     if (event.type === "model.called" || event.type === "cost.recorded") counter.add(event, costRecorded);
     if (event.type === "run.started") unsent = [event];
     else if (event.type === "tool.returned") unsent.push(event);
-    // A failed call may be tried again, with the same.
+    // A failed call may be retried with the same inputs.
     const sent = event.type === "model.called" || event.type === "model.failed" ? [...unsent] : [];
     if (event.type === "model.called") unsent = [];
 
@@ -70,4 +69,62 @@ function createStepMaker(): (event: ReplayEvent, costRecorded?: ReplayEvent) => 
 function timeOf({ at }: ReplayEvent): number | undefined {
   const time = typeof at === "string" ? Date.parse(at) : NaN;
   return Number.isNaN(time) ? undefined : time;
+}
+
+/** A range of a session's own log by seq, both ends included. */
+export interface SeqRange {
+  from?: number;
+  until?: number;
+}
+
+/**
+ * Yields the steps with an event in the range. Imported history lies before seq 1. Stops reading at the end of the
+ * range.
+ */
+export async function* selectSteps(
+  steps: AsyncIterable<ReplayStep>,
+  { from, until }: SeqRange,
+): AsyncGenerator<ReplayStep> {
+  let last = 0;
+  for await (const step of steps) {
+    if (step.event.imported_from === undefined) {
+      const first = step.event.seq ?? last;
+      last = step.costRecorded?.seq ?? first;
+      if (until !== undefined && first > until) return;
+    }
+    if (from === undefined || last >= from) yield step;
+  }
+}
+
+/** The limits of what the viewer keeps in memory. */
+export interface HoldLimits {
+  steps: number;
+  /** The length of the events as JSON; in memory they take a few times that. */
+  characters: number;
+}
+
+/** 200 million characters are about half of a process's default memory limit. */
+export const HOLD_LIMITS: HoldLimits = { steps: 100_000, characters: 200_000_000 };
+
+/** Steps in memory. */
+export interface HeldSteps {
+  steps: ReplayStep[];
+  /** The first step over the limits, if any. */
+  next?: ReplayStep;
+}
+
+/** Reads steps up to the limits, at least one. */
+export async function holdSteps(
+  steps: AsyncIterable<ReplayStep>,
+  limits: HoldLimits = HOLD_LIMITS,
+): Promise<HeldSteps> {
+  const held: ReplayStep[] = [];
+  let characters = 0;
+  for await (const step of steps) {
+    characters += JSON.stringify(step.event).length;
+    const isFull = held.length >= limits.steps || characters > limits.characters;
+    if (isFull && held.length > 0) return { steps: held, next: step };
+    held.push(step);
+  }
+  return { steps: held };
 }

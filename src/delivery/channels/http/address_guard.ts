@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** The special-purpose IPv4 networks of IANA's registry, with multicast and what is reserved. */
+/** The special-purpose IPv4 networks of IANA's registry, with multicast and reserved ones. */
 const SPECIAL_IPV4 = [
   "0.0.0.0/8", // this network
   "10.0.0.0/8", // private
@@ -22,10 +22,10 @@ const SPECIAL_IPV4 = [
   "240.0.0.0/4", // reserved, and broadcast
 ];
 
-/** Of IPv6 only 2000::/3 is handed out; these are the rest of the space and the special parts within. */
+/** The IPv6 space outside of 2000::/3, the only part allocated, and the special-purpose networks within. */
 const SPECIAL_IPV6 = [
   "::/3", // unspecified, loopback, IPv4-compatible and -translated, discard, dummy
-  "4000::/2", // not handed out
+  "4000::/2", // not allocated
   "8000::/1", // the same; unique local, link-local, site-local, multicast
   "2001::/23", // protocol assignments: Teredo, benchmarks, ORCHID, …
   "2001:db8::/32", // documentation
@@ -33,12 +33,12 @@ const SPECIAL_IPV6 = [
   "3fff::/20", // documentation
 ];
 
-/** Says of an address whether it may be reached. */
+/** Returns true for an address that may be reached. */
 export type AddressGuard = (address: string) => boolean;
 
 /**
- * Makes the guard that lets public addresses through, and those in the networks of `allowed` (CIDR). An IPv6
- * address that stands for an IPv4 one (mapped, NAT64, 6to4) is judged as that one. Throws on a wrong network.
+ * Creates the guard that accepts public addresses, and those in the networks of `allowed` (CIDR). An IPv6 address
+ * with an embedded IPv4 one (mapped, NAT64, 6to4) is checked as that one. Throws on an invalid network.
  */
 export function createAddressGuard(allowed: readonly string[] = []): AddressGuard {
   const special = listNetworks([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
@@ -70,7 +70,7 @@ function contains(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 }
 
-/** The IPv4 address that an IPv6 address stands for: RFC 4291 (mapped), RFC 6052 (NAT64), RFC 3056 (6to4). */
+/** Returns the IPv4 address embedded in an IPv6 address: RFC 4291 (mapped), RFC 6052 (NAT64), RFC 3056 (6to4). */
 function embeddedIpv4(address: string): string | undefined {
   const words = readWords(address);
   const begins = (...head: number[]) => head.every((word, index) => words[index] === word);
@@ -80,9 +80,9 @@ function embeddedIpv4(address: string): string | undefined {
   return begins(0x2002) ? ipv4At(1) : undefined;
 }
 
-/** An IPv6 address as its eight words. */
+/** Splits an IPv6 address into its eight words. */
 function readWords(address: string): number[] {
-  // The URL parser brings every way of writing one, also 1::2.3.4.5, to words in hexadecimal.
+  // The URL parser normalizes every notation, also 1::2.3.4.5, to hexadecimal words.
   const [head = "", tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split("::");
   const read = (part: string) => part === "" ? [] : part.split(":").map((word) => parseInt(word, 16));
   const [first, last] = [read(head), read(tail ?? "")];

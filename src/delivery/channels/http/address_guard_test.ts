@@ -49,11 +49,11 @@ Deno.test("createAddressGuard() refuses every special-purpose address of IPv6", 
   assert.deepEqual(refused.filter(mayReach), []);
 });
 
-Deno.test("createAddressGuard() judges an IPv6 address that stands for an IPv4 one as that one", () => {
+Deno.test("createAddressGuard() checks the IPv4 address embedded in an IPv6 one", () => {
   const mayReach = createAddressGuard();
   const refused = [
     ...["::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:ffff:10.1.2.3", "::ffff:169.254.169.254"], // mapped
-    ...["::127.0.0.1", "::a00:1", "::8.8.8.8"], // compatible: nobody uses them any more
+    ...["::127.0.0.1", "::a00:1", "::8.8.8.8"], // IPv4-compatible, deprecated
     ...["::ffff:0:10.0.0.1", "::ffff:0:8.8.8.8"], // translated
     ...["64:ff9b::127.0.0.1", "64:ff9b::c0a8:101"], // NAT64
     ...["2002:7f00:1::1", "2002:c0a8:101::", "2002:a9fe:a9fe::1"], // 6to4
@@ -63,7 +63,7 @@ Deno.test("createAddressGuard() judges an IPv6 address that stands for an IPv4 o
   assert.deepEqual(reached.filter(mayReach), reached);
 });
 
-Deno.test("createAddressGuard() lets public addresses through, up to the edges of the special ones", () => {
+Deno.test("createAddressGuard() accepts public addresses, up to the edges of the special networks", () => {
   const mayReach = createAddressGuard();
   const reached = [
     ...[
@@ -89,14 +89,14 @@ Deno.test("createAddressGuard() lets public addresses through, up to the edges o
   assert.deepEqual(reached.filter(mayReach), reached);
 });
 
-Deno.test("createAddressGuard() refuses what is no address", () => {
+Deno.test("createAddressGuard() refuses a text that is no address", () => {
   const mayReach = createAddressGuard();
   for (const text of ["", "localhost", "1.2.3", "1.2.3.4.5", "01.2.3.4", "8.8.8.8/8", "::g", "8.8.8.8 "]) {
     assert.equal(mayReach(text), false, text);
   }
 });
 
-Deno.test("createAddressGuard() lets through what the config names, in every way of writing it", () => {
+Deno.test("createAddressGuard() accepts the networks of the config, in every notation", () => {
   const mayReach = createAddressGuard(["127.0.0.0/8", "10.1.0.0/16", "fd00:1::/32", "192.168.1.7/32"]);
   const reached = [
     ...["127.0.0.1", "127.9.9.9", "10.1.255.255", "fd00:1:2::3", "192.168.1.7", "8.8.8.8"],
@@ -107,7 +107,7 @@ Deno.test("createAddressGuard() lets through what the config names, in every way
   assert.deepEqual(refused.filter(mayReach), []);
 });
 
-Deno.test("createAddressGuard() says which network is none", () => {
+Deno.test("createAddressGuard() names an invalid network", () => {
   for (const network of ["", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8", "::/129", "lan/8"]) {
     assert.throws(() => createAddressGuard([network]), {
       message: `Cannot use ${JSON.stringify(network)}: it must be a network such as 10.0.0.0/8`,

@@ -1,27 +1,23 @@
 import { isIP } from "node:net";
 import { VERSION } from "../../../kernel/version.ts";
 import { createAddressGuard } from "./address_guard.ts";
-import { DeliveryError } from "../delivery_error.ts";
-import { isHttpUrl, NO_HTTP_URL } from "./http_url.ts";
-import { describeNetworkError } from "./network_error.ts";
-import { MAX_ANSWER_BYTES, type PostAnswer, type PostJson } from "./post_json.ts";
+import { DeliveryError } from "../channel.ts";
+import { describeNetworkError, parseHttpUrl, type PostJson, readBody } from "./post_json.ts";
 
-/** Names that never lead to the public network: RFC 6761, 6762 and 8375, and what clouds and offices use. */
+/** Names that never resolve in public DNS: RFC 6761, 6762 and 8375, and those that clouds and offices use. */
 const PRIVATE_SUFFIXES = /(^|\.)(localhost|local|internal|intranet|lan|corp|home\.arpa|test|invalid)$/;
 
 /**
- * Makes the HTTP client for runtimes that have `fetch` and neither sockets nor a lookup of names. Addresses are
- * judged as everywhere, and `localhost` as one; of names only those that can be public are taken. It can't pin a
- * name to the address that was judged, as `createGuardedPost` does: what a public name leads to is up to the
- * platform, which has to keep private networks out of reach. Never follows a redirect.
+ * Creates the HTTP client for runtimes that have `fetch` but neither sockets nor DNS lookups. It checks addresses,
+ * `localhost` included, as everywhere, and accepts only names that can be public. Unlike `createGuardedPost` it can't
+ * pin a name to a checked address: the platform has to keep private networks out of reach. Never follows a redirect.
  */
 export function createFetchPost(
   options: { allowPrivateNetworks?: readonly string[]; fetch?: typeof globalThis.fetch } = {},
 ): PostJson {
   const mayReach = createAddressGuard(options.allowPrivateNetworks);
   return async ({ url: address, body, headers, signal }) => {
-    if (!isHttpUrl(address)) throw new DeliveryError(`the address ${NO_HTTP_URL}`, { retry: false });
-    const url = new URL(address);
+    const url = parseHttpUrl(address);
     checkHost(url.hostname, mayReach);
     try {
       const answer = await (options.fetch ?? fetch)(url, {
@@ -38,7 +34,7 @@ export function createFetchPost(
       return {
         status: answer.status,
         headers: Object.fromEntries(answer.headers),
-        body: await readStart(answer, signal),
+        body: answer.body === null ? "" : await readBody(answer.body, signal),
       };
     } catch (error) {
       throw describeNetworkError(error, { host: url.host, signal });
@@ -57,25 +53,7 @@ function checkHost(hostname: string, mayReach: (address: string) => boolean): vo
     );
   }
   if (host.includes(".") && !PRIVATE_SUFFIXES.test(host)) return;
-  throw new DeliveryError(`${host} is no public name, and where this runs only those are reached`, {
+  throw new DeliveryError(`${host} is no public name, and this runtime can only reach those`, {
     retry: false,
   });
-}
-
-async function readStart(answer: Response, signal: AbortSignal): Promise<PostAnswer["body"]> {
-  if (answer.body === null) return "";
-  const decoder = new TextDecoder();
-  let text = "";
-  let left = MAX_ANSWER_BYTES;
-  try {
-    for await (const chunk of answer.body) {
-      text += decoder.decode(chunk.subarray(0, left), { stream: true });
-      left -= chunk.byteLength;
-      if (left <= 0) break; // which cancels the rest
-    }
-  } catch (error) {
-    // The receiver has said how it went: that the rest of its words is lost is no reason to send again.
-    if (signal.aborted) throw error;
-  }
-  return text;
 }

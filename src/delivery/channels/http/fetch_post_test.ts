@@ -31,7 +31,7 @@ Deno.test("createFetchPost() reaches public names and addresses, and those that 
   }
 });
 
-Deno.test("createFetchPost() refuses private addresses, however they are written, and names that can't be public", async () => {
+Deno.test("createFetchPost() refuses private addresses in every notation, and names that can't be public", async () => {
   const post = createFetchPost({ fetch: answering(() => assert.fail("it was reached")) });
   const addresses = [
     ...[
@@ -86,7 +86,7 @@ Deno.test("createFetchPost() sends JSON with the given headers, follows no redir
   assert.match(sent.get("user-agent")!, /^purser\//);
 });
 
-Deno.test("createFetchPost() says of an attempt that failed that it may be made again, and names the host only", async () => {
+Deno.test("createFetchPost() makes a network failure retryable, and names only the host", async () => {
   const post = createFetchPost({ fetch: () => Promise.reject(new TypeError("connection refused")) });
   const error = await rejection(post({ url: "https://hooks.example.com/secret", body: "{}", signal }));
   assert.match(error.message, /^cannot reach hooks\.example\.com: connection refused$/);

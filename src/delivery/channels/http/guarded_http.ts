@@ -2,25 +2,40 @@ import http from "node:http";
 import https from "node:https";
 import { isIP } from "node:net";
 import { VERSION } from "../../../kernel/version.ts";
-import { DeliveryError } from "../delivery_error.ts";
-import { isHttpUrl, NO_HTTP_URL } from "./http_url.ts";
+import { DeliveryError } from "../channel.ts";
+import {
+  codeOf,
+  describeNetworkError,
+  parseHttpUrl,
+  type PostAnswer,
+  type PostJson,
+  type PostRequest,
+  readBody,
+} from "./post_json.ts";
 import { createResolveHost, type GuardOptions } from "./resolve_host.ts";
-import { describeNetworkError, isBeforeConnection } from "./network_error.ts";
-import { MAX_ANSWER_BYTES, type PostAnswer, type PostJson, type PostRequest } from "./post_json.ts";
 
-/** How many of a host's addresses are tried, where nobody listens at the first. */
+/** The number of a host's addresses that are tried while none accepts a connection. */
 const MAX_ADDRESSES = 4;
 
+/** Errors after which nothing can have arrived, so that the next address of the host may be tried. */
+const BEFORE_CONNECTION = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
+  "ETIMEDOUT",
+]);
+
 /**
- * No proxy, whatever the environment names (NODE_USE_ENV_PROXY): it would see the whole address, which is secret, and
- * look the name up itself, so that the connection might go where it must not. Deno's types don't know `proxyEnv`.
+ * No proxy, whatever the environment says (NODE_USE_ENV_PROXY): a proxy sees the whole URL, which is secret, and
+ * resolves the name itself, possibly to a private address. Deno's types lack `proxyEnv`.
  */
 const DIRECT = { keepAlive: false, proxyEnv: {} };
 
 /**
- * Makes the HTTP client for addresses that people configure. The name is looked up once, every address is
- * checked, and the connection goes to a checked one, so that no name can turn to a private address in between.
- * It has no time limit but the request's signal, which bounds all of it: lookup, connection, answer.
+ * Creates the HTTP client for configured URLs. It resolves the name once, checks every address, and connects to a
+ * checked one, so that no name can change to a private address in between (DNS rebinding). The request's signal
+ * bounds all of it: lookup, connection, response.
  */
 export function createGuardedPost(
   options: GuardOptions & {
@@ -30,15 +45,14 @@ export function createGuardedPost(
 ): PostJson {
   const resolveHost = createResolveHost(options);
   return async (request) => {
-    if (!isHttpUrl(request.url)) throw new DeliveryError(`the address ${NO_HTTP_URL}`, { retry: false });
-    const url = new URL(request.url);
+    const url = parseHttpUrl(request.url);
     const addresses = (await resolveHost(url.hostname, request.signal)).slice(0, MAX_ADDRESSES);
     for (const [index, address] of addresses.entries()) {
       try {
         return await postTo(address, url, request, options.ca);
       } catch (error) {
         const isLast = index === addresses.length - 1;
-        if (!isLast && isBeforeConnection(error) && !request.signal.aborted) continue;
+        if (!isLast && BEFORE_CONNECTION.has(codeOf(error)) && !request.signal.aborted) continue;
         throw describeNetworkError(error, { host: url.host, signal: request.signal });
       }
     }
@@ -72,7 +86,7 @@ function postThrough(
       path: url.pathname + url.search,
       agent,
       signal: request.signal,
-      // A certificate has the name without the dot at its end.
+      // A certificate has the name without a trailing dot.
       servername: isIP(host) ? undefined : host.replace(/\.$/, ""),
       ca,
       lookup: (_name, options, callback) => {
@@ -89,11 +103,11 @@ function postThrough(
       },
     });
     let isAnswered = false;
-    // What breaks after the answer has begun is the answer's: see `readAnswer`.
+    // An error after the response has begun is handled by `readBody`.
     sent.on("error", (error) => isAnswered || reject(error));
     sent.on("response", (response) => {
       isAnswered = true;
-      readAnswer(response, request.signal).then(resolve, reject);
+      toAnswer(response, request.signal).then(resolve, reject);
     });
     sent.on("upgrade", (_, socket) => {
       socket.destroy();
@@ -103,20 +117,8 @@ function postThrough(
   });
 }
 
-async function readAnswer(response: http.IncomingMessage, signal: AbortSignal): Promise<PostAnswer> {
-  const decoder = new TextDecoder();
-  let body = "";
-  let left = MAX_ANSWER_BYTES;
-  try {
-    for await (const chunk of response as AsyncIterable<Uint8Array>) {
-      body += decoder.decode(chunk.subarray(0, left), { stream: true });
-      left -= chunk.byteLength;
-      if (left <= 0) break; // which closes the connection
-    }
-  } catch (error) {
-    // The receiver has said how it went: that the rest of its words is lost is no reason to send again.
-    if (signal.aborted) throw error;
-  }
+async function toAnswer(response: http.IncomingMessage, signal: AbortSignal): Promise<PostAnswer> {
+  const body = await readBody(response, signal);
   const headers = Object.entries(response.headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as const]
   );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Answer, readRequest, startHttpReceiver, startReceiver } from "../testing/_receiver.ts";
-import { DeliveryError } from "../delivery_error.ts";
+import { DeliveryError } from "../channel.ts";
 import { createGuardedPost } from "./guarded_http.ts";
 import type { PostAnswer } from "./post_json.ts";
 import type { GuardOptions } from "./resolve_host.ts";
@@ -17,7 +17,7 @@ async function refusal(url: string, options: GuardOptions & { ca?: string } = {}
   return error;
 }
 
-/** A name server that knows these names and counts what it is asked. */
+/** A resolver of these names that counts its lookups. */
 function nameServer(names: Record<string, string[]>) {
   const asked: string[] = [];
   const lookup = (name: string) => {
@@ -49,7 +49,7 @@ Deno.test("createGuardedPost() posts JSON and reads status, headers and body", a
   assert.match(request!.headers["user-agent"]!, /^purser\/\d/);
 });
 
-Deno.test("createGuardedPost() refuses private addresses in every way of writing them, and connects to none", async () => {
+Deno.test("createGuardedPost() refuses private addresses in every notation, and connects to none", async () => {
   await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({
     "localhost": ["127.0.0.1"],
@@ -84,7 +84,7 @@ Deno.test("createGuardedPost() refuses private addresses in every way of writing
   assert.match(message, /^rebound\.example is 127\.0\.0\.1, which is a private address/);
 });
 
-Deno.test("createGuardedPost() looks a name up once and connects to the address that it checked", async () => {
+Deno.test("createGuardedPost() resolves a name once and connects to the checked address", async () => {
   await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup, asked } = nameServer({ "hooks.example": ["127.0.0.1"] });
   await post(`http://hooks.example:${receiver.port}/`, { lookup, allowPrivateNetworks: ["127.0.0.1/32"] });
@@ -92,14 +92,14 @@ Deno.test("createGuardedPost() looks a name up once and connects to the address 
   assert.equal(receiver.requests[0]!.headers.host, `hooks.example:${receiver.port}`);
 });
 
-Deno.test("createGuardedPost() leaves out the private ones of several addresses", async () => {
+Deno.test("createGuardedPost() skips private ones among several addresses", async () => {
   await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({ "hooks.example": ["10.0.0.1", "127.0.0.1", "fd00::1"] });
   const url = `http://hooks.example:${receiver.port}/`;
   assert.equal((await post(url, { lookup, allowPrivateNetworks: ["127.0.0.0/8"] })).status, 200);
 });
 
-Deno.test("createGuardedPost() tries a host's next address where nobody listens at the first", async () => {
+Deno.test("createGuardedPost() tries a host's next address where the first refuses the connection", async () => {
   await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({ "hooks.example": ["127.0.0.2", "127.0.0.3", "127.0.0.1"] });
   const options = { lookup, allowPrivateNetworks: LOOPBACK };
@@ -107,7 +107,7 @@ Deno.test("createGuardedPost() tries a host's next address where nobody listens 
   assert.equal(receiver.connections, 1);
 });
 
-Deno.test("createGuardedPost() does not try again where the receiver may have had the request", async () => {
+Deno.test("createGuardedPost() does not retry a request that may have arrived", async () => {
   await using receiver = await startReceiver(async (connection) => void await readRequest(connection));
   const { lookup } = nameServer({ "hooks.example": ["127.0.0.1", "127.0.0.1"] });
   const error = await refusal(`http://hooks.example:${receiver.port}/`, {
@@ -130,7 +130,7 @@ Deno.test("createGuardedPost() follows no redirect", async () => {
   assert.equal(target.connections, 0);
 });
 
-Deno.test("createGuardedPost() takes http and https only, and no password in the address", async () => {
+Deno.test("createGuardedPost() accepts only http and https, and no password in the URL", async () => {
   for (
     const url of [
       "ftp://a.example",
@@ -146,14 +146,14 @@ Deno.test("createGuardedPost() takes http and https only, and no password in the
   }
 });
 
-Deno.test("createGuardedPost() reads 64 KiB of an answer and drops the rest", async () => {
+Deno.test("createGuardedPost() reads 64 KiB of a response and drops the rest", async () => {
   await using receiver = await startHttpReceiver(() => ({ status: 200, body: "ä".repeat(1024 * 1024) }));
   const { body } = await post(`http://127.0.0.1:${receiver.port}/`, { allowPrivateNetworks: LOOPBACK });
   assert.equal(new TextEncoder().encode(body).length, 64 * 1024);
   await receiver.idle();
 });
 
-Deno.test("createGuardedPost() takes an answer for one though the connection breaks in its body", async () => {
+Deno.test("createGuardedPost() returns a response whose body breaks off", async () => {
   await using receiver = await startReceiver(async (connection) => {
     await readRequest(connection);
     await connection.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 OK\r\ncontent-length: 100\r\n\r\nhalf");
@@ -162,7 +162,7 @@ Deno.test("createGuardedPost() takes an answer for one though the connection bre
   assert.deepEqual([answer.status, answer.body], [202, "half"]);
 });
 
-Deno.test("createGuardedPost() takes what is no HTTP for a failure that may pass", async () => {
+Deno.test("createGuardedPost() makes a response that is not HTTP retryable", async () => {
   for (
     const said of [
       "220 mail.example ESMTP\r\n",
@@ -178,7 +178,7 @@ Deno.test("createGuardedPost() takes what is no HTTP for a failure that may pass
   }
 });
 
-Deno.test("createGuardedPost() says of a name without an address, or that nobody knows, that it may pass", async () => {
+Deno.test("createGuardedPost() makes an unknown name and one without an address retryable", async () => {
   const none = await refusal("http://a.example/", { lookup: () => Promise.resolve([]) });
   assert.deepEqual([none.retry, none.message], [true, "cannot find a.example: it has no address"]);
   const unknown = Object.assign(new Error("getaddrinfo ENOTFOUND"), { code: "ENOTFOUND" });
@@ -186,7 +186,7 @@ Deno.test("createGuardedPost() says of a name without an address, or that nobody
   assert.deepEqual([gone.retry, gone.message], [true, "cannot find a.example: DNS says no such host"]);
 });
 
-Deno.test("createGuardedPost() ends with its signal while the name is looked up", async () => {
+Deno.test("createGuardedPost() aborts while the name is resolved", async () => {
   const stop = new AbortController();
   const postJson = createGuardedPost({ lookup: () => new Promise(() => {}) });
   const posting = postJson({ url: "http://a.example/", body: "", signal: stop.signal });
@@ -197,14 +197,14 @@ Deno.test("createGuardedPost() ends with its signal while the name is looked up"
   });
 });
 
-Deno.test("createGuardedPost() names the network that is none", () => {
+Deno.test("createGuardedPost() names an invalid network", () => {
   assert.throws(() => createGuardedPost({ allowPrivateNetworks: ["lan"] }), /"lan".*10\.0\.0\.0\/8/);
 });
 
 const tls = (name: string) =>
   Deno.readTextFile(new URL(`../../../../tests/fixtures/tls/${name}`, import.meta.url));
 
-Deno.test("createGuardedPost() keeps the name for TLS though it connects to an address", async () => {
+Deno.test("createGuardedPost() verifies the name in TLS though it connects to an address", async () => {
   const [cert, key, ca] = await Promise.all(["server.pem", "server.key", "ca.pem"].map(tls));
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, cert: cert!, key: key!, onListen() {} },

@@ -1,4 +1,8 @@
-/** A POST of JSON text to an address that somebody configured. */
+import { messageOf } from "../../../kernel/errors.ts";
+import { DeliveryError, type SendResult } from "../channel.ts";
+import { oneLine } from "../text.ts";
+
+/** A POST of JSON text to a configured URL. */
 export interface PostRequest {
   url: string;
   body: string;
@@ -6,7 +10,7 @@ export interface PostRequest {
   signal: AbortSignal;
 }
 
-/** What came back: at most 64 KiB of the body. */
+/** An HTTP response: at most 64 KiB of its body. */
 export interface PostAnswer {
   status: number;
   /** Names in lower case. */
@@ -14,8 +18,119 @@ export interface PostAnswer {
   body: string;
 }
 
-/** Posts; rejects with a DeliveryError when there is no answer. Never follows a redirect. */
+/** Posts; rejects with a DeliveryError when there is no response. Never follows a redirect. */
 export type PostJson = (request: PostRequest) => Promise<PostAnswer>;
 
-/** How much of an answer is read. */
+/** The number of bytes of a response body that are read. */
 export const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** Decodes the start of a response body; leaving the loop cancels the rest. */
+export async function readBody(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let left = MAX_ANSWER_BYTES;
+  try {
+    for await (const chunk of chunks) {
+      text += decoder.decode(chunk.subarray(0, left), { stream: true });
+      left -= chunk.byteLength;
+      if (left <= 0) break;
+    }
+  } catch (error) {
+    // The status has arrived: a body that breaks off is no reason to send again.
+    if (signal.aborted) throw error;
+  }
+  return text;
+}
+
+/** Returns true for a URL that channels post to: http or https, with a host, and without user and password, which belong in a header. */
+export function isHttpUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.hostname !== "" &&
+    url.username === "" && url.password === "";
+}
+
+/** Parses a URL that passes `isHttpUrl`; throws a permanent DeliveryError for any other. */
+export function parseHttpUrl(text: string): URL {
+  if (isHttpUrl(text)) return new URL(text);
+  throw new DeliveryError("the address must be an http:// or https:// URL without user and password", {
+    retry: false,
+  });
+}
+
+/** Statuses below 500 that are retried: timeout, too early, too many requests. */
+const RETRYABLE = new Set([408, 425, 429]);
+
+const HINTS: Readonly<Record<number, string>> = {
+  401: "the receiver does not accept the credentials",
+  403: "the receiver refuses",
+  404: "there is nothing at this address",
+  410: "the receiver is gone for good",
+};
+
+/** The number of characters of the response body in a reason. */
+const MAX_BODY_CHARS = 120;
+
+/**
+ * Maps an HTTP response to a result, by the rules of Standard Webhooks: 2xx is success; 408, 425, 429 and 5xx are
+ * retried, not before their `Retry-After`; everything else, redirects too, is permanent. `now` in epoch milliseconds.
+ */
+export function httpResult({ status, headers, body }: PostAnswer, now: number): SendResult {
+  if (status >= 200 && status < 300) return { ok: true };
+  const reason = `HTTP ${status}${explain(status, body)}`;
+  if (!RETRYABLE.has(status) && status < 500) return { ok: false, retry: false, reason };
+  const retryAfterMs = readRetryAfter(headers["retry-after"], now);
+  return { ok: false, retry: true, reason, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** Returns the response body as an explanation, unless it is a page for a browser. */
+function explain(status: number, body: string): string {
+  if (status >= 300 && status < 400) return ": a redirect, which is not followed";
+  const said = oneLine(body, MAX_BODY_CHARS);
+  const hint = said !== "" && !said.startsWith("<") ? said : HINTS[status];
+  return hint === undefined ? "" : `: ${hint}`;
+}
+
+/** Parses seconds or an HTTP date (RFC 9110, 10.2.3) to milliseconds from now. */
+function readRetryAfter(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const text = value.trim();
+  const isDate = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/.test(text);
+  const delay = /^\d+$/.test(text) ? Number(text) * 1000 : isDate ? Date.parse(text) - now : NaN;
+  return delay >= 0 ? delay : undefined;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset",
+  ECONNABORTED: "connection reset",
+  EPIPE: "connection closed",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "network is unreachable",
+  EADDRNOTAVAIL: "address not available",
+  ETIMEDOUT: "connection timed out",
+};
+
+/**
+ * Describes an error of the network or of TLS, for people. All of them may be retried: a certificate that is wrong or
+ * has expired is replaced sooner than people look for the alert that was given up.
+ */
+export function describeNetworkError(
+  error: unknown,
+  context: { host: string; signal: AbortSignal },
+): DeliveryError {
+  if (error instanceof DeliveryError) return error;
+  if (context.signal.aborted) return new DeliveryError("stopped before there was an answer", { retry: true });
+  const message = messageOf(error);
+  const code = codeOf(error);
+  const isTls = /certificate|tls|ssl|handshake|InvalidContentType|corrupt message/i.test(
+    `${code} ${message}`,
+  );
+  const reason = REASONS[code] ?? (isTls ? `TLS failed: ${message}` : message);
+  return new DeliveryError(`cannot reach ${context.host}: ${reason}`, { retry: true, cause: error });
+}
+
+/** Returns the code of a system error, or an empty string. */
+export function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : "";
+}

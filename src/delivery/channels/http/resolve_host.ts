@@ -1,26 +1,26 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { type AddressGuard, createAddressGuard } from "./address_guard.ts";
-import { DeliveryError } from "../delivery_error.ts";
+import { DeliveryError } from "../channel.ts";
 
-/** Finds the addresses of a name, all of them; rejects when there are none. */
+/** Resolves a name to all its addresses; rejects when there are none. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * The addresses of a host that may be reached, IPv4 first; there is at least one. Connect to one of these and
- * not to the name, which may lead elsewhere a moment later. Rejects with a DeliveryError.
+ * Resolves a host to the addresses that may be reached, IPv4 first, at least one. Connect to one of these and not to
+ * the name, which may resolve differently a moment later. Rejects with a DeliveryError.
  */
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<string[]>;
 
-/** How a guard is made. */
+/** Options of the network guard. */
 export interface GuardOptions {
   /** Networks (CIDR) that may be reached though they are private. */
   allowPrivateNetworks?: readonly string[];
-  /** How names are found; the system's way by default. */
+  /** Default: the system's resolver. */
   lookup?: Lookup;
 }
 
-/** Makes the one way in which channels find the address of a host that somebody configured. */
+/** Creates the only resolver that channels use for a configured host. */
 export function createResolveHost(options: GuardOptions = {}): ResolveHost {
   const mayReach = createAddressGuard(options.allowPrivateNetworks);
   const find = options.lookup ?? lookUp;
@@ -37,7 +37,7 @@ export function createResolveHost(options: GuardOptions = {}): ResolveHost {
   };
 }
 
-/** Of several addresses those that are allowed: none is connected to that was not checked. */
+/** Filters addresses by the guard; throws where none is left. */
 function allowedOf(addresses: readonly string[], host: string, mayReach: AddressGuard): string[] {
   const allowed = addresses.filter(mayReach);
   if (allowed.length > 0) return allowed.sort((a, b) => isIP(a) - isIP(b));

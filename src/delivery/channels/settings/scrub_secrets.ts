@@ -1,18 +1,23 @@
-import { toBase64 } from "../../../kernel/encode_bytes.ts";
-import { HIDDEN } from "./secret_settings.ts";
+import { toBase64 } from "../../../kernel/text.ts";
+import { toPlainValue } from "../../../kernel/json/portable_json.ts";
+import type { Log } from "../../../kernel/log.ts";
+import type { ChannelLog } from "../channel.ts";
 
-/** Takes the secrets out of a text. */
+/** Replaces a secret wherever it is shown. */
+export const HIDDEN = "***";
+
+/** Removes the secrets from a text. */
 export type Scrub = (text: string) => string;
 
-/** Below this a secret is hidden only where it stands as a word of its own: `key` must not eat `monkey`. */
+/** A shorter secret is hidden only as a whole word: `key` must not match in `monkey`. */
 const MIN_ANYWHERE_CHARS = 4;
 
-/** A secret cut off at the end of a text is hidden as well from this length on. */
+/** A secret truncated at the end of a text is hidden from this length on. */
 const MIN_CUT_CHARS = 8;
 
 /**
- * Makes a function that replaces every secret by `***`: as it is, URL-encoded and -decoded, escaped as in JSON,
- * in base64 (as in `Authorization: Basic` and SMTP's AUTH), and the parts of a URL's path and query.
+ * Creates a function that replaces every secret by `***`: verbatim, URL-encoded and -decoded, escaped as in JSON, in
+ * base64 (as in `Authorization: Basic` and SMTP's AUTH), and the parts of a URL's path and query.
  */
 export function createScrub(secrets: readonly string[]): Scrub {
   const plain = [...new Set(secrets.flatMap((secret) => [secret, secret.trim(), ...partsOf(secret)]))]
@@ -34,7 +39,7 @@ export function createScrub(secrets: readonly string[]): Scrub {
   };
 }
 
-/** Hides the whole word of base64 around what is secret in it: its first and last letters tell some of it, too. */
+/** Hides the whole base64 word around a secret: its first and last letters encode parts of the secret, too. */
 function hideBase64(text: string, cores: readonly string[]): string {
   const isLetter = (index: number) => /[\w+/=-]/.test(text.charAt(index));
   for (const core of cores) {
@@ -49,7 +54,7 @@ function hideBase64(text: string, cores: readonly string[]): string {
   return text;
 }
 
-/** Somebody may have cut the text in the middle of a secret before it came here. */
+/** Hides a secret at the end of a text that was truncated before. */
 function hideCutSecret(text: string, forms: readonly string[]): string {
   const end = text.replace(/(?:…|\.{3})?\s*$/, "");
   for (const form of forms) {
@@ -60,7 +65,7 @@ function hideCutSecret(text: string, forms: readonly string[]): string {
   return text;
 }
 
-/** A text as it may be written elsewhere. */
+/** Returns the encodings in which a text may appear. */
 function formsOf(text: string): string[] {
   return [
     text,
@@ -72,8 +77,8 @@ function formsOf(text: string): string[] {
 }
 
 /**
- * What of a secret is secret on its own: its words (`Bearer …`), a token without its prefix (`whsec_…`), what
- * `Basic …` encodes, and the long segments and values of a path or query.
+ * Returns the parts of a secret that are secret by themselves: its words (`Bearer …`), a token without its prefix
+ * (`whsec_…`), the decoded credentials of `Basic …`, and the long segments and values of a path or query.
  */
 function partsOf(secret: string): string[] {
   const words = secret.split(/\s+/);
@@ -86,21 +91,21 @@ function partsOf(secret: string): string[] {
     .filter((part) => part.length >= MIN_CUT_CHARS);
 }
 
-/** What a text looks like inside of base64, wherever in a longer text it stands. */
+/** Returns the base64 of a text at each of the three alignments within a longer one. */
 function base64CoresOf(text: string): string[] {
   if (text.length < MIN_CUT_CHARS) return [];
   const bytes = new TextEncoder().encode(text);
   return [0, 1, 2].flatMap((shift) => {
     const shifted = new Uint8Array(shift + bytes.length);
     shifted.set(bytes, shift);
-    // Without the letters that are made of neighbours, too.
+    // Without the letters that encode neighboring bytes, too.
     const whole = Math.floor(shifted.length / 3) * 4;
     const core = toBase64(shifted).slice(shift === 0 ? 0 : 4, whole);
     return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
   });
 }
 
-/** A text as a pattern that matches nothing else; Node 22 has no `RegExp.escape`. */
+/** Escapes a text for a pattern; Node 22 lacks `RegExp.escape`. */
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
@@ -111,4 +116,27 @@ function attempt(make: () => string): string | undefined {
   } catch {
     return undefined; // a lone surrogate, or a % that encodes nothing
   }
+}
+
+/** Creates the log of a channel: each line has the channel's name and kind, and no secret. */
+export function createScrubbedLog(
+  log: Log,
+  fields: { channel: string; kind: string },
+  scrub: Scrub,
+): ChannelLog {
+  const write = (level: "info" | "warn") => (message: string, more: Record<string, unknown> = {}) =>
+    log[level](scrub(String(message)), {
+      ...fields,
+      ...scrubDeeply(toPlainValue(more), scrub) as Record<string, unknown>,
+    });
+  return { info: write("info"), warn: write("warn") };
+}
+
+function scrubDeeply(value: unknown, scrub: Scrub): unknown {
+  if (typeof value === "string") return scrub(value);
+  if (Array.isArray(value)) return value.map((item) => scrubDeeply(item, scrub));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [scrub(key), scrubDeeply(part, scrub)]),
+  );
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { createScrub } from "./scrub_secrets.ts";
 
-Deno.test("createScrub() hides a secret as it is, URL-encoded, URL-decoded, in JSON and in any case", () => {
+Deno.test("createScrub() hides a secret verbatim, URL-encoded, URL-decoded, in JSON and in any case", () => {
   const scrub = createScrub([`p4ss/w"rd+é`, "a%2Fb%20cdef"]);
   const forms = [
     ...[`p4ss/w"rd+é`, 'P4SS/W"RD+É', "p4ss%2Fw%22rd%2B%C3%A9", "p4ss%2fw%22rd%2b%c3%a9", `p4ss/w\\"rd+é`],
@@ -11,7 +11,7 @@ Deno.test("createScrub() hides a secret as it is, URL-encoded, URL-decoded, in J
   for (const form of forms) assert.equal(scrub(`550 <${form}> no`), "550 <***> no", form);
 });
 
-Deno.test("createScrub() hides what is secret within a secret", () => {
+Deno.test("createScrub() hides the secret parts of a secret", () => {
   const scrub = createScrub([
     "Bearer b3arertoken",
     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZI",
@@ -31,7 +31,7 @@ Deno.test("createScrub() hides what is secret within a secret", () => {
   );
 });
 
-Deno.test("createScrub() hides a secret inside of base64, wherever in a longer text it stands", () => {
+Deno.test("createScrub() hides a secret within base64, at any alignment", () => {
   const secret = "s3cr3t-p4ssword";
   const scrub = createScrub([secret]);
   const cores = ["", "\0u\0", "user:", "ab"].map((before) => btoa(before + secret + "more"));
@@ -40,20 +40,20 @@ Deno.test("createScrub() hides a secret inside of base64, wherever in a longer t
   }
 });
 
-Deno.test("createScrub() hides a secret that was cut off", () => {
+Deno.test("createScrub() hides a truncated secret", () => {
   const scrub = createScrub(["s3cr3t-p4ssword"]);
   assert.equal(scrub("said s3cr3t-p4ssw"), "said ***");
   assert.equal(scrub("said s3cr3t-p4ssw…"), "said ***…");
   assert.equal(scrub("said s3cr3"), "said s3cr3");
 });
 
-Deno.test("createScrub() leaves words alone that hold a short secret by chance", () => {
+Deno.test("createScrub() keeps words that contain a short secret by chance", () => {
   const scrub = createScrub(["key", ""]);
   assert.equal(scrub("the monkey has key 1"), "the monkey has *** 1");
   assert.equal(createScrub([])("anything"), "anything");
 });
 
-Deno.test("createScrub() lets no secret through, whatever it is and wherever it stands", () => {
+Deno.test("createScrub() hides any secret in any context", () => {
   const secret = fc.string({ unit: "binary", minLength: 8, maxLength: 40 }).filter((text) =>
     text.trim().length >= 8
   );
@@ -61,7 +61,7 @@ Deno.test("createScrub() lets no secret through, whatever it is and wherever it 
     const scrub = createScrub(secrets);
     for (const one of secrets) {
       const said = scrub(`${text}${one}${text}${encodeURIComponent(one.toWellFormed())}`);
-      // Asterisks and slashes are what a secret is replaced by.
+      // A replacement is made of asterisks and slashes.
       if (!/^[*/]+$/.test(one)) assert.ok(!said.includes(one), JSON.stringify([one, said]));
     }
   }));

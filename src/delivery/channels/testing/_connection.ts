@@ -1,20 +1,20 @@
 import type { Socket } from "node:net";
 
-/** One connection that a receiver has taken. */
+/** A connection that a receiver has accepted. */
 export interface Connection {
-  /** The next bytes; null when the other side has sent its last. Until the first call nothing is read. */
+  /** Reads the next bytes; null at the end. Nothing is read before the first call. */
   read(): Promise<Uint8Array | null>;
-  /** Sends all of it. */
+  /** Writes all of it. */
   write(content: string | Uint8Array): Promise<void>;
-  /** Closes it, at once where something is still to be sent or read; resolves when it is closed. */
+  /** Closes it without sending or reading the rest; resolves when it is closed. */
   close(): Promise<void>;
 }
 
-/** A connection over a socket of Node that was paused when it was taken. */
+/** Wraps a socket of Node that was paused when it was accepted. */
 export function connectionOf(socket: Socket): Connection {
   let chunks: AsyncIterator<Uint8Array> | undefined;
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
-  socket.on("error", () => {}); // whoever reads or writes hears of it
+  socket.on("error", () => {}); // read() and write() reject
   return {
     async read() {
       const { done, value } = await (chunks ??= socket[Symbol.asyncIterator]()).next();

@@ -1,6 +1,6 @@
-import type { Notification } from "../notification.ts";
+import type { Notification } from "../channel.ts";
 
-/** A notification as an alert makes it. */
+/** The notification of an alert. */
 export const NOTIFICATION: Notification = {
   id: "alert_0001",
   type: "alert.triggered",
@@ -13,7 +13,7 @@ export const NOTIFICATION: Notification = {
   data: { alert_id: "alert_0001", rule_name: "Daily limit", value_usd: 10.25, test: false },
 };
 
-/** Texts that have broken channels: too long, many-coloured, from right to left, and meant to do harm. */
+/** Texts that break naive channels: too long, emoji, bidirectional, malicious. */
 export const AWKWARD_TEXTS: Readonly<Record<string, string>> = {
   "an empty text": "",
   "a text of 1 MB": "x".repeat(1024 * 1024),
@@ -27,7 +27,7 @@ export const AWKWARD_TEXTS: Readonly<Record<string, string>> = {
   "quotes": `"'\\ \${HOME} $(id) %s %0d%0a {{7*7}}`,
 };
 
-/** A notification with this text in every field that can hold any. */
+/** Returns a notification with this text in every free field. */
 export function withText(text: string): Notification {
   return {
     ...NOTIFICATION,
@@ -38,7 +38,7 @@ export function withText(text: string): Notification {
   };
 }
 
-/** A notification with more facts than anybody reads. */
+/** A notification with a thousand facts. */
 export const MANY_FACTS: Notification = {
   ...NOTIFICATION,
   facts: Array.from({ length: 1_000 }, (_, index) => ({ label: `Fact ${index}`, value: "v".repeat(3_000) })),

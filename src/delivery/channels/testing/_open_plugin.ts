@@ -1,17 +1,17 @@
 import type { Channel, ChannelContext, ChannelModule, Delivery } from "../channel.ts";
-import { createChannelKit } from "../channel_kit.ts";
+import { createChannelKit } from "../load_plugin.ts";
 import type { PostAnswer, PostRequest } from "../http/post_json.ts";
 
-/** What a plugin did with what it was given. */
+/** A channel opened without the registry, with its recorded effects. */
 export interface OpenPlugin {
   channel: Channel;
   posts: PostRequest[];
   lines: { level: string; message: string; fields: unknown }[];
-  /** A delivery as the registry makes one. */
+  /** A delivery as from the registry. */
   delivery: Delivery;
 }
 
-/** Opens a plugin by itself, without the registry: nothing is sent, nothing is scrubbed. */
+/** Opens a plugin without the registry: nothing is sent, nothing is scrubbed. */
 export async function openPlugin(make: ChannelModule, options: {
   settings: unknown;
   now?: string;

@@ -4,7 +4,7 @@ import { type Connection, connectionOf } from "./_connection.ts";
 
 export type { Connection };
 
-/** A request as a receiver got it. */
+/** A received request. */
 export interface ReceivedRequest {
   method: string;
   path: string;
@@ -13,18 +13,18 @@ export interface ReceivedRequest {
   body: string;
 }
 
-/** A server on loopback that behaves as a test wants it to. */
+/** A scripted server on loopback. */
 export interface Receiver extends AsyncDisposable {
   readonly port: number;
-  /** How many connections there were. */
+  /** The number of connections so far. */
   readonly connections: number;
-  /** Resolves when the next connection has come this far: for HTTP a whole request, else its beginning. */
+  /** Resolves when the next connection has called `arrived`: for HTTP after a whole request. */
   arrival(): Promise<void>;
-  /** Resolves when no connection is open any more. */
+  /** Resolves when all connections are closed. */
   idle(): Promise<void>;
 }
 
-/** What a receiver does with one connection; it is closed afterwards. `arrived` tells the test that it began. */
+/** Handles one connection, which is closed afterwards. `arrived` resolves `arrival()` in the test. */
 export type Behaviour = (connection: Connection, arrived: () => void) => Promise<void> | void;
 
 /** Starts a TCP server on a free port of 127.0.0.1. */
@@ -40,13 +40,13 @@ export async function startReceiver(behave: Behaviour): Promise<Receiver> {
     try {
       await behave(connection, arrived);
     } catch {
-      // the other side went away
+      // the client disconnected
     } finally {
       await connection.close();
       open.delete(connection);
     }
   };
-  // Paused, so that what nobody reads stays unread; half open, so that what was sent before an end is answered.
+  // Paused, so that bytes without a reader stay unread; half open, so that a request is answered after its end.
   const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
     const connection = connectionOf(socket);
     connections++;
@@ -72,19 +72,19 @@ export async function startReceiver(behave: Behaviour): Promise<Receiver> {
   };
 }
 
-/** What an HTTP receiver answers. */
+/** The response of an HTTP receiver. */
 export interface Answer {
   status: number;
   headers?: Record<string, string>;
   body?: string;
 }
 
-/** An HTTP receiver, with what it got. */
+/** An HTTP receiver, with its requests. */
 export interface HttpReceiver extends Receiver {
   readonly requests: ReceivedRequest[];
 }
 
-/** Starts an HTTP server that answers every request as it is told, and keeps what it got. */
+/** Starts an HTTP server that responds by `answer`, and records its requests. */
 export async function startHttpReceiver(
   answer: (request: ReceivedRequest) => Answer,
 ): Promise<HttpReceiver> {
@@ -99,7 +99,7 @@ export async function startHttpReceiver(
   return Object.defineProperty(receiver, "requests", { value: requests }) as HttpReceiver;
 }
 
-/** An answer as it goes over the wire. */
+/** Formats a response for the wire. */
 function formatAnswer({ status, headers = {}, body = "" }: Answer): string {
   const hasBody = status !== 204 && status !== 304;
   const lines = [

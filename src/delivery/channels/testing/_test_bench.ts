@@ -1,26 +1,24 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../../../kernel/clock.ts";
 import type { Log } from "../../../kernel/log.ts";
-import type { Delivery, SendResult } from "../channel.ts";
+import type { ChannelModule, Delivery, Notification, SendResult } from "../channel.ts";
 import type { ConfiguredChannel } from "../configured_channel.ts";
 import type { ConformanceOptions, TestAddress } from "./conformance.ts";
 import { NOTIFICATION } from "./_notifications.ts";
-import type { Notification } from "../notification.ts";
-import { createChannels } from "../open_channels.ts";
-import type { ChannelModule } from "../channel.ts";
+import { createChannels } from "../create_channels.ts";
 
-/** A channel's kind under test. */
+/** The kind of channel under test. */
 export type Subject = ConformanceOptions & { source: ChannelModule | string };
 
 export const START = Date.parse("2026-11-21T09:30:00.000Z");
 export const TIMEOUT_MS = 5_000;
 
-/** A channel that was opened by the registry, as in a process, with what it says and a clock to set. */
+/** A channel opened by the registry, as in a process, with its log lines and a clock to set. */
 export interface Bench extends AsyncDisposable {
   channel: ConfiguredChannel;
   clock: ReturnType<typeof fixedClock>;
   lines: { level: string; message: string; fields: unknown }[];
-  /** One attempt; whatever it says is searched for secrets. */
+  /** Makes one attempt, and searches its result and log lines for secrets. */
   attempt(input?: { notification?: Notification; delivery?: Partial<Delivery> }): Promise<SendResult>;
 }
 
@@ -89,7 +87,7 @@ export function addressOf(port: number, { host = "127.0.0.1", isTls = false } = 
   return { url: `${isTls ? "https" : "http"}://${host}:${port}`, host, port, isTls };
 }
 
-/** That a failure may pass, or stays. */
+/** Asserts a retryable or permanent failure. */
 export function assertFailure(result: SendResult, expected: { retry: boolean; says?: RegExp }): void {
   assert.ok(!result.ok, "it must fail");
   assert.equal(result.retry, expected.retry, result.reason);

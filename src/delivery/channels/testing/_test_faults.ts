@@ -3,19 +3,19 @@ import { registerTest } from "./_test_runner.ts";
 import { type Behaviour, readRequest, startReceiver } from "./_receiver.ts";
 import { addressOf, assertFailure, openBench, type Subject, TIMEOUT_MS } from "./_test_bench.ts";
 
-/** The network fails in every way; each may pass, none takes longer than the timeout. */
+/** Every failure of the network is retryable, and none takes longer than the timeout. */
 export function testFaults(subject: Subject): void {
   const { kind } = subject;
 
-  registerTest(`${kind}: a refused connection may pass`, async () => {
+  registerTest(`${kind}: a refused connection is retryable`, async () => {
     const gone = await startReceiver(() => {});
     await gone[Symbol.asyncDispose]();
     await using bench = openBench(subject, { address: addressOf(gone.port) });
     assertFailure(await bench.attempt(), { retry: true, says: /refused/ });
   });
 
-  registerTest(`${kind}: a connection that is reset or closed without an answer may pass`, async () => {
-    // Closed with what was sent unread, which resets it, or after it was read; SMTP's client sends nothing first.
+  registerTest(`${kind}: a connection that is reset or closed without a response is retryable`, async () => {
+    // Closed with unread bytes, which resets it, or after a whole request; SMTP clients send nothing first.
     const behaviours: Behaviour[] = [() => {}];
     if (subject.reaches === "http") behaviours.push(async (connection) => void await readRequest(connection));
     for (const behave of behaviours) {
@@ -25,12 +25,12 @@ export function testFaults(subject: Subject): void {
     }
   });
 
-  registerTest(`${kind}: a host that DNS doesn't know may be known later`, async () => {
+  registerTest(`${kind}: a host unknown to DNS is retryable`, async () => {
     await using bench = openBench(subject, { address: addressOf(443, { host: "gone.example" }) });
     assertFailure(await bench.attempt(), { retry: true, says: /DNS/ });
   });
 
-  registerTest(`${kind}: a TLS handshake that fails may pass`, async () => {
+  registerTest(`${kind}: a failed TLS handshake is retryable`, async () => {
     await using receiver = await startReceiver(async (connection) => {
       await connection.read();
       await connection.write("220 this is not TLS\r\n");
@@ -40,7 +40,7 @@ export function testFaults(subject: Subject): void {
   });
 
   registerTest(
-    `${kind}: a receiver that never answers is left at the timeout, and its connection closed`,
+    `${kind}: a receiver that never responds times out, and its connection is closed`,
     async () => {
       await using receiver = await startReceiver(async (connection, arrived) => {
         arrived();
@@ -55,7 +55,7 @@ export function testFaults(subject: Subject): void {
     },
   );
 
-  registerTest(`${kind}: an answer that comes drop by drop is left at the timeout`, async () => {
+  registerTest(`${kind}: a response that trickles in times out`, async () => {
     await using receiver = await startReceiver(async (connection, arrived) => {
       if (subject.reaches === "http") {
         await readRequest(connection);

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 
-/** Hands a test to whoever runs this file: `deno test`, or Node's own runner. */
+/** Registers a test with `deno test` or Node's test runner. */
 export function registerTest(name: string, run: () => void | Promise<void>): void {
   if (globalThis.Deno === undefined) test(name, run);
-  else Deno.test(name, run); // not through `node:test`, which leaves out Deno's look for what was left open
+  else Deno.test(name, run); // `node:test` would skip Deno's sanitizers
 }

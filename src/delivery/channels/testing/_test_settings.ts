@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { registerTest } from "./_test_runner.ts";
 import { addressOf, assertFailure, assertNoSecret, openBench, type Subject } from "./_test_bench.ts";
 
-/** Settings are judged before anything is sent, and no secret of them is ever shown. */
+/** Settings are validated before a send, and no secret of theirs is ever shown. */
 export function testSettings(subject: Subject): void {
   const { kind } = subject;
   const right = () => subject.settings(addressOf(1));
 
-  registerTest(`${kind}: right settings pass, and describe() shows them without a secret`, async () => {
+  registerTest(`${kind}: valid settings pass, and describe() shows them without a secret`, async () => {
     await using bench = openBench(subject, { settings: right() });
     assert.equal(await bench.channel.check(), undefined);
     const described = await bench.channel.describe();
@@ -36,7 +36,7 @@ export function testSettings(subject: Subject): void {
 
   if (subject.reaches === "nothing") return;
   registerTest(
-    `${kind}: a private address is refused for good unless the config names its network`,
+    `${kind}: a private address is refused permanently unless the config names its network`,
     async () => {
       await using bench = openBench(subject, { settings: right(), allowPrivateNetworks: [] });
       assertFailure(await bench.attempt(), { retry: false, says: /127\.0\.0\.1.*allow_private_networks/ });

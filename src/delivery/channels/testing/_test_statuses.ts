@@ -3,20 +3,20 @@ import { registerTest } from "./_test_runner.ts";
 import { type Answer, startHttpReceiver } from "./_receiver.ts";
 import { addressOf, assertFailure, openBench, START, type Subject } from "./_test_bench.ts";
 
-const PASSING = [408, 425, 429];
+const RETRYABLE = [408, 425, 429];
 
-/** What an HTTP answer means is the same for every channel. */
+/** Every channel maps HTTP statuses to the same results. */
 export function testStatuses(subject: Subject): void {
   const { kind } = subject;
 
   registerTest(
-    `${kind}: every HTTP status is a success, a failure that may pass or one that stays`,
+    `${kind}: every HTTP status is a success, a retryable or a permanent failure`,
     async () => {
       let answer: Answer = { status: 200 };
       await using receiver = await startHttpReceiver(() => answer);
       await using bench = openBench(subject, { address: addressOf(receiver.port) });
       for (let status = 200; status <= 599; status++) {
-        // A receiver that tells its secrets, and would like to send us elsewhere.
+        // A receiver that echoes secrets, and redirects.
         answer = {
           status,
           headers: { location: `http://127.0.0.1:${receiver.port}/elsewhere` },
@@ -25,7 +25,7 @@ export function testStatuses(subject: Subject): void {
         const result = await bench.attempt();
         if (status < 300) assert.deepEqual(result, { ok: true }, String(status));
         else {
-          const retry = PASSING.includes(status) || status >= 500;
+          const retry = RETRYABLE.includes(status) || status >= 500;
           assertFailure(result, { retry, says: new RegExp(`\\b${status}\\b`) });
         }
       }
@@ -34,7 +34,7 @@ export function testStatuses(subject: Subject): void {
     },
   );
 
-  registerTest(`${kind}: Retry-After is honoured, in seconds or as a date, up to an hour`, async () => {
+  registerTest(`${kind}: Retry-After is honored, in seconds or as a date, up to an hour`, async () => {
     let answer: Answer = { status: 429 };
     await using receiver = await startHttpReceiver(() => answer);
     await using bench = openBench(subject, { address: addressOf(receiver.port) });
@@ -58,7 +58,7 @@ export function testStatuses(subject: Subject): void {
     }
   });
 
-  registerTest(`${kind}: an answer of many megabytes is not read to its end`, async () => {
+  registerTest(`${kind}: a response of many megabytes is not read to its end`, async () => {
     await using receiver = await startHttpReceiver(() => ({
       status: 500,
       body: "x".repeat(8 * 1024 * 1024),

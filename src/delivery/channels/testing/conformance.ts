@@ -1,6 +1,6 @@
 /**
- * The suite that every channel passes: the built-in ones, and any plugin whose author calls `testChannel` in a
- * test file, for `deno test` or for Node's own runner (`node --test`). It needs no network but loopback, and waits for nothing: time is a clock that it sets.
+ * The suite that every channel passes: the built-in ones, and any plugin whose author calls `testChannel` in a test
+ * file, for `deno test` or `node --test`. It uses no network but loopback, and a clock of its own, so it never waits.
  *
  * @module
  */
@@ -14,32 +14,32 @@ import type { Receiver } from "./_receiver.ts";
 export { startHttpReceiver, startReceiver } from "./_receiver.ts";
 export type { Answer, Behaviour, Connection, HttpReceiver, ReceivedRequest, Receiver } from "./_receiver.ts";
 
-/** Where a test's receiver is. */
+/** The address of a test's receiver. */
 export interface TestAddress {
   /** `http://127.0.0.1:41234`, or with https. */
   url: string;
   host: string;
   port: number;
-  /** Whether the channel shall speak TLS from the start. */
+  /** True if the channel is to use TLS from the start. */
   isTls: boolean;
 }
 
-/** What the suite has to know of a channel. */
+/** The description of a channel for the suite. */
 export interface ConformanceOptions {
   kind: string;
-  /** `http`: it sends through `postJson`. `tcp`: it has a protocol of its own. `nothing`: it stays in the process. */
+  /** `http`: it sends through `postJson`. `tcp`: it has its own protocol. `nothing`: it stays in the process. */
   reaches: "http" | "tcp" | "nothing";
-  /** Right settings for a channel that reaches this address, with every secret that there can be. */
+  /** Returns valid settings for a channel that sends to this address, with every possible secret. */
   settings(address: TestAddress): Record<string, unknown>;
   /** The secrets in those settings, each of at least eight characters. */
   secrets: readonly string[];
-  /** Settings that are wrong, and what is said of them. */
+  /** Invalid settings, each with a pattern of its error. */
   wrongSettings: readonly { settings: Record<string, unknown>; says: RegExp }[];
-  /** For `tcp`: a server that takes what it is sent. */
+  /** For `tcp`: starts a server that accepts messages. */
   startServer?: () => Receiver | Promise<Receiver>;
 }
 
-/** Registers the suite for one kind of channel: its module's default export, or the absolute path of its file. */
+/** Registers the suite for one kind of channel, given its module's default export or the absolute path of its file. */
 export function testChannel(source: ChannelModule | string, options: ConformanceOptions): void {
   const subject = { source, ...options };
   testSettings(subject);

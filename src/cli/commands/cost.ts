@@ -1,0 +1,157 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { type Grouping, GROUPINGS } from "../../contract/values.ts";
+import type { Connection } from "../../client/mod.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
+import { type Command, type CommandContext, option } from "../command.ts";
+import { type CostRow, readAllCosts, type Spend, sumRows } from "../render/render_costs.ts";
+import { escapeText } from "../terminal/escape_text.ts";
+import { parseSince } from "../parse/parse_time.ts";
+import { hasMore, printAnswer } from "../render/print_answer.ts";
+import { readNewestAnomalies, renderAnomalies } from "../render/render_costs.ts";
+import {
+  type CostLayout,
+  nameOf,
+  renderCosts,
+  renderPeriods,
+  unpricedWarning,
+} from "../render/render_costs.ts";
+import { textWidth } from "../terminal/text_width.ts";
+
+/** `purser cost`: an overview, or with `--by` one table */
+export const cost: Command = {
+  name: "cost",
+  args: [],
+  summary: "Show recent spending across all agents",
+  detail:
+    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
+    "the last 30 days; with --by hour, the last 24 hours.",
+  options: {
+    by: option("GROUP", "Group by", { oneOf: GROUPINGS }),
+    since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
+    limit: option("N", "Maximum number of rows, 1 to 1000 (default 100)"),
+  },
+  examples: [
+    ["purser cost", "Today, this week, this month; by agent and by model"],
+    ["purser cost --by model --since 24h", "By model, the last 24 hours"],
+    ["purser cost --by day --since 2026-11-01 --json", "For another program"],
+  ],
+  isReadOnly: true,
+  run: showCosts,
+};
+
+async function showCosts(ctx: CommandContext): Promise<void> {
+  const groupBy = ctx.options.oneOf("by", GROUPINGS);
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max }) ?? 100;
+  const span = readSpan(ctx, groupBy);
+  const { api } = await ctx.connect();
+  if (groupBy === undefined && !ctx.isJson) return await printOverview(ctx, api, span, limit);
+
+  const query = { group_by: groupBy ?? "agent", from: span.from, limit: String(limit) };
+  const answer = await api.costs.$get({ query });
+  let unpricedCalls = 0;
+  await printAnswer(ctx, answer, (rows) => {
+    ({ unpricedCalls } = sumRows(rows));
+    return rows.length === 0 ? `No calls ${span.name}` : renderCosts(rows, query.group_by, layoutOf(ctx));
+  });
+  if (ctx.isJson) return;
+  warnOfUnpriced(ctx, unpricedCalls);
+  if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
+}
+
+/** The time range whose calls count, and its name in titles. */
+interface Span {
+  from: string | undefined;
+  name: string;
+}
+
+function readSpan({ options, clock }: CommandContext, groupBy: Grouping | undefined): Span {
+  const now = clock.now();
+  if (options.has("since")) {
+    const from = options.read("since", (text) => parseSince(text, now));
+    return {
+      from,
+      name: from === undefined ? "of all time" : `since ${from.slice(0, 16).replace("T", " ")} UTC`,
+    };
+  }
+  if (groupBy === "hour") {
+    return { from: toIso(startOf(now, HOUR_MS) - 23 * HOUR_MS), name: "of the last 24 hours" };
+  }
+  return { from: toIso(startOf(now, DAY_MS) - 29 * DAY_MS), name: "of the last 30 days" };
+}
+
+async function printOverview(
+  ctx: CommandContext,
+  api: Connection["api"],
+  span: Span,
+  limit: number,
+): Promise<void> {
+  const today = startOf(ctx.clock.now(), DAY_MS);
+  const weekStart = today - 6 * DAY_MS;
+  const monthStart = Date.parse(toIso(today).slice(0, 7) + "-01");
+  const from = toIso(Math.min(weekStart, monthStart));
+  const [days, everything, agents, models, anomalies] = await Promise.all([
+    readAllCosts(api, { group_by: "day", from }),
+    readAllCosts(api, { group_by: "model" }),
+    readAllCosts(api, { group_by: "agent", from: span.from }),
+    readAllCosts(api, { group_by: "model", from: span.from }),
+    readNewestAnomalies(api, span.from),
+  ]);
+  const total = sumRows(everything);
+  if (total.modelCalls === 0) return ctx.print("No model call has been booked yet");
+
+  const since = (start: number): Spend => sumRows(days.filter((row) => Date.parse(row.day!) >= start));
+  const names = [...agents.map((row) => nameOf(row, "agent")), ...models.map((row) => nameOf(row, "model"))];
+  const layout = {
+    ...layoutOf(ctx),
+    nameWidth: Math.min(30, Math.max(14, ...names.map((name) => textWidth(escapeText(name))))),
+  };
+  const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
+  const parts = [renderPeriods([
+    { name: "Today", spend: since(today) },
+    { name: "Last 7 days", spend: since(weekStart) },
+    { name: "This month", spend: since(monthStart) },
+    { name: "All time", spend: total },
+  ], layout)];
+  const week = fillDays(days, weekStart);
+  // A chart with one bar would repeat the table above it.
+  if (week.filter((row) => row.model_calls > 0).length > 1) {
+    parts.push(section("The last 7 days", renderCosts(week, "day", layout)));
+  }
+  for (const [groupBy, rows] of [["agent", agents], ["model", models]] as const) {
+    if (rows.length === 0) continue;
+    const left = rows.length - limit;
+    const more = left > 0
+      ? "\n" + ctx.style.dim(`and ${left} more: purser cost --by ${groupBy} --limit 1000`)
+      : "";
+    const title = `By ${groupBy}, ${span.name.replace(/^of /, "")}`;
+    parts.push(section(title, renderCosts(rows.slice(0, limit), groupBy, layout) + more));
+  }
+  if (agents.length === 0) parts.push(`No calls ${span.name}`);
+  if (anomalies.length > 0) {
+    const title = `Anomalies, ${span.name.replace(/^of /, "")}`;
+    parts.push(section(title, renderAnomalies(anomalies, layout)));
+  }
+  ctx.print(parts.join("\n\n"));
+  warnOfUnpriced(ctx, total.unpricedCalls);
+}
+
+/** Returns seven days from `start`, including days without a call. */
+function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
+  return Array.from({ length: 7 }, (_, index) => {
+    const day = toIso(start + index * DAY_MS).slice(0, 10);
+    return rows.find((row) => row.day === day) ??
+      { day, model_calls: 0, unpriced_calls: 0, total_tokens: 0, cost_usd: 0 };
+  });
+}
+
+function startOf(time: number, lengthMs: number): number {
+  return time - time % lengthMs;
+}
+
+function layoutOf({ terminal, style }: CommandContext): CostLayout {
+  return { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode };
+}
+
+function warnOfUnpriced({ warn }: CommandContext, unpricedCalls: number): void {
+  if (unpricedCalls > 0) warn(unpricedWarning(unpricedCalls));
+}

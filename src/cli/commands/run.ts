@@ -1,0 +1,107 @@
+import type { Connection } from "../../client/mod.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { createIds } from "../../kernel/ids.ts";
+import { arg, type Command, type CommandContext, option } from "../command.ts";
+import { checkId, readId } from "../parse/command_id.ts";
+import { EXIT } from "../exit_code.ts";
+import { followRun } from "../follow_run.ts";
+import { createRunPrinter } from "../render/run_printer.ts";
+import { UsageError } from "../parse/usage_error.ts";
+
+/** `purser run AGENT INPUT`. Every run is followed as a stream: its id, needed to cancel it, is in the first event. */
+export const run: Command = {
+  name: "run",
+  args: [arg("AGENT", { live: "agent" }), arg("INPUT")],
+  summary: "Run an agent on an input",
+  detail:
+    "Prints the answer, on a terminal while it is generated. Tokens and cost go to standard error. With -, the " +
+    "input is read from standard input. Ctrl-C cancels the run; the cost of its calls stays booked.",
+  options: {
+    session: option("ID", "Session to continue, or the id of a new one", { live: "session" }),
+  },
+  examples: [
+    ['purser run researcher "What is 17 * 23?"', "Run it in a new session"],
+    ['purser run researcher "And squared?" --session ses_42', "Continue a session"],
+    ["git diff | purser run reviewer - > review.md", "Input from another program"],
+  ],
+  handlesInterrupt: true,
+  run: runAgent,
+};
+
+async function runAgent(ctx: CommandContext): Promise<number> {
+  const { interrupted } = ctx.terminal;
+  const agentId = readId(ctx);
+  // Created here if it isn't given, so that an error can name it even if the response breaks off at once.
+  const sessionId = ctx.options.read("session", checkId) ?? createIds(ctx.clock).next("ses");
+  const aborted = Promise.withResolvers<undefined>();
+  const onAbort = () => aborted.resolve(undefined);
+  interrupted.addEventListener("abort", onAbort, { once: true });
+  if (interrupted.aborted) onAbort();
+
+  const input = await Promise.race([readInput(ctx), aborted.promise]);
+  if (input === undefined) return EXIT.interrupted;
+  const connection = await Promise.race([ctx.connect(), aborted.promise]);
+  if (connection === undefined) return EXIT.interrupted;
+
+  const printer = createRunPrinter(ctx);
+  const started = Promise.withResolvers<string>();
+  const following = followRun(connection, { agentId, input, sessionId }, (type, data) => {
+    if (type === "run.started") started.resolve(data.run_id as string);
+    printer.listener(type, data);
+  });
+  const cancelFailed = aborted.promise.then(async () => {
+    printer.breakLine();
+    ctx.say("Cancelling the run; Ctrl-C again exits at once");
+    const cancelled = started.promise.then((runId) => cancelRun(connection, runId));
+    await (connection.kind === "local" ? cancelled : withTimeout(ctx, cancelled));
+    return await new Promise<never>(() => {});
+  });
+  try {
+    const result = await Promise.race([following, cancelFailed]);
+    printer.end(result);
+    if (interrupted.aborted) return EXIT.interrupted;
+    return result.status === "completed" ? EXIT.done : EXIT.failed;
+  } catch (error) {
+    printer.breakLine();
+    if (!interrupted.aborted) throw error;
+    ctx.say(messageOf(error));
+    return EXIT.interrupted;
+  }
+}
+
+async function readInput({ args, terminal, options }: CommandContext): Promise<string> {
+  const given = args[1]!;
+  if (given !== "-") return given;
+  // Like $(…) in a shell: the final line end is not part of the text.
+  const input = (await terminal.readStdin()).replace(/\r?\n$/, "");
+  if (input === "") throw new UsageError("Cannot run the agent: standard input is empty", options.command);
+  return input;
+}
+
+/** Limits the wait for a server that hangs: a supervisor interrupts once only. */
+async function withTimeout({ clock, config }: CommandContext, cancelled: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const timeout = clock.sleep(config.remoteTimeoutMs, done.signal).then(() => {
+    if (done.signal.aborted) return;
+    const seconds = config.remoteTimeoutMs / 1000;
+    throw new PurserError(
+      "unavailable",
+      `Cannot cancel the run: the server has not answered for ${seconds} s; the run may continue`,
+    );
+  });
+  try {
+    await Promise.race([cancelled, timeout]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Cancels the run, unless it has ended in the meantime. */
+async function cancelRun({ api }: Connection, runId: string): Promise<void> {
+  try {
+    await api.runs[":run_id"].cancel.$post({ param: { run_id: runId } });
+  } catch (error) {
+    if (error instanceof PurserError && error.code === "conflict") return;
+    throw new PurserError("unavailable", `Cannot cancel the run: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,79 @@
+import type { OpenDatabase } from "../../client/mod.ts";
+import { type Command, type CommandContext, option } from "../command.ts";
+import { EXIT } from "../exit_code.ts";
+import { UsageError } from "../parse/usage_error.ts";
+
+/** The time that requests and runs get to end after Ctrl-C, before they are cancelled. */
+const GRACE_MS = 30_000;
+
+/** `purser serve` */
+export const serve: Command = {
+  name: "serve",
+  args: [],
+  summary: "Serve the API until Ctrl-C",
+  detail:
+    "Without an API key the server answers this machine only, and refuses to listen on other addresses; see purser " +
+    "keys. After Ctrl-C, requests and runs in progress get 30 seconds to end. A second Ctrl-C exits at once.",
+  options: {
+    host: option("ADDRESS", "Address to listen on (default 127.0.0.1)"),
+    port: option("N", "Port to listen on (default 8420); 0 for any free one"),
+  },
+  examples: [
+    ["purser serve", "On http://127.0.0.1:8420, with docs at /docs"],
+    ["purser serve --host 0.0.0.0", "For other machines, once there is a key"],
+    ["purser serve --db libsql://books.example.com --port 9000", "Over a shared database"],
+  ],
+  handlesInterrupt: true,
+  run: serveApi,
+};
+
+async function serveApi(ctx: CommandContext): Promise<number | void> {
+  const { config, env, log, say, terminal: { interrupted } } = ctx;
+  if (config.server !== undefined) {
+    throw new UsageError(
+      config.profile === undefined
+        ? "Cannot serve while a server is set: remove --server or PURSER_SERVER"
+        : `Cannot serve while a server is set: the profile ${config.profile} names one; use another profile`,
+      ctx.options.command,
+    );
+  }
+  const stopped = Promise.withResolvers<void>();
+  interrupted.addEventListener("abort", () => stopped.resolve(), { once: true });
+  if (interrupted.aborted) stopped.resolve();
+
+  const { openDatabase } = await import("../../client/mod.ts");
+  const { checkChannels } = await import("../../delivery/channels/mod.ts");
+  const { createApp, serve: listen } = await import("../../http/mod.ts");
+  const { watchServerDurability } = await import("../../service/mod.ts");
+  const { endLiveRuns } = await import("../../sessions/mod.ts");
+  const database = await Promise.race([openDatabase({ config, env, log }), stopped.promise]);
+  if (!database) return EXIT.interrupted;
+  try {
+    await checkChannels(database.core.channels, config.configPath);
+    await watchServerDurability(database.core);
+    const server = await listen(database.core, await createApp(database.core), {
+      host: config.host,
+      port: config.port,
+    });
+    await warnOfMissingKey(ctx, database);
+    say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
+    await stopped.promise;
+    say("Shutting down; Ctrl-C again exits at once");
+    database.core.stop();
+    await Promise.all([
+      server.shutdown({ graceMs: GRACE_MS }),
+      endLiveRuns(database.core, GRACE_MS - 5_000),
+    ]);
+  } finally {
+    await database.close({ graceMs: GRACE_MS });
+  }
+}
+
+/** Warns where keys exist and none is valid: every request is refused, which may be intended. */
+async function warnOfMissingKey({ warn }: CommandContext, { core }: OpenDatabase): Promise<void> {
+  const { isAuthRequired, hasUsableKey } = await import("../../keys/mod.ts");
+  if (!await isAuthRequired(core) || await hasUsableKey(core)) return;
+  warn(
+    "No API key is active, so every request is refused until there is one: purser keys create NAME --scope admin",
+  );
+}

@@ -1,0 +1,56 @@
+import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
+
+const UNIT_MS: Record<string, number> = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i;
+
+/**
+ * Parses `24h`, `7d`, `30m`, `2w`, a date, or an ISO time (UTC without a zone) to an ISO time in UTC; `all` to
+ * undefined. Throws an error that lists the accepted forms.
+ */
+export function parseSince(text: string, now: number): string | undefined {
+  if (text === "all") return undefined;
+  const span = /^(\d{1,6})([mhdw])$/.exec(text);
+  if (span) return toIso(Math.max(0, now - Number(span[1]) * UNIT_MS[span[2]!]!));
+  if (DATE.test(text) || TIME.test(text)) {
+    const hasZone = DATE.test(text) || /(Z|[+-]\d{2}:?\d{2})$/i.test(text.slice(10));
+    const time = Date.parse(text.replace(" ", "T") + (hasZone ? "" : "Z"));
+    if (!Number.isNaN(time) && isRealDay(text.slice(0, 10))) return toIso(time);
+  }
+  throw new Error(
+    `${text || "an empty value"} is not a time; write 24h, 7d, 30m, 2026-11-21 or 2026-11-21T09:30Z`,
+  );
+}
+
+/** Returns whether a day exists: JavaScript reads February 30th as March 2nd. */
+function isRealDay(day: string): boolean {
+  return toIso(Date.parse(day)).startsWith(day);
+}
+
+const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
+
+/**
+ * Parses `90d`, `12h`, a date (its start in UTC) or an ISO time to a future ISO time in UTC. Throws an error that lists
+ * the accepted forms.
+ */
+export function parseExpiry(text: string, now: number): string {
+  const span = /^(\d{1,6})([mhdw])$/.exec(text);
+  const time = span ? toIso(now + Number(span[1]) * UNIT_MS[span[2]!]!) : readTime(text, now);
+  if (Date.parse(time) > LATEST) {
+    throw new Error(`${text} is after the year 9999; omit it for a key that never expires`);
+  }
+  if (Date.parse(time) > now) return time;
+  throw new Error(`${text} is not in the future`);
+}
+
+function readTime(text: string, now: number): string {
+  try {
+    const time = text === "all" ? undefined : parseSince(text, now);
+    if (time !== undefined) return time;
+  } catch {
+    // reported below, with examples of future times
+  }
+  throw new Error(
+    `${text || "an empty value"} is not a time; write 90d, 12h, 4w, 2027-01-31 or 2027-01-31T09:30Z`,
+  );
+}

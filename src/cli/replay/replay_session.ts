@@ -1,0 +1,105 @@
+import { readSnapshot, type SnapshotSource } from "../../snapshots/mod.ts";
+import type { CommandContext } from "../command.ts";
+import { EXIT } from "../exit_code.ts";
+import { idInPath } from "../parse/command_id.ts";
+import { UsageError } from "../parse/usage_error.ts";
+import { formatCount } from "../render/format_values.ts";
+import { escapeText } from "../terminal/escape_text.ts";
+import { loadReplay, type Replay, type ReplaySources } from "./load_replay.ts";
+import { renderJsonStep, renderPlainStep } from "./screen/render_step.ts";
+import { viewSteps } from "./screen/view_steps.ts";
+import { type HoldLimits, holdSteps, replaySteps, selectSteps, type SeqRange } from "./steps/replay_steps.ts";
+
+const MAX_SEQ = 1_000_000_000_000;
+
+/** The reads of a replay, and the limits of what the viewer keeps in memory. Tests pass their own. */
+export interface ReplayOptions extends Pick<ReplaySources, "listImported"> {
+  readSnapshot: (
+    source: SnapshotSource,
+    options: { maxBytes: number },
+  ) => ReturnType<ReplaySources["readSnapshot"]>;
+  holdLimits?: HoldLimits;
+}
+
+const SOURCES: ReplayOptions = {
+  readSnapshot,
+  listImported: async ({ api }, { sessionId, after, limit }) => {
+    const param = { session_id: idInPath(sessionId) };
+    const query = { after: String(after), limit: String(limit) };
+    return await (await api.sessions[":session_id"].events.imported.$get({ param, query })).json();
+  },
+};
+
+/** Shows the steps of a session or a snapshot: in a viewer on a terminal, else as lines. Returns the exit code. */
+export async function replaySession(
+  ctx: CommandContext,
+  { readSnapshot, listImported, holdLimits }: ReplayOptions = SOURCES,
+): Promise<number> {
+  const range = readRange(ctx);
+  const replay = await loadReplay(ctx.args[0]!, {
+    listImported,
+    connect: ctx.connect,
+    readSnapshot: (path) =>
+      readSnapshot(path === "-" ? ctx.terminal.stdin() : path, { maxBytes: ctx.config.maxSnapshotBytes }),
+  });
+  const { terminal: { stdout, keys }, isJson, style } = ctx;
+  const hints = hintsOn(replay);
+  for (const hint of hints) ctx.say(hint);
+  const steps = selectSteps(replaySteps(replay.events), range);
+  let count = 0;
+  if (stdout.isTerminal && keys && !isJson) {
+    const held = await holdSteps(steps, holdLimits);
+    count = held.steps.length;
+    if (held.next) hints.push(describeRest(count, held.next.event.seq));
+    if (count > 0) return await view(ctx, { steps: held.steps, sessionId: replay.sessionId, hints });
+  } else {
+    for await (const step of steps) {
+      ctx.print(isJson ? renderJsonStep(step) : renderPlainStep(step, style));
+      count++;
+    }
+  }
+  if (count === 0) ctx.say(describeEmpty(replay, range));
+  return EXIT.done;
+}
+
+/** Throws a `UsageError`. */
+function readRange({ options }: CommandContext): SeqRange {
+  const from = options.wholeNumber("from", { min: 1, max: MAX_SEQ });
+  const until = options.wholeNumber("until", { min: 1, max: MAX_SEQ });
+  if (from === undefined || until === undefined || from <= until) return { from, until };
+  throw new UsageError(
+    `Cannot use --from ${from} with --until ${until}: --from is the greater one`,
+    options.command,
+  );
+}
+
+async function view(ctx: CommandContext, input: Parameters<typeof viewSteps>[0]): Promise<number> {
+  const { terminal, style } = ctx;
+  const { stdout, hasUnicode, interrupted } = terminal;
+  const end = await viewSteps(input, { stdout, keys: terminal.keys!(), hasUnicode, style, interrupted });
+  return end === "interrupted" ? EXIT.interrupted : EXIT.done;
+}
+
+function hintsOn({ kind, sessionId }: Replay): string[] {
+  if (kind === "events") return [];
+  return [
+    "The file has no event log, so these are its messages; for the log: " +
+    `purser state export AGENT --session ${escapeText(sessionId)} --with-events --output FILE`,
+  ];
+}
+
+function describeRest(count: number, nextSeq: number | null): string {
+  const more = nextSeq === null ? "" : `; --from ${nextSeq} shows the next ones`;
+  return `The log is too long for the viewer, which shows ${formatCount(count)} steps${more}`;
+}
+
+function describeEmpty({ kind, sessionId }: Replay, { from, until }: SeqRange): string {
+  const noun = kind === "events" ? "event" : "message";
+  if (from === undefined && until === undefined) {
+    return kind === "events"
+      ? `The event log of session ${escapeText(sessionId)} is empty`
+      : "There are no messages either";
+  }
+  const range = [from && `from ${from}`, until && `until ${until}`].filter(Boolean).join(" ");
+  return `There is no ${noun} with a seq ${range}`;
+}

@@ -1,0 +1,200 @@
+import { DURABILITIES, type Durability, type Severity } from "../contract/values.ts";
+import type { ConfigFile } from "./file/schema.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
+import { currentPlatform, findConfigFile, findDataFile, type Platform } from "./directories.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
+import { readTextFile } from "../kernel/files.ts";
+import { chooseTarget } from "./choose_target.ts";
+import { type ChannelConfig, nameChannels } from "./channels.ts";
+import { oneOf, pickSetting, wholeNumber } from "./pick_setting.ts";
+import { readConfigText } from "./file/read_config_text.ts";
+import type { ProfilesFile } from "./profiles_file.ts";
+
+/** Environment variables by name. Always a parameter, so that an edge entry can pass its own record. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** An OpenAI-compatible server of the config, as `providers.<name>`. */
+export interface ProviderSettings {
+  baseUrl: string;
+  apiKey?: string;
+  headers?: Record<string, string>;
+}
+
+/** Every setting of a Purser process, after precedence. Secrets are in plaintext: never log all of it. */
+export interface Config {
+  /** The name of this environment; snapshots carry it. */
+  environment: string;
+  /** As `parseDatabaseUrl` reads it. Empty only if a server is used and no data directory is known. */
+  dbUrl: string;
+  /** The token for a remote database. */
+  dbToken?: string;
+  durability: Durability;
+  /** Base URL of the Purser server to use, without a trailing slash. Undefined: use `dbUrl`. */
+  server?: string;
+  /** The API key for that server. */
+  apiKey?: string;
+  /** A file that holds the API key, read when the key is needed; see `readKeyFile`. */
+  apiKeyFile?: string;
+  /** The profile of the config file that named the server or the database. */
+  profile?: string;
+  host: string;
+  port: number;
+  logLevel: LogLevel;
+  /** The timeout of one request to a remote database or server. */
+  remoteTimeoutMs: number;
+  /** The largest request body that the server reads. */
+  maxBodyBytes: number;
+  /** The largest snapshot that is read, uncompressed. */
+  maxSnapshotBytes: number;
+  providers: Record<string, ProviderSettings>;
+  prices: PriceOverride[];
+  /** Absolute paths of TypeScript modules with tools. */
+  tools: string[];
+  /** The notification channels, besides the `log` channel that always exists. */
+  channels: ChannelConfig[];
+  /** Absolute paths of TypeScript modules that define channel kinds. */
+  plugins: string[];
+  /** The private networks that channels may connect to, such as `10.0.0.0/8`. */
+  allowPrivateNetworks: string[];
+  /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
+  notifyAnomaliesFrom?: Severity;
+  /** The absolute path of the config file that was read. */
+  configPath?: string;
+}
+
+/** The default of `max_snapshot_bytes`: 256 MiB. */
+export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
+
+/** Settings from the command line; they override the environment and the config file. */
+export interface ConfigOptions {
+  configPath?: string;
+  dbUrl?: string;
+  server?: string;
+  apiKey?: string;
+  /** A profile of the config file; excludes `dbUrl` and `server`. */
+  profile?: string;
+  host?: string;
+  port?: number;
+  logLevel?: LogLevel;
+}
+
+/** Returns the environment of the process. No other code reads it. */
+export function readEnvironment(): Record<string, string> {
+  // Deno takes as long to load Node's `process` as to run a short command.
+  return globalThis.Deno?.env.toObject() ?? { ...globalThis.process.env };
+}
+
+/**
+ * Resolves every setting: option > environment > profile > config file > default. A profile that is given as an option
+ * has the precedence of an option. The config file is that of `--config`, `PURSER_CONFIG` or the user's config
+ * directory, never of the working directory, because it can name code to load. `PURSER_CONFIG_JSON` holds the document
+ * itself.
+ *
+ * @throws {PurserError} `invalid`, naming the option, the variable or the path in the file
+ */
+export async function loadConfig(input: {
+  env: Environment;
+  options?: ConfigOptions;
+  /** Defaults that differ by entry point: a server logs more than a command. */
+  defaults?: { logLevel?: LogLevel };
+  readTextFile?: (path: string) => Promise<string>;
+  platform?: Platform;
+}): Promise<Config> {
+  const { env, options = {}, defaults = {} } = input;
+  const platform = input.platform ?? currentPlatform();
+  const { path, isNamed } = locateConfig(env, options.configPath, platform);
+  const inline = options.configPath ? undefined : env.PURSER_CONFIG_JSON || undefined;
+  if (inline !== undefined && isNamed) {
+    throw new PurserError(
+      "invalid",
+      "Cannot use PURSER_CONFIG_JSON together with PURSER_CONFIG: give one of them",
+    );
+  }
+  const text = inline === undefined
+    ? await readConfigText(path, isNamed, input.readTextFile ?? readTextFile)
+    : { path: undefined, content: inline };
+  let file: ConfigFile = {};
+  let configPath: string | undefined;
+  if (text) {
+    // Lazy: without a config file, neither zod nor the JSONC parser is loaded.
+    const { parseConfigFile } = await import("./file/parse_config_file.ts");
+    ({ file, configPath } = parseConfigFile(text.content, {
+      path: text.path,
+      env,
+      profile: options.profile ?? env.PURSER_PROFILE,
+    }));
+  }
+
+  const { dbUrl, ...target } = chooseTarget({ options, env, file, configPath });
+  const pick = (
+    option: string,
+    fromOption: string | undefined,
+    variable: string,
+    fromFile: string | undefined,
+  ) => pickSetting(option, fromOption, env[variable], variable, fromFile);
+  const config: Config = {
+    environment: pick("environment", undefined, "PURSER_ENVIRONMENT", file.environment).value ?? "local",
+    dbUrl: dbUrl ?? findDataFile(env, platform) ?? "",
+    ...target,
+    durability: oneOf(pick("durability", undefined, "PURSER_DURABILITY", file.durability), DURABILITIES) ??
+      "full",
+    host: pick("--host", options.host, "PURSER_HOST", file.host).value ?? "127.0.0.1",
+    port: wholeNumber(pick("--port", options.port?.toString(), "PURSER_PORT", file.port?.toString()), {
+      max: 65_535,
+    }) ?? 8420,
+    logLevel: oneOf(pick("--log-level", options.logLevel, "PURSER_LOG_LEVEL", file.log_level), LOG_LEVELS) ??
+      defaults.logLevel ?? "warn",
+    remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
+    maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
+    maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
+    providers: Object.fromEntries(
+      Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers }]) => [
+        name,
+        { baseUrl: base_url, ...(api_key && { apiKey: api_key }), ...(headers && { headers }) },
+      ]),
+    ),
+    prices: file.prices ?? [],
+    tools: file.tools ?? [],
+    channels: nameChannels(file.channels ?? []),
+    plugins: file.plugins ?? [],
+    allowPrivateNetworks: file.allow_private_networks ?? [],
+  };
+  const notifyFrom = file.anomalies?.notify_from;
+  if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
+  if (configPath !== undefined) config.configPath = configPath;
+  if (config.dbUrl === "" && config.server === undefined) {
+    throw new PurserError(
+      "invalid",
+      "Cannot choose a database: the home directory is not known; give --db or set PURSER_DB",
+    );
+  }
+  return config;
+}
+
+/** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */
+function locateConfig(env: Environment, option: string | undefined, platform: Platform) {
+  const named = option || env.PURSER_CONFIG || undefined;
+  return { path: named ?? findConfigFile(env, platform), isNamed: named !== undefined };
+}
+
+/**
+ * Opens the profiles of the config file; the rest of the file need not be valid. The module is loaded lazily, since it
+ * imports zod and the JSONC editor.
+ *
+ * @throws {PurserError} `invalid` when no path of a config file is known
+ */
+export async function openProfiles({ env, configPath }: {
+  env: Environment;
+  configPath?: string;
+}): Promise<ProfilesFile> {
+  const { path } = locateConfig(env, configPath, currentPlatform());
+  if (path === undefined) {
+    throw new PurserError(
+      "invalid",
+      "Cannot find the config file: the home directory is not known; give --config or set PURSER_CONFIG",
+    );
+  }
+  const module = await import("./profiles_file.ts");
+  return module.openProfilesFile(path);
+}

@@ -1,0 +1,180 @@
+import type { Severity } from "../../contract/values.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "../../config/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
+import { readTextFile } from "../../kernel/files.ts";
+import { type Channel, type ChannelPlugin, DeliveryError } from "./channel.ts";
+import { createSender } from "./channel_sender.ts";
+import { type ChannelDeps, type ConfiguredChannel, createConfiguredChannel } from "./configured_channel.ts";
+import type { GuardOptions } from "./http/resolve_host.ts";
+import { type BuiltInChannels, createLoadPlugin } from "./load_plugin.ts";
+
+/** A channel that is an object of the embedding program. */
+export interface NamedChannel {
+  name: string;
+  /** Default: `custom`. */
+  kind?: string;
+  /** Default: `info`. */
+  minSeverity?: Severity;
+  /** The timeout of one attempt. Default: 10,000. */
+  timeoutMs?: number;
+  send: Channel["send"];
+  close?: Channel["close"];
+}
+
+/** The channels of a process. */
+export interface Channels {
+  /** All of them in the order of the config, after `log` where the config doesn't name it. */
+  readonly list: readonly ConfiguredChannel[];
+  get(name: string): ConfiguredChannel | undefined;
+  /** Closes the open ones. */
+  close(): Promise<void>;
+}
+
+/** Options of `createChannels`. */
+export interface ChannelsOptions {
+  channels?: readonly (ChannelConfig | NamedChannel)[];
+  /** The built-in kinds, each imported on first use. */
+  plugins: BuiltInChannels;
+  /** Absolute paths of modules with further kinds. */
+  pluginPaths?: readonly string[];
+  /** Networks (CIDR) that may be reached though they are private. */
+  allowPrivateNetworks?: readonly string[];
+  log: Log;
+  clock: Clock;
+  /** Reads the file of a secret. */
+  readTextFile?: (path: string) => Promise<string>;
+  /** Resolves the names of hosts. Default: the system's resolver. */
+  lookup?: GuardOptions["lookup"];
+  /** Loads the module of a further kind. Default: from disk. */
+  loadModule?: (path: string) => Promise<ChannelPlugin>;
+  /** The network API: `sockets`, the default, or `fetch` where there are none; see `createFetchPost`. */
+  reachOut?: "sockets" | "fetch";
+}
+
+const LOG: ChannelConfig = {
+  kind: "log",
+  name: "log",
+  minSeverity: "info",
+  timeoutMs: DEFAULT_CHANNEL_TIMEOUT_MS,
+  settings: {},
+};
+
+/**
+ * Creates the channels of a process. It opens and loads nothing, so it costs nothing where nothing is sent. Throws
+ * `invalid` when two channels have the same name.
+ */
+export function createChannels(options: ChannelsOptions): Channels {
+  const { channels = [], log, clock } = options;
+  const createNetwork = options.reachOut === "fetch" ? createFetchNetwork : createSocketNetwork;
+  let lazyNetwork: Promise<Network> | undefined;
+  const network = () =>
+    lazyNetwork ??= createNetwork({
+      allowPrivateNetworks: options.allowPrivateNetworks ?? [],
+      ...(options.lookup && { lookup: options.lookup }),
+    });
+  const deps: ChannelDeps = {
+    log,
+    clock,
+    loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock, options.loadModule),
+    readTextFile: options.readTextFile ?? readTextFile,
+    postJson: async (request) => await (await network()).postJson(request),
+    resolveHost: async (hostname, signal) => await (await network()).resolveHost(hostname, signal),
+  };
+  const hasLog = channels.some(({ kind }) => kind === "log");
+  const byName = new Map<string, ConfiguredChannel>();
+  for (const channel of hasLog ? channels : [LOG, ...channels]) {
+    const { name } = channel;
+    if (!CHANNEL_NAME.test(name)) {
+      throw refuse(JSON.stringify(name), "a name takes letters, digits, ., _ and -, at most 64");
+    }
+    if (byName.has(name)) throw refuse(name, "another channel has this name");
+    byName.set(
+      name,
+      "send" in channel ? createNamedChannel(channel, deps) : createConfiguredChannel(channel, deps),
+    );
+  }
+  return {
+    list: [...byName.values()],
+    get: (name) => byName.get(name),
+    async close() {
+      await Promise.all([...byName.values()].map((channel) => channel.close()));
+    },
+  };
+}
+
+function createNamedChannel(channel: NamedChannel, { clock, log }: ChannelDeps): ConfiguredChannel {
+  const { name, kind = "custom", minSeverity = "info", timeoutMs = DEFAULT_CHANNEL_TIMEOUT_MS } = channel;
+  return {
+    name,
+    kind,
+    minSeverity,
+    timeoutMs,
+    check: () => Promise.resolve(undefined),
+    describe: () => Promise.resolve({}),
+    ...createSender({
+      name,
+      timeoutMs,
+      clock,
+      log,
+      open: () => Promise.resolve({ channel, scrub: (text) => text }),
+    }),
+  };
+}
+
+type Network = Pick<ChannelDeps, "postJson" | "resolveHost">;
+
+/** Imports the guarded client, with Node's modules, when a channel first sends. */
+async function createSocketNetwork(options: GuardOptions): Promise<Network> {
+  const [{ createGuardedPost }, { createResolveHost }] = await Promise.all([
+    import("./http/guarded_http.ts"),
+    import("./http/resolve_host.ts"),
+  ]);
+  return { postJson: createGuardedPost(options), resolveHost: createResolveHost(options) };
+}
+
+async function createFetchNetwork(options: GuardOptions): Promise<Network> {
+  const { createFetchPost } = await import("./http/fetch_post.ts");
+  const reason = "this runtime cannot resolve hosts";
+  return {
+    postJson: createFetchPost(options),
+    resolveHost: () => Promise.reject(new DeliveryError(reason, { retry: true })),
+  };
+}
+
+/**
+ * Rejects channels that can't deliver, for processes that run unattended until an alert is due.
+ *
+ * @param configPath the path of their settings
+ * @throws {PurserError} `invalid`, naming each of them and its problem
+ */
+export async function checkChannels(
+  { list }: Pick<Channels, "list">,
+  configPath = "the config file",
+): Promise<void> {
+  const checked = await Promise.all(
+    list.map(async (channel) => ({
+      name: channel.name,
+      kind: channel.kind,
+      problem: await channel.check(),
+    })),
+  );
+  const wrong = checked.filter(({ problem }) => problem !== undefined);
+  if (wrong.length === 0) return;
+  throw new PurserError(
+    "invalid",
+    [
+      `Cannot start: alerts can't be delivered through ${wrong.length} ${
+        wrong.length === 1 ? "channel" : "channels"
+      }`,
+      ...wrong.map(({ name, kind, problem }) => `  ${name} (${kind}): ${problem}`),
+      `Correct each in ${configPath} or take it out; purser doctor checks them without serving`,
+    ].join("\n"),
+    { details: { channels: wrong } },
+  );
+}
+
+function refuse(name: string, reason: string): PurserError {
+  return new PurserError("invalid", `Cannot use the channel ${name}: ${reason}`);
+}

@@ -1,0 +1,126 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context, MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
+import { getPath } from "hono/utils/url";
+import type { UnionToIntersection } from "hono/utils/types";
+import { PurserError } from "../kernel/errors.ts";
+import type { Core } from "../service/mod.ts";
+import type { Telemetry } from "../telemetry/mod.ts";
+import { permissionsOf } from "./permission.ts";
+import { authorizeRoutes } from "./middleware/authorize.ts";
+import type { ApiEnv } from "./middleware/principal.ts";
+import { instanceOf, pathOf, problemResponse, toProblem } from "./middleware/problem.ts";
+import { checkBody } from "./middleware/request_body.ts";
+import { findResource, type Resource, RESOURCES, type RouteModule } from "./resources.ts";
+import { createRouter, type Router } from "./router.ts";
+
+/** Answers the API's requests in this process. */
+export interface FetchHandler {
+  fetch(request: Request, env?: ApiEnv["Bindings"]): Response | Promise<Response>;
+}
+
+type RoutesOf<One extends (typeof RESOURCES)[number]> = One extends unknown
+  ? ReturnType<Awaited<ReturnType<One["load"]>>["createRoutes"]>
+  : never;
+type SchemaOf<Routes> = Routes extends OpenAPIHono<ApiEnv, infer Schema, "/"> ? Schema : never;
+
+/** The API's type, from which the client's is made. */
+export type App = OpenAPIHono<
+  ApiEnv,
+  UnionToIntersection<SchemaOf<RoutesOf<(typeof RESOURCES)[number]>>>,
+  "/"
+>;
+
+/** Creates the API over a core: the same for the network, the edge, the CLI in-process and the library. */
+export async function createApp(core: Core): Promise<App> {
+  const modules = await Promise.all(RESOURCES.map((resource: Resource) => resource.load()));
+  const app: Router = mountRoutes(core, modules, () => Promise.resolve(app));
+  return app as App;
+}
+
+/**
+ * Creates the same API, each resource of which is loaded by its first request. For processes that end after a few
+ * requests, and for the edge, where each request has an app of its own.
+ */
+export function createLazyApp(core: Core): FetchHandler {
+  const apps = new Map<Resource | undefined, Promise<Router>>();
+
+  async function load(resource: Resource | undefined): Promise<Router> {
+    const modules = resource ? [await resource.load()] : [];
+    return mountRoutes(core, modules, () => createApp(core));
+  }
+
+  return {
+    async fetch(request, env) {
+      const resource = findResource(getPath(request));
+      let loading = apps.get(resource);
+      if (!loading) apps.set(resource, loading = load(resource));
+      let app: Router;
+      try {
+        app = await loading;
+      } catch (error) {
+        apps.delete(resource); // the next request tries again
+        return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+      }
+      return await app.fetch(request, env);
+    },
+  };
+}
+
+/** Mounts routes behind the middleware of the API. */
+function mountRoutes(
+  core: Core,
+  modules: readonly RouteModule[],
+  wholeApp: () => Promise<Router>,
+): Router {
+  const routers = modules.map((module) => module.createRoutes(core, wholeApp));
+  const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
+  const app = createRouter();
+  app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req"))));
+  app.notFound((c) => {
+    const { error, headers } = explainUnknownRoute(app, c);
+    return problemResponse(toProblem(error, instanceOf(c), core.log, ""), headers);
+  });
+  app.use(nameSpans(core.telemetry));
+  authorizeRoutes(app, core, permissionsOf(...routers, ...streamed));
+  for (const router of streamed) app.route("/", router);
+  app.use(checkBody(core.maxBodyBytes));
+  for (const router of routers) app.route("/", router);
+  return app;
+}
+
+/** Names the server's span of a request by its route, such as `/agents/{agent_id}`, not by its path. */
+function nameSpans(telemetry: Telemetry): MiddlewareHandler {
+  return (c, next) => {
+    if (telemetry.isOn) {
+      const route = matchedRoutes(c).findLast(({ method }) => method !== "ALL");
+      if (route) telemetry.nameRequest(c.req.raw, route.path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}"));
+    }
+    return next();
+  };
+}
+
+/** Explains why no route matched: there is none at the path, or none for the method, in which case `Allow` lists them. */
+function explainUnknownRoute(
+  app: Pick<Router, "routes">,
+  { req: { method, path } }: Context,
+): { error: PurserError; headers?: Record<string, string> } {
+  const methods = app.routes.filter((route) => route.method !== "ALL" && isAt(route.path, path))
+    .map((route) => route.method);
+  if (methods.length === 0) {
+    return { error: new PurserError("not_found", `Cannot find ${method} ${path}: see /docs for the routes`) };
+  }
+  const allow = [...new Set(methods)].sort().join(", ");
+  return {
+    error: new PurserError("method_not_allowed", `Cannot ${method} ${path}: it takes ${allow}`),
+    headers: { allow },
+  };
+}
+
+/** Returns whether a pattern such as `/runs/:run_id` matches a path. */
+function isAt(pattern: string, path: string): boolean {
+  const wanted = pattern.split("/");
+  const given = path.split("/");
+  return wanted.length === given.length &&
+    wanted.every((part, i) => part.startsWith(":") ? given[i] !== "" : part === given[i]);
+}

@@ -1,0 +1,110 @@
+import type { Core } from "../../service/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { authenticate, isAuthRequired, type Principal } from "../../keys/mod.ts";
+import type { FetchHandler } from "../app.ts";
+import type { Handler } from "../server/listen.ts";
+import { isOpenPath } from "../resources.ts";
+import { ANONYMOUS } from "./principal.ts";
+import { pathOf, problemResponse, toProblem } from "./problem.ts";
+
+/**
+ * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
+ * had a key, every request needs one, also from this machine, since behind a reverse proxy all requests come from it.
+ * Before, only requests that provably come from this machine are answered.
+ */
+export function withAccessCheck(core: Core, app: FetchHandler): Handler {
+  return async (request, from) => {
+    core.telemetry.trackRequest(request);
+    try {
+      checkAddress(request);
+      const principal = await authenticateRequest(core, request, from);
+      return await app.fetch(request, principal ? { principal } : { isKeyless: true });
+    } catch (error) {
+      return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+    }
+  };
+}
+
+/** Returns a request's principal; undefined for this machine, while there are no keys. */
+async function authenticateRequest(
+  core: Core,
+  request: Request,
+  from: string | undefined,
+): Promise<Principal | undefined> {
+  const authorization = request.headers.get("authorization");
+  if (isOpenRequest(request)) {
+    // Before the database is read: a liveness probe must not depend on it.
+    if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
+  } else if (await isAuthRequired(core, { isKeyPresented: authorization !== null })) {
+    return await authenticate(core, authorization);
+  }
+  const refusal = refusalOf(request, from);
+  if (refusal) throw refusal;
+}
+
+/** Returns whether a request needs no key. Other spellings of an open path do, to be safe. */
+function isOpenRequest({ method, url }: Request): boolean {
+  return (method === "GET" || method === "HEAD") && isOpenPath(new URL(url).pathname);
+}
+
+/** Returns the error for a request that can't be shown to come from this machine. */
+function refusalOf(request: Request, from: string | undefined): unknown {
+  try {
+    if (from === undefined || !isLoopback(from.replace(/^::ffff:/i, ""))) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
+      );
+    }
+    if (request.headers.has("forwarded") || request.headers.has("x-forwarded-for")) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer through a proxy, which may forward requests from anywhere: there is no API key yet; make one " +
+          "with purser keys create NAME --scope admin",
+      );
+    }
+    checkLoopbackRequest(request);
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Servers accept any text as a Host header, and may make an invalid URL of it. */
+function checkAddress({ url }: Request): void {
+  if (URL.canParse(url)) return;
+  throw new PurserError("invalid", "Cannot read the request: its Host header names no host");
+}
+
+/** The names under which a loopback server may be addressed. */
+const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Returns whether an address to bind to can be reached from this machine only. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK_HOSTS.has(host) || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/**
+ * Refuses requests that a web page made to a loopback server without keys. A page on another site can make a browser
+ * send requests here; they are recognized by the Host (DNS rebinding), the Origin, and the browser's own
+ * `Sec-Fetch-Site`. Following a link is harmless: it reads nothing and changes nothing.
+ */
+export function checkLoopbackRequest(request: Request): void {
+  const host = request.headers.get("host") ?? new URL(request.url).host;
+  const hostname = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:\d{1,5})?$/.exec(host)?.[1]?.toLowerCase();
+  if (hostname === undefined || !isLoopback(hostname)) {
+    throw new PurserError(
+      "forbidden",
+      `Cannot answer for the host ${host}: without keys this server answers for localhost only`,
+    );
+  }
+  const origin = request.headers.get("origin");
+  if (origin !== null && origin !== `http://${host}`) {
+    throw new PurserError("forbidden", "Cannot answer a web page of another origin");
+  }
+  const site = request.headers.get("sec-fetch-site");
+  const isVisit = request.method === "GET" && request.headers.get("sec-fetch-mode") === "navigate" &&
+    request.headers.get("sec-fetch-dest") === "document";
+  if (site !== null && site !== "same-origin" && site !== "none" && !isVisit) {
+    throw new PurserError("forbidden", "Cannot answer a request that a web page of another site made");
+  }
+}

@@ -1,0 +1,36 @@
+import type { OpenAPIHono, RouteConfig } from "@hono/zod-openapi";
+import type { Scope } from "../contract/values.ts";
+
+/**
+ * How a key of one agent is kept to it: by comparing the path's agent, by looking up the owner of the path's session or
+ * run, or by the route's handler, which answers with that agent's part alone.
+ */
+export type AgentCheck = "agent_id" | "session_id" | "run_id" | "handler";
+
+/** Which API keys may use a route. */
+export interface Permission {
+  /** A key needs any of these; `open` needs no key. */
+  scopes: "open" | readonly Scope[];
+  /** Without a check, keys of one agent are refused. */
+  agentCheck?: AgentCheck;
+}
+
+/** The key of a route's permission in its definition. A symbol, so that the OpenAPI document leaves it out. */
+export const PERMISSION = Symbol("permission");
+
+/** The name of the API key's security scheme in the OpenAPI document. */
+export const SECURITY_SCHEME = "api_key";
+
+/** Returns the permissions of the routes that some routers define, by method and path. */
+export function permissionsOf(
+  ...routers: readonly Pick<OpenAPIHono, "openAPIRegistry">[]
+): Map<string, Permission> {
+  const permissions = new Map<string, Permission>();
+  for (const definition of routers.flatMap(({ openAPIRegistry }) => openAPIRegistry.definitions)) {
+    if (definition.type !== "route") continue;
+    const route: RouteConfig & { [PERMISSION]?: Permission } = definition.route;
+    const permission = route[PERMISSION];
+    if (permission) permissions.set(`${route.method.toUpperCase()} ${route.path}`, permission);
+  }
+  return permissions;
+}

@@ -1,0 +1,71 @@
+import type { Core } from "../service/mod.ts";
+import type { Router } from "./router.ts";
+
+/** What the file of a resource's routes exports. */
+export interface RouteModule {
+  /** `wholeApp` returns the whole API, for the document that describes it. */
+  createRoutes(core: Core, wholeApp: () => Promise<Router>): Router;
+  /** Routes that read their body as a stream, under a limit of their own. */
+  createStreamedRoutes?(core: Core): Router;
+}
+
+/** Routes that are loaded together. */
+export interface Resource {
+  /** The prefixes of its paths, where `:` is any one segment. Of all resources' prefixes, the longest match counts. */
+  prefixes: readonly string[];
+  /** Its routes need no API key; the prefixes are its complete paths. */
+  isOpen?: true;
+  load(): Promise<RouteModule>;
+}
+
+/**
+ * The one table of the API: which module answers at which paths. A request loads the module of its resource only, since
+ * to make all routes and their schemas takes longer than most commands.
+ */
+export const RESOURCES = [
+  { prefixes: ["/agents"], load: () => import("./routes/agents.ts") },
+  { prefixes: ["/agents/:/runs", "/runs"], load: () => import("./routes/runs.ts") },
+  { prefixes: ["/agents/:/sessions", "/sessions"], load: () => import("./routes/sessions.ts") },
+  {
+    prefixes: ["/agents/:/snapshot", "/agents/snapshot/restore", "/sessions/:/events/imported"],
+    load: () => import("./routes/snapshots.ts"),
+  },
+  { prefixes: ["/costs"], load: () => import("./routes/costs.ts") },
+  { prefixes: ["/costs/events"], load: () => import("./routes/cost_events.ts") },
+  { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },
+  { prefixes: ["/channels"], load: () => import("./routes/channels.ts") },
+  { prefixes: ["/anomalies"], load: () => import("./routes/anomalies.ts") },
+  { prefixes: ["/events"], load: () => import("./routes/events.ts") },
+  { prefixes: ["/keys"], load: () => import("./routes/keys.ts") },
+  { prefixes: ["/metrics"], load: () => import("./routes/metrics.ts") },
+  { prefixes: ["/doctor"], load: () => import("./routes/doctor.ts") },
+  { prefixes: ["/healthz", "/readyz"], isOpen: true, load: () => import("./routes/health.ts") },
+  {
+    prefixes: ["/", "/docs", "/openapi.json", "/schemas/snapshot/v1.json"],
+    isOpen: true,
+    load: () => import("./routes/documents.ts"),
+  },
+] as const satisfies readonly Resource[];
+
+/** Returns the resource that a path belongs to; undefined where it is none's. */
+export function findResource(path: string): Resource | undefined {
+  let found: { resource: Resource; length: number } | undefined;
+  const segments = path.split("/");
+  for (const resource of RESOURCES) {
+    for (const prefix of resource.prefixes) {
+      const wanted = prefix.split("/");
+      if (wanted.length <= (found?.length ?? 0)) continue;
+      if (
+        wanted.every((segment, index) => segment === segments[index] || (segment === ":" && segments[index]))
+      ) {
+        found = { resource, length: wanted.length };
+      }
+    }
+  }
+  return found?.resource;
+}
+
+/** Returns whether the routes at exactly this path need no API key. */
+export function isOpenPath(path: string): boolean {
+  return RESOURCES.some((resource: Resource) => resource.isOpen && resource.prefixes.includes(path));
+}

@@ -1,6 +1,0 @@
-/** A path into a JSON value as people write it: `prices[0].model`, `[3].at`. */
-export function formatPath(path: readonly PropertyKey[]): string {
-  return path.map((key, index) =>
-    typeof key === "number" ? `[${key}]` : (index === 0 ? "" : ".") + String(key)
-  ).join("");
-}

@@ -1,0 +1,131 @@
+import { HOUR_MS } from "../../kernel/clock.ts";
+import { tailEntries } from "../../ledger/mod.ts";
+import type { Store } from "../../store/mod.ts";
+import { BASELINE_MS, KEPT } from "./limits.ts";
+
+/** Statistics of hourly values, which are whole numbers of nano-USD or of calls. */
+export interface BaselineStats {
+  /** The number of hours. */
+  hours: number;
+  /** The number of calls in them. */
+  calls: number;
+  median: bigint;
+  /** The median absolute deviation (MAD), which a few extreme hours hardly change. */
+  deviation: bigint;
+  /** The 90th percentile (nearest rank). */
+  peak: bigint;
+}
+
+/** Computes the statistics of hourly values; undefined where there are none. */
+export function computeStats(values: readonly bigint[], calls: number): BaselineStats | undefined {
+  if (values.length === 0) return undefined;
+  const sorted = [...values].sort(compare);
+  const median = medianOf(sorted);
+  const distances = sorted.map((value) => (value > median ? value - median : median - value)).sort(compare);
+  return {
+    hours: values.length,
+    calls,
+    median,
+    deviation: medianOf(distances),
+    peak: sorted[Math.ceil(sorted.length * 0.9) - 1]!,
+  };
+}
+
+/** Returns the middle value, or the mean of the two in the middle, rounded down. */
+function medianOf(sorted: readonly bigint[]): bigint {
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2n;
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The baseline of an agent: its last 14 days. */
+export interface Baseline {
+  /** Its calls per hour, of the hours in which it made any. */
+  hourCalls: BaselineStats | undefined;
+  /** The mean cost of a priced call in an hour, in nano-USD, by provider and model: see `modelKey`. */
+  callCosts: ReadonlyMap<string, BaselineStats>;
+}
+
+// Hour by hour, since the rollup's key begins with the hour: the cost doesn't depend on the number of agents.
+const READ = `WITH RECURSIVE hours(hour) AS (
+  SELECT ?1 UNION ALL SELECT hour - ${HOUR_MS} FROM hours WHERE hour > ?2
+)
+SELECT hour, provider, model, sum(model_calls), sum(unpriced_calls), sum(whole_usd), sum(rest_nano_usd)
+FROM (
+  SELECT s.hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
+  FROM hours h CROSS JOIN usage_hours s ON s.hour = h.hour AND s.agent_id = ?3
+  UNION ALL SELECT hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
+  FROM (${
+  tailEntries(
+    `at - at % ${HOUR_MS} AS hour, provider, model`,
+    `agent_id = ?3 AND at >= ?2 AND at < ?1 + ${HOUR_MS}`,
+  )
+})
+) GROUP BY hour, provider, model LIMIT 20000`;
+
+/** Returns the key of a model in `callCosts`. */
+export function modelKey({ provider, model }: { provider: string; model: string }): string {
+  return `${provider}:${model}`;
+}
+
+/** Reads the baseline of an agent from the 14 days before the hour of `now`, without that hour. */
+export async function readBaseline(store: Store, agentId: string, now: number): Promise<Baseline> {
+  const thisHour = Math.floor(now / HOUR_MS) * HOUR_MS;
+  const { rows } = await store.read({
+    sql: READ,
+    args: [thisHour - HOUR_MS, thisHour - BASELINE_MS, agentId],
+  });
+  const hours = new Map<unknown, bigint>();
+  const models = new Map<string, { means: bigint[]; calls: bigint }>();
+  for (const row of rows) {
+    const [hour, provider, model, calls, unpriced, wholeUsd, restNanoUsd] = row as [
+      bigint,
+      string,
+      string,
+      bigint,
+      bigint,
+      bigint,
+      bigint,
+    ];
+    hours.set(hour, (hours.get(hour) ?? 0n) + calls);
+    const priced = calls - unpriced;
+    if (priced <= 0n) continue;
+    const key = modelKey({ provider, model });
+    const known = models.get(key) ?? { means: [], calls: 0n };
+    if (!models.has(key) && models.size >= KEPT.modelsPerBaseline) continue;
+    known.means.push((wholeUsd * 1_000_000_000n + restNanoUsd) / priced);
+    known.calls += priced;
+    models.set(key, known);
+  }
+  const total = [...hours.values()].reduce((sum, calls) => sum + calls, 0n);
+  return {
+    hourCalls: computeStats([...hours.values()], Number(total)),
+    callCosts: new Map(
+      [...models].map(([key, { means, calls }]) => [key, computeStats(means, Number(calls))!]),
+    ),
+  };
+}
+
+const READ_HOUR = `SELECT agent_id, sum(model_calls) FROM (
+  SELECT s.agent_id, s.model_calls FROM json_each(?2) j CROSS JOIN usage_hours s ON s.hour = ?1 AND s.agent_id = j.value
+  UNION ALL SELECT agent_id, model_calls
+  FROM (${
+  tailEntries(
+    "agent_id",
+    `at >= ?1 AND at < ?1 + ${HOUR_MS} AND agent_id IN (SELECT value FROM json_each(?2))`,
+  )
+})
+) GROUP BY agent_id`;
+
+/** Reads the number of calls of agents in one UTC hour, booked by any process. */
+export async function readHourCalls(
+  store: Store,
+  hour: number,
+  agentIds: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await store.read({ sql: READ_HOUR, args: [hour, JSON.stringify(agentIds)] });
+  return new Map(rows.map(([agentId, calls]) => [String(agentId), Number(calls)]));
+}

@@ -1,0 +1,76 @@
+import type { BusEvent } from "../../bus/mod.ts";
+import type { CostEvent } from "../../ledger/mod.ts";
+import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+
+/** The facts of a booked call that the monitor uses. */
+export interface CallObservation {
+  type: "call";
+  callId: string;
+  /** The time of the call, in milliseconds since the epoch. */
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  step: number | null;
+  provider: string;
+  model: string;
+  inputTokens: number;
+  isEstimated: boolean;
+  /** Null where no price is known. */
+  costNanoUsd: NanoUsd | null;
+}
+
+/** The tool calls of one model response in a run. */
+export interface ToolCallsObservation {
+  type: "tool_calls";
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string;
+  calls: { toolName: string; input: unknown }[];
+}
+
+/** Returns true for the types of events that the monitor observes. */
+export function isObservable({ type }: BusEvent): boolean {
+  return type === "cost.recorded" || type === "model.called";
+}
+
+/** Reads the observation of an event; undefined for a response without tool calls. */
+export function readObservation(event: BusEvent): CallObservation | ToolCallsObservation | undefined {
+  return event.type === "cost.recorded" ? readCall(event) : readTools(event);
+}
+
+function readCall(event: BusEvent): CallObservation {
+  const call = event.payload as unknown as CostEvent;
+  return {
+    type: "call",
+    callId: call.call_id,
+    at: Date.parse(call.at),
+    agentId: event.agent_id,
+    sessionId: event.session_id,
+    runId: event.run_id,
+    step: call.step,
+    provider: call.provider,
+    model: call.model,
+    inputTokens: call.input_tokens,
+    isEstimated: call.estimated,
+    costNanoUsd: call.cost_usd === null ? null : parseTotalUsd(call.cost_usd),
+  };
+}
+
+/**
+ * Reads the tool calls of the response (`model.called`), not `tool.called`: a call with invalid input, or of an unknown
+ * tool, is never executed, and a model may repeat just such a call.
+ */
+function readTools(event: BusEvent): ToolCallsObservation | undefined {
+  const { tool_calls: toolCalls } = event.payload;
+  if (event.run_id === null || !Array.isArray(toolCalls) || toolCalls.length === 0) return undefined;
+  return {
+    type: "tool_calls",
+    at: Date.parse(event.at),
+    agentId: event.agent_id,
+    sessionId: event.session_id,
+    runId: event.run_id,
+    calls: toolCalls.map(({ tool_name: toolName, input }) => ({ toolName: String(toolName), input })),
+  };
+}

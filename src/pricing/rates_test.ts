@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { formatUsd, parseUsd } from "../kernel/money.ts";
+import { anyRates, anyUsage } from "./_arbitraries.ts";
+import { DEMO_RATES, priceUsage, type Rates, tierFor } from "./rates.ts";
+import { createPriceBook } from "./prices.ts";
+import { type Usage, usageOf } from "./usage/usage.ts";
+
+/** The cost as an exact fraction of pico-USD, worked out per token kind without any of the code under test. */
+function exactPicoUsd(rates: Rates, usage: Usage): bigint {
+  const tier = [...rates.tiers].reverse().find(({ aboveInputTokens }) =>
+    usage.inputTokens > aboveInputTokens
+  )!;
+  const buckets: [number, bigint][] = [
+    [usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens, tier.input],
+    [usage.cacheReadTokens, tier.cacheRead],
+    [usage.cacheWriteTokens - usage.cacheWrite1hTokens, tier.cacheWrite],
+    [usage.cacheWrite1hTokens, tier.cacheWrite1h],
+    [usage.outputTokens - usage.reasoningTokens, tier.output!],
+    [usage.reasoningTokens, tier.reasoning!],
+  ];
+  return buckets.reduce((sum, [count, rate]) => sum + BigInt(count) * rate, 0n);
+}
+
+Deno.test("a cost is the exact rational cost, rounded once, half to even", () => {
+  fc.assert(
+    fc.property(anyRates, anyUsage, (rates, usage) => {
+      const exact = exactPicoUsd(rates, usage);
+      const cost = priceUsage(rates, usage)!;
+      const errorPico = cost * 1000n - exact;
+      assert.ok(errorPico >= -500n && errorPico <= 500n);
+      if (errorPico === 500n || errorPico === -500n) assert.equal(cost % 2n, 0n);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+Deno.test("splitting a cache out of the input changes nothing where it costs the same", () => {
+  fc.assert(fc.property(anyUsage, (usage) => {
+    const flat = { ...DEMO_RATES.tiers[0]!, cacheRead: 7n, cacheWrite: 7n, cacheWrite1h: 7n, input: 7n };
+    const rates = { source: "test", tiers: [flat] };
+    const whole = usageOf({ inputTokens: usage.inputTokens, outputTokens: usage.outputTokens });
+    assert.equal(priceUsage(rates, usage), priceUsage(rates, whole));
+  }));
+});
+
+Deno.test("a tier is a cliff", () => {
+  const tier = DEMO_RATES.tiers[0]!;
+  const rates = { source: "test", tiers: [tier, { ...tier, aboveInputTokens: 1000, input: 2_000_000n }] };
+  assert.equal(priceUsage(rates, usageOf({ inputTokens: 1000 })), 1_000_000n);
+  assert.equal(priceUsage(rates, usageOf({ inputTokens: 1001 })), 2_002_000n);
+  assert.equal(tierFor(rates, 1001).input, 2_000_000n);
+});
+
+Deno.test("ten million random calls sum to exactly the same total in any order and grouping", async () => {
+  const book = await createPriceBook();
+  const at = Date.parse("2026-11-01T12:00:00.000Z");
+  const models = [["openai", "gpt-4o-mini"], ["anthropic", "claude-sonnet-4-5"], [
+    "google",
+    "gemini-flash-1.5-8b",
+  ]];
+  const rates = models.map(([provider, model]) => book.rates({ provider: provider!, model: model!, at })!);
+  const random = xorshift(20261101);
+  const calls = 10_000_000;
+  const costs = new BigInt64Array(calls);
+  const usage = usageOf({});
+  for (let i = 0; i < calls; i++) {
+    const bits = random();
+    usage.inputTokens = bits & 0x3ffff;
+    usage.cacheReadTokens = (bits >>> 2) & usage.inputTokens;
+    usage.outputTokens = bits >>> 20;
+    costs[i] = priceUsage(rates[bits % 3]!, usage)!;
+  }
+  const forward = sumOf(costs, 0, calls, 1);
+  assert.ok(forward > 0n);
+  assert.equal(sumOf(costs, calls - 1, -1, -1), forward, "backward");
+
+  let strided = 0n;
+  for (let start = 0; start < 7; start++) strided += sumOf(costs, start, calls, 7);
+  assert.equal(strided, forward, "seven interleaved sums");
+
+  // A stride without a common factor visits every call once, in scattered order.
+  let scattered = 0n;
+  for (let i = 0, at = 0; i < calls; i++, at = (at + 6_700_417) % calls) scattered += costs[at]!;
+  assert.equal(scattered, forward, "scattered");
+
+  // As a ledger groups them: by run, then by agent, each read back from the text of the wire.
+  let grouped = 0n;
+  for (let start = 0; start < calls;) {
+    const end = Math.min(calls, start + 1 + random() % 100_000);
+    grouped += parseUsd(formatUsd(sumOf(costs, start, end, 1)));
+    start = end;
+  }
+  assert.equal(grouped, forward, "groups of random sizes");
+});
+
+function sumOf(costs: BigInt64Array, start: number, end: number, step: number): bigint {
+  let sum = 0n;
+  for (let i = start; step > 0 ? i < end : i > end; i += step) sum += costs[i]!;
+  return sum;
+}
+
+/** A seeded generator of 32-bit numbers (Marsaglia's xorshift32). */
+function xorshift(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}

@@ -1,0 +1,36 @@
+import type { ToolExecutionOptions, ToolSet } from "ai";
+
+/**
+ * Wraps tools so that their calls reject once the run is cancelled: a tool that ignores its `abortSignal` must not keep the
+ * session busy. Its later output is discarded.
+ */
+export function abortableTools(tools: ToolSet): ToolSet {
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, abortableTool(tool)]));
+}
+
+function abortableTool(tool: ToolSet[string]): ToolSet[string] {
+  const execute = tool.execute;
+  if (!execute) return tool;
+  return {
+    ...tool,
+    execute(input: unknown, options: ToolExecutionOptions<never>) {
+      const output: unknown = execute.call(tool, input as never, options);
+      return output instanceof Promise && options.abortSignal
+        ? abortable(output, options.abortSignal)
+        : output;
+    },
+  } as ToolSet[string];
+}
+
+/** Settles like the promise, or rejects with the signal's reason as soon as it aborts. */
+export async function abortable<T>(output: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([output, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

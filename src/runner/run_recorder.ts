@@ -1,0 +1,140 @@
+import { bookCall, type RunBooking } from "../booking/mod.ts";
+import type { Grant } from "../budgets/mod.ts";
+import type { ModelCall } from "../ledger/mod.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { toUsd } from "../kernel/money.ts";
+import {
+  endRun,
+  type NewEvent,
+  type NewMessage,
+  newMessage,
+  type Progress,
+  type RunEnd,
+  type RunRef,
+  type RunState,
+} from "../sessions/mod.ts";
+import { ConstraintError } from "../store/mod.ts";
+import type { Answer } from "./answer.ts";
+import type { RunnerContext } from "./context.ts";
+
+/**
+ * Records one run: buffers its events and messages until the next booking commits them, so that they cost no commit of
+ * their own.
+ */
+export class RunRecorder {
+  #events: NewEvent[] = [];
+  #messages: NewMessage[] = [];
+  #booked = 0;
+  /** A booking with an unknown outcome, because the database became unavailable. */
+  #uncertain: RunBooking | undefined;
+  /** The cost of the latest call. */
+  lastCostNanoUsd: bigint | null = null;
+
+  constructor(
+    private readonly ctx: RunnerContext,
+    readonly run: RunRef,
+    /** Called after each commit with the state of the run. */
+    private readonly onState: (state: RunState) => void,
+  ) {}
+
+  /** The number of booked calls, which is the number of steps. */
+  get steps(): number {
+    return this.#booked;
+  }
+
+  add(type: NewEvent["type"], payload: Record<string, unknown>, at = this.ctx.clock.now()): void {
+    this.#events.push({ type, at, payload });
+  }
+
+  /** Adds the messages of a complete step: an answer and the results of its tools. */
+  addMessages(messages: readonly { role: string; content: unknown }[]): void {
+    const createdAt = this.ctx.clock.now();
+    for (const message of messages) this.#messages.push(newMessage(this.ctx.ids, createdAt, message));
+  }
+
+  /** Books a call together with the buffered events and messages. */
+  async book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void> {
+    this.add("model.called", calledPayload(call, answer), call.at);
+    const booking = { run: this.run, call, progress: this.#take(), grant };
+    try {
+      const state = await bookCall(this.ctx, booking);
+      this.#booked++;
+      this.lastCostNanoUsd = call.costNanoUsd;
+      this.onState(state);
+    } catch (error) {
+      if (error instanceof ConstraintError) this.#putBack(booking.progress); // refused: nothing was committed
+      else this.#uncertain = booking;
+      throw error;
+    }
+  }
+
+  /**
+   * Ends the run with the rest of the buffer. Returns the end as stored: a run that has lost its session is cancelled.
+   *
+   * @throws {PurserError} the end could not be written
+   */
+  async end(end: Omit<RunEnd, "steps">): Promise<RunEnd> {
+    try {
+      await this.#settleUncertain();
+      const freed = this.ctx.gate.endRun(this.run.runId);
+      const steps = this.#booked;
+      return (await endRun(this.ctx, this.run, { ...end, steps }, this.#take(), freed)).end;
+    } catch (error) {
+      if (error instanceof PurserError) throw error;
+      throw new PurserError("internal", `Cannot write the end of run ${this.run.runId}`, { cause: error });
+    }
+  }
+
+  /**
+   * Books a call again whose first booking may or may not have been committed. The ledger has a call id once, so the call
+   * is not counted twice.
+   */
+  async #settleUncertain(): Promise<void> {
+    if (!this.#uncertain) return;
+    const { call, progress } = this.#uncertain;
+    try {
+      await bookCall(this.ctx, { ...this.#uncertain, grant: undefined });
+      this.#booked++;
+    } catch (error) {
+      // Still unknown: the run is left to recovery, which books nothing.
+      if (error instanceof PurserError && error.code === "unavailable") throw error;
+      if (error instanceof ConstraintError) this.#booked++;
+      else {
+        // The run must end, or its session stays busy. The call was logged when its first booking failed.
+        this.ctx.log.error("A call could not be booked at the end of its run either", {
+          call_id: call.callId,
+        });
+        this.#putBack(progress);
+      }
+    }
+    this.#uncertain = undefined;
+  }
+
+  #putBack({ events, messages }: Progress): void {
+    this.#events = [...events, ...this.#events];
+    this.#messages = [...messages, ...this.#messages];
+  }
+
+  #take(): { events: NewEvent[]; messages: NewMessage[] } {
+    const taken = { events: this.#events, messages: this.#messages };
+    this.#events = [];
+    this.#messages = [];
+    return taken;
+  }
+}
+
+function calledPayload(call: ModelCall, answer: Answer): Record<string, unknown> {
+  const { usage } = call;
+  return {
+    step: call.step,
+    call_id: call.callId,
+    provider: call.provider,
+    model: call.model,
+    ...answer,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cost_usd: call.costNanoUsd === null ? null : toUsd(call.costNanoUsd),
+    duration_ms: call.durationMs === null ? null : Math.round(call.durationMs),
+    estimated: call.isEstimated,
+  };
+}

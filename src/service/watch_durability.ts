@@ -1,0 +1,52 @@
+import type { Core } from "./core.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { type CommitDurability, readDurability } from "../store/mod.ts";
+
+/** The meaning of a libSQL server that may lose commits, and the remedy. */
+export const SERVER_DURABILITY = {
+  normal: {
+    state: "it is not in its strong durability mode, so a power cut there may lose the last commits",
+    advice: 'Set "durability_mode": "strong" through its admin API: see docs/operating.md',
+  },
+  unknown: {
+    state: "it doesn't report how durable a commit is",
+    advice: 'Ask its admin API, GET /v1/namespaces/NAME/config, for "durability_mode": "strong"',
+  },
+} as const satisfies Partial<Record<CommitDurability, { state: string; advice: string }>>;
+
+/** A server without namespaces loses its mode when it restarts, so the mode is read this often. */
+const CHECK_EVERY_MS = 300_000;
+
+type Watched = Pick<Core, "store" | "log" | "clock" | "stopping">;
+
+/** Logs a warning whenever the durability of a libSQL server drops such that it may lose commits in a power cut. */
+export async function watchServerDurability(core: Watched): Promise<void> {
+  if (core.store.kind !== "remote") return;
+  try {
+    watch(core, await warnOnChange(core, "full"));
+  } catch (error) {
+    core.log.warn("The durability of the libSQL server could not be read", {
+      reason: messageOf(error),
+    });
+    watch(core, "full");
+  }
+}
+
+async function watch(core: Watched, known: CommitDurability): Promise<void> {
+  for (;;) {
+    await core.clock.sleep(CHECK_EVERY_MS, core.stopping);
+    if (core.stopping.aborted) return;
+    // An unavailable server is reported by the requests that need it.
+    known = await warnOnChange(core, known).catch(() => known);
+  }
+}
+
+/** Warns if the durability has dropped, and returns it. */
+async function warnOnChange({ store, log }: Watched, known: CommitDurability): Promise<CommitDurability> {
+  const durability = await readDurability(store);
+  if (durability !== "full" && durability !== known) {
+    const { state, advice } = SERVER_DURABILITY[durability];
+    log.warn(`Durability of the libSQL server: ${state}`, { advice });
+  }
+  return durability;
+}
