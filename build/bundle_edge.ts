@@ -9,7 +9,6 @@ const LEFT_OUT = [
   "./src/client/mod.ts",
   "./sqlite/sqlite_store.ts",
   "./sqlite/database_file.ts",
-  "./deno_server.ts",
   "./node_server.ts",
   "./smtp/mod.ts",
   "./http/guarded_http.ts",
