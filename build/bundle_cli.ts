@@ -39,8 +39,8 @@ async function dropIdleImport(path: string, chunk: string | undefined): Promise<
  * hidden from Deno's static analysis, which would otherwise read the whole bundle for every command. A binary needs the
  * other form, since Deno embeds only what it can analyse.
  */
-export async function bundleToInstall(folder: string): Promise<string[]> {
-  const names = await bundleCli(folder);
+export async function bundleToInstall(folder: string, entry?: string): Promise<string[]> {
+  const names = await bundleCli(folder, entry);
   for (const name of names) {
     const path = join(folder, name);
     const text = await Deno.readTextFile(path);

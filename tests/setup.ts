@@ -31,15 +31,16 @@ const steps = Object.entries(STEPS).map(async ([what, fetchIt]) => {
   try {
     await fetchIt();
   } catch (error) {
-    const lines = error instanceof Error
-      ? error.message.split("\nStack backtrace")[0]!.trim().split("\n")
-      : [];
-    console.error(
-      `Cannot fetch ${what}: ${lines.at(-1) ?? error}; the tests that need it fail or are skipped`,
-    );
+    console.error(`Cannot fetch ${what}: ${lastCauseOf(error)}; the tests that need it fail or are skipped`);
   }
 });
 await Promise.all(steps);
+
+/** Returns the last line that Deno or npm printed before its stack trace. */
+function lastCauseOf(error: unknown): string {
+  const [text] = String(error).split("\nStack backtrace");
+  return text!.trim().split("\n").at(-1)!.replace(/^\s*\d+: /, "");
+}
 
 function listPackages(): string[] {
   const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/firing/_decision_model.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
@@ -10,8 +9,9 @@ import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, openStore, type Store, tables, toObjects } from "../../src/store/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { CHANNEL, configOf, type Line, type Order } from "./alert_worker.ts";
+import { bundleWorker } from "../harness/shared_build.ts";
 
-const WORKER = fileURLToPath(new URL("alert_worker.ts", import.meta.url));
+const WORKER = await bundleWorker(new URL("alert_worker.ts", import.meta.url));
 const TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 10;
 

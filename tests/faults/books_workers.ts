@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";
 import { reportOf } from "../harness/reported_calls.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { type Line, type Order, REFUSED, STRICT_LIMIT_NANO_USD } from "./books_worker.ts";
+import { bundleWorker } from "../harness/shared_build.ts";
 
-const WORKER = fileURLToPath(new URL("books_worker.ts", import.meta.url));
+const WORKER = await bundleWorker(new URL("books_worker.ts", import.meta.url));
 
 /** A process of `books_worker.ts`, killed on disposal. */
 export interface BooksWorker extends AsyncDisposable {
@@ -23,7 +23,7 @@ export interface BooksWorker extends AsyncDisposable {
 /** Starts a worker, which loads its modules and waits for orders. */
 export function startBooksWorker(): BooksWorker {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "--no-check", WORKER],
+    args: ["run", "-A", "--quiet", WORKER],
     ...{ stdin: "piped", stdout: "piped" },
   }).spawn();
   const said: Line[] = [];

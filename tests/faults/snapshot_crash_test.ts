@@ -1,6 +1,5 @@
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { type Core, openCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
@@ -11,6 +10,7 @@ import { checkTotals } from "../harness/check_books.ts";
 import { seededRandom } from "../harness/random.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_crash_worker.ts";
+import { bundleWorker } from "../harness/shared_build.ts";
 
 const KILLS = 200; // fewer do not fall into each phase
 const FENCING_KILLS = 25;
@@ -33,7 +33,7 @@ const AIMS: Aim[] = [
   "opening",
 ];
 const aimOf = (kill: number) => AIMS[kill % AIMS.length]!;
-const WORKER = fileURLToPath(new URL("snapshot_crash_worker.ts", import.meta.url));
+const WORKER = await bundleWorker(new URL("snapshot_crash_worker.ts", import.meta.url));
 const TIMEOUT_MS = 30_000;
 const GUESSED_MS = 20;
 

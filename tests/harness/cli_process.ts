@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
-import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
+import { findCli } from "./installed_cli.ts";
 
-const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const [PROGRAM, ...ARGS] = await findCli();
 
 /** An isolated environment for the real CLI. */
 export interface Place extends AsyncDisposable {
@@ -28,8 +27,8 @@ export async function newPlace(): Promise<Place> {
 
 /** Starts the real CLI in a process of its own. */
 export function start(place: Place, args: string[], stdin: "piped" | "null" = "null"): Deno.ChildProcess {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", ...CLI_PERMISSIONS, "--no-prompt", "--quiet", CLI, ...args],
+  return new Deno.Command(PROGRAM, {
+    args: [...ARGS, ...args],
     clearEnv: true,
     env: place.env,
     stdin,

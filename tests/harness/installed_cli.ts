@@ -4,9 +4,24 @@ import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { runDeno } from "../../build/run_deno.ts";
 import { sharedBuild } from "./shared_build.ts";
 
+/** Returns the folder of the installable bundle, shared by all test files. */
+function findBundle(): Promise<string> {
+  return sharedBuild("bundle", bundleToInstall);
+}
+
+/** Returns the command line that starts the bundle, with its permissions: it starts in half the time of its source. */
+export async function findCli(): Promise<[program: string, ...args: string[]]> {
+  const bundle = await findBundle();
+  const config = ["--config", join(bundle, "deno.json")];
+  return [
+    Deno.execPath(),
+    ...["run", ...CLI_PERMISSIONS, "--no-prompt", "--quiet", ...config, join(bundle, "cli.js")],
+  ];
+}
+
 /** Installs the bundle below a folder, as `docs/installing.md` says; returns the path of the command. */
 export async function installCli(folder: string): Promise<string> {
-  const bundle = await sharedBuild("bundle", bundleToInstall);
+  const bundle = await findBundle();
   await runDeno([
     ...["install", "--global", ...CLI_PERMISSIONS, "--name", "purser", "--root", folder],
     ...["--config", join(bundle, "deno.json"), join(bundle, "cli.js")],

@@ -1,9 +1,8 @@
-import { CLI_PERMISSIONS } from "../../build/permissions.ts";
-import { fileURLToPath } from "node:url";
 import { readEnvironment } from "../../src/config/mod.ts";
+import { findCli } from "./installed_cli.ts";
 import { TextLineStream } from "./text_lines.ts";
 
-const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const [PROGRAM, ...ARGS] = await findCli();
 const ANSWERS_AT = /Purser answers at (http:\/\/\S+) /;
 
 /** A response of an instance, or the reason why there is none. */
@@ -50,8 +49,8 @@ export async function openFleet(
     };
     await Deno.writeTextFile(path, JSON.stringify(config));
     const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), NO_COLOR: "1", PURSER_CONFIG: path };
-    return new Deno.Command(Deno.execPath(), {
-      args: ["run", ...CLI_PERMISSIONS, "--quiet", CLI, ...args],
+    return new Deno.Command(PROGRAM, {
+      args: [...ARGS, ...args],
       ...{ clearEnv: true, env, stdin: "null", stdout: "piped", stderr: "piped" },
     }).spawn();
   };

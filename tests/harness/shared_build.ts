@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
+import { bundleToInstall } from "../../build/bundle_cli.ts";
 import { ROOT } from "../../build/run_deno.ts";
 
 const FOLDER = join(ROOT, "dist", "tests");
 
 /** The sources of every build. */
-const SOURCES = ["cli.ts", "main.ts", "src", "plugins", "build", "deno.json", "deno.lock", "tests/deno.lock"];
+const SOURCES = [
+  ...["cli.ts", "main.ts", "src", "plugins", "build", "tests/faults", "tests/harness"],
+  ...["deno.json", "deno.lock", "tests/deno.lock"],
+];
 
 let digest: Promise<string> | undefined;
 
@@ -26,9 +30,16 @@ export async function sharedBuild(name: string, make: (folder: string) => Promis
     }
   }
   const unfinished = `${folder}_unfinished`;
+  await Deno.mkdir(unfinished);
   await make(unfinished);
   await Deno.rename(unfinished, folder);
   return folder;
+}
+
+/** Bundles a worker process of the tests and returns its path: it starts in half the time of its source. */
+export async function bundleWorker(source: URL): Promise<string> {
+  const name = basename(source.pathname, ".ts");
+  return join(await sharedBuild(name, (folder) => bundleToInstall(folder, source.pathname)), `${name}.js`);
 }
 
 async function digestSources(): Promise<string> {

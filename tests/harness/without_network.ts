@@ -1,11 +1,11 @@
 /**
- * Runs programs where no name resolves and only this machine answers. On Linux that is a network namespace with nothing but
- * loopback, which shows that a program needs no network at all. Where there are none, proxies that don't answer stand in:
- * what honors them (Deno's and npm's downloads, `fetch`) fails, and a socket that a program opens itself does not.
+ * Runs programs without DNS and without any host but this one. On Linux it is a network namespace with loopback only, which
+ * shows that a program needs no network. Elsewhere proxies that refuse connections stand in: requests that honor them fail
+ * (downloads of Deno and npm, `fetch`); a socket that a program opens itself still connects.
  */
 export interface WithoutNetwork {
   kind: "namespace" | "proxies";
-  /** Comes before the program and its arguments. */
+  /** The prefix of a program and its arguments. */
   command: readonly string[];
   env: Readonly<Record<string, string>>;
 }
@@ -13,7 +13,7 @@ export interface WithoutNetwork {
 const ENTER = 'ip link set lo up; exec "$@"';
 const NOWHERE = "http://127.0.0.1:1";
 
-/** Returns the strongest of both that works on this machine. */
+/** Returns the namespace if this machine allows one, else the proxies. */
 export async function withoutNetwork(): Promise<WithoutNetwork> {
   for (const flags of [["--net"], ["--map-root-user", "--net"]]) {
     const command = ["unshare", ...flags, "sh", "-c", ENTER, "sh"];
