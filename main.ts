@@ -5,11 +5,11 @@ import { messageOf } from "./src/kernel/errors.ts";
 
 /**
  * The server entry. `deno serve main.ts` over a local file is a server as `purser serve` is; over a libSQL server it is an
- * edge: handlers of requests, and nothing between them. On other runtimes it is always that, and settings come from the
+ * edge: request handlers without state between requests. On other runtimes it is always an edge, with settings from the
  * environment that the runtime passes in.
  */
 
-/** How long runs get to end after SIGTERM, before they are cancelled. */
+/** Time for runs to end after SIGTERM, before they are cancelled. */
 const GRACE_MS = 30_000;
 
 const write = (line: string) => console.error(line);
@@ -19,7 +19,7 @@ interface Server {
   scheduled?: (bindings: EdgeBindings) => Promise<void>;
 }
 
-/** On Deno: a server over a local file, or an edge. */
+/** Starts a server over a local file, or an edge over a libSQL server. */
 async function startOnDeno(): Promise<Server> {
   const env = readEnvironment();
   const config = await loadConfig({ env, defaults: { logLevel: "info" } });
@@ -29,7 +29,7 @@ async function startOnDeno(): Promise<Server> {
   surviveFaults((message) => log.error(message));
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
 
-  // Late, as all that the bundle for other runtimes leaves out.
+  // Lazy, as everything that the bundle for other runtimes leaves out.
   const [{ openDatabase }, { checkChannels }, { withAccessCheck }] = await Promise.all([
     import("./src/client/mod.ts"),
     import("./src/delivery/channels/mod.ts"),
@@ -44,13 +44,13 @@ async function startOnDeno(): Promise<Server> {
     Deno.exit(1);
   }
   endOnSignals(() => close({ graceMs: GRACE_MS }));
-  // `deno serve` binds to every address unless told otherwise; the door knows who may come in.
-  const door = withAccessCheck(core, app);
+  // `deno serve` binds to all addresses by default; the access check decides which requests are answered.
+  const handle = withAccessCheck(core, app);
   return {
     fetch(request, info) {
       const address = info?.remoteAddr;
       const isSocketFile = address?.transport === "unix" || address?.transport === "unixpacket";
-      return door(
+      return handle(
         request,
         address?.transport === "tcp" ? address.hostname : isSocketFile ? "127.0.0.1" : undefined,
       );
@@ -58,19 +58,19 @@ async function startOnDeno(): Promise<Server> {
   };
 }
 
-/** Requests are all there is; at its end the process waits for what they have set going. */
+/** Starts an edge on Deno; before it exits, the process waits for the work that requests started. */
 function startEdgeOnDeno(config: Config, env: EdgeBindings): Server {
   const edge = createEdgeHandler({ config, write });
-  const going = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
   const context: EdgeContext = {
     waitUntil(work) {
-      const ended = work.finally(() => going.delete(ended));
-      going.add(ended);
+      const ended = work.finally(() => pending.delete(ended));
+      pending.add(ended);
     },
   };
   endOnSignals(async () => {
     const { systemClock } = await import("./src/kernel/clock.ts");
-    await Promise.race([Promise.all(going), systemClock.sleep(GRACE_MS)]);
+    await Promise.race([Promise.all(pending), systemClock.sleep(GRACE_MS)]);
   });
   return {
     fetch: (request) => edge.fetch(request, env, context),
@@ -91,7 +91,7 @@ const server = globalThis.Deno ? await startOnDeno() : undefined;
 const edge: EdgeHandler | undefined = server ? undefined : createEdgeHandler({ write });
 
 export default {
-  /** Answers a request: on Deno with what is known of its connection, elsewhere with bindings and a context. */
+  /** Answers a request: on Deno with its connection's address, elsewhere with bindings and a context. */
   fetch(
     request: Request,
     infoOrBindings?: Deno.ServeHandlerInfo | EdgeBindings,
@@ -100,7 +100,7 @@ export default {
     if (server) return server.fetch(request, infoOrBindings as Deno.ServeHandlerInfo | undefined);
     return edge!.fetch(request, infoOrBindings as EdgeBindings, context!);
   },
-  /** Works off what is due; for a trigger each minute. */
+  /** Makes the due deliveries and ends lost runs; to be triggered every minute. */
   async scheduled(_event?: unknown, bindings: EdgeBindings = {}): Promise<void> {
     await (edge ?? server)?.scheduled?.(bindings);
   },

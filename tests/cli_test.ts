@@ -181,6 +181,6 @@ Deno.test("the demo prints its whole story in a few lines", async () => {
   assert.match(out, /\$ purser cost --by agent\nAGENT .*\nlooper /);
   assert.ok(out.split("\n").length <= 46, `${out.split("\n").length} lines`);
   // The database that it points to is there.
-  const [, line] = /\nLook further: purser (.*)\n$/.exec(out)!;
+  const [, line] = /\nTry next: purser (.*)\n$/.exec(out)!;
   assert.match((await purser(place, line!.split(" "))).out, /^SPENDING /);
 });

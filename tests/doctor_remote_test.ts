@@ -9,6 +9,9 @@ import { type Check, check, SCHEMA, WELL, withChannels } from "./harness/doctor.
 import { openTestPurser } from "./harness/test_purser.ts";
 
 const MINUTE = 60_000;
+
+/** The time after which commits go over a new connection, which has the server's present mode. */
+const CONNECTION_LIFE_MS = MINUTE + 1;
 const DAY = 86_400_000;
 
 Deno.test({
@@ -47,7 +50,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a libSQL server's durability is reported as it is at that moment",
+  name: "a libSQL server's durability is reported as that of the present commits",
   ignore: skipSqld,
   async fn() {
     await using sqld = await startSqld();
@@ -57,6 +60,7 @@ Deno.test({
     const modes = { strong: "ok", relaxed: "warning", extra: "ok", off: "warning" };
     for (const [durability_mode, status] of Object.entries(modes)) {
       await sqld.admin(path, { ...await sqld.admin(path) as object, durability_mode });
+      purser.clock.advance(CONNECTION_LIFE_MS);
       const { advice, ...found } = await check(purser, "database");
       const said = status === "ok"
         ? `libSQL server, schema version ${SCHEMA}, durability strong: every commit is on its disk`
@@ -92,6 +96,21 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a libSQL server whose connections checkpoint when they commit is a warning with the remedy",
+  ignore: skipSqld,
+  async fn() {
+    await using sqld = await startSqld({ durability: "strong", checkpoints: "on commit" });
+    await using purser = await openTestPurser({ config: { dbUrl: sqld.url } });
+    const { status, detail, advice } = await check(purser, "database");
+    assert.equal(status, "warning");
+    assert.match(detail, /may hang when several processes write/);
+    assert.match(advice!, /--checkpoint-interval-s 10/);
+    await watchServerDurability({ ...purser.core, clock: fixedClock("2026-11-21T09:30:00.000Z") });
+    assert.match(purser.logs.at(-1)!.message, /^Checkpoints of the libSQL server: /);
+  },
+});
+
+Deno.test({
   name: "a server warns when the libSQL server under it leaves its strong mode, once each time",
   ignore: skipSqld,
   async fn() {
@@ -112,6 +131,7 @@ Deno.test({
     const become = async (durability_mode: string) => {
       await sqld.admin(path, { ...await sqld.admin(path) as object, durability_mode });
       const before = asked.length;
+      purser.clock.advance(CONNECTION_LIFE_MS);
       clock.advance(300_000);
       await until(() => asked.length > before);
       await asked.at(-1);

@@ -123,7 +123,7 @@ Deno.test("serve() reports that a port is taken", async () => {
   const port = Number(new URL(first.url).port);
   const error = await rejection(serve(purser.core, purser.app, { host: "127.0.0.1", port }));
   assert.equal(error.code, "unavailable");
-  assert.match(error.message, /the port is taken; choose another with --port$/);
+  assert.match(error.message, /the port is in use; choose another with --port$/);
   await first.shutdown();
 });
 

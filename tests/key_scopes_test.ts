@@ -4,7 +4,7 @@ import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** The scopes of keys, by the one table of permissions. */
+/** Which key may do what, by the permissions that the routes state. */
 
 interface Operation {
   security?: Record<string, string[]>[];
@@ -21,7 +21,7 @@ async function operationsOf({ app }: Awaited<ReturnType<typeof openTestPurser>>)
   return { document, operations };
 }
 
-Deno.test("the table of permissions has every route of the API, and no other", async () => {
+Deno.test("every route of the API states its permission", async () => {
   await using purser = await openTestPurser();
   const { operations } = await operationsOf(purser);
   assert.ok(operations.length > 30);
@@ -50,7 +50,7 @@ Deno.test("the page of docs shows the same scope for each operation", async () =
   const page = await (await purser.app.request("/docs")).text();
   const count = (text: string) => page.split(text).length - 1;
   const tables = Object.values(ROUTE_PERMISSIONS).map(({ scopes }) => scopes);
-  assert.equal(count("Open to everybody."), tables.filter((scopes) => scopes === "open").length);
+  assert.equal(count("Needs no key."), tables.filter((scopes) => scopes === "open").length);
   assert.equal(
     count("Needs a key with <code>admin</code>."),
     tables.filter((scopes) => scopes.includes("admin")).length,
@@ -139,7 +139,7 @@ Deno.test("an unknown path is 404 or 405 with a key, and 401 without one", async
   }
 });
 
-Deno.test("a route that is not in the table refuses every key, even an admin's", async () => {
+Deno.test("a route without a permission answers no key, not even an admin's", async () => {
   await using purser = await openTestPurser();
   purser.app.get("/forgotten", (c) => c.text("a secret"));
   const client = openHttpClient(purser);

@@ -62,8 +62,8 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
       code: 4,
       out: "",
       err: "error: Cannot answer without an API key: send one as Authorization: Bearer psr_…\n" +
-        "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; purser keys create makes one, on " +
-        "the server's own database\n",
+        "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; to create one, run purser keys " +
+        "create on the server's own database\n",
     });
     assert.equal((await purser(place, ["doctor", ...remote])).code, 4);
     const set = ["agents", "set", "helper", "--model", "demo:echo", ...remote];
@@ -78,7 +78,7 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
     assert.equal(forbidden.code, 4);
     assert.match(
       forbidden.err,
-      /lacks the scope read; use one that has it\n--api-key or PURSER_API_KEY give another key/,
+      /lacks the scope read; use one that has it\nGive another key with --api-key or PURSER_API_KEY;/,
     );
     assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
     // The server remembers a key for a moment; another process has revoked this one.

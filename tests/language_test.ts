@@ -80,6 +80,7 @@ function* filesIn(path: string): Generator<string> {
   const stat = Deno.statSync(path);
   if (!stat.isDirectory) return yield path;
   for (const entry of Deno.readDirSync(path)) {
+    if (entry.name === "node_modules") continue;
     if (entry.isDirectory || /\.(ts|tsx|js|mjs|css|html|md|sh)$/.test(entry.name)) {
       yield* filesIn(`${path}/${entry.name}`);
     }

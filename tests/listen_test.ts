@@ -66,7 +66,7 @@ for (const [name, startServer] of Object.entries(SERVERS)) {
     assert.equal(error.code, "unavailable");
     assert.equal(
       error.message,
-      `Cannot listen on 127.0.0.1:${port}: the port is taken; choose another with --port`,
+      `Cannot listen on 127.0.0.1:${port}: the port is in use; choose another with --port`,
     );
     await server.shutdown();
   });

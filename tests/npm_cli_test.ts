@@ -194,6 +194,6 @@ test("a terminal's width and colours are detected", async () => {
     stdin: "null",
   });
   const out = new TextDecoder().decode((await child.output()).stdout);
-  assert.ok(out.includes("\n      Forget an agent; its sessions and\r\n      costs stay\r\n"), out);
+  assert.ok(out.includes("\n      Remove an agent; its sessions and\r\n      costs stay\r\n"), out);
   assert.ok(out.includes("\x1b[1m"), out);
 });

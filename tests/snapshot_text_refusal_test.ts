@@ -134,7 +134,7 @@ testRefusals("a duplicate key is refused at every level, in any escaping", async
         '"\\/":1,"/":2',
       ]
     ) {
-      await refuse(textWithMember(FULL, path, twins), { path: placeOf(path), detail: /twice/ });
+      await refuse(textWithMember(FULL, path, twins), { path: placeOf(path), detail: /duplicate/ });
     }
   }
   const text = JSON.stringify(FULL);

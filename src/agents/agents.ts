@@ -71,13 +71,13 @@ function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
   ];
 }
 
-/** Checks of the names in a definition, which throw `invalid` for names that are not known. */
+/** The checks of the names in a definition; they throw `invalid` for unknown names. */
 export interface DefinitionChecks {
   checkModel(model: string): void;
   checkTools(tools: readonly string[]): void;
 }
 
-/** Returns an agent's definition from its wire form. Throws `invalid`, also for names that are not known. */
+/** Converts the wire form of a definition. Throws `invalid`, also for unknown names. */
 export function toAgentDefinition(
   agentId: string,
   body: AgentBody,

@@ -5,12 +5,12 @@ import { type ErrorCode, PurserError, STATUS } from "../kernel/errors.ts";
 /** The API, typed from its routes: `api.agents[":agent_id"].runs.$post({…})`. */
 export type ApiClient = ReturnType<typeof createApiClient>;
 
-/** The request is made as it is; the answer is what `fetch` would give. */
+/** Sends a request unchanged and resolves as `fetch` does. */
 export type Send = (request: Request) => Promise<Response> | Response;
 
 /**
- * A typed client over any way to send a request: the network, or the app in this process. Calls reject with
- * the problem as a `PurserError`, so a response that is handed back is a good one.
+ * Creates a typed client over any way to send a request: the network, or the app in this process. Calls reject with
+ * the problem as a `PurserError`, so every response that they resolve to is a success.
  */
 export function createApiClient(options: { baseUrl: string; send: Send; apiKey?: string }) {
   return hc<App>(options.baseUrl, {
@@ -23,7 +23,7 @@ export function createApiClient(options: { baseUrl: string; send: Send; apiKey?:
   });
 }
 
-/** A problem document of the API, as it came; commands print it with `--json`. */
+/** A problem document of the API, unchanged; commands print it with `--json`. */
 export class ProblemError extends PurserError {
   readonly problem: Record<string, unknown>;
 
@@ -34,10 +34,10 @@ export class ProblemError extends PurserError {
   }
 }
 
-/** What stands in front of a server, such as a proxy, refuses with no problem document of ours. */
+/** The codes of refusals without a problem document, such as a reverse proxy's. */
 const CODES: Readonly<Record<number, ErrorCode>> = { 401: "unauthorized", 403: "forbidden" };
 
-/** The error that an answer tells of. */
+/** Returns the error of a response that is none of success. */
 export async function errorOf(response: Response): Promise<PurserError> {
   const text = await response.text().catch(() => "");
   let problem: unknown;
@@ -52,7 +52,7 @@ export async function errorOf(response: Response): Promise<PurserError> {
   );
 }
 
-/** A problem document as the error it tells of; undefined where it is none. */
+/** Returns a problem document as an error; undefined where the value is no problem document. */
 export function problemError(problem: unknown): ProblemError | undefined {
   const { code, detail } = (problem ?? {}) as { code?: unknown; detail?: unknown };
   if (typeof code !== "string" || !(code in STATUS) || typeof detail !== "string") return undefined;

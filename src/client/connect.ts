@@ -9,28 +9,28 @@ import type { DatabaseOptions, OpenDatabase } from "./open_database.ts";
 /** A connection to the API, to be closed after use. */
 export interface Connection {
   api: ApiClient;
-  /** Sends a request as it is, for bodies and answers that are streams; the URL's path counts, its host is replaced. */
+  /** Sends a request unchanged, for bodies and responses that are streams; only the URL's host is replaced. */
   send(request: Request): Promise<Response>;
-  /** `local`: this process answers, over the database itself. `remote`: a server does. */
+  /** `local`: the app in this process answers, over the database. `remote`: a server does. */
   kind: "local" | "remote";
-  /** The path or the host, for messages. */
+  /** The database's path or the server's host, for messages. */
   where: string;
   close(): Promise<void>;
 }
 
-/** What connecting needs. */
+/** Options of `connect`. */
 export interface ConnectOptions {
   config: Config;
   env: Environment;
   log: Log;
   clock?: Clock;
-  /** Nothing is to be changed: see `CoreOptions`. */
+  /** Makes no changes: see `CoreOptions`. */
   isReadOnly?: boolean;
-  /** A local file that is missing is an error; default: it is created. */
+  /** Makes a missing local file an error; by default it is created. */
   mustExist?: boolean;
 }
 
-/** The base URL of requests whose host does not matter. */
+/** The base URL of requests, whose host is replaced or ignored. */
 const NOWHERE = "http://purser.invalid";
 
 /**

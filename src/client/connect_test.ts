@@ -31,7 +31,7 @@ async function define(connection: Connection, name: string): Promise<void> {
   await connection.api.agents[":agent_id"].$put({ param: { agent_id: name }, json: { model: "demo:echo" } });
 }
 
-Deno.test("connect() opens the database in this process, beside others who have it open", () =>
+Deno.test("connect() opens the database in this process, beside other processes that have it open", () =>
   inDirectory(async (_path, options) => {
     const [first, second] = [await connect(options), await connect(options)];
     assert.deepEqual([first.kind, second.kind], ["local", "local"]);
@@ -107,7 +107,7 @@ Deno.test("connect() sends a key as it is without the blanks and line ends aroun
     await server.shutdown();
   }));
 
-Deno.test("what stands in front of a server and asks for credentials is told apart from a server that is away", () =>
+Deno.test("a proxy's demand for credentials is reported differently from an unreachable server", () =>
   inDirectory(async (_path, options) => {
     const codes = { 401: "unauthorized", 403: "forbidden", 502: "unavailable" };
     for (const [status, code] of Object.entries(codes)) {
@@ -120,18 +120,18 @@ Deno.test("what stands in front of a server and asks for credentials is told apa
     }
   }));
 
-Deno.test("connect() gives a problem of the API as the error it tells of", () =>
+Deno.test("connect() rejects with a problem of the API as an error", () =>
   inDirectory(async (_path, options) => {
     const connection = await connect(options);
-    await assert.rejects(connection.api.agents[":agent_id"].$get({ param: { agent_id: "nobody" } }), {
+    await assert.rejects(connection.api.agents[":agent_id"].$get({ param: { agent_id: "missing" } }), {
       name: "ProblemError",
       code: "not_found",
-      message: "Cannot find agent nobody",
+      message: "Cannot find agent missing",
     });
     await connection.close();
   }));
 
-Deno.test("a page that answers 200 is no Purser, and nothing that was asked of it is done", () =>
+Deno.test("a page that answers 200 is an error: nothing that was requested is done", () =>
   inDirectory(async (_path, options) => {
     for (const type of ["text/html", "application/jsonp", undefined]) {
       const headers: HeadersInit = type === undefined ? {} : { "content-type": type };

@@ -3,17 +3,17 @@ import { type Core, type CoreOptions, openCore } from "../service/mod.ts";
 import { createLazyApp, type FetchHandler } from "../http/mod.ts";
 import type { Log } from "../kernel/log.ts";
 
-/** What opening a database from an entry needs. */
+/** Options of `openDatabase`. */
 export interface DatabaseOptions extends CoreOptions {
   env: Environment;
   log: Log;
 }
 
-/** A database that is open in this process, and the API over it. */
+/** An open database with the API over it. */
 export interface OpenDatabase {
   core: Core;
   app: FetchHandler;
-  /** Waits for the runs of this process, cancels those that take longer than `graceMs` where given, and closes. */
+  /** Waits for the runs of this process, cancels those that take longer than `graceMs`, if given, and closes. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 
-/** What sending requests to a server needs. */
+/** Options of `createServerSend`. */
 export interface ServerOptions {
   config: Pick<Config, "apiKey" | "apiKeyFile" | "remoteTimeoutMs">;
   log: Log;
@@ -12,10 +12,10 @@ export interface ServerOptions {
 }
 
 /**
- * Returns the function that sends requests to a server, with its key. The URL's path counts, its host is replaced. No
- * request that changes something is sent twice.
+ * Returns a function that sends requests to a server, with its API key; only the URL's host is replaced. Requests that
+ * change something are never sent twice.
  *
- * @throws {PurserError} `unauthorized` when no request can carry the key
+ * @throws {PurserError} `unauthorized` when the key is no valid header value
  */
 export async function createServerSend(
   options: ServerOptions,
@@ -24,7 +24,7 @@ export async function createServerSend(
   const where = new URL(server).host;
   const apiKey = await readApiKey(options);
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey.trim())) {
-    // The platform's own error would quote it.
+    // The platform's own error would contain the key.
     throw new PurserError(
       "unauthorized",
       "Cannot use the API key: it holds blanks or characters that no key has",
@@ -38,7 +38,7 @@ export async function createServerSend(
   return async (request) => {
     try {
       const response = await fetchInTime(fetch, redirectTo(request, server, apiKey?.trim()), options);
-      await refuseStranger(response, where);
+      await checkContentType(response, where);
       return withCheckedBody(response, lost);
     } catch (error) {
       if (error instanceof PurserError) throw error;
@@ -50,17 +50,17 @@ export async function createServerSend(
   };
 }
 
-/** The key for the server; its file is read only now that it is needed. */
+/** Returns the key for the server. A key file is read only now that it is needed. */
 async function readApiKey(
   { config: { apiKey, apiKeyFile }, log }: ServerOptions,
 ): Promise<string | undefined> {
   return apiKeyFile === undefined ? apiKey : await readKeyFile(apiKeyFile, (message) => log.warn(message));
 }
 
-/** A server whose own database is away says so after `remoteTimeoutMs`; only later is it the server that hangs. */
+/** A server whose own database is unreachable reports that after `remoteTimeoutMs`; only a longer wait means that the server hangs. */
 const TIMEOUTS_OF_SERVER = 3;
 
-/** Waits so long for the answer to a read to begin. Whatever else is sent may take long: a run, a large snapshot. */
+/** Fetches with a timeout for the response to a GET to begin. Other requests may take long: a run, a large snapshot. */
 async function fetchInTime(
   fetch: typeof globalThis.fetch,
   request: Request,
@@ -69,11 +69,11 @@ async function fetchInTime(
   if (request.method !== "GET") return await fetch(request);
   const waitMs = config.remoteTimeoutMs * TIMEOUTS_OF_SERVER;
   const answered = new AbortController();
-  const late = new AbortController();
+  const timedOut = new AbortController();
   void clock.sleep(waitMs, answered.signal).then(() => {
     if (answered.signal.aborted) return;
     const { host } = new URL(request.url);
-    late.abort(
+    timedOut.abort(
       new PurserError(
         "unavailable",
         `Cannot use the server at ${host}: it has not answered for ${waitMs / 1000} s`,
@@ -81,14 +81,14 @@ async function fetchInTime(
     );
   });
   try {
-    return await fetch(request, { signal: AbortSignal.any([request.signal, late.signal]) });
+    return await fetch(request, { signal: AbortSignal.any([request.signal, timedOut.signal]) });
   } finally {
     answered.abort();
   }
 }
 
-/** A page that signs people in, or a wrong address, also answers 200; that is nothing to take for a success. */
-async function refuseStranger(response: Response, where: string): Promise<void> {
+/** Refuses a response that is not Purser's: a login page, or a wrong address, also answers 200. */
+async function checkContentType(response: Response, where: string): Promise<void> {
   if (!response.ok || response.status === 204) return;
   const type = response.headers.get("content-type") ?? "";
   if (/^(application\/([\w.-]+\+)?json|text\/event-stream)\b/i.test(type)) return;
@@ -99,7 +99,7 @@ async function refuseStranger(response: Response, where: string): Promise<void> 
   );
 }
 
-/** A response whose body, should it break off half way, ends with an error that says what that means. */
+/** Returns a response whose body, if the connection breaks, fails with an error that says so. */
 function withCheckedBody(response: Response, lost: (cause: unknown) => PurserError): Response {
   if (response.body === null) return response;
   const reader = response.body.getReader();
@@ -118,7 +118,7 @@ function withCheckedBody(response: Response, lost: (cause: unknown) => PurserErr
   return new Response(body, response);
 }
 
-/** A reason may quote the whole URL. */
+/** Maximum length of a reason, which may contain the whole URL. */
 const MAX_REASON = 300;
 
 function reasonOf(error: unknown): string {

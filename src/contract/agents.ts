@@ -1,19 +1,20 @@
 import { AGENT_DEFAULTS, AGENT_LIMITS } from "./limits.ts";
+import { BUDGET_MODES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
 import { invalidInput } from "./schema_issues.ts";
 import { TokenUsage } from "./usage.ts";
 
-/** The wire's schemas of agents. */
+/** The wire schemas of agents. */
 
-export const BUDGET_MODES =
-  "`stop`: no call is made once the limit is reached; `strict`: none that could pass it";
-export const BudgetMode = z.enum(["stop", "strict"]).openapi({ description: BUDGET_MODES });
+const BUDGET_MODE =
+  "`stop`: no call is made once the limit is reached; `strict`: no call that could exceed it";
+export const BudgetMode = z.enum(BUDGET_MODES).openapi({ description: BUDGET_MODE });
 
 export const AgentBody = z.strictObject({
   name: z.string().optional().openapi({ description: "If given, the agent's id" }),
   model: z.string().min(1).openapi({
-    description: "`provider:model`, or a name that only one provider has",
+    description: "`provider:model`, or a name that one provider alone has",
     example: "demo:echo",
   }),
   system_prompt: z.string().refine((text) => !text.includes("\0"), "must not contain NUL").optional().openapi(
@@ -23,25 +24,24 @@ export const AgentBody = z.strictObject({
   ),
   cost_budget_usd: UsdLimit.nullish().openapi({
     type: ["number", "null"],
-    description: "What one run may cost, in USD, at most nine decimals; null for no limit",
+    description: "Budget of one run in USD, at most nine decimals; null for no limit",
   }),
   budget_mode: BudgetMode.optional().openapi({
-    description: `${BUDGET_MODES}; \`${AGENT_DEFAULTS.budgetMode}\` if not given`,
+    description: `${BUDGET_MODE}; \`${AGENT_DEFAULTS.budgetMode}\` if not given`,
   }),
   allow_unpriced: z.boolean().optional().openapi({
-    description:
-      "Whether calls without a known price are let through in spite of the budget; false if not given",
+    description: "Allows calls without a known price in spite of the budget; false if not given",
   }),
   max_steps: z.number().int().min(1).max(AGENT_LIMITS.maxSteps).optional().openapi({
     format: "int32",
-    description: `How many steps a run may take; ${AGENT_DEFAULTS.maxSteps} if not given`,
+    description: `Maximum number of steps of a run; ${AGENT_DEFAULTS.maxSteps} if not given`,
   }),
   max_output_tokens: z.number().int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish().openapi({
     format: "int32",
-    description: "At most so many tokens in one answer",
+    description: "Maximum number of tokens in one response",
   }),
   tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional().openapi({
-    description: "The names of the tools that it may call; none if not given",
+    description: "Names of the tools that the agent may call; none if not given",
   }),
 }).openapi("AgentBody");
 export type AgentBody = z.infer<typeof AgentBody>;
@@ -61,7 +61,7 @@ const agent = {
   model: z.string().openapi({ example: "demo:echo" }),
   system_prompt: z.string(),
   cost_budget_usd: Usd.nullable().openapi({
-    description: "What one run may cost, in USD; null for no limit",
+    description: "Budget of one run in USD; null for no limit",
   }),
   budget_mode: BudgetMode,
   allow_unpriced: z.boolean(),

@@ -1,12 +1,12 @@
-import { REPEATS, THRESHOLD_TYPES } from "./values.ts";
+import { DELIVERY_STATUSES, REPEATS, THRESHOLD_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { RuleChanges, RuleInput } from "./rule_input.ts";
 import { DeliveryId, TestResult } from "./channels.ts";
 import { AgentId, Count, id, RunId, SessionId, Severity, Time, Usd } from "./parts.ts";
 
-/** The wire's schemas of alert rules and of what they have told. */
+/** The wire schemas of alert rules and of the alerts they fired. */
 
-// Those of the alerts layer know nothing of OpenAPI; a copy made here does.
+// The schemas of rule_input.ts load no OpenAPI; these copies are registered with it.
 export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
 export const RuleChangesBody = RuleChanges.clone().openapi("AlertRuleChanges");
 
@@ -22,14 +22,14 @@ export const AlertRule = z.object({
   severity: Severity,
   cooldown_seconds: Count,
   repeat: z.enum(REPEATS),
-  agent_id: AgentId.nullable().openapi({ description: "Null: all agents" }),
+  agent_id: AgentId.nullable().openapi({ description: "Null for all agents" }),
   enabled: z.boolean(),
   last_fired_at: Time.nullable(),
   created_at: Time,
   updated_at: Time,
   value_usd: Usd.nullable().openapi({
     description:
-      "What its present window holds; of a rule per run or session the newest one. Null: nothing yet",
+      "Spend in the current window; for a rule per run or session, in the newest one. Null: none yet",
   }),
 }).openapi("AlertRule");
 export type AlertRule = z.infer<typeof AlertRule>;
@@ -38,9 +38,9 @@ export const AlertDelivery = z.object({
   delivery_id: DeliveryId,
   channel: z.string().openapi({ example: "ops" }),
   kind: z.string().openapi({ example: "webhook" }),
-  status: z.enum(["pending", "delivered", "failed"]),
+  status: z.enum(DELIVERY_STATUSES),
   attempts: Count,
-  last_error: z.string().nullable(),
+  last_error: z.string().nullable().openapi({ description: "Why the latest attempt failed, for people" }),
   delivered_at: Time.nullable(),
 }).openapi("AlertDelivery");
 export type AlertDelivery = z.infer<typeof AlertDelivery>;
@@ -49,18 +49,20 @@ export const Alert = z.object({
   alert_id: AlertId,
   rule_id: RuleId,
   rule_name: z.string().openapi({
-    description: "The rule's name, threshold and severity are those of that time",
+    description: "Name, threshold and severity are the rule's when it fired",
   }),
   threshold_type: ThresholdType,
   threshold_usd: Usd,
   severity: Severity,
   value_usd: Usd,
-  agent_id: AgentId.nullable().openapi({ description: "The agent of the call that made the rule fire" }),
+  agent_id: AgentId.nullable().openapi({
+    description: "The agent of the call that fired the rule; of a test, the rule's agent",
+  }),
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
-  window_start: Time.nullable().openapi({ description: "Since when it was added up; null of a test" }),
+  window_start: Time.nullable().openapi({ description: "Start of the window of spend; null of a test" }),
   triggered_at: Time,
-  test: z.boolean().openapi({ description: "Whether it was a test of the rule" }),
+  test: z.boolean().openapi({ description: "True for a test of the rule" }),
   deliveries: z.array(AlertDelivery),
 }).openapi("Alert");
 export type Alert = z.infer<typeof Alert>;

@@ -2,7 +2,7 @@ import { ANOMALY_KINDS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, id, RunId, SessionId, Severity, Time } from "./parts.ts";
 
-/** The wire's schema of anomalies. */
+/** The wire schema of anomalies. */
 
 export const Anomaly = z.object({
   anomaly_id: id("anom_01k9qv3vbf0h2k4n6q8s0v2x4z"),
@@ -13,7 +13,9 @@ export const Anomaly = z.object({
   run_id: RunId.nullable(),
   call_id: CallId.nullable(),
   message: z.string().openapi({ description: "One line for people" }),
-  details: z.record(z.string(), z.unknown()).openapi({ description: "The figures, which differ by kind" }),
+  details: z.record(z.string(), z.unknown()).openapi({
+    description: "The measured values, which depend on the kind",
+  }),
   detected_at: Time,
 }).openapi("Anomaly");
 export type Anomaly = z.infer<typeof Anomaly>;

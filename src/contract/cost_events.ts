@@ -2,7 +2,7 @@ import { AGENT_LIMITS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
 
-/** The wire's schemas of calls made elsewhere. */
+/** The wire schemas of reported calls, which were made elsewhere. */
 
 const UsdCost = z.number().nonnegative().max(MAX_CALL_USD);
 const Tokens = z.number().int().nonnegative().max(1e9).openapi({ format: "int64" });
@@ -11,31 +11,32 @@ export const CostEventBody = z.strictObject({
   call_id: Label.openapi({ description: "A call of the same id is booked once", example: "my-call-1" }),
   at: z.iso.datetime({ offset: true }).openapi({
     format: "date-time",
-    description: "When the call was made; not more than five minutes ahead",
+    description: "Time of the call; at most five minutes ahead",
     example: "2026-11-21T09:30:00.000Z",
   }),
-  agent_id: name("researcher").openapi({ description: "Need not be defined here" }),
+  agent_id: name("researcher").openapi({ description: "The agent need not be defined here" }),
   session_id: name("ses_demo").nullish(),
   run_id: name("run_demo").nullish(),
   step: z.number().int().min(0).max(1e9).nullish().openapi({ format: "int64" }),
   tools: z.array(Label).max(AGENT_LIMITS.tools).optional(),
   provider: Label.openapi({ example: "openai" }),
   model: Label.openapi({ example: "gpt-5-mini" }),
-  input_tokens: Tokens.openapi({ description: "All of the input, that from a cache and that into one too" }),
-  output_tokens: Tokens.openapi({ description: "All of the output, reasoning too" }),
+  input_tokens: Tokens.openapi({ description: "All input tokens, cache reads and cache writes included" }),
+  output_tokens: Tokens.openapi({ description: "All output tokens, reasoning included" }),
   cache_read_tokens: Tokens.optional(),
   cache_write_tokens: Tokens.optional(),
   cache_write_1h_tokens: Tokens.optional().openapi({
-    description: "Of `cache_write_tokens`, those that are kept for an hour",
+    description: "Those of `cache_write_tokens` that are cached for an hour",
   }),
   reasoning_tokens: Tokens.optional(),
-  total_tokens: Tokens.optional().openapi({ description: "If given, the sum of input and output" }),
+  total_tokens: Tokens.optional().openapi({ description: "If given, the sum of input and output tokens" }),
   cost_usd: UsdCost.nullish().openapi({
     format: "decimal",
     description: "USD, rounded half to even to nine decimals; without it the call is priced here",
   }),
   price_source: z.string().max(200).optional().openapi({
-    description: "Not kept: it is `reported` with `cost_usd`, else it names the price that Purser found",
+    description:
+      "Ignored: it becomes `reported` with `cost_usd`, else the source of the price that Purser found",
   }),
   duration_ms: z.number().nonnegative().max(1e12).nullish(),
   estimated: z.boolean().optional(),
@@ -48,8 +49,8 @@ export type CostEventBody = z.infer<typeof CostEventBody>;
 export const CostEventsBody = z.array(CostEventBody).max(MAX_REPORTED_CALLS).openapi("CostEventsBody");
 
 export const BookedReport = z.object({
-  booked: Count.openapi({ description: "How many are new" }),
-  duplicates: Count.openapi({ description: "How many had been booked before" }),
-  unpriced: Count.openapi({ description: "How many of the new ones have no known price" }),
+  booked: Count.openapi({ description: "Number of calls that are new" }),
+  duplicates: Count.openapi({ description: "Number of calls that were booked before with the same content" }),
+  unpriced: Count.openapi({ description: "Number of new calls without a known price" }),
 }).openapi("BookedReport");
 export type BookedReport = z.infer<typeof BookedReport>;

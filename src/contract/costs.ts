@@ -2,7 +2,7 @@ import { GROUPINGS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
 
-/** The wire's schemas of the ledger's sums. */
+/** The wire schemas of the ledger's sums. */
 
 export const CostRow = z.object({
   agent_id: AgentId.optional(),
@@ -22,7 +22,8 @@ export const CostRow = z.object({
   total_tokens: Count,
   cost_usd: CostUsd,
 }).openapi("CostRow", {
-  description: "What a group has cost; of the fields that name groups it has its own",
+  description:
+    "Calls, tokens and cost of a group; of the optional fields it has those that identify the group",
 });
 export type CostRow = z.infer<typeof CostRow>;
 

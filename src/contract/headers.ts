@@ -1,14 +1,18 @@
-/** The headers of answers that mean something to a client; each is described once, for the whole document. */
+/** The response headers that a client may rely on, as components of the OpenAPI document. */
 export const RESPONSE_HEADERS = {
-  Location: { description: "Where it is", required: true, schema: { type: "string" } },
+  Location: {
+    description: "Path of the created or target resource",
+    required: true,
+    schema: { type: "string" },
+  },
   "WWW-Authenticate": {
-    description: "How to show who is asking",
+    description: "The authentication scheme",
     required: true,
     schema: { type: "string" },
     example: "Bearer",
   },
   Link: {
-    description: 'The next page, as `<path>; rel="next"` (RFC 8288); not there on the last one',
+    description: 'The next page, as `<path>; rel="next"` (RFC 8288); absent on the last page',
     schema: { type: "string" },
     example: '</sessions?limit=100&cursor=WzE3NjM3MTc0MDAwMDAsInNlcyJd>; rel="next"',
   },
@@ -19,7 +23,7 @@ export const RESPONSE_HEADERS = {
     example: 'W/"1-42"',
   },
   "Cache-Control": {
-    description: "`no-cache`: ask with the `ETag` before using it again; `no-store`: keep it nowhere",
+    description: "`no-cache`: revalidate with the `ETag` before reuse; `no-store`: do not store",
     required: true,
     schema: { type: "string" },
   },
@@ -29,18 +33,18 @@ export const RESPONSE_HEADERS = {
     schema: { type: "string" },
   },
   "Content-Encoding": {
-    description: "`gzip`, where the client takes that; not there otherwise",
+    description: "`gzip`, where the client accepts it; absent otherwise",
     schema: { type: "string" },
     example: "gzip",
   },
   "Content-Disposition": {
-    description: "A name for the file",
+    description: "A file name",
     required: true,
     schema: { type: "string" },
     example: 'attachment; filename="researcher_ses_demo.json"',
   },
   "Purser-Message-Count": {
-    description: "How many messages the document has",
+    description: "Number of messages in the document",
     required: true,
     schema: { type: "string", pattern: "^[0-9]+$" },
     example: "12",
@@ -49,7 +53,7 @@ export const RESPONSE_HEADERS = {
 
 export type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 
-/** Headers in a route's definition. */
+/** Returns references to response headers, for a route's definition. */
 export function headers(...names: ResponseHeader[]) {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

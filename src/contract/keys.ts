@@ -2,12 +2,12 @@ import { KEY_STATUSES, type Scope, SCOPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, id, Label, name, Time } from "./parts.ts";
 
-/** The wire's schemas of API keys. */
+/** The wire schemas of API keys. */
 
 export const KeyId = id("key_01k9qv3v8c7e9g1j3m5p7r9t1w");
 export const KeyStatus = z.enum(KEY_STATUSES);
 
-/** Not an enumeration: generators for Go make a constant `Run` of one, which is the name of a type. */
+/** Not an enumeration: Go generators would make a constant `Run` of it, which is also the name of a type. */
 const ScopeName = z.string().regex(
   new RegExp(`^(${SCOPES.join("|")})$`),
   `must be ${SCOPES.slice(0, -1).join(", ")} or ${SCOPES.at(-1)}`,
@@ -19,11 +19,13 @@ const shape = {
   key_id: KeyId,
   name: z.string().openapi({ example: "ci" }),
   scopes: Scopes,
-  agent_id: AgentId.nullable().openapi({ description: "The only agent that it reaches; null: all" }),
+  agent_id: AgentId.nullable().openapi({
+    description: "The only agent that the key may access; null for all",
+  }),
   status: KeyStatus,
   created_at: Time,
-  expires_at: Time.nullable().openapi({ description: "Null: never" }),
-  last_used_at: Time.nullable().openapi({ description: "To the minute; null: never" }),
+  expires_at: Time.nullable().openapi({ description: "Null for never" }),
+  last_used_at: Time.nullable().openapi({ description: "To the minute; null for never" }),
   revoked_at: Time.nullable(),
 };
 
@@ -33,7 +35,7 @@ export type ApiKey = z.infer<typeof ApiKey>;
 export const NewApiKey = z.object({
   ...shape,
   key: z.string().openapi({
-    description: "The key itself; shown this once, and kept nowhere",
+    description: "The key itself; returned only here, and not stored",
     example: "psr_…",
   }),
 }).openapi("NewApiKey");
@@ -43,11 +45,11 @@ export const ApiKeyBody = z.strictObject({
   name: Label,
   scopes: Scopes.min(1).max(SCOPES.length),
   agent_id: name("researcher").nullish().openapi({
-    description: "Keeps the key to this agent; not with the scope `admin`",
+    description: "Restricts the key to this agent; not with the scope `admin`",
   }),
   expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
     format: "date-time",
-    description: "When it ends; without, never",
+    description: "Expiry time; if not given, the key never expires",
     example: "2027-02-19T09:30:00.000Z",
   }),
 }).openapi("ApiKeyBody");

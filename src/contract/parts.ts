@@ -5,24 +5,24 @@ import { LABEL_PATTERN, LABEL_SCHEMA } from "./limits.ts";
 import { parseUsd } from "../kernel/money.ts";
 
 /**
- * What the wire's schemas are made of: money, times, counts and names, each described once.
+ * The parts of the wire schemas: money, times, counts and names, each described once.
  *
- * What comes in has no field that is not known; what goes out may have more of them one day. A body's defaults are told
- * in words: many generators of clients take a field with a `default` for one that has to be sent. Each resource has a
- * file, so that a command loads those that it needs.
+ * Request bodies refuse unknown fields; responses may get more fields. A body's defaults are in the descriptions: many
+ * client generators make a field with a `default` a required one. Each resource has its own file, so that a command
+ * loads only the schemas that it needs.
  */
 
-/** An agent's, a session's or a run's id that the caller chooses. */
+/** An agent, session or run id that the caller chooses. */
 export const name = (example: string) =>
   z.string().regex(NAME_PATTERN, `must be ${NAME_RULE}`).openapi({ example });
 
-/** A name that is kept as it is given. */
+/** A display name, stored unchanged. */
 export const Label = z.string().regex(
   LABEL_PATTERN,
   "must be 1 to 200 characters, none of them a control character",
 ).openapi(LABEL_SCHEMA);
 
-/** An id that the service has given. */
+/** An id that the service has generated. */
 export const id = (example: string) => z.string().openapi({ example });
 
 export const RunId = id("run_01k9qv3v5e8r6t2y4w7x9z1a3b");
@@ -36,12 +36,12 @@ export const Severity = z.enum(SEVERITIES);
 /** ISO 8601 in UTC with milliseconds. */
 export const Time = z.string().openapi({ format: "date-time", example: "2026-11-21T09:30:00.000Z" });
 
-/** A time of a query, in milliseconds. */
+/** A time in a query, parsed to milliseconds. */
 export const QueryTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]).transform((text) =>
   Date.parse(text)
 ).openapi({ type: "string", example: "2026-11-21" });
 
-/** How many, or a position: larger than 32 bits hold. */
+/** A count or a position: may exceed 32 bits. */
 export const Count = z.number().int().nonnegative().openapi({ format: "int64" });
 export const Position = z.number().int().openapi({ format: "int64" });
 
@@ -52,7 +52,7 @@ export const Usd = z.number().openapi({
 });
 export const CostUsd = Usd.nullable().openapi({ description: "USD; null where no price is known" });
 
-/** USD with at most nine decimals, 0 or more: a limit must not be rounded. */
+/** USD with at most nine decimals, 0 or more: a limit is refused rather than rounded. */
 export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   try {
     parseUsd(value);
@@ -68,7 +68,7 @@ export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   description: "USD, at most nine decimals",
 });
 
-/** An object that may hold anything; the document says what it holds today. */
+/** An object with any fields; the document lists those that it has today. */
 export const facts = <Shape extends z.core.$ZodLooseShape>(
   shape: Shape,
 ): z.ZodType<Record<string, unknown>> => z.looseObject(shape);

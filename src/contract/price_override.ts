@@ -13,8 +13,8 @@ const name = (what: string) =>
 
 /**
  * One row of `prices` in the config. A missing cache price is the input price, a missing one-hour price the
- * price of the other cache writes. Without `from` the row has always been true; of several, the latest whose
- * `from` (midnight UTC) has come holds. With `service_tier` it prices only calls served at that tier.
+ * price of the other cache writes. Without `from` the row applies at any time; of several, the latest whose
+ * `from` (midnight UTC) has passed applies. With `service_tier` it prices only calls served at that tier.
  */
 export const PriceOverride = z.strictObject({
   provider: name("the name of a provider"),
@@ -29,7 +29,7 @@ export const PriceOverride = z.strictObject({
 });
 export type PriceOverride = z.infer<typeof PriceOverride>;
 
-/** All rows: no two may claim the same provider, model, date and tier, for which counts would be a guess. */
+/** All rows: no two may have the same provider, model, date and tier, since either could apply. */
 export const PriceOverrides = z.array(PriceOverride).superRefine((rows, context) => {
   const seen = new Set<string>();
   rows.forEach(({ provider, model, from = "", service_tier = "" }, index) => {

@@ -3,8 +3,8 @@ import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**
- * Problem documents: one for each code, so that who reads `code` knows what `details` holds. Only the OpenAPI document
- * reads them, so they are made when it is.
+ * Problem documents: one schema per code, so that `code` determines the type of `details`. Only the OpenAPI document
+ * uses them, so they are created with it.
  */
 
 const CODES = Object.keys(STATUS) as [ErrorCode, ...ErrorCode[]];
@@ -12,7 +12,7 @@ const CODES = Object.keys(STATUS) as [ErrorCode, ...ErrorCode[]];
 const issue = once(() =>
   z.object({
     path: z.string().openapi({
-      description: "Where, as in `[1].tools[0]`; empty for the whole body",
+      description: "Path of the field, such as `[1].tools[0]`; empty for the whole body",
       example: "cost_budget_usd",
     }),
     message: z.string().openapi({ example: "must be more than 0" }),
@@ -21,39 +21,41 @@ const issue = once(() =>
 
 const anything = once(() => z.looseObject({}).optional());
 
-/** What `details` holds, by code; more may stand beside it. Where a code is not named, it may hold anything. */
+/** The fields of `details` by code; others may be added. Codes that are not listed have no fixed fields. */
 const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
   invalid: () =>
     z.looseObject({
       issues: z.array(issue()).optional().openapi({
-        description: "Everything that is wrong, not the first alone",
+        description: "All issues, not only the first",
       }),
-      issue_count: Count.optional().openapi({ description: "How many there are, where not all are told" }),
+      issue_count: Count.optional().openapi({
+        description: "Total number of issues, where not all are listed",
+      }),
     }).optional(),
   budget_exceeded: () =>
     z.looseObject({
-      cost_usd_so_far: Usd.openapi({ description: "What the run has cost, in USD" }),
-      budget_usd: Usd.openapi({ description: "What it may cost, in USD" }),
+      cost_usd_so_far: Usd.openapi({ description: "Cost of the run so far, in USD" }),
+      budget_usd: Usd.openapi({ description: "Budget of the run, in USD" }),
     }),
   conflict: () =>
     z.looseObject({
-      agent_id: AgentId.optional().openapi({ description: "Whose it is" }),
+      agent_id: AgentId.optional().openapi({ description: "The agent that owns it" }),
       session_id: SessionId.optional(),
-      active_run_id: RunId.nullish().openapi({ description: "The run that is in progress there" }),
-      call_id: CallId.optional().openapi({ description: "The call that was booked otherwise" }),
+      active_run_id: RunId.nullish().openapi({ description: "The run in progress there" }),
+      call_id: CallId.optional().openapi({ description: "The call that was booked with other content" }),
     }).optional(),
   forbidden: () =>
     z.looseObject({
       scopes: z.array(z.string()).optional().openapi({
-        description: "The scopes of which the API key has none",
+        description: "The scopes of which the API key needs one",
         example: ["admin"],
       }),
-      agent_id: AgentId.optional().openapi({ description: "The only agent that the API key reaches" }),
+      agent_id: AgentId.optional().openapi({ description: "The only agent that the API key may access" }),
     }).optional(),
   internal: () =>
     z.looseObject({
       request_id: id("req_01k9qv3v7b6d8f0h2k4n6q8s0v").openapi({
-        description: "What the server's log has it under",
+        description: "Identifies the error in the server's log",
       }),
     }),
   provider_error: () =>
@@ -67,17 +69,17 @@ const shape = (code: z.ZodType, status: z.ZodType, details: z.ZodType) => ({
   title: z.string().openapi({ description: "The code in words" }),
   status: status.openapi({ description: "The HTTP status" }),
   detail: z.string().openapi({
-    description: "What could not be done, why, and what to do; for people",
+    description: "What failed, why, and the remedy; for people",
     example: "Cannot find agent researcher",
   }),
   instance: z.string().openapi({ description: "The path of the request", example: "/agents/researcher" }),
-  code: code.openapi({ description: "The code for programs, of a closed list" }),
-  details: details.openapi({ description: "Facts for programs" }),
+  code: code.openapi({ description: "Machine-readable code, of a closed list" }),
+  details: details.openapi({ description: "Machine-readable facts" }),
   run_id: RunId.optional().openapi({ description: "The run that ended with this" }),
   session_id: SessionId.optional().openapi({ description: "That run's session" }),
 });
 
-/** Any problem, where no status tells which. */
+/** A problem of any code, for streams, where no status determines it. */
 export const anyProblem = once(() =>
   z.object(shape(z.enum(CODES), z.number().int(), anything())).openapi("Problem")
 );
@@ -90,12 +92,12 @@ const PROBLEMS = Object.fromEntries(CODES.map((code) => [
   ),
 ])) as unknown as Record<ErrorCode, () => z.ZodType>;
 
-/** The problem of one code, such as `NotFoundProblem`. */
+/** Returns the problem's schema of one code, such as `NotFoundProblem`. */
 export function problemOf(code: ErrorCode): z.ZodType {
   return PROBLEMS[code]();
 }
 
-/** Makes something when it is first asked for. */
+/** Returns a function that creates its value on the first call. */
 function once<Value>(make: () => Value): () => Value {
   let value: { made: Value } | undefined;
   return () => (value ??= { made: make() }).made;

@@ -11,7 +11,7 @@ const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`
 const RuleName = z.string().refine(
   (name) => LABEL_PATTERN.test(name) && name.trim() !== "",
   "must be 1 to 200 characters, none of them a control character, and not blank",
-).meta({ ...LABEL_SCHEMA, description: "What notifications call it; not blank", examples: ["Daily limit"] });
+).meta({ ...LABEL_SCHEMA, description: "Name in notifications; not blank", examples: ["Daily limit"] });
 
 /** USD, more than 0, exact. */
 const Threshold = z.number().superRefine((value, ctx) => {
@@ -34,7 +34,7 @@ const AgentId = z.string().regex(
   `must be ${NAME_RULE}`,
 );
 
-/** A rule as people give it. */
+/** A rule as a client sends it. */
 export const RuleInput = z.strictObject({
   name: RuleName,
   threshold_type: z.enum(THRESHOLD_TYPES),
@@ -45,19 +45,19 @@ export const RuleInput = z.strictObject({
     COOLDOWN_RULE,
   )
     .optional().meta({
-      description: `At most one alert in this time; of a new rule ${DEFAULT_COOLDOWN_SECONDS} if not given`,
+      description: `Minimum time between two alerts; of a new rule ${DEFAULT_COOLDOWN_SECONDS} if not given`,
     }),
   repeat: z.enum(REPEATS).optional().meta({
     description:
-      "Over a line that stays crossed: again after each cooldown, or once for each run, session, day or month, and " +
-      "for the hour once until it has fallen below; of a new rule `cooldown` if not given",
+      "While the threshold stays exceeded: again after each cooldown, or once per run, session, day or month, and " +
+      "for the hour once until spend has fallen below; of a new rule `cooldown` if not given",
   }),
-  agent_id: AgentId.nullish().meta({ description: "Only this agent's calls; null for those of all agents" }),
+  agent_id: AgentId.nullish().meta({ description: "Measures only this agent's calls; null for all agents" }),
   enabled: z.boolean().optional().meta({ description: "Of a new rule true if not given" }),
 });
 export type RuleInput = z.infer<typeof RuleInput>;
 
-/** What may be changed of a rule: all but its id. At least one of it has to be given. */
+/** A change of a rule: any of its fields but the id, at least one. */
 export const RuleChanges = RuleInput.partial().refine(
   (changes) => Object.values(changes).some((value) => value !== undefined),
   {
@@ -67,11 +67,13 @@ export const RuleChanges = RuleInput.partial().refine(
 ).meta({ minProperties: 1 });
 export type RuleChanges = z.infer<typeof RuleChanges>;
 
-/** Checks a rule that did not come through a route. Throws `invalid` with every problem and its path. */
+/** Checks a rule that did not come through a route. Throws `invalid` with every issue and its path. */
 export function readRuleInput(value: unknown): RuleInput {
   const result = RuleInput.safeParse(value);
   if (result.success) return result.data;
   const issues = toIssues(result.error.issues);
-  const told = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
-  throw new PurserError("invalid", `Cannot read the alert rule: ${told.join("; ")}`, { details: { issues } });
+  const messages = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
+  throw new PurserError("invalid", `Cannot read the alert rule: ${messages.join("; ")}`, {
+    details: { issues },
+  });
 }

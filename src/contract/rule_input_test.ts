@@ -20,7 +20,7 @@ Deno.test("readRuleInput() gives back what is right, and fills in nothing", () =
   assert.deepEqual(readRuleInput(full), full);
 });
 
-Deno.test("readRuleInput() tells every problem with its path", () => {
+Deno.test("readRuleInput() reports every issue with its path", () => {
   const paths = issuesOf({ name: " ", threshold_usd: NaN, severity: "WARNING", agent_id: "" }).map((
     { path },
   ) => path);

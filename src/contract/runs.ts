@@ -6,12 +6,12 @@ import { AgentId, Count, facts, name, Position, RunId, SessionId, Status, Time, 
 import { anyProblem } from "./problems.ts";
 import { TokenUsage } from "./usage.ts";
 
-/** The wire's schemas of runs. */
+/** The wire schemas of runs. */
 
 export const RunBody = z.strictObject({
   input: z.string().min(1).openapi({ example: "What is 17 * 23?" }),
   session_id: name("ses_demo").optional().openapi({
-    description: "The session that it goes on with, or a new one of that id; without it a new one",
+    description: "The session to continue, or the id of a new one; a new session if not given",
   }),
 }).openapi("RunBody");
 
@@ -20,8 +20,10 @@ const runResult = {
   agent_id: AgentId,
   session_id: SessionId,
   status: Status,
-  output: z.string().nullable().openapi({ description: "The last answer's text" }),
-  steps: Count.openapi({ description: "How many steps it took: one for each model call that was booked" }),
+  output: z.string().nullable().openapi({
+    description: "Text of the last response; null where the run ended without one",
+  }),
+  steps: Count.openapi({ description: "Number of steps: one per booked model call" }),
   token_usage: TokenUsage,
   started_at: Time,
   ended_at: Time,
@@ -30,7 +32,7 @@ const runResult = {
 export const RunResult = z.object(runResult).openapi("RunResult");
 export type RunResult = z.infer<typeof RunResult>;
 
-/** What is known of a run that is about to end. */
+/** A run that is about to end. */
 export const Cancelling = z.object({ run_id: RunId }).openapi("Cancelling");
 
 const RunError = facts({
@@ -42,14 +44,16 @@ const RunError = facts({
 export const Run = z.object({
   ...runResult,
   model: z.string().openapi({ example: "demo:echo" }),
-  error: RunError.nullable().openapi({ description: "What ended it, where it did not complete" }),
+  error: RunError.nullable().openapi({
+    description: "The error that ended the run, where it did not complete",
+  }),
   cost_budget_usd: Usd.nullable(),
   budget_mode: BudgetMode,
-  ended_at: Time.nullable().openapi({ description: "Null while it goes on" }),
+  ended_at: Time.nullable().openapi({ description: "Null while the run is in progress" }),
 }).openapi("Run");
 export type Run = z.infer<typeof Run>;
 
-/** An event of a run while it goes on. */
+/** An event of a run in progress, after its commit. */
 export const RunEvent = z.object({
   type: EventType,
   seq: Position.nullable(),
@@ -60,18 +64,18 @@ export const RunEvent = z.object({
 }).openapi("RunEvent");
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** What a run's stream is made of: `event` and `data` of each server-sent event, the data parsed. */
+/** One server-sent event of a run's stream: its `event` and its `data`, parsed. */
 export const RunStreamEvent = z.discriminatedUnion("event", [
   z.object({
     event: z.literal("text"),
     data: z.object({ text: z.string() }),
-  }).openapi({ description: "A piece of the model's answer, as it comes" }),
+  }).openapi({ description: "A piece of the model's response, as it arrives" }),
   z.object({
     event: EventType,
     data: RunEvent,
-  }).openapi({ description: "An event of the session's log, once it is committed" }),
+  }).openapi({ description: "An event of the session's log, after its commit" }),
   z.object({ event: z.literal("result"), data: RunResult }).openapi({
-    description: "The last event of a run that ended well, or was cancelled",
+    description: "The last event of a run that completed, or was cancelled",
   }),
   z.object({ event: z.literal("error"), data: anyProblem() }).openapi({
     description: "The last event of a run that failed",

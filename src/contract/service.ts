@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 
-/** The wire's schemas of the service itself. */
+/** The wire schemas of the service itself. */
 
 export const Health = z.object({
   status: z.literal("ok"),
@@ -12,7 +12,7 @@ export type Health = z.infer<typeof Health>;
 export const DoctorCheck = z.object({
   name: z.string().openapi({ example: "channel ops" }),
   status: z.enum(["ok", "warning", "failed"]),
-  detail: z.string().openapi({ description: "What was found, for people; no secret" }),
-  advice: z.string().nullable().openapi({ description: "What to do about it" }),
+  detail: z.string().openapi({ description: "The finding, for people; no secret" }),
+  advice: z.string().nullable().openapi({ description: "The remedy; null where none is needed or known" }),
 }).openapi("DoctorCheck");
 export type DoctorCheck = z.infer<typeof DoctorCheck>;

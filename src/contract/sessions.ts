@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { AgentId, CostUsd, Count, facts, RunId, SessionId, Status, Time } from "./parts.ts";
 import { CostEvent, TokenUsage } from "./usage.ts";
 
-/** The wire's schemas of sessions. */
+/** The wire schemas of sessions. */
 
 const Origin = facts({
   source_environment: z.string(),
@@ -24,7 +24,9 @@ export const Session = z.object({
   event_log_count: Count,
   token_usage: TokenUsage,
   tags: z.record(z.string(), z.string()),
-  restored_from: Origin.optional().openapi({ description: "The snapshot that it was last restored from" }),
+  restored_from: Origin.optional().openapi({
+    description: "The snapshot that the session was last restored from",
+  }),
   active_run_id: z.string().nullable().openapi({ description: "The run in progress" }),
   created_at: Time,
   updated_at: Time,
@@ -46,7 +48,7 @@ export type StepCost = z.infer<typeof StepCost>;
 
 export const SessionCosts = z.object({
   session_id: SessionId,
-  token_usage: TokenUsage.openapi({ description: "Of the whole session, not of this page alone" }),
+  token_usage: TokenUsage.openapi({ description: "Of the whole session, not only of this page" }),
   steps: z.array(StepCost),
   calls: z.array(CostEvent),
 }).openapi("SessionCosts");

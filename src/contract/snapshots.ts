@@ -2,15 +2,15 @@ import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./snapshot/json_schema.ts";
 import { AgentId, Count, Position, SessionId, Time } from "./parts.ts";
 
-/** The wire's schemas of snapshots, and of what restoring one has done. */
+/** The wire schemas of snapshots, and of the result of restoring one. */
 
-/** The snapshot's schema in the OpenAPI document. */
+/** Refers to the snapshot's schema in the OpenAPI document. */
 export const SnapshotReference = { $ref: "#/components/schemas/Snapshot" };
 
 /**
- * Puts the outline of a snapshot among the document's components: its own fields, without what messages, events
- * and the agent are made of. All of it is in the published schema, which the outline points to; a reference into
- * another file is more than many generators of clients can follow.
+ * Registers the outline of a snapshot as a component of the document: its own fields, without the fields of messages,
+ * events and the agent. The outline links to the published schema, which has all of them; many client generators
+ * can't follow a reference into another file.
  */
 export function registerSnapshotSchema({ openAPIRegistry }: Pick<OpenAPIHono, "openAPIRegistry">): void {
   const { $schema: _schema, $id: _id, $defs: _defs, title: _title, ...outline } = JSON.parse(
@@ -28,7 +28,7 @@ function isDeep(value: unknown): boolean {
   return typeof value === "object" && value !== null && ("$ref" in value || "oneOf" in value);
 }
 
-/** A session of two messages, as short as a snapshot can be. */
+/** A minimal snapshot: a session of two messages. */
 export const EXAMPLE = {
   schema_version: 1,
   agent_id: "researcher",
@@ -47,10 +47,10 @@ export const EXAMPLE = {
 };
 
 export const ImportedEvent = z.looseObject({
-  position: Position.openapi({ description: "Its place in the history that came with the snapshot" }),
-  imported_from: z.string().openapi({ description: "The environment whose history it is" }),
+  position: Position.openapi({ description: "Position in the history that came with the snapshot" }),
+  imported_from: z.string().openapi({ description: "The environment that the history is from" }),
   seq: Position.nullable(),
-  type: z.string().openapi({ description: "As the other environment calls it" }),
+  type: z.string().openapi({ description: "The event's type in that environment" }),
   at: Time,
   agent_id: z.string(),
   session_id: z.string().nullable(),
@@ -64,13 +64,19 @@ export const ImportResult = z.object({
   agent_id: AgentId,
   session_id: SessionId,
   messages_restored: Count,
-  dry_run: z.boolean().openapi({ description: "Whether nothing was written" }),
-  new_session: z.boolean(),
-  messages_before: Count.openapi({ description: "How many messages the session had, which are replaced" }),
-  events_imported: Count,
-  fenced_run_id: z.string().nullable().openapi({ description: "The run in progress that was fenced off" }),
+  dry_run: z.boolean().openapi({ description: "True where nothing was written" }),
+  new_session: z.boolean().openapi({ description: "True where the session did not exist here" }),
+  messages_before: Count.openapi({
+    description: "Number of messages that the session had, which are replaced",
+  }),
+  events_imported: Count.openapi({
+    description: "Number of events of the other environment that are kept as history",
+  }),
+  fenced_run_id: z.string().nullable().openapi({
+    description: "The run that was in progress and is cancelled",
+  }),
   agent_defined: z.boolean().openapi({
-    description: "Whether the agent's definition came from the snapshot",
+    description: "True where the agent's definition came from the snapshot",
   }),
 }).openapi("ImportResult");
 export type ImportResult = z.infer<typeof ImportResult>;

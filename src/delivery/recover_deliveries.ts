@@ -24,7 +24,8 @@ export async function giveUpEnded(ctx: Pick<DeliveryContext, "store" | "clock">)
   await ctx.store.write([{ sql: END, args: [ctx.clock.now(), leaseNow(ctx)] }]);
 }
 
-const HOLDERS = `SELECT DISTINCT leased_by FROM deliveries INDEXED BY deliveries_due
+/** SQL for the holders of leases on pending deliveries. */
+export const SELECT_HOLDERS = `SELECT DISTINCT leased_by FROM deliveries INDEXED BY deliveries_due
 WHERE status = 'pending' AND leased_by IS NOT NULL`;
 
 const IS_THEIRS = "leased_by IN (SELECT value FROM json_each(?1))";
@@ -50,7 +51,7 @@ export async function freeGoneLeases(
   ctx: Pick<DeliveryContext, "store" | "clock" | "instanceId">,
 ): Promise<boolean> {
   const { store } = ctx;
-  const { rows } = await store.read({ sql: HOLDERS });
+  const { rows } = await store.read({ sql: SELECT_HOLDERS });
   const gone: string[] = [];
   for (const [holder] of rows as [string][]) {
     const instance = instanceOf(holder);

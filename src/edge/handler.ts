@@ -8,41 +8,41 @@ import { openRequestCore, type RequestCore } from "../service/mod.ts";
 import { createIsolate, type Isolate } from "./isolate.ts";
 import { checkEdgeConfig, type EdgeBindings, environmentOf, loadEdgeConfig } from "./settings.ts";
 
-/** What a runtime hands in to keep work alive that goes on after the answer. */
+/** The runtime's context of a request, which keeps work alive after the response. */
 export interface EdgeContext {
   waitUntil(work: Promise<unknown>): void;
 }
 
-/** How an edge is made. */
+/** Options of `createEdgeHandler`. */
 export interface EdgeOptions {
   /** Writes a line of the log. */
   write: (line: string) => void;
-  /** The settings, where they are not the environment's. */
+  /** The settings; by default they come from the environment. */
   config?: Config;
   clock?: Clock;
   fetch?: typeof globalThis.fetch;
 }
 
-/** The API as functions of a request and of a time, with nothing between two calls. */
+/** The API as functions without state between calls. */
 export interface EdgeHandler {
   fetch(request: Request, bindings: EdgeBindings, context: EdgeContext): Promise<Response>;
-  /** Delivers what is due, and ends the runs of instances that died. Rejects when it could not. */
+  /** Makes the due deliveries, and ends the runs of instances that died. Rejects when that failed. */
   scheduled(bindings: EdgeBindings): Promise<void>;
 }
 
-/** A request looks for what others have left behind where that was not done for so long. */
+/** Minimum interval at which requests look for due work of other instances. */
 const LOOK_MS = 30_000;
 
-/** What a request may deliver after its answer: platforms end what takes longer than 30 s. */
+/** Bounds of deliveries after a response: platforms end what takes longer than 30 s. */
 const AFTER_REQUEST = { timeoutMs: 10_000, attemptsPerChannel: 20 };
 
-/** What one call of the scheduled handler may deliver: it comes again a minute later. */
+/** Bounds of deliveries by one call of the scheduled handler, which is triggered every minute. */
 const SCHEDULED = { timeoutMs: 45_000, attemptsPerChannel: 200 };
 
 /**
- * Makes the handlers of an edge. Each request has a core of its own, since requests may share no connections; what goes
- * on after the answer, a run whose client has gone or a delivery, is handed to `waitUntil`. Every request needs an API
- * key, for there is no telling who is on the same machine.
+ * Creates the handlers of an edge. Each request has its own core, since requests can't share connections; work after the
+ * response, such as a run whose client has disconnected or a delivery, is passed to `waitUntil`. Every request needs an
+ * API key, since the edge can't recognize requests from the same machine.
  */
 export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
   const { clock = systemClock, write } = options;
@@ -62,19 +62,19 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
   const open = ({ config, env, log, runtime }: Isolate): Promise<RequestCore> =>
     openRequestCore({ config, env, log, runtime, clock, fetch: options.fetch });
 
-  /** What no request of this deployment gets past, until somebody mends it. */
+  /** Returns the response to every request of a deployment that can't start, such as one with wrong settings. */
   function refuse(error: unknown, request: Request): Response {
     const isForCaller = error instanceof PurserError &&
       (error.code === "unsupported" || error.code === "unavailable");
     const log = neverThrowing(createJsonLog({ level: "error", write }));
-    // Wrong settings are not the caller's fault, whatever their code says: the log has the reason.
-    const told = isForCaller ? error : new Error(messageOf(error));
+    // Wrong settings are not the client's fault, whatever their code says: the log has the reason.
+    const shown = isForCaller ? error : new Error(messageOf(error));
     return problemResponse(
-      toProblem(told, pathOf(request.url), log, createIds(clock).next("req")),
+      toProblem(shown, pathOf(request.url), log, createIds(clock).next("req")),
     );
   }
 
-  /** What goes on after an answer. Never rejects. */
+  /** Completes the work after a response. Never rejects. */
   async function finish(isolate: Isolate, core: RequestCore, answer: Promise<Response>): Promise<void> {
     try {
       await answer.catch(() => {});
@@ -85,7 +85,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
       if (shouldLook) await core.recover();
       await core.close();
     } catch (error) {
-      isolate.log.warn("What follows a request could not be done", { reason: messageOf(error) });
+      isolate.log.warn("The work after a request failed", { reason: messageOf(error) });
     }
   }
 
@@ -99,9 +99,9 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
       } catch (error) {
         return refuse(error, request);
       }
-      const door = withAccessCheck(core, createLazyApp(core));
-      const answer = (async () => await door(request))();
-      // At once: a client that goes away would end the request, and with it a run.
+      const handle = withAccessCheck(core, createLazyApp(core));
+      const answer = (async () => await handle(request))();
+      // Before the response: a client that disconnects would end the request, and with it a run.
       context.waitUntil(finish(isolate, core, answer));
       return await answer;
     },

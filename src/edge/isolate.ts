@@ -7,19 +7,19 @@ import { newSharedStore } from "../store/mod.ts";
 import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
 
 /**
- * What the requests that one isolate answers share: settings, prices, and what is known of the database. No
- * connection is among it, and nothing that another instance would need.
+ * The state that the requests of one isolate share: settings, prices, and cached facts about the database. It has no
+ * connection, and nothing that other instances would need.
  */
 export interface Isolate {
   config: Config;
   env: Environment;
   log: Log;
   runtime: RequestCoreOptions["runtime"];
-  /** When this isolate last looked for what others have left behind, in epoch milliseconds. */
+  /** When this isolate last looked for due work of other instances, in epoch milliseconds. */
   lookedAt: number;
 }
 
-/** Makes what requests share. */
+/** Creates the state that requests share. */
 export function createIsolate(
   { config, env, write }: { config: Config; env: Environment; write: (line: string) => void },
 ): Isolate {

@@ -1,28 +1,27 @@
 import { PurserError } from "../kernel/errors.ts";
 
-/** Something that a Purser elsewhere can do, and one at the edge can't. */
+/** A feature that the edge lacks. */
 export interface EdgeLimit {
-  /** What it is. */
+  /** The feature, for the table of the docs. */
   what: string;
-  /** Why it can't be done there. */
   reason: string;
-  /** Whether it is refused as `unsupported`, leaves a channel that can't send there, or only goes another way. */
+  /** It is refused as `unsupported`, disables a channel, or works differently. */
   effect: "refused" | "silent_channel" | "differs";
-  /** What to do about it, or how else it goes. */
+  /** The remedy, or the difference. */
   advice: string;
 }
 
-/** How many characters of a snapshot's messages, and of its events, are held in memory at the edge. */
+/** Maximum characters of a snapshot's messages, and of its events, that are held in memory at the edge. */
 export const MAX_EDGE_SNAPSHOT_CHARACTERS = 8 * 1024 * 1024;
 
 /**
- * All that an edge deployment can't do: the one table. What is refused is refused from it; the table of the docs and
- * the cases that the REST suite leaves out are checked against it.
+ * Everything that an edge deployment can't do. Refusals are made from this table; the table of the docs and the cases
+ * that the REST suite skips are checked against it.
  */
 export const EDGE_LIMITS = {
   local_database: {
     what: "A local file, or a database in memory",
-    reason: "there is no file system, no native code, and nothing stays between requests",
+    reason: "there is no file system, no native code, and no state between requests",
     effect: "refused",
     advice: "set PURSER_DB to the address of a libSQL server",
   },
@@ -34,7 +33,7 @@ export const EDGE_LIMITS = {
   },
   tools: {
     what: "Tools from disk (`tools`)",
-    reason: "no code is run but that of the bundle",
+    reason: "only the code of the bundle is run",
     effect: "refused",
     advice:
       "use the built-in tools, and run agents with tools of their own through a server on the same database",
@@ -44,19 +43,19 @@ export const EDGE_LIMITS = {
       MAX_EDGE_SNAPSHOT_CHARACTERS / 1024 / 1024
     } Mi characters of messages, or of events`,
     reason:
-      "all of it is checked before any of it is written, and without a temporary file it stays in memory",
+      "the whole snapshot is checked before any of it is written, and without a temporary file that takes memory",
     effect: "refused",
     advice: "restore it through a server on the same database",
   },
   mail: {
     what: "Mail (channels of kind `smtp`)",
-    reason: "it needs sockets, and platforms of this kind keep the ports of mail closed",
+    reason: "it needs sockets, and platforms of this kind block the ports of mail",
     effect: "silent_channel",
     advice: "let a server on the same database deliver for it",
   },
   plugins: {
     what: "Channel plugins from disk (`plugins`)",
-    reason: "no code is run but that of the bundle",
+    reason: "only the code of the bundle is run",
     effect: "silent_channel",
     advice: "let a server on the same database deliver for it",
   },
@@ -68,38 +67,36 @@ export const EDGE_LIMITS = {
   },
   pinned_addresses: {
     what: "Pinning the name of a webhook to the address that was checked",
-    reason: "`fetch` looks names up by itself",
+    reason: "`fetch` resolves names by itself",
     effect: "differs",
-    advice:
-      "addresses and localhost are judged as elsewhere; of names, those that can't be public are refused, and " +
-      "the platform has to keep its private networks out of reach",
+    advice: "addresses and localhost are checked as elsewhere; names that can't be public are refused, and " +
+      "the platform has to make its private networks unreachable",
   },
   background_work: {
     what: "Work between requests: retries of deliveries, ending the runs of instances that died",
     reason: "nothing runs between requests",
     effect: "differs",
     advice:
-      "it is done after requests, every 30 s at most, and by the scheduled handler: trigger that each minute",
+      "it is done after requests, at most every 30 s, and by the scheduled handler: trigger it every minute",
   },
   long_runs: {
     what: "Runs longer than the platform keeps a request",
-    reason: "the platform ends it, on some 30 s after the client has gone",
+    reason: "the platform ends it, on some 30 s after the client has disconnected",
     effect: "differs",
-    advice:
-      "what was called is booked; the lease runs out, and the run is marked `interrupted` at the next look",
+    advice: "its calls are booked; once its lease has expired, the run is marked `interrupted`",
   },
   prompt_cancel: {
     what: "Cancelling a run at once",
-    reason: "requests share nothing but the database",
+    reason: "requests share only the database",
     effect: "differs",
-    advice: "the run hears of it with its next model call, or within 10 s",
+    advice: "the run is cancelled at its next model call, or within 10 s",
   },
 } as const satisfies Record<string, EdgeLimit>;
 
-/** The name of something that can't be done at the edge. */
+/** The name of a feature that the edge lacks. */
 export type EdgeLimitName = keyof typeof EDGE_LIMITS;
 
-/** The error for what an edge can't do: `Cannot <action> at the edge: <reason>; <what to do>`. */
+/** Returns the error for a feature that the edge lacks: `Cannot <action> at the edge: <reason>; <remedy>`. */
 export function unsupportedAtEdge(action: string, name: EdgeLimitName): PurserError {
   const { reason, advice } = EDGE_LIMITS[name];
   return new PurserError("unsupported", `Cannot ${action} at the edge: ${reason}; ${advice}`);

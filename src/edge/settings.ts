@@ -2,10 +2,10 @@ import { type Config, type Environment, loadConfig } from "../config/mod.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { unsupportedAtEdge } from "./limits.ts";
 
-/** What a runtime hands to its handlers: variables and secrets, and bindings of other kinds. */
+/** The bindings that a runtime passes to its handlers: variables, secrets and others. */
 export type EdgeBindings = Readonly<Record<string, unknown>>;
 
-/** Takes the texts out of the bindings. The config document may also be given as an object. */
+/** Returns the bindings that are strings. The config document may also be an object. */
 export function environmentOf(bindings: EdgeBindings): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(bindings)) {
@@ -16,9 +16,9 @@ export function environmentOf(bindings: EdgeBindings): Record<string, string> {
 }
 
 /**
- * Settles every setting from the environment that the runtime has passed in.
+ * Loads the settings from the environment that the runtime passes in.
  *
- * @throws {PurserError} `unsupported` for what an edge can't do; `invalid` for what is wrong
+ * @throws {PurserError} `unsupported` for settings that an edge can't have; `invalid` for wrong ones
  */
 export async function loadEdgeConfig(env: Environment): Promise<Config> {
   if (env.PURSER_CONFIG) throw unsupportedAtEdge("read a config file", "config_file");
@@ -27,14 +27,14 @@ export async function loadEdgeConfig(env: Environment): Promise<Config> {
   return config;
 }
 
-/** Throws `unsupported` where settings ask for what an edge can't do. */
+/** Throws `unsupported` for settings that an edge can't have. */
 export function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
   const { kind } = parseDatabaseUrl(config.dbUrl);
   if (kind !== "remote") throw unsupportedAtEdge("use a local database", "local_database");
   if (config.tools.length > 0) throw unsupportedAtEdge("load tools from disk", "tools");
 }
 
-/** A home directory among the variables is none here. */
+/** The edge has no files, even where the variables name a home directory. */
 function findNoFile(): Promise<never> {
   return Promise.reject(Object.assign(new Error("there are no files"), { code: "ENOENT" }));
 }

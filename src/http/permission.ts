@@ -2,12 +2,12 @@ import type { OpenAPIHono, RouteConfig } from "@hono/zod-openapi";
 import type { Scope } from "../contract/values.ts";
 
 /**
- * How a key of one agent is kept to it: by comparing the path's agent, by looking up the owner of the path's session or
- * run, or by the route's handler, which answers with that agent's part alone.
+ * The check that restricts a key of one agent to it: comparing the path's agent, looking up the owner of the path's session or
+ * run, or the route's handler, which answers with that agent's part alone.
  */
 export type AgentCheck = "agent_id" | "session_id" | "run_id" | "handler";
 
-/** Which API keys may use a route. */
+/** The API keys that may use a route. */
 export interface Permission {
   /** A key needs any of these; `open` needs no key. */
   scopes: "open" | readonly Scope[];

@@ -1,7 +1,7 @@
 import type { Core } from "../service/mod.ts";
 import type { Router } from "./router.ts";
 
-/** What the file of a resource's routes exports. */
+/** The exports of a resource's file of routes. */
 export interface RouteModule {
   /** `wholeApp` returns the whole API, for the document that describes it. */
   createRoutes(core: Core, wholeApp: () => Promise<Router>): Router;
@@ -47,7 +47,7 @@ export const RESOURCES = [
   },
 ] as const satisfies readonly Resource[];
 
-/** Returns the resource that a path belongs to; undefined where it is none's. */
+/** Returns the resource that a path belongs to. */
 export function findResource(path: string): Resource | undefined {
   let found: { resource: Resource; length: number } | undefined;
   const segments = path.split("/");

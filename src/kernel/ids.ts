@@ -69,4 +69,4 @@ export function countingIds(): Ids {
 
 /** A valid agent id or session id, and the rule in words. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
-export const NAME_RULE = "must be 1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";
+export const NAME_RULE = "1 to 128 letters, digits, '.', '_', ':' or '-', a letter or digit first";

@@ -1,8 +1,7 @@
 import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
-import type { ModelCall } from "./model_call.ts";
+import { type ModelCall, toCostEvent } from "./model_call.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
-import { toCostEvent } from "./cost_event.ts";
-import { type CostEvent } from "../contract/usage.ts";
+import type { CostEvent } from "../contract/usage.ts";
 
 const COLUMNS = [
   "call_id",

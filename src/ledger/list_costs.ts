@@ -2,7 +2,7 @@ import type { CostRow } from "../contract/costs.ts";
 import type { Grouping } from "../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
-import { costUsd } from "./counters.ts";
+import { costUsd } from "./token_usage.ts";
 import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
 
 /** The spend to sum. Times in milliseconds: `from` inclusive, `to` exclusive. */

@@ -4,8 +4,7 @@
  * recovered in sessions/.
  */
 export type { RunnerContext } from "./context.ts";
-export { runAgent, type RunInput } from "./run_agent.ts";
-export type { RunPart } from "./run_result.ts";
+export { runAgent, type RunInput, type RunPart } from "./run_agent.ts";
 export type { RunResult } from "../contract/runs.ts";
 export { meter, type MeterContext } from "./metering/meter.ts";
 export type { ModelResolver, ResolvedModel } from "./models/mod.ts";

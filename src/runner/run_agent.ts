@@ -16,8 +16,7 @@ import type { ResolvedModel } from "./models/mod.ts";
 import { endAfterAnswer, endAfterError } from "./run_end.ts";
 import { runLoop } from "./run_loop.ts";
 import { RunRecorder } from "./run_recorder.ts";
-import type { RunPart } from "./run_result.ts";
-import type { RunResult } from "../contract/runs.ts";
+import type { RunEvent, RunResult } from "../contract/runs.ts";
 
 /** A run to make. */
 export interface RunInput {
@@ -30,6 +29,14 @@ export interface RunInput {
   /** Receives the answer as it is streamed, and every event after its commit. */
   onPart?: (part: RunPart) => void;
 }
+
+/** A part of a run in progress: text as it is streamed, or a committed event. */
+export type RunPart =
+  | { type: "text"; text: string }
+  | {
+    type: "event";
+    event: RunEvent;
+  };
 
 /**
  * Runs an agent on an input until its answer, its budget, its `max_steps` or a cancel.

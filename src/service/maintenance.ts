@@ -1,5 +1,5 @@
 import { sweepReservations } from "../budgets/mod.ts";
-import { giveUpOrphans, instanceOf } from "../delivery/mod.ts";
+import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { sweepWindows } from "../ledger/mod.ts";
@@ -64,7 +64,7 @@ async function removeStaleLocks({ store }: CoreParts): Promise<void> {
   const [running, staging, holders] = await store.readAll([
     { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
     { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
-    { sql: "SELECT DISTINCT leased_by FROM deliveries WHERE status = 'pending' AND leased_by IS NOT NULL" },
+    { sql: SELECT_HOLDERS },
   ]);
   const needed = new Set([
     ...running!.rows.map(([instance]) => instance as string),

@@ -1,6 +1,6 @@
 import type { Core } from "./core.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { type CommitDurability, readDurability } from "../store/mod.ts";
+import { checkpointsOnCommit, type CommitDurability, readDurability } from "../store/mod.ts";
 
 /** The meaning of a libSQL server that may lose commits, and the remedy. */
 export const SERVER_DURABILITY = {
@@ -14,6 +14,12 @@ export const SERVER_DURABILITY = {
   },
 } as const satisfies Partial<Record<CommitDurability, { state: string; advice: string }>>;
 
+/** The meaning of a libSQL server whose connections checkpoint the WAL when they commit, and the remedy. */
+export const COMMITS_CHECKPOINT = {
+  state: "its connections checkpoint the WAL when they commit, so it may hang when several processes write",
+  advice: "If you run sqld yourself, start it with --checkpoint-interval-s 10: see docs/operating.md",
+} as const;
+
 /** A server without namespaces loses its mode when it restarts, so the mode is read this often. */
 const CHECK_EVERY_MS = 300_000;
 
@@ -24,6 +30,11 @@ export async function watchServerDurability(core: Watched): Promise<void> {
   if (core.store.kind !== "remote") return;
   try {
     watch(core, await warnOnChange(core, "full"));
+    if (await checkpointsOnCommit(core.store)) {
+      core.log.warn(`Checkpoints of the libSQL server: ${COMMITS_CHECKPOINT.state}`, {
+        advice: COMMITS_CHECKPOINT.advice,
+      });
+    }
   } catch (error) {
     core.log.warn("The durability of the libSQL server could not be read", {
       reason: messageOf(error),

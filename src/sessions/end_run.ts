@@ -2,10 +2,15 @@ import type { Bus } from "../bus/mod.ts";
 import type { AgentStatus } from "../contract/values.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { Statement } from "../store/mod.ts";
-import { appendEvents, appendMessages, type Progress, publishEvents } from "./append.ts";
+import {
+  appendEvents,
+  appendMessages,
+  type NewEvent,
+  type Progress,
+  publishEvents,
+} from "./append_events.ts";
 import type { RunRef, SessionContext } from "./context.ts";
 import { SESSION_LOST } from "./live_run.ts";
-import type { NewEvent } from "./session_event.ts";
 
 /** The end of a run, as it is stored. */
 export interface RunEnd {

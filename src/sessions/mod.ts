@@ -1,8 +1,14 @@
 /** Sessions, the life of their runs, their messages, and the append-only event log. */
-export { appendEvents, appendMessages, countInSessions, type Progress, publishEvents } from "./append.ts";
+export {
+  appendEvents,
+  appendMessages,
+  countInSessions,
+  type NewEvent,
+  type Progress,
+  publishEvents,
+} from "./append_events.ts";
 export type { RunRef, SessionContext } from "./context.ts";
-export { type NewEvent } from "./session_event.ts";
-export { type SessionEvent } from "../contract/events.ts";
+export type { SessionEvent } from "../contract/events.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { claimSession, type NewRun, startRun } from "./start_run.ts";
 export {
@@ -23,8 +29,14 @@ export {
 } from "./recover_runs.ts";
 export { cancelRun, requestCancel } from "./cancel_run.ts";
 export { lastEventId, listAllEvents, listSessionEvents, readEventTexts } from "./list_events.ts";
-export { getRun, getSession, listSessions } from "./list_sessions.ts";
-export { type Run } from "../contract/runs.ts";
-export { type Session } from "../contract/sessions.ts";
+export {
+  findForeignRef,
+  findRunOwner,
+  findSessionOwner,
+  getRun,
+  getSession,
+  listSessions,
+} from "./read_sessions.ts";
+export type { Run } from "../contract/runs.ts";
+export type { Session } from "../contract/sessions.ts";
 export { listMessages, readMessageTexts } from "./read_messages.ts";
-export { findForeignRef, findRunOwner, findSessionOwner } from "./owners.ts";

@@ -39,3 +39,20 @@ export async function readDurability(store: Pick<Store, "write">): Promise<Commi
     return "unknown"; // the server doesn't support or allow the statement
   }
 }
+
+/**
+ * Reads whether connections of a libSQL server checkpoint the WAL when they commit. Where several processes write, sqld
+ * 0.24 may then give its write lock to a closed connection and answer no write until it is restarted. False where the
+ * server checkpoints by itself, as with `--checkpoint-interval-s`, or doesn't report it.
+ *
+ * @throws {PurserError} `unavailable` when it can't be reached
+ */
+export async function checkpointsOnCommit(store: Pick<Store, "read">): Promise<boolean> {
+  try {
+    const { rows } = await store.read({ sql: "PRAGMA wal_autocheckpoint" });
+    return Number(rows[0]?.[0] ?? 0) > 0;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "unavailable") throw error;
+    return false; // the server doesn't support or allow the statement
+  }
+}

@@ -1,7 +1,12 @@
 /** The store: one port, two drivers, embedded migrations, and the tables. */
 export type { InstanceLocks, ResultSet, SqlValue, Statement, Store } from "./store.ts";
 export { ConstraintError, toObjects } from "./store.ts";
-export { checkWritable, type CommitDurability, readDurability } from "./health_checks.ts";
+export {
+  checkpointsOnCommit,
+  checkWritable,
+  type CommitDurability,
+  readDurability,
+} from "./health_checks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
 export { createQuery, type Query } from "./query.ts";

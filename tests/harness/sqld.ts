@@ -17,6 +17,8 @@ export const skipSqld: boolean = sqldMissing !== undefined && Deno.env.get("PURS
 export interface SqldOptions {
   /** `strong`: a commit is on the disk before it is answered. The server's own default is `relaxed`. */
   durability?: "strong" | "relaxed";
+  /** By itself, as docs/operating.md says; or each connection when it commits, its own default. */
+  checkpoints?: "by itself" | "on commit";
   /** Further arguments of the server. */
   args?: readonly string[];
 }
@@ -137,7 +139,8 @@ async function start(
   const child = new Deno.Command(binary, {
     args: [
       // Without an interval it can stop when several write: see docs/operating.md.
-      ...["--db-path", directory, "--no-welcome", "--enable-namespaces", "--checkpoint-interval-s", "10"],
+      ...["--db-path", directory, "--no-welcome", "--enable-namespaces"],
+      ...(options.checkpoints === "on commit" ? [] : ["--checkpoint-interval-s", "10"]),
       ...["--http-listen-addr", `127.0.0.1:${port}`, "--admin-listen-addr", `127.0.0.1:${adminPort}`],
       ...(primaryGrpcPort === undefined
         ? ["--grpc-listen-addr", `127.0.0.1:${grpcPort}`]

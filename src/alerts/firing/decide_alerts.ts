@@ -43,7 +43,7 @@ ${TAIL_WITH_RULES} ORDER BY c.position`;
 
 /**
  * Returns the statements that decide, call by call up to the end of the ledger, which rules fire: for the calls of the
- * same unit, and those booked before by a process that did not know of any rule. They do nothing where no rule is
+ * same unit, and those booked before by a process that had read no rule. They do nothing where no rule is
  * enabled. `readFired` reads their results.
  */
 export function decideAlerts(ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">): Statement[] {

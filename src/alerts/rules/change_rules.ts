@@ -131,7 +131,7 @@ export async function removeRule(ctx: ChangeContext, ruleId: string): Promise<vo
 
 /**
  * Commits a change of rules. Calls booked before are decided by the rules as they were, also those booked by a process
- * that did not know of any rule; the alerts they fire are announced.
+ * that had read no rule; the alerts they fire are announced.
  */
 async function changeRules(ctx: ChangeContext, statements: readonly Statement[]): Promise<void> {
   const pass = advanceCounters(ctx);

@@ -14,7 +14,7 @@ export const doctor: Command = {
   options: {},
   examples: [
     ["purser doctor", ""],
-    ["purser doctor --server http://127.0.0.1:8420", "The checks of a server"],
+    ["purser doctor --server http://127.0.0.1:8420", "Check a server"],
   ],
   run: runDoctor,
 };

@@ -20,7 +20,7 @@ export const run: Command = {
     session: option("ID", "Session to continue, or the id of a new one", { live: "session" }),
   },
   examples: [
-    ['purser run researcher "What is 17 * 23?"', "Run it in a new session"],
+    ['purser run researcher "What is 17 * 23?"', "In a new session"],
     ['purser run researcher "And squared?" --session ses_42', "Continue a session"],
     ["git diff | purser run reviewer - > review.md", "Input from another program"],
   ],

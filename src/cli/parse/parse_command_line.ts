@@ -104,7 +104,7 @@ function checkOption(token: OptionToken, known: Readonly<Record<string, OptionSp
   // A value that looks like an option is accepted after "=" only.
   if (!token.inlineValue && /^-./.test(token.value) && !/^-\.?\d/.test(token.value)) {
     throw new UsageError(
-      `Cannot use --${name} without ${spec.value}: if ${token.value} is it, write --${name}=${token.value}`,
+      `Cannot use --${name} without ${spec.value}: if ${token.value} is the value, write --${name}=${token.value}`,
       command,
     );
   }

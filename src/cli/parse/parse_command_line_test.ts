@@ -65,7 +65,7 @@ Deno.test("parseCommandLine() explains errors", () => {
     ],
     ["cost --json=yes", "Cannot use --json with a value: it takes none"],
     ["cost --since", "Cannot use --since without WHEN"],
-    ["cost --since --json", "Cannot use --since without WHEN: if --json is it, write --since=--json"],
+    ["cost --since --json", "Cannot use --since without WHEN: if --json is the value, write --since=--json"],
     ["run bot", "Cannot use run without INPUT"],
     ["agents show", "Cannot use agents show without NAME"],
     ["cost now", 'Cannot use cost with "now": it takes no arguments'],

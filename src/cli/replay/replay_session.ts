@@ -98,7 +98,7 @@ function describeEmpty({ kind, sessionId }: Replay, { from, until }: SeqRange): 
   if (from === undefined && until === undefined) {
     return kind === "events"
       ? `The event log of session ${escapeText(sessionId)} is empty`
-      : "There are no messages either";
+      : "The file has no messages either";
   }
   const range = [from && `from ${from}`, until && `until ${until}`].filter(Boolean).join(" ");
   return `There is no ${noun} with a seq ${range}`;

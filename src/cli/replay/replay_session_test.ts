@@ -143,7 +143,7 @@ Deno.test("state replay steps through the messages of a file without an event lo
     "The file has no event log, so these are its messages; for the log: purser state export AGENT --session s1 --with-events --output FILE\n",
   );
   const none = () => Promise.resolve({ ...FILE, state: { messages: [] } });
-  assert.match((await replay(["-"], { readSnapshot: none })).err, /\nThere are no messages either\n$/);
+  assert.match((await replay(["-"], { readSnapshot: none })).err, /\nThe file has no messages either\n$/);
   const empty = () => Promise.resolve({ ...FILE, events: [] });
   for (const terminal of [memoryTerminal(), memoryTerminal({ columns: 80, keys: ["q"] })]) {
     const outcome = await replay(["-"], { readSnapshot: empty, terminal });

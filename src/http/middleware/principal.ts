@@ -3,32 +3,32 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Principal } from "../../keys/mod.ts";
 
 /**
- * What authentication tells the app of a request. Without a principal it was made in this process, by the library or a
- * command, which can read the database anyway, and so may everything.
+ * The result of authentication, as bindings of a request. Requests without a principal were made in this process, by the
+ * library or a command, which can read the database anyway; they may do everything.
  */
 export interface ApiEnv {
   Bindings: {
     principal?: Principal;
-    /** Let in at the door while there was no key. */
+    /** Answered without a key, since there was none yet. */
     isKeyless?: true;
   };
   Variables: { isAuthorized?: true };
 }
 
-/** Whoever has shown no key: open routes answer them. */
+/** The principal of requests without a key, which open routes answer. */
 export const ANONYMOUS: Principal = { keyId: null, scopes: [], agentId: null };
 
-/** Who a request comes from; undefined within this process. */
+/** Returns a request's principal; undefined within this process. */
 export function principalOf(c: Pick<Context<ApiEnv>, "env">): Principal | undefined {
   return c.env?.principal; // without bindings, Hono has no env at all
 }
 
-/** The only agent that a request may reach; undefined for all of them. */
+/** Returns the only agent that a request may access; undefined for all. */
 export function onlyAgentOf(c: Pick<Context<ApiEnv>, "env">): string | undefined {
   return principalOf(c)?.agentId ?? undefined;
 }
 
-/** The agent to filter by: the one that was asked for, and in any case one within reach. Throws `forbidden`. */
+/** Returns the agent to filter by: the requested one, if the key may access it, else the key's. Throws `forbidden`. */
 export function narrowToAgent(
   c: Pick<Context<ApiEnv>, "env">,
   wanted: string | undefined,
@@ -40,7 +40,7 @@ export function narrowToAgent(
   return only ?? wanted;
 }
 
-/** The error for what a key of one agent asks of another. */
+/** Returns the error for a request of one agent's key that is about another agent. */
 export function outOfReach(what: string, only: string): PurserError {
   return new PurserError("forbidden", `Cannot reach ${what}: this API key is for agent ${only} only`, {
     details: { agent_id: only },

@@ -3,7 +3,7 @@ import { HTTPException } from "hono/http-exception";
 import { type ErrorCode, messageOf, PurserError, STATUS } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 
-/** An RFC 9457 problem document; extension members such as `run_id` may stand beside these. */
+/** An RFC 9457 problem document; it may have extension members such as `run_id`. */
 export interface Problem {
   type: string;
   title: string;
@@ -35,8 +35,8 @@ const TITLES = {
 } satisfies Record<ErrorCode, string>;
 
 /**
- * The problem document for anything that was thrown. What is not Purser's own error is a 500 that carries
- * a request id, and no inner message; that goes to the log under the same id.
+ * Returns the problem document for anything that was thrown. What is not a `PurserError` becomes a 500 with a request id
+ * and without the error's message, which is logged under the same id.
  */
 export function toProblem(error: unknown, instance: string, log: Log, requestId: string): Problem {
   const known = asPurserError(error);
@@ -72,10 +72,10 @@ export function toProblem(error: unknown, instance: string, log: Log, requestId:
 
 function asPurserError(error: unknown): PurserError | undefined {
   if (error instanceof PurserError) return error;
-  // The query builder wraps what the store throws, such as that the database can't be reached.
+  // The query builder wraps the store's errors, such as that the database can't be reached.
   if (error instanceof Error && error.cause instanceof PurserError) return error.cause;
   if (!(error instanceof HTTPException)) return undefined;
-  // Hono's words for a body that JSON.parse refuses.
+  // Hono's error for a body that JSON.parse refuses.
   if (error.status === 400 && /malformed json/i.test(error.message)) {
     return new PurserError("invalid", "Cannot read the body: it is not JSON");
   }
@@ -83,7 +83,7 @@ function asPurserError(error: unknown): PurserError | undefined {
   return code && code !== "internal" ? new PurserError(code, error.message || TITLES[code]) : undefined;
 }
 
-/** Answers with a problem document. */
+/** Returns a response with a problem document. */
 export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
   return new Response(JSON.stringify(problem), {
     status: problem.status,
@@ -95,12 +95,12 @@ export function problemResponse(problem: Problem, headers?: Record<string, strin
   });
 }
 
-/** The path that a problem's `instance` names, as it was sent: without the query, which may hold what is private. */
+/** Returns a problem's `instance`: the path as it was sent, without the query, which may hold private data. */
 export function instanceOf(c: Context): string {
   return pathOf(c.req.url);
 }
 
-/** The path of a request's address; a Host header that is none may have spoilt it. */
+/** Returns the path of a request's URL, `/` where its Host header made the URL invalid. */
 export function pathOf(url: string): string {
   return URL.parse(url)?.pathname ?? "/";
 }

@@ -1,19 +1,19 @@
 import type { MiddlewareHandler } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
 
-/** What no route takes, and of which no request can be made anew. */
+/** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
 
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
 
-/** Whether a request says that its body is JSON. */
+/** Returns whether a request's content type is JSON. */
 export function isJsonBody(request: Request): boolean {
   return JSON_TYPE.test(request.headers.get("content-type") ?? "");
 }
 
 /**
- * Lets only JSON of a bounded size through. A request without a body needs no type, and is told by its
- * stream: `Deno.serve` gives every POST and DELETE one, an empty one too.
+ * Accepts only JSON of a bounded size. A request without a body needs no type; its stream has to be read to know, since
+ * `Deno.serve` gives every POST and DELETE a stream, if an empty one.
  */
 export function checkBody(maxBytes: number): MiddlewareHandler {
   return async (c, next) => {
@@ -45,7 +45,7 @@ async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
   }
 }
 
-/** Reads a body whose length nobody has told beforehand. */
+/** Reads a body without a declared length. */
 async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Blob> {
   const chunks: BlobPart[] = [];
   let size = 0;
@@ -57,7 +57,7 @@ async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number): Pro
   return new Blob(chunks);
 }
 
-/** The error for a body of another type. */
+/** Returns the error for a body of another type. */
 export function notJson(): PurserError {
   return new PurserError(
     "unsupported_media_type",

@@ -9,7 +9,7 @@ import type {
   Reference,
 } from "./document.ts";
 
-/** The OpenAPI document as one page that needs nothing from anywhere else. */
+/** Renders the OpenAPI document as one self-contained page. */
 export function docsPage(document: OpenApiDocument) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
@@ -50,13 +50,13 @@ export function docsPage(document: OpenApiDocument) {
   `;
 }
 
-interface Place {
+interface Entry {
   path: string;
   method: string;
   operation: Operation;
 }
 
-function operationPart(document: OpenApiDocument, { path, method, operation }: Place) {
+function operationPart(document: OpenApiDocument, { path, method, operation }: Entry) {
   const { operationId, summary, description, parameters = [], requestBody, responses, security = [] } =
     operation;
   return html`<details id="${operationId}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code>
@@ -72,16 +72,16 @@ ${requestBody ? bodyPart(requestBody.content) : ""}
 }
 
 function describeNeed(security: readonly Record<string, string[]>[]): string {
-  if (security.length === 0) return "Open to everybody.";
+  if (security.length === 0) return "Needs no key.";
   const scopes = security.flatMap((each) => Object.values(each).flat()).map((scope) => `\`${scope}\``);
   return `Needs a key with ${scopes.join(" or ")}.`;
 }
 
-function parameterRow({ name, in: place, required, description, schema }: Parameter) {
+function parameterRow({ name, in: location, required, description, schema }: Parameter) {
   return html`
     <tr>
       <td><code>${name}</code></td>
-      <td>${place}${required ? ", required" : ""}</td>
+      <td>${location}${required ? ", required" : ""}</td>
       <td>${withMarks([typeOf(schema), description].filter(Boolean).join(" · "))}</td>
     </tr>
   `;
@@ -112,19 +112,19 @@ function answerRow(document: OpenApiDocument, status: string, answer: Answer | R
   `;
 }
 
-/** What a reference into the components leads to. */
+/** Returns the component that a reference points to. */
 function resolve<Value extends object>(document: OpenApiDocument, value: Value | Reference): Value {
   if (!("$ref" in value)) return value;
   const [kind, name] = value.$ref.split("/").slice(-2) as [keyof OpenApiDocument["components"], string];
   return document.components[kind][name] as Value;
 }
 
-/** Text whose `code` stands between backticks, and what matters between two stars. */
+/** Renders text with `code` in backticks and **strong** text in double asterisks. */
 function withMarks(text: string) {
   return text.split("`").map((part, index) =>
     index % 2 === 1
       ? html`<code>${part}</code>`
-      : part.split("**").map((words, place) => place % 2 === 1 ? html`<strong>${words}</strong>` : words)
+      : part.split("**").map((words, index) => index % 2 === 1 ? html`<strong>${words}</strong>` : words)
   );
 }
 
@@ -144,7 +144,7 @@ function schemaLinks(content: Content) {
   });
 }
 
-/** A link to an operation or a schema opens it. */
+/** Opens the operation or schema that the URL's fragment links to. */
 const SCRIPT = `
 const open = () => { const it = document.getElementById(location.hash.slice(1)); if (it) { it.open = true; it.scrollIntoView(); } };
 addEventListener("hashchange", open); open();`;

@@ -2,9 +2,8 @@ import { VERSION } from "../../kernel/version.ts";
 import { RESPONSE_HEADERS } from "../../contract/headers.ts";
 import { SECURITY_SCHEME } from "../permission.ts";
 import type { Router } from "../router.ts";
-import { TAGS } from "./tags.ts";
 
-/** The document, as far as it is read here. */
+/** The parts of the document that are used here. */
 export interface OpenApiDocument {
   openapi: string;
   info: { title: string; version: string; description?: string };
@@ -38,7 +37,7 @@ export interface Parameter {
   schema?: { type?: string; enum?: string[]; default?: unknown };
 }
 
-/** What an operation answers with one status. */
+/** The response of an operation with one status. */
 export interface Answer {
   description: string;
   headers?: Record<string, Header | Reference>;
@@ -60,25 +59,41 @@ export interface Reference {
   $ref: string;
 }
 
+/** The tags of operations, in the document's order. */
+const TAGS = {
+  agents: "Agent definitions: model, tools, and the budget of a run",
+  runs: "Running agents, and the results",
+  sessions: "Sessions: their state and their event logs",
+  snapshots: "Exporting a whole session as one portable document, and restoring it",
+  costs: "The ledger: the cost of calls, and calls made elsewhere",
+  alerts: "Alert rules on spend, and the alerts that they fired",
+  channels: "The channels that deliver alerts",
+  events: "A live stream of events",
+  keys: "API keys and their scopes",
+  service: "The service itself: health, metrics and documents",
+} as const;
+
+export type Tag = keyof typeof TAGS;
+
 const DESCRIPTION = `
 Runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.
 
-**Money** is a JSON number of USD with at most nine decimals. Inside it is an integer of nano-USD; read it as a
-decimal where your language has one, and never add up doubles. \`null\` is a cost that is not known, which is not 0.
+**Money** is a JSON number of USD with at most nine decimals. Internally it is an integer of nano-USD; parse it as a
+decimal where your language has one, and never add doubles. \`null\` is an unknown cost, which is not 0.
 
-**Times** are ISO 8601 in UTC with milliseconds, such as \`2026-11-21T09:30:00.000Z\`. **Ids** are opaque texts; those
-that the service gives sort by time.
+**Times** are ISO 8601 in UTC with milliseconds, such as \`2026-11-21T09:30:00.000Z\`. **Ids** are opaque strings; those
+that the service generates sort by time.
 
-**Lists** that come in pages name the next one in the \`Link\` header. **Errors** are problem documents (RFC 9457) with
-a \`code\` of a closed list. Every \`GET\` also answers \`HEAD\`; another method is answered with 405, and \`Allow\` names
-those that there are. A request with a body that is not \`application/json\` is answered with 415.
+**Lists** that are paginated have the next page in the \`Link\` header. **Errors** are problem documents (RFC 9457) with
+a \`code\` of a closed list. Every \`GET\` also answers \`HEAD\`; an unsupported method is answered with 405 and the
+supported ones in \`Allow\`. A request with a body that is not \`application/json\` is answered with 415.
 
-**Keys** are shown as \`Authorization: Bearer psr_…\`, as soon as there is one, or ever was; each operation names the
-scopes that it needs. Before, only the server's own machine is answered. A key of one agent gets that agent's part of
-a list, and a 403 or a 404 for what is another's.
+**Keys** are sent as \`Authorization: Bearer psr_…\`. They are required as soon as there is one, or ever was; each operation
+lists the scopes that it needs. Before, only the server's own machine is answered. A key of one agent gets that agent's
+part of a list, and a 403 or a 404 for what belongs to other agents.
 
-Paths have no version: fields, values, headers and operations are added, and what is there stays as it is. A client
-passes over what it does not know.`.trim();
+Paths have no version: fields, values, headers and operations may be added, and existing ones do not change. Clients
+ignore what they do not know.`.trim();
 
 const SECURITY_SCHEMES = {
   [SECURITY_SCHEME]: {
@@ -100,7 +115,7 @@ export function makeDocument(app: Router): OpenApiDocument {
       description: DESCRIPTION,
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
     },
-    servers: [{ url: "/", description: "The server that this document comes from" }],
+    servers: [{ url: "/", description: "The server of this document" }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
   }) as unknown as OpenApiDocument;
   const responses: Record<string, Answer> = {};
@@ -122,7 +137,7 @@ export function makeDocument(app: Router): OpenApiDocument {
   };
 }
 
-/** `NotFound`, where an answer is a problem of that name. */
+/** Returns the name of a response's problem, such as `NotFound`. */
 function problemOf(answer: Answer): string | undefined {
   const schema = answer.content?.["application/problem+json"]?.schema.$ref;
   return schema && /\/(\w+)Problem$/.exec(schema)?.[1];

@@ -9,7 +9,7 @@ import { AgentId } from "../../contract/parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
 
 const params = z.object({ agent_id: AgentId });
-/** What is refused here is said by `checkAgentName`. */
+/** `checkAgentName` refuses names with a message that says why. */
 const newParams = z.object({
   agent_id: AgentId.openapi({
     pattern: NAME_PATTERN.source,
@@ -34,7 +34,7 @@ const put = createRoute({
     }),
   },
   responses: {
-    200: json(Agent, "The agent was there and is replaced"),
+    200: json(Agent, "The agent existed and is replaced"),
     201: json(Agent, "The agent is new"),
     ...problems("invalid", ...BODY_CODES),
   },
@@ -46,9 +46,9 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listAgents",
-  summary: "All agents",
+  summary: "List agents",
   tags: ["agents"],
-  responses: { 200: json(z.array(Agent), "By name"), ...problems() },
+  responses: { 200: json(z.array(Agent), "Agents by name"), ...problems() },
 });
 
 const get = createRoute({
@@ -57,7 +57,7 @@ const get = createRoute({
   scopes: ["read"],
   agentCheck: "agent_id",
   operationId: "getAgent",
-  summary: "An agent with its lifetime usage",
+  summary: "Get an agent with its lifetime usage",
   tags: ["agents"],
   request: { params },
   responses: { 200: json(AgentWithUsage, "The agent"), ...problems("not_found") },
@@ -68,10 +68,10 @@ const remove = createRoute({
   path: "/agents/{agent_id}",
   scopes: ["admin"],
   operationId: "deleteAgent",
-  summary: "Forget an agent's definition; its sessions and costs stay",
+  summary: "Delete an agent's definition; its sessions and costs stay",
   tags: ["agents"],
   request: { params },
-  responses: { 204: { description: "It is gone" }, ...problems("not_found", ...BODY_CODES) },
+  responses: { 204: { description: "Deleted" }, ...problems("not_found", ...BODY_CODES) },
 });
 
 export function createRoutes(core: Core) {

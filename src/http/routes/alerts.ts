@@ -11,16 +11,8 @@ import {
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  limitQuery,
-  problems,
-  z,
-} from "../create_route.ts";
+import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
+import { limitQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Alert, AlertRule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
 
@@ -33,7 +25,7 @@ const create = createRoute({
   operationId: "createAlertRule",
   summary: "Add an alert rule",
   description:
-    "It fires at the next call that is booked while its line is crossed, whenever the money was spent.",
+    "It fires at the next call that is booked while its threshold is exceeded, whenever the money was spent.",
   tags: ["alerts"],
   request: {
     body: jsonBody(RuleBody, {
@@ -59,9 +51,9 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listAlertRules",
-  summary: "All alert rules",
+  summary: "List alert rules",
   tags: ["alerts"],
-  responses: { 200: json(z.array(AlertRule), "Oldest first"), ...problems() },
+  responses: { 200: json(z.array(AlertRule), "Rules, oldest first"), ...problems() },
 });
 
 const get = createRoute({
@@ -70,7 +62,7 @@ const get = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "getAlertRule",
-  summary: "An alert rule",
+  summary: "Get an alert rule",
   tags: ["alerts"],
   request: { params },
   responses: { 200: json(AlertRule, "The rule"), ...problems("not_found") },
@@ -83,12 +75,12 @@ const update = createRoute({
   operationId: "updateAlertRule",
   summary: "Enable, disable or change an alert rule",
   description:
-    "Only what is given is changed. A new threshold, threshold type, agent or repeat forgets which windows the " +
-    "rule has told of; its cooldown goes on. A new cooldown counts from when the rule last fired.",
+    "Changes only the given fields. A new threshold, threshold type, agent or repeat resets the windows in which the " +
+    "rule has fired; its cooldown continues. A new cooldown counts from when the rule last fired.",
   tags: ["alerts"],
   request: { params, body: jsonBody(RuleChangesBody, { enabled: false }) },
   responses: {
-    200: json(AlertRule, "The rule as it is now"),
+    200: json(AlertRule, "The changed rule"),
     ...problems("invalid", "not_found", ...BODY_CODES),
   },
 });
@@ -98,10 +90,10 @@ const remove = createRoute({
   path: "/alerts/rules/{rule_id}",
   scopes: ["admin"],
   operationId: "deleteAlertRule",
-  summary: "Remove an alert rule; its history stays",
+  summary: "Delete an alert rule; its history stays",
   tags: ["alerts"],
   request: { params },
-  responses: { 204: { description: "It is gone" }, ...problems("not_found", ...BODY_CODES) },
+  responses: { 204: { description: "Deleted" }, ...problems("not_found", ...BODY_CODES) },
 });
 
 const test = createRoute({
@@ -109,16 +101,16 @@ const test = createRoute({
   path: "/alerts/rules/{rule_id}/test",
   scopes: ["admin"],
   operationId: "testAlertRule",
-  summary: "Send a test of an alert rule through every channel",
+  summary: "Send a test of an alert rule to every channel",
   description:
-    "One attempt in each, whatever its `min_severity`, for a disabled rule too. It is kept in the history, marked, " +
-    "and neither counts as spend nor uses up the cooldown.",
+    "One attempt per channel, whatever its `min_severity`, also for a disabled rule. The history has it, marked as a " +
+    "test; it neither counts as spend nor starts the cooldown.",
   tags: ["alerts"],
   request: { params },
   responses: {
-    200: json(RuleTest, "All delivered it"),
-    207: json(RuleTest, "Some delivered it"),
-    502: json(RuleTest, "None delivered it"),
+    200: json(RuleTest, "All channels delivered it"),
+    207: json(RuleTest, "Some channels delivered it"),
+    502: json(RuleTest, "No channel delivered it"),
     ...problems("not_found", ...BODY_CODES),
   },
 });
@@ -129,11 +121,11 @@ const history = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listAlerts",
-  summary: "The latest alerts, and what became of them in each channel",
-  description: `The newest ${MAX_ALERT_HISTORY} are kept. Tests of rules are among them, marked.`,
+  summary: "List the latest alerts with their deliveries by channel",
+  description: `The newest ${MAX_ALERT_HISTORY} are kept, tests of rules included, which are marked.`,
   tags: ["alerts"],
   request: { query: z.strictObject({ limit: limitQuery(PAGE_SIZES.alerts) }) },
-  responses: { 200: json(z.array(Alert), "Newest first"), ...problems("invalid") },
+  responses: { 200: json(z.array(Alert), "Alerts, newest first"), ...problems("invalid") },
 });
 
 export function createRoutes(core: Core) {
@@ -145,7 +137,7 @@ export function createRoutes(core: Core) {
     })
     .openapi(list, async (c) => {
       const only = onlyAgentOf(c);
-      // A rule over all agents tells what all of them spend.
+      // Not the rules over all agents: their values are the spend of all agents.
       const rules = await listRules(core);
       return c.json(only === undefined ? rules : rules.filter(({ agent_id }) => agent_id === only), 200);
     })

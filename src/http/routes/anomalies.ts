@@ -1,9 +1,10 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
-import { linkNext, readCursor } from "../page.ts";
+import { linkNext, readCursor } from "../pagination.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
+import { createRoute, problems, z } from "../create_route.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { Anomaly } from "../../contract/anomalies.ts";
@@ -14,11 +15,11 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listAnomalies",
-  summary: "What the behaviour monitor has noticed, newest first",
+  summary: "List the anomalies that the behaviour monitor detected, newest first",
   tags: ["costs"],
   request: {
     query: z.strictObject({
-      from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
       agent_id: AgentId.optional(),
       ...pageQuery(PAGE_SIZES.anomalies),
     }),

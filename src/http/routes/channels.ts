@@ -10,11 +10,11 @@ const list = createRoute({
   path: "/channels",
   scopes: ["read"],
   operationId: "listChannels",
-  summary: "The channels that alerts go to",
+  summary: "List the channels",
   description:
-    "Each is checked as far as that goes without sending: its plugin loads, and its settings are right.",
+    "Each is checked without sending anything: that its plugin loads, and that its settings are valid.",
   tags: ["channels"],
-  responses: { 200: json(z.array(Channel), "In the order of the config"), ...problems() },
+  responses: { 200: json(z.array(Channel), "Channels, in the order of the config"), ...problems() },
 });
 
 const test = createRoute({
@@ -23,12 +23,12 @@ const test = createRoute({
   scopes: ["admin"],
   operationId: "testChannel",
   summary: "Send one test notification through a channel",
-  description: "One attempt, which the history knows nothing of.",
+  description: "One attempt, which the history does not have.",
   tags: ["channels"],
   request: { params: z.object({ name: z.string().openapi({ example: "ops" }) }) },
   responses: {
-    200: json(TestResult, "It was delivered"),
-    502: json(TestResult, "It was not, and why"),
+    200: json(TestResult, "Delivered"),
+    502: json(TestResult, "Not delivered, with the reason"),
     ...problems("not_found", ...BODY_CODES),
   },
 });

@@ -15,9 +15,9 @@ const report = createRoute({
   summary: "Book calls made elsewhere",
   description:
     "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
-    "reported cost is taken, rounded half to even to nano-USD. A call that is booked already is a " +
-    "duplicate where the report says the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
-    "be sent back; a report without `cost_usd` is the same whatever price was found.",
+    "reported cost is booked, rounded half to even to nano-USD. A call that is already booked is a " +
+    "duplicate if the content is the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
+    "be sent back; for a report without `cost_usd` the price does not matter.",
   tags: ["costs"],
   request: {
     body: jsonBody(CostEventsBody, [{
@@ -31,7 +31,7 @@ const report = createRoute({
     }]),
   },
   responses: {
-    201: json(BookedReport, "How many were booked, and how many had been before"),
+    201: json(BookedReport, "Numbers of new calls and of duplicates"),
     ...problems("invalid", "conflict", ...BODY_CODES),
   },
 });

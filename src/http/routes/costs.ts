@@ -2,9 +2,10 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { listCosts } from "../../ledger/mod.ts";
-import { linkNext, readCursor } from "../page.ts";
+import { linkNext, readCursor } from "../pagination.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, page, pageQuery, problems, z } from "../create_route.ts";
+import { createRoute, problems, z } from "../create_route.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
 import { CostRow, Grouping } from "../../contract/costs.ts";
@@ -15,16 +16,16 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listCosts",
-  summary: "Spend, grouped",
+  summary: "Sum spend by group",
   description:
-    "Agents and models come dearest first, the others latest first. Calls without a known price count " +
+    "Agents and models by cost, the highest first; the others latest first. Calls without a known price count " +
     "as zero in `cost_usd` and are counted in `unpriced_calls`.",
   tags: ["costs"],
   request: {
     query: z.strictObject({
       group_by: Grouping.default("agent"),
-      from: QueryTime.optional().openapi({ description: "Inclusive; a date or a time with its zone" }),
-      to: QueryTime.optional().openapi({ description: "Exclusive; the same" }),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
+      to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
       agent_id: AgentId.optional(),
       model: z.string().optional().openapi({ example: "gpt-5-mini" }),
       ...pageQuery(PAGE_SIZES.costs),

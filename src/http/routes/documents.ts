@@ -10,9 +10,9 @@ const home = createRoute({
   path: "/",
   scopes: "open",
   operationId: "redirectToDocs",
-  summary: "Leads to the page",
+  summary: "Redirect to the docs page",
   tags: ["service"],
-  responses: { 302: { description: "It is at /docs", headers: headers("Location") }, ...problems() },
+  responses: { 302: { description: "Redirects to /docs", headers: headers("Location") }, ...problems() },
 });
 
 const openapi = createRoute({
@@ -20,7 +20,7 @@ const openapi = createRoute({
   path: "/openapi.json",
   scopes: "open",
   operationId: "getOpenApiDocument",
-  summary: "This API as an OpenAPI 3.1 document",
+  summary: "Get this API as an OpenAPI 3.1 document",
   tags: ["service"],
   responses: { 200: json(z.looseObject({ openapi: z.string() }), "The document"), ...problems() },
 });
@@ -30,7 +30,7 @@ const docs = createRoute({
   path: "/docs",
   scopes: "open",
   operationId: "getDocsPage",
-  summary: "This API as a page to read",
+  summary: "Get this API as a docs page",
   tags: ["service"],
   responses: {
     200: { description: "The page", content: { "text/html": { schema: z.string() } } },
@@ -43,7 +43,7 @@ const schema = createRoute({
   path: SNAPSHOT_SCHEMA_PATH,
   scopes: "open",
   operationId: "getSnapshotSchema",
-  summary: "The JSON Schema of a snapshot, version 1",
+  summary: "Get the JSON Schema of snapshots, version 1",
   tags: ["snapshots"],
   responses: {
     200: {

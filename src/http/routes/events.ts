@@ -5,13 +5,14 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
-import { afterQuery, createRoute, eventStream, problems, z } from "../create_route.ts";
+import { createRoute, eventStream, problems, z } from "../create_route.ts";
+import { afterQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
 
 const PAGE = 100;
 const HEARTBEAT_MS = 15_000;
-/** How often the log is read where another process may have written to it. */
+/** Interval of reading the log where other processes may write to it. */
 const POLL_MS = 250;
 
 const tail = createRoute({
@@ -20,25 +21,26 @@ const tail = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "streamEvents",
-  summary: "The event log of all sessions as server-sent events",
+  summary: "Stream the event log of all sessions as server-sent events",
   description:
-    "Begins with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
-    "next event. The id of an event is its position in the log. A comment comes where nothing happens for " +
-    "fifteen seconds. A key of one agent hears of that agent alone; the stream ends when its key is not taken any more, and one without a key with the first key.",
+    "Starts with the events after `Last-Event-ID` (header) or `after` (query); without either, with the " +
+    "next event. The id of an event is its position in the log. A comment is sent after fifteen seconds " +
+    "without an event. A key of one agent gets that agent's events only. The stream ends when its key " +
+    "expires or is revoked; a stream without a key ends when the first key is created.",
   tags: ["events"],
   request: {
     query: z.strictObject({
-      after: afterQuery("The last `event_id` already seen").optional(),
+      after: afterQuery("The last `event_id` received").optional(),
     }),
     headers: z.object({
       "last-event-id": z.string().optional().openapi({
-        description: "The id of the last event already seen; goes before `after`",
+        description: "The id of the last event received; takes precedence over `after`",
         example: "42",
       }),
     }),
   },
   responses: {
-    200: { description: "The stream; it does not end by itself", content: eventStream(LogStreamEvent) },
+    200: { description: "The stream, which does not end by itself", content: eventStream(LogStreamEvent) },
     ...problems("invalid"),
   },
 });
@@ -47,12 +49,12 @@ export function createRoutes(core: Core) {
   return createRouter().openapi(tail, async (c) => {
     let after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
-    // Nobody reads the body of that one, so nothing would ever end it.
+    // The body of a HEAD response is not read, so nothing would ever end the stream.
     if (c.req.method === "HEAD") return c.body("", 200, { "content-type": "text/event-stream" });
     const gone = new AbortController();
     const stopped = AbortSignal.any([gone.signal, core.stopping]);
     const only = onlyAgentOf(c);
-    const mayGoOn = stillMay(c, core);
+    const isStillAllowed = accessCheckOf(c, core);
     return streamSSE(c, async (stream) => {
       stream.onAbort(() => gone.abort());
       let wake = () => {};
@@ -62,8 +64,8 @@ export function createRoutes(core: Core) {
         while (!stopped.aborted && !stream.closed) {
           const changed = new Promise<void>((resolve) => wake = resolve);
           const events = await listAllEvents(core, { after, limit: PAGE });
-          // Who may not any more hears nothing of what came after.
-          if (!await mayGoOn()) return;
+          // A key that is no longer valid gets none of the events that followed.
+          if (!await isStillAllowed()) return;
           for (const event of events) {
             after = event.event_id;
             if (only !== undefined && event.agent_id !== only) continue;
@@ -82,7 +84,7 @@ export function createRoutes(core: Core) {
           await waitForMore(core, changed, stopped);
         }
       } catch (error) {
-        // The answer has begun: all that is left is to end it. Its client comes back with Last-Event-ID.
+        // The response has begun and can only be ended. The client reconnects with Last-Event-ID.
         if (!stopped.aborted) core.log.error("The event stream broke", { reason: messageOf(error) });
       } finally {
         unsubscribe();
@@ -91,14 +93,14 @@ export function createRoutes(core: Core) {
   });
 }
 
-/** Tells whether who listens may still: until their key ends or, without one, until there is one. */
-function stillMay(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
+/** Returns a check that fails once the stream's key is no longer valid or, without one, once there is a key. */
+function accessCheckOf(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
   const principal = principalOf(c);
   if (principal) return createKeyCheck(core, principal);
   return async () => !c.env?.isKeyless || !await isAuthRequired(core);
 }
 
-/** Until something is committed here, or, where others may write, for a moment. */
+/** Waits for a commit in this process or, where other processes may write, for the poll interval. */
 async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSignal): Promise<void> {
   const over = new AbortController();
   const end = () => over.abort();

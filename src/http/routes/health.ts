@@ -10,9 +10,9 @@ const healthz = createRoute({
   path: "/healthz",
   scopes: "open",
   operationId: "getHealth",
-  summary: "Whether the process is alive",
+  summary: "Check that the process is alive",
   tags: ["service"],
-  responses: { 200: json(Health, "It is"), ...problems() },
+  responses: { 200: json(Health, "Alive"), ...problems() },
 });
 
 const readyz = createRoute({
@@ -20,9 +20,9 @@ const readyz = createRoute({
   path: "/readyz",
   scopes: "open",
   operationId: "getReadiness",
-  summary: "Whether it can work: the database takes a write",
+  summary: "Check that the service is ready: the database takes a write",
   tags: ["service"],
-  responses: { 200: json(Health, "It can"), ...problems() },
+  responses: { 200: json(Health, "Ready"), ...problems() },
 });
 
 export function createRoutes(core: Core) {

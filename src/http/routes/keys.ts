@@ -2,18 +2,9 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
-import { linkNext, readCursor } from "../page.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  page,
-  pageQuery,
-  problems,
-  z,
-} from "../create_route.ts";
+import { linkNext, readCursor } from "../pagination.ts";
+import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 
 const params = z.object({ key_id: KeyId });
@@ -23,9 +14,9 @@ const create = createRoute({
   path: "/keys",
   scopes: ["admin"],
   operationId: "createApiKey",
-  summary: "Make an API key",
+  summary: "Create an API key",
   description:
-    "The key is in the answer, once; only a hash of its secret part is kept. From the first key on, every request to a " +
+    "Only this response has the key; a hash of its secret part is stored. From the first key on, every request to a " +
     "server over this database needs one.",
   tags: ["keys"],
   request: { body: jsonBody(ApiKeyBody, { name: "ci", scopes: ["run"], agent_id: "researcher" }) },
@@ -43,8 +34,8 @@ const list = createRoute({
   path: "/keys",
   scopes: ["admin"],
   operationId: "listApiKeys",
-  summary: "The API keys, newest first",
-  description: "The revoked and the expired ones too; none is ever deleted.",
+  summary: "List API keys, newest first",
+  description: "Includes revoked and expired keys; keys are never deleted.",
   tags: ["keys"],
   request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(PAGE_SIZES.keys) }) },
   responses: { 200: page(z.array(ApiKey), "A page of keys"), ...problems("invalid") },
@@ -55,10 +46,10 @@ const get = createRoute({
   path: "/keys/{key_id}",
   scopes: ["admin"],
   operationId: "getApiKey",
-  summary: "An API key",
+  summary: "Get an API key",
   tags: ["keys"],
   request: { params },
-  responses: { 200: json(ApiKey, "What is known of it"), ...problems("not_found") },
+  responses: { 200: json(ApiKey, "The key, without its text"), ...problems("not_found") },
 });
 
 const revoke = createRoute({
@@ -66,13 +57,13 @@ const revoke = createRoute({
   path: "/keys/{key_id}",
   scopes: ["admin"],
   operationId: "revokeApiKey",
-  summary: "Revoke an API key, for good",
+  summary: "Revoke an API key permanently",
   description:
-    "At once where this answers; other instances on the same database notice within 5 seconds. One that is revoked " +
-    "already stays as it is.",
+    "Takes effect at once in this instance, and within 5 seconds in others on the same database. A key that is " +
+    "already revoked stays unchanged.",
   tags: ["keys"],
   request: { params },
-  responses: { 204: { description: "It is not taken any more" }, ...problems("not_found", ...BODY_CODES) },
+  responses: { 204: { description: "Revoked" }, ...problems("not_found", ...BODY_CODES) },
 });
 
 type Position = [createdAt: number, keyId: string];

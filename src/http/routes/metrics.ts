@@ -9,20 +9,19 @@ const metrics = createRoute({
   path: "/metrics",
   scopes: ["read"],
   operationId: "getMetrics",
-  summary: "Spend, tokens, runs, alerts and deliveries for Prometheus",
+  summary: "Get metrics of spend, tokens, runs, alerts and deliveries for Prometheus",
   tags: ["service"],
   request: {
     query: z.strictObject({
       by: z.enum(["agent"]).optional().openapi({
         description:
-          "With `agent`, what models have used is told apart by agent too: one more label, and as many " +
-          "series as there are agents and models",
+          "With `agent`, usage of models is also split by agent: one more label, and one series per agent and model",
       }),
     }),
   },
   responses: {
     200: {
-      description: "The numbers in Prometheus' text format 0.0.4",
+      description: "Metrics in Prometheus' text format 0.0.4",
       content: { "text/plain": { schema: z.string() } },
     },
     ...problems("invalid"),

@@ -20,8 +20,8 @@ const run = createRoute({
   operationId: "runAgent",
   summary: "Run an agent",
   description:
-    "Answers when the run has ended. With `Accept: text/event-stream` the answer is the stream of the " +
-    "run's events and texts, and ends with `result` or `error`. A client that goes away does not cancel the run.",
+    "Responds when the run has ended. With `Accept: text/event-stream` the response is a stream of the " +
+    "run's events and text, which ends with `result` or `error`. A client that disconnects does not cancel the run.",
   tags: ["runs"],
   request: {
     params: z.object({ agent_id: AgentId }),
@@ -51,7 +51,7 @@ const get = createRoute({
   scopes: ["read", "run"],
   agentCheck: "run_id",
   operationId: "getRun",
-  summary: "A run",
+  summary: "Get a run",
   tags: ["runs"],
   request: { params: runParams },
   responses: { 200: json(Run, "The run"), ...problems("not_found") },
@@ -67,7 +67,7 @@ const cancel = createRoute({
   tags: ["runs"],
   request: { params: runParams },
   responses: {
-    202: json(Cancelling, "It will end as `cancelled`"),
+    202: json(Cancelling, "The run will end as `cancelled`"),
     ...problems("not_found", "conflict", ...BODY_CODES),
   },
 });
@@ -93,7 +93,7 @@ export function createRoutes(core: Core) {
     });
 }
 
-/** Refuses another agent's session without naming that agent, which is not for a key of one agent to know. */
+/** Refuses another agent's session without naming that agent, since a key of one agent may not learn of others. */
 async function checkSession(core: Core, sessionId: string, agentId: string): Promise<void> {
   const owner = await findSessionOwner(core, sessionId);
   if (owner === undefined || owner === agentId) return;
@@ -103,10 +103,10 @@ async function checkSession(core: Core, sessionId: string, agentId: string): Pro
   );
 }
 
-/** How much of a run's stream may wait for a client that does not read; in characters. */
+/** Maximum length of a run's stream that waits for a slow client, in characters. */
 const MAX_UNREAD = 16 * 1024 * 1024;
 
-/** A run as server-sent events. What a client that went away can't take is dropped; the run goes on. */
+/** Streams a run as server-sent events. Once the client has disconnected, events are dropped and the run continues. */
 function streamRun(c: Context, core: Core, input: RunInput): Response {
   const requestId = core.ids.next("req");
   const instance = instanceOf(c);
@@ -117,7 +117,7 @@ function streamRun(c: Context, core: Core, input: RunInput): Response {
       if (stream.aborted || stream.closed) return;
       const data = JSON.stringify(body);
       unread += data.length;
-      if (unread > MAX_UNREAD) return stream.abort(); // who does not read must not fill the memory
+      if (unread > MAX_UNREAD) return stream.abort(); // a client that does not read must not fill the memory
       written = Promise.all([written, stream.writeSSE({ event, data }).catch(() => {})])
         .then(() => void (unread -= data.length));
     };

@@ -3,9 +3,10 @@ import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
-import { linkNext, readCursor } from "../page.ts";
+import { linkNext, readCursor } from "../pagination.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { afterQuery, createRoute, json, limitQuery, page, pageQuery, problems, z } from "../create_route.ts";
+import { createRoute, json, problems, z } from "../create_route.ts";
+import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
@@ -20,7 +21,7 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listSessions",
-  summary: "All sessions, latest first",
+  summary: "List sessions, latest first",
   tags: ["sessions"],
   request: { query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -32,7 +33,7 @@ const listOfAgent = createRoute({
   scopes: ["read"],
   agentCheck: "agent_id",
   operationId: "listAgentSessions",
-  summary: "An agent's sessions, latest first",
+  summary: "List an agent's sessions, latest first",
   tags: ["sessions"],
   request: { params: z.object({ agent_id: AgentId }), query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -44,7 +45,7 @@ const get = createRoute({
   scopes: ["read"],
   agentCheck: "session_id",
   operationId: "getSession",
-  summary: "A session",
+  summary: "Get a session",
   tags: ["sessions"],
   request: { params },
   responses: { 200: json(Session, "The session"), ...problems("not_found") },
@@ -56,13 +57,13 @@ const events = createRoute({
   scopes: ["read"],
   agentCheck: "session_id",
   operationId: "listSessionEvents",
-  summary: "A session's event log",
-  description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
+  summary: "List a session's events",
+  description: "Paginated: with large events a page is shorter than `limit`; an empty page is the end.",
   tags: ["sessions"],
   request: {
     params,
     query: z.strictObject({
-      after: afterQuery("The last `seq` already seen").default(0),
+      after: afterQuery("The last `seq` received").default(0),
       limit: limitQuery(PAGE_SIZES.events),
     }),
   },
@@ -75,7 +76,7 @@ const costs = createRoute({
   scopes: ["read"],
   agentCheck: "session_id",
   operationId: "getSessionCosts",
-  summary: "What a session has cost, per model call and per step",
+  summary: "Get a session's cost per model call and per step",
   tags: ["costs"],
   request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.calls)) },
   responses: { 200: page(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
@@ -114,7 +115,7 @@ export function createRoutes(core: Core) {
       const { session_id: sessionId } = c.req.valid("param");
       const { limit, cursor } = c.req.valid("query");
       const usage = (await readSessionUsage(core.store, [sessionId])).get(sessionId)!;
-      // Calls made elsewhere may name a session that is known through them alone.
+      // Reported calls may name a session that exists only by them.
       if (usage.model_calls === 0) await getSession(core, sessionId);
       const position = readCursor<CallPosition>(cursor, isPosition);
       const calls = await listCalls(core.query, {

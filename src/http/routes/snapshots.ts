@@ -13,16 +13,8 @@ import {
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
-import {
-  afterQuery,
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  limitQuery,
-  problems,
-  z,
-} from "../create_route.ts";
+import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
+import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
 import { invalidInput } from "../../contract/schema_issues.ts";
 import { SessionId } from "../../contract/parts.ts";
@@ -36,16 +28,16 @@ import {
 
 const params = z.object({ session_id: SessionId });
 
-const take = createRoute({
+const exportRoute = createRoute({
   method: "get",
   path: "/agents/{session_id}/snapshot",
   scopes: ["read"],
   agentCheck: "session_id",
   operationId: "exportSession",
-  summary: "A whole session as one portable document",
+  summary: "Export a whole session as one portable document",
   description:
-    "Streamed, as the session is at this moment, also while a run is in progress; nothing changes. Canonical " +
-    "JSON (RFC 8785), closed by its `integrity`.",
+    "Streams the session's state at this moment, also while a run is in progress; read-only. Canonical " +
+    "JSON (RFC 8785) with its hash in `integrity`.",
   tags: ["snapshots"],
   request: {
     params,
@@ -56,7 +48,7 @@ const take = createRoute({
         description: "`key=value`, added to the document's tags; repeat for more",
       }),
       with_events: z.enum(["true", "false"]).optional().openapi({
-        description: "Whether the session's event log goes with it",
+        description: "Includes the session's event log",
       }),
     }),
     headers: z.object({
@@ -80,7 +72,7 @@ const take = createRoute({
       content: { "application/json": { schema: SnapshotReference } },
     },
     304: {
-      description: "It is still as the given ETag has it",
+      description: "Unchanged since the given ETag",
       headers: headers("ETag", "Cache-Control", "Vary"),
     },
     ...problems("invalid", "not_found"),
@@ -93,19 +85,18 @@ const restore = createRoute({
   scopes: ["admin"],
   operationId: "restoreSession",
   summary: "Restore a session from a snapshot",
-  description:
-    "Checks the whole document first; then it becomes the session's state at once, or not at all. A run in " +
+  description: "Checks the whole document, then replaces the session's state atomically. A run in " +
     "progress there is fenced off and ends as `cancelled`. The body may be sent with `Content-Encoding: gzip`.",
   tags: ["snapshots"],
   request: {
     query: z.strictObject({
       dry_run: z.enum(["true", "false"]).optional().openapi({
-        description: "Tell what would happen; write nothing",
+        description: "Return what would happen; write nothing",
       }),
     }),
     headers: z.object({
       "content-encoding": z.string().optional().openapi({
-        description: "`gzip`, where the body is compressed",
+        description: "`gzip` if the body is compressed",
         example: "gzip",
       }),
     }),
@@ -115,7 +106,7 @@ const restore = createRoute({
     },
   },
   responses: {
-    200: json(ImportResult, "What was, or would be, restored"),
+    200: json(ImportResult, "The result, or with `dry_run` the expected one"),
     ...problems("invalid", "conflict", "unsupported", ...BODY_CODES),
   },
 });
@@ -126,13 +117,13 @@ const imported = createRoute({
   scopes: ["read"],
   agentCheck: "session_id",
   operationId: "listImportedEvents",
-  summary: "The history of another environment that came with a session's snapshot",
-  description: "In pages: large events make one shorter than `limit`; after the last comes an empty one.",
+  summary: "List the events of another environment that came with a session's snapshot",
+  description: "Paginated: with large events a page is shorter than `limit`; an empty page is the end.",
   tags: ["snapshots"],
   request: {
     params,
     query: z.strictObject({
-      after: afterQuery("The last `position` already seen").default(0),
+      after: afterQuery("The last `position` received").default(0),
       limit: limitQuery(PAGE_SIZES.events),
     }),
   },
@@ -141,15 +132,15 @@ const imported = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter()
-    .openapi(take, async (c) => {
+    .openapi(exportRoute, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
       const { tag, with_events } = c.req.valid("query");
-      const taken = await exportSession(core, {
+      const exported = await exportSession(core, {
         sessionId,
         tags: readTags(tag),
         withEvents: with_events === "true",
       });
-      return answer(c, core, taken) as never;
+      return respond(c, core, exported) as never;
     })
     .openapi(imported, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
@@ -158,7 +149,7 @@ export function createRoutes(core: Core) {
     });
 }
 
-/** The route that takes a whole session: its body is read as it comes, under a limit of its own. */
+/** Creates the route that restores a session: its body is read as a stream, under a limit of its own. */
 export function createStreamedRoutes(core: Core): Router {
   const router = createRouter();
   registerSnapshotSchema(router);
@@ -180,42 +171,42 @@ function readTags(tag: string | string[] | undefined): Record<string, string> {
   }
 }
 
-/** The document as an answer: gzipped where the client takes that, not at all where it has it already. */
-function answer(c: Context, core: Core, taken: SessionExport): Response {
-  const { agent_id, session_id } = taken.head as { agent_id: string; session_id: string };
+/** Returns the document's response: gzipped where the client accepts it, 304 where the client has it. */
+function respond(c: Context, core: Core, exported: SessionExport): Response {
+  const { agent_id, session_id } = exported.head as { agent_id: string; session_id: string };
   const headers: Record<string, string> = {
-    etag: taken.etag,
+    etag: exported.etag,
     vary: "accept-encoding",
     "cache-control": "no-cache",
   };
-  if (hasEtag(c.req.header("if-none-match"), taken.etag)) {
-    taken.close();
+  if (hasEtag(c.req.header("if-none-match"), exported.etag)) {
+    exported.close();
     return new Response(null, { status: 304, headers });
   }
   headers["content-type"] = "application/json";
   headers["content-disposition"] = `attachment; filename="${fileNameOf(agent_id, session_id)}"`;
-  headers["purser-message-count"] = String(taken.messageCount);
+  headers["purser-message-count"] = String(exported.messageCount);
   if (c.req.method === "HEAD") {
-    taken.close();
+    exported.close();
     return new Response(null, { headers });
   }
   const document = streamFrom(
-    taken,
+    exported,
     (error) => core.log.error("A snapshot broke off", { session_id, reason: messageOf(error) }),
   );
   if (!takesGzip(c.req.header("accept-encoding"))) return new Response(document, { headers });
   headers["content-encoding"] = "gzip";
-  // Said of bytes that are: workerd would compress them once more.
+  // The bytes are encoded already: workerd would compress them again.
   const init: ResponseInit & { encodeBody: "manual" } = { headers, encodeBody: "manual" };
   return new Response(document.pipeThrough(new CompressionStream("gzip")), init);
 }
 
-/** Reads on only as fast as the client does. */
+/** Returns the document as a stream that is written only as fast as the client reads. */
 function streamFrom(
-  taken: SessionExport,
+  exported: SessionExport,
   onError: (error: unknown) => void,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const chunks = taken.write();
+  const chunks = exported.write();
   return new ReadableStream({
     async pull(controller) {
       try {
@@ -224,17 +215,17 @@ function streamFrom(
         else controller.enqueue(value);
       } catch (error) {
         onError(error);
-        throw error; // the connection breaks: a document without its end is taken by nobody for whole
+        throw error; // breaks the connection, so that no client takes the document for complete
       }
     },
     async cancel() {
       await chunks.return(undefined);
-      taken.close();
+      exported.close();
     },
   }, { highWaterMark: 0 });
 }
 
-/** Weak comparison, as RFC 9110 asks for it here. */
+/** Weak comparison, as RFC 9110 requires for `If-None-Match`. */
 function hasEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
@@ -246,13 +237,13 @@ function takesGzip(header: string | undefined): boolean {
   return /(?:^|,)\s*gzip/i.test(header ?? "") && !/;\s*q=0(\.0*)?\s*$/i.test(parameters ?? "");
 }
 
-/** A name that every file system takes: ids may have colons. */
+/** Returns a name that is valid on every file system: ids may have colons. */
 function fileNameOf(agentId: string, sessionId: string): string {
   return `${agentId}_${sessionId}.json`.replaceAll(":", "-");
 }
 
 function readDryRun(c: Context): boolean {
-  // One that is given twice stays a list, and is refused: it is not clear which is meant.
+  // A parameter that is given twice stays a list, which the schema refuses.
   const given = Object.entries(c.req.queries()).map((
     [key, values],
   ) => [key, values.length > 1 ? values : values[0]]);
@@ -261,7 +252,7 @@ function readDryRun(c: Context): boolean {
   return query.data.dry_run === "true";
 }
 
-/** The request's body as it comes. */
+/** Returns the request's body as a stream of uncompressed bytes. */
 function readBody({ req: { raw } }: Context, core: Core): AsyncIterable<Uint8Array> {
   const maxBytes = core.maxSnapshotBytes;
   if (!isJsonBody(raw)) throw notJson();
@@ -277,13 +268,13 @@ function readBody({ req: { raw } }: Context, core: Core): AsyncIterable<Uint8Arr
   return encoding === "gzip" ? gunzip(body) : body;
 }
 
-/** A body that breaks off is the sender's fault, or this process's end; nothing that the log has to hear of. */
+/** Passes a body on. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
 async function* unbroken<Bytes>(body: ReadableStream<Bytes>, core: Core): AsyncGenerator<Bytes> {
   try {
     yield* body;
   } catch (error) {
     throw core.stopping.aborted
-      ? new PurserError("unavailable", "Cannot read the body: this process is ending; try again", {
+      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
         cause: error,
       })
       : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", {

@@ -4,38 +4,38 @@ import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import { isLoopback, withAccessCheck } from "../middleware/access_check.ts";
 
-/** A server that listens. */
+/** A listening server. */
 export interface Listening {
-  /** Where it listens, e.g. `http://127.0.0.1:8420`. */
+  /** Its base URL, e.g. `http://127.0.0.1:8420`. */
   url: string;
   /**
-   * Serves what is in flight, refuses the rest, and resolves when all is answered; what takes longer than
-   * `graceMs`, such as a body that never comes or an answer that nobody reads, is left behind.
+   * Completes the requests in flight, refuses new ones, and resolves when all are answered. Requests that take longer than
+   * `graceMs`, such as one whose body never arrives or whose response is not read, are abandoned.
    */
   shutdown(options?: { graceMs?: number }): Promise<void>;
 }
 
 const SHUTDOWN_MS = 5_000;
 
-/** Answers one request; `from` is the address that it came from, where that is known. */
+/** Answers one request; `from` is the client's address, where it is known. */
 export type Handler = (request: Request, from?: string) => Response | Promise<Response>;
 
-/** What a platform's server has to offer. */
+/** A server of the platform. */
 export interface Server {
   port: number;
-  /** Takes no further connections; resolves when all that is in flight is answered. */
+  /** Accepts no further connections; resolves when all requests in flight are answered. */
   drain(): Promise<void>;
-  /** Leaves behind what is in flight: it keeps the process from ending no longer. */
+  /** Abandons the requests in flight: they no longer keep the process alive. */
   leave(): void;
 }
 
-/** Starts a platform's server; resolves when it listens, rejects with the system's error when it can't. */
+/** Starts a platform's server; resolves when it listens, rejects with the system's error. */
 export type StartServer = (handle: Handler, at: { host: string; port: number }) => Promise<Server>;
 
 /**
- * Listens, on Deno's own server or Node's. Port 0 takes a free one.
+ * Listens, on Deno's own server or Node's. Port 0 selects a free one.
  *
- * @throws {PurserError} `unavailable` when the port is taken
+ * @throws {PurserError} `unavailable` when the port is in use
  */
 export async function listen(
   core: Pick<Core, "clock">,
@@ -54,7 +54,7 @@ export async function listen(
           core.clock.sleep(graceMs, over.signal).then(() => false),
         ]);
         over.abort();
-        // What is left reads a closed database next, and breaks; it must not keep the process from ending.
+        // The remaining requests fail on the closed database; they must not keep the process alive.
         if (!isDone) server.leave();
       },
     };
@@ -63,7 +63,7 @@ export async function listen(
     throw new PurserError(
       "unavailable",
       `Cannot listen on ${host}:${port}: ${
-        isTaken ? "the port is taken; choose another with --port" : messageOf(error)
+        isTaken ? "the port is in use; choose another with --port" : messageOf(error)
       }`,
       { cause: error },
     );
@@ -95,7 +95,7 @@ export const startDenoServer: StartServer = async (handle, { host, port }) => {
  * Listens: on a loopback address with or without API keys, on any other address only where there is a valid key.
  *
  * @throws {PurserError} `forbidden` for an address that other machines reach, while there is no valid key;
- * `unavailable` when the port is taken
+ * `unavailable` when the port is in use
  */
 export async function serve(
   core: Core,

@@ -7,19 +7,19 @@ import type { StartServer } from "./listen.ts";
 /** Longer than clients keep an idle connection (Deno's: 90 s), so that none is closed under a request. */
 const KEEP_ALIVE_MS = 120_000;
 
-/** A server of Node's `http`. */
+/** Starts a server of Node's `http`. */
 export const startNodeServer: StartServer = async (handle, { host, port }) => {
   let isDraining = false;
   const answer = getRequestListener(
     (request, { incoming }) => handle(request, incoming.socket.remoteAddress),
     {
-      overrideGlobalObjects: false, // they are the program's that embeds us
+      overrideGlobalObjects: false, // they belong to the embedding program
       errorHandler: (error) => new Response(null, { status: error instanceof RequestError ? 400 : 500 }),
     },
   );
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
     outgoing.once("close", () => {
-      // Node itself closes only those that are idle when the server is closed.
+      // Node itself closes only the connections that are idle when the server is closed.
       if (isDraining) setImmediate(() => server.closeIdleConnections());
     });
     void answer(incoming, outgoing);

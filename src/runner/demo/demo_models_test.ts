@@ -183,7 +183,7 @@ Deno.test("demo models give every tool call of a session its own id, the same on
 });
 
 Deno.test("demo models stream the answer that they generate, in several deltas", async () => {
-  const prompt = "tell me 6 * 7 twice, with  two blanks \n";
+  const prompt = "give me 6 * 7 twice, with  two blanks \n";
   const generated = await ask(echo, prompt);
   const streamed = streamText({ model: echo, prompt, tools, stopWhen: isStepCount(10) });
   const deltas = await Array.fromAsync(streamed.textStream);

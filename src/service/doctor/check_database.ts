@@ -1,6 +1,6 @@
-import { checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
+import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
 import type { Core } from "../core.ts";
-import { SERVER_DURABILITY } from "../watch_durability.ts";
+import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** Checks that the database takes writes, and whether a commit survives a power cut. */
@@ -16,6 +16,9 @@ export async function checkDatabase({ store }: Pick<Core, "store">): Promise<Fin
         ? `local file, ${version}, durability full: every commit is on the disk`
         : `local file, ${version}, durability normal: a power cut may lose the last commits`,
     );
+  }
+  if (durability === "full" && await checkpointsOnCommit(store)) {
+    return warning(`libSQL server, ${version}; ${COMMITS_CHECKPOINT.state}`, COMMITS_CHECKPOINT.advice);
   }
   if (durability === "full") {
     return ok(`libSQL server, ${version}, durability strong: every commit is on its disk`);

@@ -41,7 +41,7 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
     {
       name: "purser_spend_usd_total",
       type: "counter",
-      help: `USD spent on model calls that have a price. ${SHARED}`,
+      help: `USD spent on model calls with a known price. ${SHARED}`,
       samples: each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
     },
     {
@@ -63,7 +63,7 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
     {
       name: "purser_unpriced_calls_total",
       type: "counter",
-      help: `Model calls in the ledger without a known price; they are not in the spend. ${SHARED}`,
+      help: `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
       samples: each(({ unpricedCalls }) => unpricedCalls),
     },
   ];
@@ -101,7 +101,7 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
     {
       name: "purser_alerts_total",
       type: "counter",
-      help: `Alerts that have fired, without tests. ${SHARED}`,
+      help: `Alerts that fired, tests excluded. ${SHARED}`,
       samples: SEVERITIES.map((severity) => ({
         labels: { severity },
         value: totals.alerts.get(severity) ?? 0n,
@@ -136,7 +136,7 @@ function processFamilies(state: ProcessState): Family[] {
     {
       name: "purser_runs_in_progress",
       type: "gauge",
-      help: `Runs that are in progress. ${OWN}`,
+      help: `Runs in progress. ${OWN}`,
       samples: [{ value: state.runsInProgress }],
     },
     {

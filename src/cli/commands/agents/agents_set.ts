@@ -1,5 +1,5 @@
-import { AGENT_LIMITS } from "../../../contract/limits.ts";
 import type { Connection } from "../../../client/mod.ts";
+import { AGENT_LIMITS } from "../../../contract/limits.ts";
 import { BUDGET_MODES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
@@ -108,7 +108,7 @@ function readChanges(options: Options) {
     system_prompt: options.text("system"),
     cost_budget_usd: options.read("budget", readBudget),
     budget_mode: options.oneOf("budget-mode", BUDGET_MODES),
-    max_steps: options.wholeNumber("max-steps", { min: 1, max: 1_000 }),
+    max_steps: options.wholeNumber("max-steps", { min: 1, max: AGENT_LIMITS.maxSteps }),
     max_output_tokens: options.text("max-output-tokens") === "none"
       ? null
       : options.wholeNumber("max-output-tokens", { min: 1, max: AGENT_LIMITS.maxOutputTokens }),

@@ -1,4 +1,4 @@
-import { MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
+import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
@@ -26,7 +26,7 @@ export const alertsAdd: Command = {
     "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
     severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
     "agent-id": option("NAME", "Only the spending of this agent", { live: "agent" }),
-    cooldown: option("SECONDS", "Minimum time between two alerts (default 3600)"),
+    cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
     repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
       oneOf: REPEATS,
     }),

@@ -64,7 +64,7 @@ async function createKey(ctx: CommandContext): Promise<void> {
   if (before) return;
   ctx.warn(
     "This is the first key: from now on, servers on this database refuse requests without one, from this machine too. " +
-      "Commands that work on the database itself need none",
+      "Commands that open the database themselves need no key",
   );
 }
 

@@ -78,7 +78,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
     ].join("\n"));
   }
   ctx.print(parts.join("\n\n"));
-  if (hasMore(costsAnswer)) ctx.say("There are more calls than the first 1000 shown here");
+  if (hasMore(costsAnswer)) ctx.say("Only the first 1000 calls are shown");
 }
 
 /** Describes the snapshot that a session was restored from, and the cost there, which is not counted here. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { openTestBooks } from "./_test_books.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { openTestBooks } from "../../_test_books.ts";
+import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
 
-/** `purser keys …` over one process's books. */
+/** `purser keys …` in one process, over a database in memory. */
 
 const KEY = /^psr_\d{4}_[0-9a-z]{39}\n$/;
 const FIRST =

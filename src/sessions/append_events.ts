@@ -3,8 +3,18 @@ import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { SqlValue, Statement } from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
-import type { NewEvent } from "./session_event.ts";
 import type { NewMessage } from "./session_message.ts";
+import type { SessionEventType } from "../contract/values.ts";
+
+/** An event to append to the log. `payload` is in wire form. */
+export interface NewEvent {
+  type: SessionEventType;
+  /** The time of the event, in milliseconds since the epoch. */
+  at: number;
+  /** The call that `cost.recorded` refers to, whose payload is in the ledger. */
+  callId?: string;
+  payload?: Record<string, unknown>;
+}
 
 /** The events and messages of a run since its last commit. */
 export interface Progress {

@@ -3,9 +3,9 @@ import type { Session } from "../contract/sessions.ts";
 import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
+import { firstAgentsOf, readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
-import { tables } from "../store/mod.ts";
+import { type Store, tables } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 
 const { runs, sessions } = tables;
@@ -72,4 +72,64 @@ function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Sessio
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };
+}
+
+type StoreContext = { store: Pick<Store, "read"> };
+
+/**
+ * Returns the agent that owns a session; undefined for an unknown session. A session that is known from reported calls only
+ * is owned by their agent, or by no agent (null) if they have several.
+ */
+export async function findSessionOwner(
+  { store }: StoreContext,
+  sessionId: string,
+): Promise<string | null | undefined> {
+  const { rows: [session] } = await store.read({
+    sql: "SELECT agent_id FROM sessions WHERE session_id = ?",
+    args: [sessionId],
+  });
+  if (session) return session[0] as string;
+  const { rows: [calls] } = await store.read({
+    sql: "SELECT min(agent_id), max(agent_id) FROM calls WHERE session_id = ?",
+    args: [sessionId],
+  });
+  const [first, last] = calls!;
+  if (first === null) return undefined;
+  return first === last ? first as string : null;
+}
+
+/** Returns the agent that owns a run; undefined for an unknown run. */
+export async function findRunOwner({ store }: StoreContext, runId: string): Promise<string | undefined> {
+  const { rows: [run] } = await store.read({
+    sql: "SELECT agent_id FROM runs WHERE run_id = ?",
+    args: [runId],
+  });
+  return run?.[0] as string | undefined;
+}
+
+// A session or run that is known from calls only is owned by the agent of its first call.
+const FOREIGN = `SELECT 'session', p.value FROM json_each(?1) p
+  LEFT JOIN sessions s ON s.session_id = p.value
+  LEFT JOIN ${firstAgentsOf("session", "?1")} x ON x.id = p.value
+  WHERE coalesce(s.agent_id, x.agent_id) <> ?3
+UNION ALL SELECT 'run', p.value FROM json_each(?2) p
+  LEFT JOIN runs r ON r.run_id = p.value
+  LEFT JOIN ${firstAgentsOf("run", "?2")} x ON x.id = p.value
+  WHERE coalesce(r.agent_id, x.agent_id) <> ?3
+LIMIT 1`;
+
+/** Finds the first of the sessions and runs that another agent owns; those known from reported calls only count too. */
+export async function findForeignRef(
+  { store }: StoreContext,
+  { agentId, sessionIds, runIds }: {
+    agentId: string;
+    sessionIds: readonly string[];
+    runIds: readonly string[];
+  },
+): Promise<{ kind: "session" | "run"; id: string } | undefined> {
+  const { rows: [row] } = await store.read({
+    sql: FOREIGN,
+    args: [JSON.stringify(sessionIds), JSON.stringify(runIds), agentId],
+  });
+  return row && { kind: row[0] as "session" | "run", id: row[1] as string };
 }
