@@ -22,12 +22,13 @@ export {
 } from "./live_run.ts";
 export { endRun, type RunEnd } from "./end_run.ts";
 export {
+  cancelRun,
   createRunEndRetries,
   recoverRuns,
   type RecoveryContext,
+  requestCancel,
   type RunEndRetries,
 } from "./recover_runs.ts";
-export { cancelRun, requestCancel } from "./cancel_run.ts";
 export { lastEventId, listAllEvents, listSessionEvents, readEventTexts } from "./list_events.ts";
 export {
   findForeignRef,
