@@ -1,12 +1,13 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
 import { type Budget, budgetExceeded, type CallBounds, type Grant } from "../../budgets/mod.ts";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
 import { type PriceBook, type PriceQuery, type Usage, usageOf } from "../../pricing/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, textOf } from "../answer.ts";
-import { overshotBudget } from "./overshoot.ts";
+import type { Log } from "../../kernel/log.ts";
+import { formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
 
 /** The attribution, budget and booking of a metered model's calls. */
 export interface Metering {
@@ -292,4 +293,32 @@ function callBounds(
         outputTokens: ESTIMATED_OUTPUT_TOKENS,
       }) ?? 0n,
   };
+}
+
+/** Logs a strict call that cost more than its bound, and returns the payload for the event log. */
+export function warnOfOvershoot(
+  { log }: { log: Log },
+  call: ModelCall,
+  reservedNanoUsd: bigint,
+): Record<string, unknown> {
+  const payload = {
+    call_id: call.callId,
+    bound_usd: formatUsd(reservedNanoUsd),
+    cost_usd: formatUsd(call.costNanoUsd ?? 0n),
+  };
+  log.warn("A provider reported more than a strict call was bounded to", payload);
+  return payload;
+}
+
+/** Returns the error for the next call after an overshoot: the bound that the budget relied on was wrong. */
+function overshotBudget(
+  runId: string,
+  budget: Budget,
+  settledNanoUsd: NanoUsd,
+): BudgetExceededError {
+  return new BudgetExceededError(
+    `Cannot make the next model call of run ${runId}: a call cost more than its bound, so that its strict ` +
+      `budget of $${formatUsd(budget.limitNanoUsd)} can't be kept; it has cost $${formatUsd(settledNanoUsd)}`,
+    { cost_usd_so_far: toUsd(settledNanoUsd), budget_usd: toUsd(budget.limitNanoUsd) },
+  );
 }

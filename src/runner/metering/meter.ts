@@ -5,7 +5,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
-import { warnOfOvershoot } from "./overshoot.ts";
+import { warnOfOvershoot } from "./admit_call.ts";
 import type { Budget } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
