@@ -29,7 +29,14 @@ export {
   requestCancel,
   type RunEndRetries,
 } from "./recover_runs.ts";
-export { lastEventId, listAllEvents, listSessionEvents, readEventTexts } from "./list_events.ts";
+export {
+  lastEventId,
+  listAllEvents,
+  listMessages,
+  listSessionEvents,
+  readEventTexts,
+  readMessageTexts,
+} from "./read_history.ts";
 export {
   findForeignRef,
   findRunOwner,
@@ -40,4 +47,3 @@ export {
 } from "./read_sessions.ts";
 export type { Run } from "../contract/runs.ts";
 export type { Session } from "../contract/sessions.ts";
-export { listMessages, readMessageTexts } from "./read_messages.ts";
