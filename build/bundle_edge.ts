@@ -12,7 +12,6 @@ const LEFT_OUT = [
   "node_server.ts",
   "smtp/mod.ts",
   "guarded_http.ts",
-  "resolve_host.ts",
 ];
 
 /** The modules of Node that the bundle imports: a runtime needs `nodejs_compat` for them. */

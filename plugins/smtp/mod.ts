@@ -46,10 +46,7 @@ export default ({ defineChannel, z }: ChannelKit) => {
       return {
         async send(notification, { deliveryId, signal }) {
           // Lazy: the mailer is loaded with the first notification.
-          const [{ deliver }, { composeMessage }] = await Promise.all([
-            import("./deliver.ts"),
-            import("./message.ts"),
-          ]);
+          const { composeMessage, deliver } = await import("./deliver.ts");
           const to = recipients.openRecipients(deliveryId, to_addrs);
           const raw = await composeMessage({
             notification,

@@ -7,7 +7,7 @@ import { startHttpReceiver } from "../../src/delivery/channels/testing/_receiver
 import { systemClock } from "../../src/kernel/clock.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import webhook from "./mod.ts";
-import { importSecret, isSecret, sign } from "./sign.ts";
+import { importSecret, isSecret, sign } from "./mod.ts";
 
 const OLD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const NEW = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";

@@ -1,13 +1,49 @@
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import type { AgentBody } from "../contract/agents.ts";
+import type { Agent, AgentBody } from "../contract/agents.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { parseUsd } from "../kernel/money.ts";
+import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
 import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
-import { type AgentDefinition, toAgent } from "./agent.ts";
-import type { Agent } from "../contract/agents.ts";
 import { asc, eq } from "drizzle-orm";
+import type { BudgetMode } from "../contract/values.ts";
+
+/** The definition of an agent, for the runner. */
+export interface AgentDefinition {
+  agentId: string;
+  /** `provider:model`, or a model name that belongs to one provider. */
+  model: string;
+  systemPrompt: string;
+  /** The cost limit of one run in nano-USD; null for none. */
+  costBudgetNanoUsd: NanoUsd | null;
+  budgetMode: BudgetMode;
+  /** Accepts a budget although the model has no known price. */
+  allowUnpriced: boolean;
+  maxSteps: number;
+  maxOutputTokens: number | null;
+  tools: readonly string[];
+}
+
+/** Converts a definition to wire form, as the event log keeps it with each run. */
+export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" | "updated_at"> {
+  return {
+    agent_id: agent.agentId,
+    name: agent.agentId,
+    model: agent.model,
+    system_prompt: agent.systemPrompt,
+    cost_budget_usd: agent.costBudgetNanoUsd === null ? null : toUsd(agent.costBudgetNanoUsd),
+    budget_mode: agent.budgetMode,
+    allow_unpriced: agent.allowUnpriced,
+    max_steps: agent.maxSteps,
+    max_output_tokens: agent.maxOutputTokens,
+    tools: [...agent.tools],
+  };
+}
+
+/** Converts a row to wire form. */
+function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }): Agent {
+  return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
+}
 
 const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
   allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)`;

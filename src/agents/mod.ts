@@ -1,9 +1,9 @@
 /** The definitions of agents. */
-export { type AgentDefinition, describeAgent } from "./agent.ts";
-export type { Agent } from "../contract/agents.ts";
 export {
+  type AgentDefinition,
   checkAgentName,
   defineAgent,
+  describeAgent,
   getAgent,
   getAgentDefinition,
   insertAgentIfNew,
@@ -11,3 +11,4 @@ export {
   removeAgent,
   toAgentDefinition,
 } from "./agents.ts";
+export { type Agent } from "../contract/agents.ts";

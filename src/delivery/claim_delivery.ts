@@ -1,7 +1,10 @@
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
-import type { DeliveryContext } from "./context.ts";
-import { MAX_ATTEMPTS } from "./retry_policy.ts";
+import type { DeliveryContext, DispatchContext } from "./context.ts";
+import { decideRetry, MAX_ATTEMPTS } from "./retry_policy.ts";
+import type { ConfiguredChannel, SendResult } from "./channels/mod.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { traceDelivery } from "../telemetry/mod.ts";
 
 /** The lease of a delivery, after which other processes take its holder for dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
@@ -114,4 +117,51 @@ function readClaimed(result: ResultSet, holder: string): ClaimedDelivery | undef
   const row = toObjects<{ delivery_id: string; subject_id: string; attempts: bigint }>(result)[0];
   return row &&
     { deliveryId: row.delivery_id, subjectId: row.subject_id, attempt: Number(row.attempts), holder };
+}
+
+/** The time that a running attempt has to finish after the grace period: aborted, it might be sent twice. */
+export const FINISH_MS = 3_000;
+
+/** Makes one attempt at a claimed delivery, and returns its settlement. `cut` aborts the attempt. */
+export async function deliverClaimed(
+  ctx: DispatchContext,
+  channel: ConfiguredChannel,
+  claimed: ClaimedDelivery,
+  cut: AbortSignal,
+): Promise<Settlement> {
+  const { deliveryId, subjectId, holder, attempt } = claimed;
+  const traced = { channel: channel.name, kind: channel.kind, deliveryId, subjectId, attempt };
+  const result = await traceDelivery(ctx.telemetry, traced, () => send(ctx, channel, claimed, cut));
+  if (result.ok) return { deliveryId, holder, status: "delivered" };
+  const { reason: error } = result;
+  if (cut.aborted && attempt === 1) {
+    // The next process retries a first attempt that was aborted at once; a later one waits as after a failure.
+    return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() };
+  }
+  const decision = decideRetry({ attempt, ...result }, (ctx.random ?? Math.random)());
+  const facts = { channel: channel.name, about: subjectId, delivery: deliveryId, attempt, reason: error };
+  if (decision.retry) {
+    ctx.log.info("A notification was not delivered and will be retried", {
+      ...facts,
+      wait_ms: decision.waitMs,
+    });
+    return { deliveryId, holder, status: "pending", error, dueAt: ctx.clock.now() + decision.waitMs };
+  }
+  ctx.log.warn("A notification was given up", { ...facts, because: decision.reason });
+  return { deliveryId, holder, status: "failed", error };
+}
+
+async function send(
+  ctx: DispatchContext,
+  channel: ConfiguredChannel,
+  { deliveryId, subjectId, attempt }: ClaimedDelivery,
+  signal: AbortSignal,
+): Promise<SendResult> {
+  try {
+    const notification = await ctx.readNotification(subjectId);
+    if (!notification) return { ok: false, retry: false, reason: "its alert or anomaly no longer exists" };
+    return await channel.attempt(notification, { deliveryId, attempt, signal });
+  } catch (error) {
+    return { ok: false, retry: true, reason: `the database could not be read: ${messageOf(error)}` };
+  }
 }

@@ -1,11 +1,9 @@
 /**
  * The outbox and its dispatcher: notifications are written in the commit that creates them, then delivered to channels
- * and retried. Read on in `outbox.ts`, `dispatcher.ts`, `claim_delivery.ts`, `deliver_claimed.ts`, and
- * `channels/channel_sender.ts`.
+ * and retried. Read on in `outbox.ts`, `dispatcher.ts`, `claim_delivery.ts`, and `channels/channel_sender.ts`.
  */
 export type { DeliveryContext, DispatchContext, OutboxChannel } from "./context.ts";
-export { deliverDue, type DeliveryBounds } from "./deliver_due.ts";
-export { type Dispatcher, startDispatcher } from "./dispatcher.ts";
+export { deliverDue, type DeliveryBounds, type Dispatcher, startDispatcher } from "./dispatcher.ts";
 export { deliveryIdSql, encodeChannels, insertDeliveries } from "./outbox.ts";
 export {
   checkDeliveries,

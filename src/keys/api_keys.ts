@@ -1,11 +1,48 @@
-import type { KeyStatus, Scope } from "../contract/values.ts";
+import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { type KeyRow, orderScopes, toApiKey } from "./api_key.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
 import { type SqlValue, type Store, tables } from "../store/mod.ts";
+import { DAY_MS, toIso } from "../kernel/clock.ts";
+
+export type KeyRow = typeof tables.apiKeys.$inferSelect;
+
+/** Returns the status of a key at a time. */
+export function statusOf(
+  { revokedAt, expiresAt }: Pick<KeyRow, "revokedAt" | "expiresAt">,
+  now: number,
+): KeyStatus {
+  if (revokedAt !== null) return "revoked";
+  return expiresAt !== null && expiresAt <= now ? "expired" : "active";
+}
+
+/** Converts a row to wire form. */
+function toApiKey(row: KeyRow, now: number): ApiKey {
+  const time = (at: number | null) => at === null ? null : toIso(at);
+  return {
+    key_id: row.keyId,
+    name: row.name,
+    scopes: orderScopes(row.scopes),
+    agent_id: row.agentId,
+    status: statusOf(row, now),
+    created_at: toIso(row.createdAt),
+    expires_at: time(row.expiresAt),
+    last_used_at: time(row.lastUsedAt),
+    revoked_at: time(row.revokedAt),
+  };
+}
+
+/** Returns whether the scopes include one of the needed ones, or `admin`. */
+export function allows(scopes: readonly Scope[], needed: readonly Scope[]): boolean {
+  return scopes.includes("admin") || needed.some((scope) => scopes.includes(scope));
+}
+
+/** Returns each scope once, in the order of `SCOPES`. */
+function orderScopes(scopes: readonly Scope[]): Scope[] {
+  return SCOPES.filter((scope) => scopes.includes(scope));
+}
 
 /** A key to create. */
 export interface NewKey {
@@ -114,7 +151,7 @@ function hasStatus(status: KeyStatus, now: number) {
 }
 
 /** Returns the error for an unknown id, but without a text that may be a whole key passed by mistake. */
-export function keyNotFound(keyId: string): PurserError {
+function keyNotFound(keyId: string): PurserError {
   const named = /^key_\w{1,40}$/.test(keyId) ? ` ${keyId}` : "";
   return new PurserError("not_found", `Cannot find API key${named}; purser keys list shows the ids`);
 }
@@ -162,4 +199,54 @@ export async function readKey(store: Pick<Store, "read">, keyId: string): Promis
 
 function toTime(value: SqlValue): number | null {
   return value === null ? null : Number(value);
+}
+
+/** A key that has expired or will soon. */
+export interface DueKey {
+  keyId: string;
+  name: string;
+  expiresAt: number;
+}
+
+/** The state of the API keys, for the doctor. */
+export interface KeyReport {
+  /** All keys, including revoked and expired ones. */
+  all: number;
+  /** Keys that are neither revoked nor expired. */
+  active: number;
+  /** Active keys with the scope `admin`. */
+  admin: number;
+  /** Active keys that expire within a week, earliest first. */
+  expiring: DueKey[];
+  /** Keys that have expired within the last week while in use, latest first. */
+  lapsed: DueKey[];
+}
+
+const WEEK_MS = 7 * DAY_MS;
+const MAX_NAMED = 5;
+
+const ACTIVE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)";
+const COUNT = `SELECT count(*), coalesce(sum(${ACTIVE}), 0),
+  coalesce(sum(${ACTIVE} AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin')), 0) FROM api_keys`;
+const EXPIRING = `SELECT key_id, name, expires_at FROM api_keys
+WHERE revoked_at IS NULL AND expires_at > ?1 AND expires_at <= ?1 + ${WEEK_MS}
+ORDER BY expires_at LIMIT ${MAX_NAMED}`;
+// In use: within a day before it expired. No key of that name has been created since, so it was not replaced.
+const LAPSED = `SELECT key_id, name, expires_at FROM api_keys k
+WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} AND last_used_at > expires_at - ${DAY_MS}
+  AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
+ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
+
+/** Counts the keys, and names those that need attention. */
+export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<KeyReport> {
+  const args = [clock.now()];
+  const [counts, expiring, lapsed] = await store.readAll(
+    [COUNT, EXPIRING, LAPSED].map((sql) => ({ sql, args })),
+  );
+  const [all, active, admin] = counts!.rows[0]!.map(Number) as [number, number, number];
+  return { all, active, admin, expiring: expiring!.rows.map(toDueKey), lapsed: lapsed!.rows.map(toDueKey) };
+}
+
+function toDueKey([keyId, name, expiresAt]: readonly unknown[]): DueKey {
+  return { keyId: String(keyId), name: String(name), expiresAt: Number(expiresAt) };
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
-import type { KeyCache } from "./key_cache.ts";
+import type { KeyCache } from "./authenticate.ts";
 
 /** The parts of a process that API keys use. */
 export interface KeyContext {

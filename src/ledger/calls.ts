@@ -1,7 +1,101 @@
-import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
-import { type ModelCall, toCostEvent } from "./model_call.ts";
+import { type CallSource, type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
 import type { CostEvent } from "../contract/usage.ts";
+import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
+import type { Usage } from "../pricing/mod.ts";
+import { toIso } from "../kernel/clock.ts";
+import type { StepCost } from "../contract/sessions.ts";
+
+/** The tolerance for calls made elsewhere with a time ahead of this process's clock. */
+export const MAX_AHEAD_MS = 5 * 60_000;
+
+/** One model call of the ledger. Times in milliseconds since the epoch. */
+export interface ModelCall {
+  callId: string;
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  /** The step of the run, from 1. */
+  step: number | null;
+  /** The names of the tools that the answer called. */
+  tools: readonly string[];
+  provider: string;
+  model: string;
+  usage: Usage;
+  /** Null, never 0, if no price is known. */
+  costNanoUsd: NanoUsd | null;
+  /** `config`, `genai-prices@…`, `demo`, `reported` or `none`. */
+  priceSource: string;
+  durationMs: number | null;
+  /** True if the tokens are an estimate, because the provider's count never arrived. */
+  isEstimated: boolean;
+  source?: CallSource;
+  /** The service tier that the provider used. */
+  serviceTier?: string | null;
+  /** The provider's id of the answer. */
+  responseId?: string | null;
+  /** The API key of the report or run. */
+  keyId?: string | null;
+}
+
+/** Converts a call to wire form. */
+export function toCostEvent(call: ModelCall): CostEvent {
+  const { usage } = call;
+  return {
+    call_id: call.callId,
+    at: toIso(call.at),
+    agent_id: call.agentId,
+    session_id: call.sessionId,
+    run_id: call.runId,
+    step: call.step,
+    tools: [...call.tools],
+    provider: call.provider,
+    model: call.model,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_tokens: usage.cacheReadTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    cost_usd: call.costNanoUsd === null ? null : toUsd(call.costNanoUsd),
+    price_source: call.priceSource,
+    duration_ms: call.durationMs,
+    estimated: call.isEstimated,
+  };
+}
+
+/** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
+export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
+  const steps = new Map<string, StepCost & { nanoUsd: bigint }>();
+  for (const call of calls) {
+    const key = call.step === null ? call.call_id : JSON.stringify([call.run_id, call.step]);
+    let sum = steps.get(key);
+    if (!sum) {
+      sum = {
+        run_id: call.run_id,
+        step: call.step,
+        tools: [],
+        model_calls: 0,
+        unpriced_calls: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+        total_tokens: 0,
+        cost_usd: null,
+        nanoUsd: 0n,
+      };
+      steps.set(key, sum);
+    }
+    sum.tools.push(...call.tools);
+    sum.model_calls++;
+    sum.input_tokens += call.input_tokens;
+    sum.output_tokens += call.output_tokens;
+    sum.total_tokens += call.total_tokens;
+    if (call.cost_usd === null) sum.unpriced_calls++;
+    else sum.cost_usd = toUsd(sum.nanoUsd += parseTotalUsd(call.cost_usd));
+  }
+  return [...steps.values()].map(({ nanoUsd: _nanoUsd, ...step }) => step);
+}
 
 const COLUMNS = [
   "call_id",

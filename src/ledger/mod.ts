@@ -1,5 +1,13 @@
 /** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
-export { MAX_AHEAD_MS, type ModelCall, sumSteps, toCostEvent } from "./model_call.ts";
+export {
+  listCalls,
+  MAX_AHEAD_MS,
+  type ModelCall,
+  recordCalls,
+  sumSteps,
+  toCostEvent,
+  toModelCall,
+} from "./calls.ts";
 export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {
   costUsd,
@@ -12,7 +20,6 @@ export {
   toSessionUsage,
   toTokenUsage,
 } from "./token_usage.ts";
-export { listCalls, recordCalls, toModelCall } from "./calls.ts";
 export * from "./spend_counters.ts";
 export {
   firstAgentsOf,

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { AnomalyRow } from "./anomaly.ts";
-import { describeAnomaly } from "./describe_anomaly.ts";
+import { type AnomalyRow, describeAnomaly } from "./anomalies.ts";
 import { formatCost, formatName } from "./detect/detection.ts";
 
 const ROW: AnomalyRow = {

@@ -9,8 +9,7 @@ export {
   type PriceQuery,
 } from "./prices.ts";
 export type { Rates, RateTier } from "./rates.ts";
-export { type StreamUsage, trackStreamUsage } from "./usage/stream_usage.ts";
+export { type StreamUsage, trackStreamUsage, type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export { checkUsage, type Usage, usageOf } from "./usage/usage.ts";
 export { usageFromAiSdk } from "./usage/usage_from_ai_sdk.ts";
-export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";

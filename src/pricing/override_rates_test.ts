@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { PriceOverride, PriceOverrides } from "../contract/price_override.ts";
-import { indexOverrides } from "./override_rates.ts";
+import { indexOverrides } from "./prices.ts";
 
 const row: PriceOverride = {
   provider: "local",

@@ -1,5 +1,5 @@
 import { oneOf } from "./credential_text.ts";
-import type { Trust } from "./secret_name.ts";
+import type { Trust } from "./find_assignments.ts";
 
 const STANDS_FOR_ONE = new RegExp(
   [

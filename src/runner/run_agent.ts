@@ -2,21 +2,20 @@ import type { ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
-import { messageOf, PurserError } from "../kernel/errors.ts";
+import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
-import { keepLease, registerRun, type RunRef, startRun } from "../sessions/mod.ts";
+import { keepLease, registerRun, type RunEnd, type RunRef, startRun } from "../sessions/mod.ts";
 import { type RunTrace, traceRun, traceTool } from "../telemetry/mod.ts";
 import type { RunnerContext } from "./context.ts";
-import { CallsInFlight, meterRun } from "./metering/meter_run.ts";
-import { readModelMessages } from "./models/model_messages.ts";
+import { CallsInFlight, meterRun } from "./metering/meter.ts";
+import { type LoopOutcome, readModelMessages, runLoop } from "./run_loop.ts";
 import type { ResolvedModel } from "./models/mod.ts";
-import { endAfterAnswer, endAfterError } from "./run_end.ts";
-import { runLoop } from "./run_loop.ts";
 import { RunRecorder } from "./run_recorder.ts";
 import type { RunEvent, RunResult } from "../contract/runs.ts";
+import { modelError } from "./models/model_error.ts";
 
 /** A run to make. */
 export interface RunInput {
@@ -213,4 +212,38 @@ function checkBudget(
     );
   }
   return { limitNanoUsd: agent.costBudgetNanoUsd, mode: agent.budgetMode };
+}
+
+type End = Omit<RunEnd, "endedAt" | "steps">;
+
+/** Returns the end of a run whose loop has ended with an answer. */
+function endAfterAnswer({ text, finishReason }: LoopOutcome, steps: number): End {
+  const reason = finishReason === "tool-calls" ? "max_steps" : finishReason;
+  const payload = { output: text, finish_reason: reason, steps };
+  return { status: "completed", output: text, error: null, event: { type: "run.completed", payload } };
+}
+
+/** Returns the end of a run whose loop has failed, and the error for the caller unless the run was cancelled. */
+function endAfterError(error: unknown, signal: AbortSignal): { end: End; failure?: PurserError } {
+  const failure = modelError(error);
+  if (failure instanceof BudgetExceededError) {
+    const event = {
+      type: "budget.exceeded" as const,
+      payload: { message: failure.message, ...failure.details },
+    };
+    return {
+      end: { status: "budget_exceeded", output: null, error: problemOf(failure), event },
+      failure,
+    };
+  }
+  if (signal.aborted) {
+    const event = { type: "run.cancelled" as const, payload: { reason: messageOf(signal.reason) } };
+    return { end: { status: "cancelled", output: null, error: null, event } };
+  }
+  const event = { type: "run.failed" as const, payload: problemOf(failure) };
+  return { end: { status: "failed", output: null, error: problemOf(failure), event }, failure };
+}
+
+function problemOf(error: PurserError): Record<string, unknown> {
+  return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
 }

@@ -1,11 +1,12 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelMessage, ToolSet } from "ai";
+import type { ModelMessage, ToolExecutionOptions, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
 import type { RunRecorder } from "./run_recorder.ts";
-import { type TraceTool, traceTools } from "./tools/trace_tools.ts";
+import { errorTypeOf, type Span } from "../telemetry/mod.ts";
+import { listMessages, type SessionContext, type SessionMessage } from "../sessions/mod.ts";
 
 /** The result of the loop of a run. */
 export interface LoopOutcome {
@@ -115,4 +116,120 @@ interface ToolEnd {
   toolCall: { toolCallId: string; toolName: string };
   toolExecutionMs: number;
   toolOutput: { type: "tool-result"; output: unknown } | { type: "tool-error"; error: unknown };
+}
+
+/** Starts the span of one execution. */
+export type TraceTool = (toolName: string, toolCallId: string) => Span;
+
+/** Wraps tools so that each execution is a span; returns them as they are without `trace`. */
+function traceTools(tools: ToolSet, trace: TraceTool | undefined): ToolSet {
+  if (!trace) return tools;
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, traceOne(name, tool, trace)]));
+}
+
+function traceOne(name: string, tool: ToolSet[string], trace: TraceTool): ToolSet[string] {
+  const execute = tool.execute;
+  if (!execute) return tool;
+  return {
+    ...tool,
+    execute(input: unknown, options: ToolExecutionOptions<never>) {
+      const span = trace(name, options.toolCallId);
+      const fail = (error: unknown): never => {
+        span.end(errorTypeOf(error));
+        throw error;
+      };
+      try {
+        const output: unknown = span.run(() => execute.call(tool, input as never, options));
+        if (output instanceof Promise) {
+          return output.then((value) => {
+            span.end();
+            return value;
+          }, fail);
+        }
+        if (isAsyncIterable(output)) return inSpan(output, span);
+        span.end();
+        return output;
+      } catch (error) {
+        fail(error);
+      }
+    },
+  } as ToolSet[string];
+}
+
+/** Keeps the span open while the output of a streaming tool is read. */
+async function* inSpan(output: AsyncIterable<unknown>, span: Span): AsyncGenerator<unknown> {
+  const iterator = output[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await span.run(() => iterator.next());
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    span.end(errorTypeOf(error));
+    throw error;
+  } finally {
+    await iterator.return?.();
+    span.end();
+  }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Reads the messages of a session for the AI SDK. */
+export async function readModelMessages(
+  ctx: Pick<SessionContext, "store">,
+  sessionId: string,
+): Promise<ModelMessage[]> {
+  const messages = await listMessages(ctx, sessionId).catch((error) => {
+    // Wrapped, so that it is not reported as an error of the model.
+    if (error.cause instanceof PurserError) throw error.cause;
+    if (error instanceof PurserError) throw error; // the database is unavailable
+    throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
+  });
+  return toModelMessages(messages);
+}
+
+/** The kinds of parts that the AI SDK accepts, by role. */
+const PARTS: Readonly<Record<string, ReadonlySet<unknown>>> = {
+  user: new Set(["text", "image", "file"]),
+  assistant: new Set([
+    ...["text", "file", "reasoning", "reasoning-file", "custom"],
+    ...["tool-call", "tool-result", "tool-approval-request"],
+  ]),
+  tool: new Set(["tool-result", "tool-approval-response"]),
+};
+
+/**
+ * Converts messages to the form of the AI SDK: without Purser's own fields, and with URLs as objects. Parts of an unknown
+ * kind, as from a snapshot of a later version, stay in the session and are not sent.
+ */
+function toModelMessages(messages: readonly SessionMessage[]): ModelMessage[] {
+  return messages.flatMap(({ id: _id, created_at: _createdAt, ...message }) => {
+    const { role, content } = message;
+    if (!Array.isArray(content)) return [message as unknown as ModelMessage];
+    const known = content.filter((part) => PARTS[role]?.has(part?.type));
+    if (known.length === 0 && content.length > 0) return [];
+    return [{ ...message, content: known.map(revivePart) } as unknown as ModelMessage];
+  });
+}
+
+interface Part {
+  data?: unknown;
+  output?: { type?: unknown; value?: unknown };
+}
+
+/** Restores URL objects, which JSON keeps as text. */
+function revivePart(part: Part): Part {
+  const { data, output } = part;
+  if (isUrlData(data)) return { ...part, data: { ...data, url: new URL(data.url) } };
+  if (output?.type !== "content" || !Array.isArray(output.value)) return part;
+  return { ...part, output: { ...output, value: output.value.map(revivePart) } };
+}
+
+function isUrlData(data: unknown): data is { type: "url"; url: string } {
+  const { type, url } = (data ?? {}) as { type?: unknown; url?: unknown };
+  return type === "url" && typeof url === "string" && URL.canParse(url);
 }

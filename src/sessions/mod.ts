@@ -22,13 +22,21 @@ export {
 } from "./live_run.ts";
 export { endRun, type RunEnd } from "./end_run.ts";
 export {
+  cancelRun,
   createRunEndRetries,
   recoverRuns,
   type RecoveryContext,
+  requestCancel,
   type RunEndRetries,
 } from "./recover_runs.ts";
-export { cancelRun, requestCancel } from "./cancel_run.ts";
-export { lastEventId, listAllEvents, listSessionEvents, readEventTexts } from "./list_events.ts";
+export {
+  lastEventId,
+  listAllEvents,
+  listMessages,
+  listSessionEvents,
+  readEventTexts,
+  readMessageTexts,
+} from "./read_history.ts";
 export {
   findForeignRef,
   findRunOwner,
@@ -39,4 +47,3 @@ export {
 } from "./read_sessions.ts";
 export type { Run } from "../contract/runs.ts";
 export type { Session } from "../contract/sessions.ts";
-export { listMessages, readMessageTexts } from "./read_messages.ts";

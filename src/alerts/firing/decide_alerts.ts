@@ -10,7 +10,7 @@ import {
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
 import { type ResultSet, type Statement, tables } from "../../store/mod.ts";
-import { toAlertRecord } from "../alert_record.ts";
+import { toAlertRecord } from "../list_alerts.ts";
 import type { AlertContext } from "../context.ts";
 
 /**

@@ -8,8 +8,7 @@ import { ALL_AGENTS } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
-import { getRule, readRule, withValues } from "./read_rules.ts";
-import type { RuleRow } from "./rule.ts";
+import { getRule, readRule, type RuleRow, withValues } from "./read_rules.ts";
 
 /** The context of changing rules. */
 export type ChangeContext = AlertContext & { bus: Bus; log: Log };

@@ -1,11 +1,32 @@
 import { asc, eq } from "drizzle-orm";
 import { PurserError } from "../../kernel/errors.ts";
-import { toUsd } from "../../kernel/money.ts";
+import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import { type Query, tables } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
-import { readRuleValues } from "./read_rule_values.ts";
-import { type RuleRow, toRule } from "./rule.ts";
 import type { AlertRule } from "../../contract/alerts.ts";
+import type { ThresholdType } from "../../contract/values.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
+import { counterSum, counterValue, isInScope, sumOfCalls, sumOfTail, textAt } from "../../ledger/mod.ts";
+
+export type RuleRow = typeof tables.alertRules.$inferSelect;
+
+/** Converts a row to its wire form, without its present value. */
+function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
+  return {
+    rule_id: row.ruleId,
+    name: row.name,
+    threshold_type: row.thresholdType,
+    threshold_usd: toUsd(row.thresholdNanoUsd),
+    severity: row.severity,
+    cooldown_seconds: row.cooldownMs / 1000,
+    repeat: row.repeat,
+    agent_id: row.scope === "" ? null : row.scope,
+    enabled: row.enabled,
+    last_fired_at: row.lastFiredAt === null ? null : toIso(row.lastFiredAt),
+    created_at: toIso(row.createdAt),
+    updated_at: toIso(row.updatedAt),
+  };
+}
 
 /** Lists all rules, oldest first. */
 export async function listRules(
@@ -46,4 +67,96 @@ export async function withValues(
     const value = values[index] ?? null;
     return { ...toRule(row), value_usd: value === null ? null : toUsd(value) };
   });
+}
+
+/** The number of newest runs or sessions that are searched among those without a row of their own in this database. */
+const NEWEST = 1_000;
+
+/** SQL for the spend of the newest run or session of a scope that has any. */
+function newest(kind: "run" | "session", table: string, time: string): string {
+  const key = `${kind}_id`;
+  const agent = textAt("min", "first_at", "agent_id");
+  const tail =
+    `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
+  // LIMIT, so that the id is searched once, however often it is used.
+  return `(SELECT ${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)} FROM (SELECT coalesce(
+    (SELECT k.${key} FROM ${table} k WHERE k.agent_id = t.scope
+      AND (EXISTS (SELECT 1 FROM usage_${kind}s x WHERE x.${key} = k.${key}) OR k.${key} IN (SELECT c.${key} FROM ${tail}))
+      ORDER BY k.${time} DESC LIMIT 1),
+    (SELECT ${key} FROM (
+      SELECT * FROM (SELECT ${key}, agent_id, first_at, 0 AS position FROM usage_${kind}s
+        ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
+      UNION ALL SELECT ${key}, agent_id, first_at, 0 FROM usage_${kind}s WHERE ${key} IN (SELECT c.${key} FROM ${tail})
+      UNION ALL SELECT c.${key}, c.agent_id, c.at, c.position FROM ${tail}
+    ) GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)
+  ) AS id LIMIT 1) i WHERE i.id IS NOT NULL)`;
+}
+
+const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;
+const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
+
+/** SQL for the hour from t.starts up to t.ends: its whole minutes, corrected at both ends by the calls of the ledger. */
+function hour(): string {
+  const second = `${minuteOf("t.starts")} + ${MINUTE_MS}`;
+  const end = `${minuteOf("t.ends - 1")} + ${MINUTE_MS}`;
+  const calls = (from: string, to: string) =>
+    sumOfCalls(`INDEXED BY calls_by_time WHERE ${within(from, to)}`);
+  return `${counterSum("minute", "t.scope", second, end)} + ${sumOfTail(within(second, end))}
+    - ${calls("t.ends", end)} + ${calls("t.starts", second)}`;
+}
+
+const READ = `WITH t AS (
+  SELECT key AS n, value ->> 0 AS type, value ->> 1 AS scope, value ->> 2 AS starts, value ->> 3 AS ends FROM json_each(?)
+)
+SELECT CAST(min(9223372036854775807, CASE t.type
+  WHEN 'per_run_usd' THEN ${newest("run", "runs", "started_at")}
+  WHEN 'per_session_usd' THEN ${newest("session", "sessions", "updated_at")}
+  WHEN 'per_hour_usd' THEN ${hour()}
+  ELSE ${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}
+END) AS INTEGER) FROM t ORDER BY t.n`;
+
+/**
+ * Reads the value that each rule measures at present, in nano-USD: its hour, day or month so far; per run or session,
+ * the newest one in which its agent (or any agent) has spent. Null where there is none.
+ */
+export async function readRuleValues(
+  ctx: Pick<AlertContext, "store" | "clock">,
+  rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
+): Promise<(NanoUsd | null)[]> {
+  const now = ctx.clock.now();
+  const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
+  const windows = new Map(rules.map((rule) => [keyOf(rule), windowOf(rule, now)]));
+  const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify([...windows.values()])] });
+  const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0] as NanoUsd | null]));
+  return rules.map((rule) => values.get(keyOf(rule)) ?? null);
+}
+
+/** Returns the parameters of a window in the query; rules may share one. */
+function windowOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
+  if (thresholdType === "per_run_usd" || thresholdType === "per_session_usd") {
+    return [thresholdType, scope, 0, 0];
+  }
+  const { from, to } = windowAt(thresholdType, now);
+  return [thresholdType, scope, from, to];
+}
+
+/** The threshold types of a time window. */
+export type TimeWindow = Exclude<ThresholdType, "per_run_usd" | "per_session_usd">;
+
+/** A time window: calls with `from <= at < to`. Milliseconds since the epoch. */
+export interface TimeSpan {
+  from: number;
+  to: number;
+}
+
+/** Returns the window of a type at `now`. The rolling hour is (now - 3,600,000 ms, now]. */
+export function windowAt(type: TimeWindow, now: number): TimeSpan {
+  if (type === "per_hour_usd") return { from: now - HOUR_MS + 1, to: now + 1 };
+  if (type === "per_day_usd") {
+    const from = startOf(now, DAY_MS);
+    return { from, to: from + DAY_MS };
+  }
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return { from: Date.UTC(year, month, 1), to: Date.UTC(year, month + 1, 1) };
 }

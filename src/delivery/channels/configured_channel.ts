@@ -6,7 +6,7 @@ import type { Log } from "../../kernel/log.ts";
 import type { ChannelContext } from "./channel.ts";
 import { type ChannelSender, createSender, notReady, type OpenChannel } from "./channel_sender.ts";
 import type { PostJson } from "./http/post_json.ts";
-import type { ResolveHost } from "./http/resolve_host.ts";
+import type { ResolveHost } from "./http/guarded_http.ts";
 import type { LoadPlugin } from "./load_plugin.ts";
 import { settleWithin } from "./settle_within.ts";
 

@@ -7,7 +7,7 @@ import { readTextFile } from "../../kernel/files.ts";
 import { type Channel, type ChannelPlugin, DeliveryError } from "./channel.ts";
 import { createSender } from "./channel_sender.ts";
 import { type ChannelDeps, type ConfiguredChannel, createConfiguredChannel } from "./configured_channel.ts";
-import type { GuardOptions } from "./http/resolve_host.ts";
+import type { GuardOptions } from "./http/guarded_http.ts";
 import { type BuiltInChannels, createLoadPlugin } from "./load_plugin.ts";
 
 /** A channel that is an object of the embedding program. */
@@ -127,10 +127,7 @@ type Network = Pick<ChannelDeps, "postJson" | "resolveHost">;
 
 /** Imports the guarded client, with Node's modules, when a channel first sends. */
 async function createSocketNetwork(options: GuardOptions): Promise<Network> {
-  const [{ createGuardedPost }, { createResolveHost }] = await Promise.all([
-    import("./http/guarded_http.ts"),
-    import("./http/resolve_host.ts"),
-  ]);
+  const { createGuardedPost, createResolveHost } = await import("./http/guarded_http.ts");
   return { postJson: createGuardedPost(options), resolveHost: createResolveHost(options) };
 }
 

@@ -16,7 +16,7 @@ export {
 } from "./channel.ts";
 export { isAtLeast, SEVERITIES, type Severity } from "../../contract/values.ts";
 export type { PostAnswer, PostJson, PostRequest } from "./http/post_json.ts";
-export type { ResolveHost } from "./http/resolve_host.ts";
+export type { ResolveHost } from "./http/guarded_http.ts";
 export type { ConfiguredChannel } from "./configured_channel.ts";
 export {
   type Channels,

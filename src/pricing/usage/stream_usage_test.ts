@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { trackStreamUsage } from "./stream_usage.ts";
+import { trackStreamUsage } from "./usage_from_raw.ts";
 import { usageOf } from "./usage.ts";
 
 Deno.test("trackStreamUsage() lets Anthropic's last counts replace those of the start, and keeps the rest", () => {

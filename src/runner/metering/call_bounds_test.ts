@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { boundInput } from "./call_bounds.ts";
+import { boundInput } from "./admit_call.ts";
 
 const prompt: LanguageModelV4CallOptions["prompt"] = [{
   role: "user",

@@ -1,7 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Environment, ProviderSettings } from "../../config/mod.ts";
-import { checkProviderNames, parseModelName } from "./model_name.ts";
-import { createModel } from "./provider_models.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
+import { createSingleSendFetch } from "../../kernel/single_send.ts";
+import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 
 /** A model to call, and the names under which its calls are priced and booked. */
 export interface ResolvedModel {
@@ -74,4 +76,190 @@ function describeCustomModel(name: string, model: LanguageModelV4): ResolvedMode
   if (colon > 0) return { provider: name.slice(0, colon), modelId: name.slice(colon + 1), model };
   // The AI SDK's providers call themselves `openai.responses`, `anthropic.messages` and so on.
   return { provider: model.provider.split(".")[0]!, modelId: model.modelId, model };
+}
+
+/** A provider may charge for each request that reaches it, so none is sent twice below the SDK's own retries. */
+const sendOnce = createSingleSendFetch();
+
+interface ProviderContext {
+  providers: Readonly<Record<string, ProviderSettings>>;
+  env: Environment;
+  fetch?: typeof fetch;
+}
+
+/**
+ * Creates the model of a name. Keys and base URLs are always passed to the AI SDK, defaults included, because it would read
+ * missing ones from the environment of the process. Throws `invalid`, naming the variable, if a key is missing.
+ */
+export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
+  const { provider, modelId, api } = name;
+  const { env, fetch = sendOnce } = context;
+  switch (provider) {
+    case "demo": {
+      const model = createDemoModel(modelId);
+      if (model === undefined) {
+        throw new PurserError("invalid", `Cannot use the model demo:${modelId}: it does not exist`);
+      }
+      return model;
+    }
+    case "openai": {
+      const settings = {
+        apiKey: readKey(env, "OPENAI_API_KEY", name),
+        baseURL: readBaseUrl(env, "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+        fetch,
+      };
+      const { createOpenAI } = await load(name, () => import("@ai-sdk/openai"));
+      const openai = createOpenAI(settings);
+      return api === "chat" ? openai.chat(modelId) : openai.responses(modelId);
+    }
+    case "anthropic": {
+      const settings = {
+        apiKey: readKey(env, "ANTHROPIC_API_KEY", name),
+        baseURL: readBaseUrl(env, "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1"),
+        fetch,
+      };
+      const { createAnthropic } = await load(name, () => import("@ai-sdk/anthropic"));
+      return createAnthropic(settings)(modelId);
+    }
+    case "google": {
+      const settings = {
+        apiKey: readKey(env, "GOOGLE_GENERATIVE_AI_API_KEY", name),
+        // The SDK has no variable for the base URL; this one follows the name of the key.
+        baseURL: readBaseUrl(
+          env,
+          "GOOGLE_GENERATIVE_AI_BASE_URL",
+          "https://generativelanguage.googleapis.com/v1beta",
+        ),
+        fetch,
+      };
+      const { createGoogle } = await load(name, () => import("@ai-sdk/google"));
+      return createGoogle(settings)(modelId);
+    }
+    default: {
+      const { baseUrl, apiKey, headers } = context.providers[provider]!;
+      const { createOpenAICompatible } = await load(name, () => import("@ai-sdk/openai-compatible"));
+      // Without includeUsage a streamed answer has no usage and could not be priced.
+      return createOpenAICompatible({
+        name: provider,
+        baseURL: baseUrl,
+        apiKey,
+        headers,
+        fetch,
+        includeUsage: true,
+      })(modelId);
+    }
+  }
+}
+
+function readKey(env: Environment, variable: string, { provider, modelId }: ModelName): string {
+  const key = env[variable]?.trim();
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new PurserError(
+      "invalid",
+      `Cannot use the model ${provider}:${modelId}: ${variable} holds blanks or characters that no key has`,
+    );
+  }
+  if (key) return key;
+  throw new PurserError(
+    "invalid",
+    `Cannot use the model ${provider}:${modelId}: ${variable} is not set; set it in the environment of Purser`,
+  );
+}
+
+function readBaseUrl(env: Environment, variable: string, fallback: string): string {
+  const text = env[variable]?.trim();
+  if (!text) return fallback;
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new PurserError("invalid", `Cannot use ${variable}: it must be an http:// or https:// URL`);
+}
+
+/** Imports the package of a provider, which throws while loading if a base URL is set but blank. */
+async function load<T>({ provider }: ModelName, importPackage: () => Promise<T>): Promise<T> {
+  try {
+    return await importPackage();
+  } catch (error) {
+    const reason = messageOf(error).replace(/\.$/, "");
+    const remedy = reason.includes("baseURL")
+      ? `; unset ${provider.toUpperCase()}_BASE_URL or give it a value`
+      : "";
+    throw new PurserError("invalid", `Cannot use ${provider} models: ${reason}${remedy}`, { cause: error });
+  }
+}
+
+/** The parts of a model's name. */
+export interface ModelName {
+  /** A built-in provider or one of the config. */
+  provider: string;
+  modelId: string;
+  /** The API of a provider that has several. */
+  api?: "chat" | "responses";
+}
+
+/** The two APIs of OpenAI that serve the same models. */
+const OPENAI_APIS = new Map<string, ModelName["api"]>([
+  ["openai.chat", "chat"],
+  ["openai.responses", "responses"],
+]);
+
+/**
+ * Patterns of names that belong to one provider. Models with open weights (`gpt-oss`, `gemma`, `llama`) have many providers
+ * and are not listed.
+ */
+const BARE_NAMES: [RegExp, string][] = [
+  [/^(gpt-(?!oss)|chatgpt-|o[1-9](-|$)|codex-|ft:gpt-)/, "openai"],
+  [/^claude-/, "anthropic"],
+  [/^gemini-/, "google"],
+];
+
+/** Parses `provider:model` or a bare name. Throws `invalid`. */
+export function parseModelName(name: string, providers: Readonly<Record<string, unknown>>): ModelName {
+  if (!/^[^\s\p{C}]{1,200}$/u.test(name)) {
+    throw new PurserError(
+      "invalid",
+      "Cannot use the model: its name must be 1 to 200 characters without blanks, as in openai:gpt-5-mini",
+    );
+  }
+  const known = [...BUILT_IN_PROVIDERS, ...Object.keys(providers)];
+  const colon = name.indexOf(":");
+  const provider = name.slice(0, Math.max(0, colon));
+  const modelId = name.slice(colon + 1);
+  const api = OPENAI_APIS.get(provider);
+  if (api !== undefined || known.includes(provider)) {
+    if (modelId === "") throw refuse(name, `it names no model; write it as in ${provider}:MODEL`);
+    return checkDemoModel(api === undefined ? { provider, modelId } : { provider: "openai", modelId, api });
+  }
+  const owner = BARE_NAMES.find(([pattern]) => pattern.test(name))?.[1];
+  if (owner !== undefined) return { provider: owner, modelId: name };
+  const providersText = `known providers are ${known.join(", ")}`;
+  throw colon === -1
+    ? refuse(name, `its provider is not clear; write it as PROVIDER:${name}; ${providersText}`)
+    : refuse(name, `the provider ${provider || "before the colon"} is not known; ${providersText}`);
+}
+
+/** Checks the provider names of a library user; those of a config file have been checked already. */
+export function checkProviderNames(providers: Readonly<Record<string, unknown>>): void {
+  for (const name of Object.keys(providers)) {
+    if ((BUILT_IN_PROVIDERS as readonly string[]).includes(name)) {
+      throw new PurserError(
+        "invalid",
+        `Cannot add the provider ${name}: it is built in; choose another name`,
+      );
+    }
+    if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name)) {
+      throw new PurserError(
+        "invalid",
+        `Cannot add the provider ${name}: a name takes letters, digits, _ and -`,
+      );
+    }
+  }
+}
+
+function checkDemoModel(name: ModelName): ModelName {
+  if (name.provider !== "demo" || (DEMO_MODELS as readonly string[]).includes(name.modelId)) return name;
+  const models = DEMO_MODELS.map((model) => `demo:${model}`).join(", ");
+  throw refuse(`demo:${name.modelId}`, `it does not exist; the demo models are ${models}`);
+}
+
+function refuse(name: string, reason: string): PurserError {
+  return new PurserError("invalid", `Cannot use the model ${name}: ${reason}`);
 }

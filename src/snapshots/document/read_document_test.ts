@@ -7,9 +7,8 @@ import { snapshotOf } from "../../../tests/harness/snapshots.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Issue } from "./issues.ts";
-import { readDocument } from "./read_document.ts";
+import { type Format, readDocument } from "./read_document.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";
-import type { Format } from "./upgrades.ts";
 
 const MAX_BYTES = 1024 * 1024;
 

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { type Answer, readRequest, startHttpReceiver, startReceiver } from "../testing/_receiver.ts";
 import { DeliveryError } from "../channel.ts";
-import { createGuardedPost } from "./guarded_http.ts";
+import { createGuardedPost, type GuardOptions } from "./guarded_http.ts";
 import type { PostAnswer } from "./post_json.ts";
-import type { GuardOptions } from "./resolve_host.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 

@@ -12,7 +12,7 @@ import { createRule } from "./rules/change_rules.ts";
 import { getRule } from "./rules/read_rules.ts";
 import { listAlerts } from "./list_alerts.ts";
 import { testChannel, type TestContext } from "../delivery/mod.ts";
-import { testRule } from "./send_rule_test_message.ts";
+import { testRule } from "./alert_notification.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "info" } as const;
 const AT = "2026-11-01T12:00:00.000Z";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../../kernel/clock.ts";
-import { CallCheck } from "./call_check.ts";
-import { KEPT } from "./limits.ts";
-import type { CallObservation } from "./observation.ts";
-import { RunWatch } from "./run_watch.ts";
+import { fixedClock } from "../kernel/clock.ts";
+import { CallCheck, RunWatch } from "./monitor.ts";
+import { KEPT } from "./detect/limits.ts";
+import type { CallObservation } from "./detect/observation.ts";
 
 const clock = fixedClock("2026-11-21T09:30:00.000Z");
 
