@@ -1,8 +1,39 @@
+import * as positions from "../migrations/m0006_positions.ts";
 import { sha256Hex } from "../../kernel/text.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Store, toObjects } from "../store.ts";
-import { type Migration, migrations as embedded } from "../migrations/mod.ts";
+import { statements as ledger } from "../migrations/m0001_ledger.ts";
+import { statements as snapshots } from "../migrations/m0002_snapshots.ts";
+import { statements as alerts } from "../migrations/m0003_alerts.ts";
+import { statements as tallies } from "../migrations/m0004_tallies.ts";
+import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
+
+/** One step of the schema. A released step is never edited: every database records its checksum. */
+export interface Migration {
+  version: number;
+  name: string;
+  /** Committed together, as the last commit of the step. */
+  statements: readonly string[];
+  /** Work that is too long for one commit: committed again and again, before `statements`, until `isDone` reads 1. */
+  chunks?: { statements: readonly string[]; isDone: string };
+}
+
+/** Every step, in order. Plain modules, so that a compiled binary and the edge bundle include them. */
+export const migrations: readonly Migration[] = [
+  { version: 1, name: "ledger", statements: ledger },
+  { version: 2, name: "snapshots", statements: snapshots },
+  { version: 3, name: "alerts", statements: alerts },
+  { version: 4, name: "tallies", statements: tallies },
+  { version: 5, name: "api_keys", statements: apiKeys },
+  { version: 6, name: "positions", statements: positions.statements },
+  {
+    version: 7,
+    name: "calls_with_positions",
+    chunks: { statements: positions.chunk, isDone: positions.isDone },
+    statements: positions.removeOld,
+  },
+];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   version INTEGER PRIMARY KEY NOT NULL,
@@ -31,14 +62,12 @@ interface Applied {
 export async function migrate(
   store: Store,
   clock: Pick<Clock, "now">,
-  migrations: readonly Migration[] = embedded,
+  steps: readonly Migration[] = migrations,
 ): Promise<void> {
   for (let attempt = 0;; attempt++) {
     const applied = await readApplied(store);
-    await check(applied, migrations);
-    const next = migrations.find((migration) =>
-      !applied.some((row) => Number(row.version) === migration.version)
-    );
+    await check(applied, steps);
+    const next = steps.find((migration) => !applied.some((row) => Number(row.version) === migration.version));
     if (!next) return;
     await runChunks(store, next);
     const { version, name } = next;
@@ -50,7 +79,7 @@ export async function migrate(
       // The claim comes first: it fails if another instance has applied this step meanwhile.
       await store.write([claim, ...next.statements.map((sql) => ({ sql }))]);
     } catch (error) {
-      if (!(error instanceof ConstraintError) || attempt > migrations.length) throw error;
+      if (!(error instanceof ConstraintError) || attempt > steps.length) throw error;
     }
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { eagerClock } from "../../../tests/harness/eager_clock.ts";
-import { busyPauseMs, retryWhileBusy } from "./lock_contention.ts";
+import { busyPauseMs, retryWhileBusy } from "./file_sharing.ts";
 
 Deno.test("busyPauseMs() grows from 1 ms to at most 20 ms, and is random below that", () => {
   const longest = [0, 1, 2, 3, 4, 5, 50, 5_000].map((retry) => busyPauseMs(retry, () => 0.999999));

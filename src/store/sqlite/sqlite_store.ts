@@ -9,7 +9,7 @@ import { type FileSystemOf, loadFileSystemOf, whyExclusive } from "./file_sharin
 import { FileWatch } from "./database_file.ts";
 import { createInstanceLocks } from "./instance_locks.ts";
 import { PreparedStatements } from "./prepared_statements.ts";
-import { retryWhileBusy, WriterPause } from "./lock_contention.ts";
+import { retryWhileBusy, WriterPause } from "./file_sharing.ts";
 import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
 import { type SetWriter, WriteQueue, type WriteUnit } from "../write_queue.ts";
