@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { totalsStatements } from "../src/service/metrics/mod.ts";
-import { renderFamilies } from "../src/service/metrics/render_families.ts";
+import { renderFamilies } from "../src/service/metrics/mod.ts";
 import { migrate } from "../src/store/schema/migrate.ts";
 import { migrations } from "../src/store/schema/migrate.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
