@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findConfigFile, findDataFile } from "./directories.ts";
+import { findConfigFile, findDataFile } from "./load_config.ts";
 
 Deno.test("findConfigFile() and findDataFile() follow each platform's convention", () => {
   const mac = "/Users/ada/Library/Application Support/purser";
