@@ -5,7 +5,7 @@ import { memoryTerminal } from "../terminal/_memory_terminal.ts";
 import { openTestBooks } from "../_test_books.ts";
 import { COMMANDS } from "../command_table.ts";
 import { main } from "../main.ts";
-import { readCursor } from "./read_cursor.ts";
+import { readCursor } from "./complete_line.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Connection } from "../../client/mod.ts";
-import { isFileArgument, type ListImported, loadReplay, type ReplaySnapshot } from "./load_replay.ts";
+import { isFileArgument, type ListImported, loadReplay, type ReplaySnapshot } from "./replay_session.ts";
 import type { ReplayEvent } from "./steps/replay_event.ts";
 import { event } from "./_test_events.ts";
 

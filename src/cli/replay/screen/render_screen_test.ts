@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createStyle } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import { renderBody, renderScreen, type ScreenInput } from "./render_screen.ts";
+import { renderBody, renderScreen, type ScreenInput } from "./view_steps.ts";
 import { called, event, lastStepOf, STORY } from "../_test_events.ts";
 import type { ReplayEvent } from "../steps/replay_event.ts";
 

@@ -1,8 +1,16 @@
-import type { Style } from "../../terminal/style.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
 import type { Output } from "../../terminal/terminal.ts";
 import { moveView, type ViewPosition } from "./move_view.ts";
-import { renderBody, renderScreen, type Screen } from "./render_screen.ts";
 import type { ReplayStep } from "../steps/replay_steps.ts";
+import { escapeLines, escapeText } from "../../terminal/escape_text.ts";
+import { countOf, formatCount } from "../../render/format_values.ts";
+import { cutText, textWidth, wrapColumns } from "../../terminal/text_width.ts";
+import { formatTokens, formatTotalCost } from "../steps/call_totals.ts";
+import { describeStep } from "../steps/describe_step.ts";
+import { formatGap, formatInstant } from "../steps/format_duration.ts";
+import { MESSAGE } from "../steps/replay_event.ts";
+import { seqLabel } from "./render_step.ts";
+import { keepFacts, type Section, textOf } from "./step_view.ts";
 
 /** The input of a viewer. */
 export interface ViewInput {
@@ -82,4 +90,140 @@ export async function viewSteps(
     interrupted.removeEventListener("abort", leave);
     leave();
   }
+}
+
+/** The input of a screen. */
+export interface ScreenInput {
+  step: ReplayStep;
+  /** The step's lines, no wider than the screen. */
+  body: readonly string[];
+  position: ViewPosition;
+  count: number;
+  sessionId: string;
+  /** Messages to the user about the whole replay. */
+  hints: readonly string[];
+  rows: number;
+  columns: number;
+  style: Style;
+  hasUnicode: boolean;
+}
+
+/** A screen: one line for each row, and the extent of the body. */
+export interface Screen {
+  lines: string[];
+  bodyRows: number;
+  maxScroll: number;
+}
+
+/** Renders a step between a header and a footer. On few rows, the header shrinks. */
+export function renderScreen(input: ScreenInput): Screen {
+  const { body, position, rows, columns, style, hasUnicode } = input;
+  const header = headerOf(input, Math.floor(rows / 3));
+  const hasFooter = rows > 1;
+  const bodyRows = Math.max(1, rows - header.length - (hasFooter ? 1 : 0));
+  const maxScroll = Math.max(0, body.length - bodyRows);
+  const scroll = Math.min(position.scroll, maxScroll);
+  const shown = body.slice(scroll, scroll + bodyRows);
+  const blank = Array.from({ length: bodyRows - shown.length }, () => "");
+  const footer = style.dim(footerOf({ scroll, bodyRows, lines: body.length, columns, hasUnicode }));
+  return { lines: [...header, ...shown, ...blank, ...(hasFooter ? [footer] : [])], bodyRows, maxScroll };
+}
+
+/** Renders the header in at most `maxLines` lines, the most important first. */
+function headerOf(
+  { step, position, count, sessionId, hints, columns, style, hasUnicode }: ScreenInput,
+  maxLines: number,
+): string[] {
+  const { event, soFar, sincePreviousMs } = step;
+  const cut = (text: string) => cutText(text, columns, hasUnicode ? "…" : "~");
+  const lines = (...facts: (string | undefined | false)[]) =>
+    fillLines(keepFacts(...facts).map(escapeText), columns, hasUnicode ? " · " : ", ").map(cut);
+  const header = [
+    ...lines(
+      `Step ${formatCount(position.index + 1)} of ${formatCount(count)}`,
+      seqLabel(event.seq),
+      event.at !== null && `${formatInstant(event.at)} UTC`,
+      formatGap(sincePreviousMs),
+    ).map(style.bold),
+    // Messages have no call data.
+    ...(event.type === MESSAGE ? [] : lines(
+      `So far ${formatTotalCost(soFar)}`,
+      formatTokens(soFar.inputTokens, soFar.outputTokens),
+      countOf(soFar.calls, "call"),
+    )),
+    ...lines(
+      `Session ${event.session_id ?? sessionId}`,
+      event.agent_id !== null && `agent ${event.agent_id}`,
+      event.run_id !== null && `run ${event.run_id}`,
+    ).map(style.dim),
+    ...hints.flatMap((hint) => wrapColumns(escapeText(hint), columns)).map(style.yellow),
+  ];
+  if (maxLines < 2) return header.slice(0, maxLines);
+  return [...header.slice(0, maxLines - 1), style.dim((hasUnicode ? "─" : "-").repeat(columns))];
+}
+
+/** Joins facts into lines, as many on each as fit. */
+function fillLines(facts: readonly string[], columns: number, separator: string): string[] {
+  const lines: string[] = [];
+  for (const fact of facts) {
+    const longer = lines.length > 0 ? lines.at(-1) + separator + fact : fact;
+    if (lines.length > 0 && textWidth(longer) <= columns) lines[lines.length - 1] = longer;
+    else lines.push(fact);
+  }
+  return lines;
+}
+
+const KEYS = "→ next  ← back  ↑↓ scroll  g first  G last  q quit";
+const ASCII_KEYS = "l next  h back  j/k scroll  g first  G last  q quit";
+
+function footerOf({ scroll, bodyRows, lines, columns, hasUnicode }: {
+  scroll: number;
+  bodyRows: number;
+  lines: number;
+  columns: number;
+  hasUnicode: boolean;
+}): string {
+  const keys = hasUnicode ? KEYS : ASCII_KEYS;
+  if (lines <= bodyRows) return cutText(keys, columns, hasUnicode ? "…" : "~");
+  const range = `lines ${scroll + 1}-${scroll + bodyRows} of ${formatCount(lines)}`;
+  const gap = columns - textWidth(keys) - range.length;
+  // Without room for both, the range comes before the keys.
+  return gap < 2
+    ? cutText(`${range}  ${keys}`, columns, hasUnicode ? "…" : "~")
+    : keys + " ".repeat(gap) + range;
+}
+
+/** The limit of one text, more than a person scrolls through. */
+const MAX_CHARACTERS = 200_000;
+
+const INDENT = "  ";
+
+/** Renders all sections of a step as lines of at most `columns` columns. */
+export function renderBody(
+  step: ReplayStep,
+  { columns, style, hasUnicode }: { columns: number; style: Style; hasUnicode: boolean },
+): string[] {
+  const { facts, sections } = describeStep(step);
+  const separator = hasUnicode ? " · " : ", ";
+  return [
+    ...wrapColumns(escapeText(step.event.type), columns).map(style.bold),
+    ...(facts.length > 0 ? wrapColumns(facts.map(escapeText).join(separator), columns) : []),
+    ...sections.flatMap((section) => ["", ...renderSection(section, columns, style)]),
+  ];
+}
+
+function renderSection({ title, value, tone }: Section, columns: number, style: Style): string[] {
+  const plain: Paint = (text) => text;
+  const paint = tone === "error" ? style.red : tone === "dim" ? style.dim : plain;
+  const whole = textOf(value, 2);
+  const text = whole.slice(0, MAX_CHARACTERS).toWellFormed();
+  const left = whole.length - MAX_CHARACTERS;
+  const room = Math.max(1, columns - INDENT.length);
+  return [
+    ...wrapColumns(escapeText(title), columns).map(style.cyan),
+    ...wrapColumns(escapeLines(text), room).map((line) => INDENT + paint(line)),
+    ...(left > 0
+      ? wrapColumns(`... and ${formatCount(left)} more characters, with --json`, columns).map(style.dim)
+      : []),
+  ];
 }
