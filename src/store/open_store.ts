@@ -2,7 +2,7 @@ import type { Durability } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { DatabaseAddress } from "../kernel/database_url.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { installLogic, type Logic } from "./schema/logic.ts";
+import { installLogic, type Logic } from "./schema/migrate.ts";
 import { migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
 import type { Store } from "./store.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { startStoreProcess } from "../../../tests/harness/store_process.ts";
-import { createInstanceLocks } from "./instance_locks.ts";
+import { createInstanceLocks } from "./database_file.ts";
 import { SqliteStore } from "./sqlite_store.ts";
 
 const namesIn = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
