@@ -164,7 +164,7 @@ Deno.test("the rules refuse the imports that they are meant to refuse", () => {
     ["src/edge/x.ts", "src/cli/mod.ts"],
     ["src/kernel/money.ts", "src/contract/values.ts"],
     ["src/contract/x.ts", "src/store/mod.ts"],
-    ["src/cli/x.ts", "src/config/file/schema.ts"],
+    ["src/cli/x.ts", "src/config/file/parse_config_file.ts"],
     ["plugins/slack/mod.ts", "src/kernel/money.ts"],
     ["plugins/slack/mod.ts", "src/delivery/mod.ts"],
     ["src/alerts/x.ts", "plugins/mod.ts"],

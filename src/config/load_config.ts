@@ -1,5 +1,5 @@
 import { DURABILITIES, type Durability, type Severity } from "../contract/values.ts";
-import type { ConfigFile } from "./file/schema.ts";
+import type { ConfigFile } from "./file/parse_config_file.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { PurserError, systemCodeOf, systemReason } from "../kernel/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
