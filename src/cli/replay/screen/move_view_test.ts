@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { moveView } from "./move_view.ts";
+import { moveView } from "./view_steps.ts";
 
 const EXTENT = { count: 3, bodyRows: 10, maxScroll: 25 };
 
