@@ -8,8 +8,14 @@ export {
   readDurability,
 } from "./health_checks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
-export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
-export { createQuery, type Query } from "./query.ts";
+export {
+  createQuery,
+  newSharedStore,
+  openStore,
+  type OpenStoreOptions,
+  type Query,
+  type SharedStore,
+} from "./open_store.ts";
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { EachRow } from "./each_row.ts";
