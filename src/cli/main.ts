@@ -18,14 +18,14 @@ export interface MainOptions {
   clock?: Clock;
 }
 
-/** The command of the completion scripts: `purser __complete -- WORD…`; see `completion/`. */
+/** The command of the completion scripts: `purser __complete -- WORD…`; see `complete_line.ts`. */
 const COMPLETE = "__complete";
 
 /** Runs a command line and returns the exit code of the process. Never throws. */
 export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
   const { terminal: { stdout, stderr } } = options;
   if (argv[0] === COMPLETE) {
-    const { completeLine } = await import("./completion/complete_line.ts");
+    const { completeLine } = await import("./complete_line.ts");
     return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), options);
   }
   try {

@@ -1,15 +1,15 @@
-import type { Connection } from "../../client/mod.ts";
-import { systemClock } from "../../kernel/clock.ts";
-import { loadConfig, openProfiles } from "../../config/mod.ts";
-import { silentLog } from "../../kernel/log.ts";
-import { escapeText } from "../terminal/escape_text.ts";
-import type { Command, LiveValue, OptionSpec, Values } from "../command.ts";
-import { EXIT } from "../exit_code.ts";
-import type { MainOptions } from "../main.ts";
-import { idInPath } from "../parse/command_id.ts";
-import { cutText } from "../terminal/text_width.ts";
-import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
-import { ALL_OPTIONS, findCommand } from "../parse/parse_command_line.ts";
+import type { Connection } from "../client/mod.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { loadConfig, openProfiles } from "../config/mod.ts";
+import { silentLog } from "../kernel/log.ts";
+import { escapeText } from "./terminal/escape_text.ts";
+import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
+import { EXIT } from "./exit_code.ts";
+import type { MainOptions } from "./main.ts";
+import { idInPath } from "./parse/command_id.ts";
+import { cutText } from "./terminal/text_width.ts";
+import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
+import { ALL_OPTIONS, findCommand } from "./parse/parse_command_line.ts";
 
 /** The timeout of live values: the user is waiting at the prompt. */
 const TIMEOUT_MS = 900;
@@ -80,7 +80,7 @@ function connectLazily({ line }: Cursor, { env, connect }: MainOptions) {
             profile: option("profile"),
           },
         });
-        const open = connect ?? (await import("../../client/mod.ts")).connect;
+        const open = connect ?? (await import("../client/mod.ts")).connect;
         return await open({ config, env, log: silentLog, isReadOnly: true, mustExist: true });
       })(),
     close: async () => await (await connection?.catch(() => undefined))?.close(),
