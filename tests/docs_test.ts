@@ -134,7 +134,7 @@ Deno.test("the config file of the docs is valid, and so is the tool module", () 
   }));
 
 Deno.test("every relative link in the documents leads to a file", async () => {
-  const documents = ["README.md", "CHANGELOG.md", "bench/README.md"];
+  const documents = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md"];
   for await (const entry of Deno.readDir(new URL("docs/", ROOT))) {
     if (entry.isFile) documents.push(`docs/${entry.name}`);
   }
@@ -144,6 +144,48 @@ Deno.test("every relative link in the documents leads to a file", async () => {
     }
   }
 });
+
+/** A path of the repository in backquotes; one with a placeholder, such as `NAME` or `…`, is no path. */
+const NAMED_PATH = /`((?:src|tests|build|plugins|bench)\/[\w./-]*)`/g;
+
+/** Splits a document into its list items, table rows and paragraphs, each as one line. */
+function itemsOf(document: string): string[] {
+  return document.replace(/^```[^]*?^```$/gm, "").split(/\n(?=\s*(?:\n|\d+\. |- |\|))/)
+    .map((item) => item.replaceAll(/\s+/g, " ").trim());
+}
+
+for (const path of ["docs/architecture.md", "CONTRIBUTING.md"]) {
+  Deno.test(`the files and functions that ${path} names exist`, async () => {
+    const document = await readDocument(path);
+    const missing: string[] = [];
+    for (const [, file] of document.matchAll(NAMED_PATH)) {
+      const isPlaceholder = /[A-Z]{4}/.test(file!);
+      if (!isPlaceholder && !await Deno.stat(new URL(file!, ROOT)).catch(() => undefined)) {
+        missing.push(file!);
+      }
+    }
+    let checked = 0;
+    for (const item of itemsOf(document)) {
+      const links = [...item.matchAll(/\]\(([^):#]+\.ts)\)/g)].map(([, link]) => link!);
+      // A link that leads nowhere is reported by its own name.
+      const texts = await Promise.all(
+        links.map((link) =>
+          Deno.readTextFile(new URL(link, new URL(path, ROOT))).catch(() => (missing.push(link), ""))
+        ),
+      );
+      for (const [, name] of links.length === 0 ? [] : item.matchAll(/`(\w+)\(\)`/g)) {
+        checked++;
+        const definition = new RegExp(
+          `\\b(?:function\\*?|const|class) ${name}\\b|^  (?:async )?${name}\\(`,
+          "m",
+        );
+        if (!texts.some((text) => definition.test(text))) missing.push(`${name}() in ${links.join(" or ")}`);
+      }
+    }
+    assert.deepEqual(missing, []);
+    if (path === "docs/architecture.md") assert.ok(checked > 40, "the scan found the functions");
+  });
+}
 
 /** Runs the `purser` command lines of a document in a sandbox of their own; returns their output. */
 async function runLines(lines: readonly string[], directory: string): Promise<string> {

@@ -4,7 +4,7 @@ import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** Which key may do what, by the permissions that the routes state. */
+/** The permissions of routes, with a key of each kind. */
 
 interface Operation {
   security?: Record<string, string[]>[];

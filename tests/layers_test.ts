@@ -150,6 +150,14 @@ Deno.test("imports point one way, from entry to kernel, and enter folders by mod
   assert.deepEqual(faults, []);
 });
 
+Deno.test("every import names a file that exists, also those that are dynamic and not type-checked", async () => {
+  const targets = [...new Set(imports.map(({ to }) => to))];
+  const missing = await Promise.all(
+    targets.map(async (to) => await Deno.stat(ROOT + to).then(() => [], () => [to])),
+  );
+  assert.deepEqual(missing.flat(), []);
+});
+
 Deno.test("the rules refuse the imports that they are meant to refuse", () => {
   const wrong: [string, string][] = [
     ["src/store/x.ts", "src/ledger/mod.ts"],

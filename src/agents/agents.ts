@@ -6,7 +6,7 @@ import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { parseUsd } from "../kernel/money.ts";
 import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
 import { type AgentDefinition, toAgent } from "./agent.ts";
-import { type Agent } from "../contract/agents.ts";
+import type { Agent } from "../contract/agents.ts";
 import { asc, eq } from "drizzle-orm";
 
 const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,

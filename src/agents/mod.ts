@@ -1,6 +1,6 @@
 /** The definitions of agents. */
 export { type AgentDefinition, describeAgent } from "./agent.ts";
-export { type Agent } from "../contract/agents.ts";
+export type { Agent } from "../contract/agents.ts";
 export {
   checkAgentName,
   defineAgent,

@@ -10,7 +10,7 @@ export { firingLogic } from "./firing/firing_logic.ts";
 export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
 export { getRule, listRules, ruleNotFound } from "./rules/read_rules.ts";
-export { type AlertRule } from "../contract/alerts.ts";
+export type { AlertRule } from "../contract/alerts.ts";
 export { describeAlert, readAlertNotification } from "./describe_alert.ts";
 export {
   type AlertDispatcher,
@@ -23,4 +23,4 @@ export { type AlertContext, hasRules } from "./context.ts";
 export { listAlerts } from "./list_alerts.ts";
 export type { RuleChanges, RuleInput } from "../contract/rule_input.ts";
 export { testRule } from "./send_rule_test_message.ts";
-export { type RuleTest } from "../contract/alerts.ts";
+export type { RuleTest } from "../contract/alerts.ts";

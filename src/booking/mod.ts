@@ -3,4 +3,4 @@ export type { BookingContext } from "./context.ts";
 export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
-export { type BookedReport } from "../contract/cost_events.ts";
+export type { BookedReport } from "../contract/cost_events.ts";

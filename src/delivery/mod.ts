@@ -16,5 +16,5 @@ export {
 } from "./outbox_status.ts";
 export { giveUpOrphans, SELECT_HOLDERS } from "./recover_deliveries.ts";
 export { testAllChannels, testChannel, type TestContext } from "./send_test_message.ts";
-export { type TestResult } from "../contract/channels.ts";
+export type { TestResult } from "../contract/channels.ts";
 export { instanceOf } from "./claim_delivery.ts";

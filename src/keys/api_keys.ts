@@ -1,7 +1,7 @@
 import type { KeyStatus, Scope } from "../contract/values.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type KeyRow, orderScopes, toApiKey } from "./api_key.ts";
-import { type ApiKey } from "../contract/keys.ts";
+import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";

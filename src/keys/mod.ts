@@ -1,6 +1,6 @@
 /** API keys: creates, lists, revokes and authenticates them. */
 export { allows } from "./api_key.ts";
-export { type ApiKey } from "../contract/keys.ts";
+export type { ApiKey } from "../contract/keys.ts";
 export {
   authenticate,
   createKeyCheck,

@@ -16,7 +16,7 @@ export {
 } from "./files/snapshot_source.ts";
 export { type ExportInput, exportSession, parseTags, type SessionExport } from "./export_session.ts";
 export { importSession } from "./import_session.ts";
-export { type ImportResult } from "../contract/snapshots.ts";
+export type { ImportResult } from "../contract/snapshots.ts";
 export { listImportedEvents } from "./generations/imported_events.ts";
 export { bytesOf, readSnapshot, writeSnapshot } from "./files/snapshot_file.ts";
 export { type Found, redactValue } from "./redact_value.ts";

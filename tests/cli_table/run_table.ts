@@ -109,7 +109,7 @@ async function playThroughServer(
     const { code } = await server.status;
     await drained;
     assert.deepEqual([code, await stdout], [0, ""], `purser serve: ${said}`);
-    assert.match(said, /Ending what is in progress/);
+    assert.match(said, /Shutting down/);
   }
 }
 

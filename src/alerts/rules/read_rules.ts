@@ -5,7 +5,7 @@ import { type Query, tables } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { readRuleValues } from "./read_rule_values.ts";
 import { type RuleRow, toRule } from "./rule.ts";
-import { type AlertRule } from "../../contract/alerts.ts";
+import type { AlertRule } from "../../contract/alerts.ts";
 
 /** Lists all rules, oldest first. */
 export async function listRules(
