@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { migrations } from "../src/store/migrations/mod.ts";
+import { migrations } from "../src/store/schema/migrate.ts";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
-import { checkConnection } from "../src/cli/check_connection.ts";
+import { checkConnection } from "../src/cli/commands/doctor.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
@@ -218,7 +218,7 @@ Deno.test("purser serve starts with valid channels, and so does a command beside
   assert.equal((await child.status).code, 0);
 });
 
-Deno.test("a clock that differs from the server's is a warning with the difference", () => {
+Deno.test("a clock that differs from the server's is a warning with the difference", async () => {
   const asked = (date: string | null) => ({
     before: Date.parse("2026-11-21T09:30:10.000Z"),
     after: Date.parse("2026-11-21T09:30:11.000Z"),
@@ -228,19 +228,19 @@ Deno.test("a clock that differs from the server's is a warning with the differen
   const config = { profile: "prod", server: "https://books.example.com", apiKey: "psr_secret" };
   const check = (date: string | null) => checkConnection(config, remote, asked(date));
   assert.match(
-    check("Sat, 21 Nov 2026 09:30:05 GMT").detail,
+    (await check("Sat, 21 Nov 2026 09:30:05 GMT")).detail,
     /^the server at books\.example\.com, from the profile prod; /,
   );
-  assert.equal(check("Sat, 21 Nov 2026 09:30:05 GMT").status, "ok");
-  for (const date of [null, "yesterday"]) assert.equal(check(date).status, "ok");
-  const ahead = check("Sat, 21 Nov 2026 09:29:00 GMT");
+  assert.equal((await check("Sat, 21 Nov 2026 09:30:05 GMT")).status, "ok");
+  for (const date of [null, "yesterday"]) assert.equal((await check(date)).status, "ok");
+  const ahead = await check("Sat, 21 Nov 2026 09:29:00 GMT");
   assert.equal(ahead.status, "warning");
   assert.match(ahead.detail, /clock is 70 s ahead of the server's, up to 5 s is accepted$/);
   assert.match(ahead.advice!, /NTP/);
-  assert.match(check("Sat, 21 Nov 2026 09:32:00 GMT").detail, /110 s behind/);
+  assert.match((await check("Sat, 21 Nov 2026 09:32:00 GMT")).detail, /110 s behind/);
 });
 
-Deno.test("a key sent to another machine in plaintext is warned of, without the key", () => {
+Deno.test("a key sent to another machine in plaintext is warned of, without the key", async () => {
   const check = (server: string, key: object = { apiKey: "psr_secret" }) =>
     checkConnection({ server, ...key }, { kind: "remote", where: "there" }, {
       before: 0,
@@ -248,7 +248,7 @@ Deno.test("a key sent to another machine in plaintext is warned of, without the 
       date: null,
     });
   for (const key of [{ apiKey: "psr_secret" }, { apiKeyFile: "/key" }]) {
-    const { status, detail, advice } = check("http://books.example.com", key);
+    const { status, detail, advice } = await check("http://books.example.com", key);
     assert.equal(status, "warning");
     assert.match(detail, /is sent unencrypted/);
     assert.match(advice!, /TLS.*https/);
@@ -262,7 +262,7 @@ Deno.test("a key sent to another machine in plaintext is warned of, without the 
       "http://localhost",
     ]
   ) {
-    assert.equal(check(server).status, "ok", server);
+    assert.equal((await check(server)).status, "ok", server);
   }
-  assert.equal(check("http://books.example.com", {}).status, "ok");
+  assert.equal((await check("http://books.example.com", {})).status, "ok");
 });

@@ -11,7 +11,7 @@ import {
 } from "../src/store/mod.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { migrate } from "../src/store/schema/migrate.ts";
-import { migrations } from "../src/store/migrations/mod.ts";
+import { migrations } from "../src/store/schema/migrate.ts";
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { eagerClock } from "./harness/eager_clock.ts";
 import type { DatabaseKind, OpenOptions } from "./harness/databases.ts";

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 import { COMMANDS } from "./command_table.ts";
-import { renderChecks } from "./render/render_checks.ts";
+import { renderChecks } from "./commands/doctor.ts";
 import { renderHelp } from "./render/render_help.ts";
 import { createStyle } from "./terminal/style.ts";
 import { textWidth } from "./terminal/text_width.ts";

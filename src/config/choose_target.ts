@@ -1,7 +1,7 @@
 import { PurserError } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/text.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
-import type { ConfigFile } from "./file/schema.ts";
+import type { ConfigFile } from "./file/parse_config_file.ts";
 
 /** The server or the database of a command, with the secret for it. */
 export interface Target {

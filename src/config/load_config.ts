@@ -1,8 +1,7 @@
 import { DURABILITIES, type Durability, type Severity } from "../contract/values.ts";
-import type { ConfigFile } from "./file/schema.ts";
+import type { ConfigFile } from "./file/parse_config_file.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import { currentPlatform, findConfigFile, findDataFile, type Platform } from "./directories.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { PurserError, systemCodeOf, systemReason } from "../kernel/errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
 import { readTextFile } from "../kernel/files.ts";
 import { chooseTarget } from "./choose_target.ts";
@@ -197,4 +196,87 @@ export async function openProfiles({ env, configPath }: {
   }
   const module = await import("./profiles_file.ts");
   return module.openProfilesFile(path);
+}
+
+/** Operating systems whose conventions for a user's files differ. */
+export type Platform = "linux" | "darwin" | "windows";
+
+/** Returns the platform of this process. */
+function currentPlatform(): Platform {
+  // An edge runtime has neither; without a home directory the default does no harm.
+  const os: string | undefined = globalThis.Deno?.build.os ?? globalThis.process?.platform;
+  return os === "windows" || os === "win32" ? "windows" : os === "darwin" ? "darwin" : "linux";
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Returns the path of the user's `purser.json` on a platform; undefined where the home directory is unknown. */
+export function findConfigFile(env: Env, platform: Platform): string | undefined {
+  const folder = platform === "windows"
+    ? env.APPDATA
+    : absolute(env.XDG_CONFIG_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".config");
+  return inPurser(folder, "purser.json", platform);
+}
+
+/** Returns the path of the user's `purser.db` on a platform; undefined where the home directory is unknown. */
+export function findDataFile(env: Env, platform: Platform): string | undefined {
+  const folder = platform === "windows"
+    ? env.LOCALAPPDATA || env.APPDATA
+    : absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");
+  return inPurser(folder, "purser.db", platform);
+}
+
+const MAC_FOLDER = "Library/Application Support";
+
+function underHome(env: Env, folder: string): string | undefined {
+  const home = absolute(env.HOME);
+  return home === undefined ? undefined : `${home.replace(/\/$/, "")}/${folder}`;
+}
+
+/** The XDG Base Directory Specification ignores relative paths. */
+function absolute(path: string | undefined): string | undefined {
+  return path?.startsWith("/") ? path : undefined;
+}
+
+function inPurser(folder: string | undefined, file: string, platform: Platform): string | undefined {
+  if (!folder) return undefined;
+  const separator = platform === "windows" ? "\\" : "/";
+  return [folder.replace(/[\\/]$/, ""), "purser", file].join(separator);
+}
+
+/** Longer than any key: the content of a wrong file is refused rather than sent. */
+const MAX_KEY = 4_096;
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or directory; write the key into it",
+  EISDIR: "is a directory; name the file in it",
+};
+
+/**
+ * Reads a file that contains one API key, and warns when other users can read it. No message contains its content.
+ *
+ * @throws {PurserError} `invalid` when the file can't be read or contains no key
+ */
+export async function readKeyFile(path: string, warn: (message: string) => void): Promise<string> {
+  const refuse = (reason: string, cause?: unknown) =>
+    new PurserError("invalid", `Cannot use the API key file ${path}: ${reason}`, { cause });
+  let text: string;
+  try {
+    text = await readTextFile(path);
+  } catch (error) {
+    const reason = REASONS[systemCodeOf(error) ?? ""];
+    throw refuse(reason ?? systemReason(error), error);
+  }
+  const key = text.trim();
+  if (key === "") throw refuse("it is empty; write the key into it");
+  if (key.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(key)) {
+    throw refuse("it must contain one key and nothing else");
+  }
+  const { stat } = await import("node:fs/promises");
+  const { mode } = await stat(path);
+  // Windows has no permission bits.
+  if ((mode & 0o077) !== 0 && globalThis.process.platform !== "win32") {
+    warn(`Other users can read the API key file ${path}: chmod 600 ${path}`);
+  }
+  return key;
 }

@@ -11,6 +11,6 @@ export {
   openProfiles,
   type ProviderSettings,
   readEnvironment,
+  readKeyFile,
 } from "./load_config.ts";
 export type { ListedProfile } from "./profiles_file.ts";
-export { readKeyFile } from "./read_key_file.ts";

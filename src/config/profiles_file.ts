@@ -5,7 +5,7 @@ import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { describeIssue } from "./file/describe_issue.ts";
 import { nearestName } from "../kernel/text.ts";
 import { parseJsonc, withoutByteOrderMark } from "./file/parse_jsonc.ts";
-import { keysKnownAt, PROFILE_NAME, Profiles } from "./file/schema.ts";
+import { keysKnownAt, PROFILE_NAME, Profiles } from "./file/parse_config_file.ts";
 import { readConfigText } from "./file/read_config_text.ts";
 import { parseServerUrl } from "./choose_target.ts";
 import { randomUUID } from "node:crypto";

@@ -1,12 +1,15 @@
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import type { Config } from "../config/mod.ts";
+import type { Config, Environment } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { createLazyApp, pathOf, problemResponse, toProblem, withAccessCheck } from "../http/mod.ts";
 import { createIds } from "../kernel/ids.ts";
-import { createJsonLog, neverThrowing } from "../kernel/log.ts";
-import { openRequestCore, type RequestCore } from "../service/mod.ts";
-import { createIsolate, type Isolate } from "./isolate.ts";
+import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
+import { openRequestCore, type RequestCore, type RequestCoreOptions } from "../service/mod.ts";
 import { checkEdgeConfig, type EdgeBindings, environmentOf, loadEdgeConfig } from "./settings.ts";
+import { newSharedKeys } from "../keys/mod.ts";
+import { createLazyPriceBook } from "../pricing/mod.ts";
+import { newSharedStore } from "../store/mod.ts";
+import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
 
 /** The runtime's context of a request, which keeps work alive after the response. */
 export interface EdgeContext {
@@ -28,6 +31,47 @@ export interface EdgeHandler {
   fetch(request: Request, bindings: EdgeBindings, context: EdgeContext): Promise<Response>;
   /** Makes the due deliveries, and ends the runs of instances that died. Rejects when that failed. */
   scheduled(bindings: EdgeBindings): Promise<void>;
+}
+
+/**
+ * The state that the requests of one isolate share: settings, prices, and cached facts about the database. It has no
+ * connection, and nothing that other instances would need.
+ */
+interface Isolate {
+  config: Config;
+  env: Environment;
+  log: Log;
+  runtime: RequestCoreOptions["runtime"];
+  /** When this isolate last looked for due work of other instances, in epoch milliseconds. */
+  lookedAt: number;
+}
+
+/** Creates the state that requests share. */
+function createIsolate(
+  { config, env, write }: { config: Config; env: Environment; write: (line: string) => void },
+): Isolate {
+  const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
+  return {
+    config,
+    env,
+    log,
+    lookedAt: -Infinity,
+    runtime: {
+      store: newSharedStore(),
+      keys: newSharedKeys(),
+      prices: createLazyPriceBook({ overrides: config.prices, log }),
+      plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
+      channels: {
+        readTextFile: () => Promise.reject(unsupportedAtEdge("read a secret from a file", "secret_files")),
+        loadModule: () => Promise.reject(unsupportedAtEdge("load a plugin from disk", "plugins")),
+        reachOut: "fetch",
+      },
+      spool: {
+        memoryCharacters: MAX_EDGE_SNAPSHOT_CHARACTERS,
+        refuse: () => unsupportedAtEdge("restore a snapshot of this size", "large_snapshots"),
+      },
+    },
+  };
 }
 
 /** Minimum interval at which requests look for due work of other instances. */

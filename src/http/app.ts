@@ -6,7 +6,7 @@ import type { UnionToIntersection } from "hono/utils/types";
 import { PurserError } from "../kernel/errors.ts";
 import type { Core } from "../service/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
-import { permissionsOf } from "./permission.ts";
+import { permissionsOf } from "./middleware/authorize.ts";
 import { authorizeRoutes } from "./middleware/authorize.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { instanceOf, pathOf, problemResponse, toProblem } from "./middleware/problem.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openTestPurser } from "../../tests/harness/test_purser.ts";
 import { createApp, createLazyApp } from "./app.ts";
-import { permissionsOf } from "./permission.ts";
+import { permissionsOf } from "./middleware/authorize.ts";
 import { findResource, isOpenPath, type Resource, RESOURCES } from "./resources.ts";
 
 Deno.test("each resource has routes at each of its prefixes, and no route of another resource", async () => {

@@ -4,7 +4,7 @@ import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { headers } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
 import type { Tag } from "./openapi/document.ts";
-import { PERMISSION, type Permission, SECURITY_SCHEME } from "./permission.ts";
+import { PERMISSION, type Permission, SECURITY_SCHEME } from "./middleware/authorize.ts";
 
 /** The fields that every operation of the API has. */
 interface Operation extends Permission {

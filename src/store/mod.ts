@@ -8,10 +8,16 @@ export {
   readDurability,
 } from "./health_checks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
-export { newSharedStore, openStore, type OpenStoreOptions, type SharedStore } from "./open_store.ts";
-export { createQuery, type Query } from "./query.ts";
+export {
+  createQuery,
+  newSharedStore,
+  openStore,
+  type OpenStoreOptions,
+  type Query,
+  type SharedStore,
+} from "./open_store.ts";
 export * as tables from "./schema/tables.ts";
-export { appendOnlyLogic, installLogic, type Logic } from "./schema/logic.ts";
+export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { EachRow } from "./each_row.ts";
 export type { SetWriter } from "./write_queue.ts";
 export type { CallSource } from "./schema/tables.ts";

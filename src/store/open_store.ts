@@ -2,10 +2,10 @@ import type { Durability } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { DatabaseAddress } from "../kernel/database_url.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { installLogic, type Logic } from "./schema/logic.ts";
-import { migrate } from "./schema/migrate.ts";
+import { installLogic, type Logic, migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
-import type { Store } from "./store.ts";
+import type { SqlValue, Store } from "./store.ts";
+import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 
 /** The options of `openStore`. */
 export interface OpenStoreOptions {
@@ -78,4 +78,15 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
   const { prepareDatabaseFile } = await import("./sqlite/database_file.ts");
   await prepareDatabaseFile(location.path);
   return await SqliteStore.open({ path: location.path, durability, clock });
+}
+
+/** A read-only typed query builder. Writes use `Store.write`, in units. */
+export type Query = Pick<SqliteRemoteDatabase, "select" | "selectDistinct" | "$with" | "with">;
+
+/** Creates a query builder on a store. */
+export function createQuery(store: Pick<Store, "read">): Query {
+  return drizzle(async (sql, params, method) => {
+    const { rows } = await store.read({ sql, args: params as SqlValue[] });
+    return { rows: method === "get" ? rows[0] ?? [] : rows };
+  });
 }

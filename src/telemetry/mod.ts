@@ -10,6 +10,4 @@ export {
   type Telemetry,
 } from "./telemetry.ts";
 export { type MetricName, METRICS } from "./metrics.ts";
-export { type CallTrace, traceCall } from "./trace_call.ts";
-export { traceDelivery } from "./trace_delivery.ts";
-export { type RunTrace, traceRun, traceTool } from "./trace_run.ts";
+export { type CallTrace, type RunTrace, traceCall, traceDelivery, traceRun, traceTool } from "./spans.ts";

@@ -5,7 +5,7 @@ import { databaseLogic } from "../../src/service/database_logic.ts";
  */
 import { systemClock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
-import { createInstanceLocks } from "../../src/store/sqlite/instance_locks.ts";
+import { createInstanceLocks } from "../../src/store/sqlite/database_file.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 

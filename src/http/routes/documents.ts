@@ -1,9 +1,18 @@
-import { docsPage } from "../openapi/docs_page.ts";
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../contract/snapshot/json_schema.ts";
 import type { Core } from "../../service/mod.ts";
-import { makeDocument } from "../openapi/document.ts";
+import {
+  type Answer,
+  type Content,
+  type Header,
+  makeDocument,
+  type OpenApiDocument,
+  type Operation,
+  type Parameter,
+  type Reference,
+} from "../openapi/document.ts";
 import { createRoute, headers, json, problems, z } from "../create_route.ts";
 import { createRouter, type Router } from "../router.ts";
+import { html, raw } from "hono/html";
 
 const home = createRoute({
   method: "get",
@@ -68,3 +77,154 @@ export function createRoutes(_core: Core, wholeApp: () => Promise<Router>) {
         }) as never,
     );
 }
+
+/** Renders the OpenAPI document as one self-contained page. */
+function docsPage(document: OpenApiDocument) {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
+  );
+  const byTag = Map.groupBy(operations, ({ operation }) => operation.tags[0]);
+  const { title, version, description = "" } = document.info;
+  return html`
+    <!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>${title} API</title>
+        <style>${raw(STYLE)}</style>
+      </head>
+      <body>
+    <header><h1>${title} <small>${version}</small></h1>
+    ${description.split("\n\n").map((part) => html`<p>${withMarks(part)}</p>`)}
+    <p><a href="/openapi.json">openapi.json</a></p></header>
+    ${document.tags.filter(({ name }) => byTag.has(name)).map(({ name, description }) =>
+      html`
+        <section>
+          <h2>${name}</h2>
+          <p>${withMarks(description)}</p>
+          ${byTag.get(name)!.map((one) => operationPart(document, one))}
+        </section>
+      `
+    )}
+    <section><h2>Schemas</h2>${Object.entries(document.components.schemas).map(([name, schema]) =>
+      html`
+        <details id="${name}">
+          <summary><code>${name}</code></summary>
+          <pre>${JSON.stringify(schema, null, 2)}</pre>
+        </details>
+      `
+    )}</section><script>${raw(SCRIPT)}</script></body>
+    </html>
+  `;
+}
+
+interface Entry {
+  path: string;
+  method: string;
+  operation: Operation;
+}
+
+function operationPart(document: OpenApiDocument, { path, method, operation }: Entry) {
+  const { operationId, summary, description, parameters = [], requestBody, responses, security = [] } =
+    operation;
+  return html`<details id="${operationId}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code>
+<span>${summary}</span></summary>
+<p><a href="#${operationId}"><code>${operationId}</code></a></p>
+${description ? html`<p>${withMarks(description)}</p>` : ""}
+<p>${withMarks(describeNeed(security))}</p>
+${parameters.length > 0 ? html`<table>${parameters.map(parameterRow)}</table>` : ""}
+${requestBody ? bodyPart(requestBody.content) : ""}
+<table>${
+    Object.entries(responses).map(([status, answer]) => answerRow(document, status, answer))
+  }</table></details>`;
+}
+
+function describeNeed(security: readonly Record<string, string[]>[]): string {
+  if (security.length === 0) return "Needs no key.";
+  const scopes = security.flatMap((each) => Object.values(each).flat()).map((scope) => `\`${scope}\``);
+  return `Needs a key with ${scopes.join(" or ")}.`;
+}
+
+function parameterRow({ name, in: location, required, description, schema }: Parameter) {
+  return html`
+    <tr>
+      <td><code>${name}</code></td>
+      <td>${location}${required ? ", required" : ""}</td>
+      <td>${withMarks([typeOf(schema), description].filter(Boolean).join(" · "))}</td>
+    </tr>
+  `;
+}
+
+function bodyPart(content: Content) {
+  const [type, { example } = {}] = Object.entries(content)[0] ?? [];
+  return html`<p>Body: ${schemaLinks(content)} <small>${type}</small></p>
+${example === undefined ? "" : html`<pre>${JSON.stringify(example, null, 2)}</pre>`}`;
+}
+
+function answerRow(document: OpenApiDocument, status: string, answer: Answer | Reference) {
+  const { description, headers = {}, content = {} } = resolve<Answer>(document, answer);
+  return html`
+    <tr>
+      <td><code>${status}</code></td>
+      <td>
+        ${withMarks(description)}${Object.entries(headers).map(([name, header]) =>
+          html`
+            <br><small><code>${name}</code>: ${withMarks(
+              resolve<Header>(document, header).description,
+            )}</small>
+          `
+        )}
+      </td>
+      <td>${schemaLinks(content)}</td>
+    </tr>
+  `;
+}
+
+/** Returns the component that a reference points to. */
+function resolve<Value extends object>(document: OpenApiDocument, value: Value | Reference): Value {
+  if (!("$ref" in value)) return value;
+  const [kind, name] = value.$ref.split("/").slice(-2) as [keyof OpenApiDocument["components"], string];
+  return document.components[kind][name] as Value;
+}
+
+/** Renders text with `code` in backticks and **strong** text in double asterisks. */
+function withMarks(text: string) {
+  return text.split("`").map((part, index) =>
+    index % 2 === 1
+      ? html`<code>${part}</code>`
+      : part.split("**").map((words, index) => index % 2 === 1 ? html`<strong>${words}</strong>` : words)
+  );
+}
+
+function typeOf({ type, enum: values, default: fallback }: Parameter["schema"] = {}): string {
+  const kind = values ? values.map((value) => `\`${value}\``).join(", ") : type ?? "";
+  return fallback === undefined ? kind : `${kind}, default \`${fallback}\``;
+}
+
+function schemaLinks(content: Content) {
+  return Object.entries(content).map(([type, { schema }]) => {
+    const name = (schema.$ref ?? schema.items?.$ref)?.split("/").at(-1);
+    if (!name) return html`<small>${type}</small>`;
+    const suffix = schema.items ? "[]" : type === "text/event-stream" ? " (stream)" : "";
+    return html`
+      <a href="#${name}"><code>${name}</code></a>${suffix}
+    `;
+  });
+}
+
+/** Opens the operation or schema that the URL's fragment links to. */
+const SCRIPT = `
+const open = () => { const it = document.getElementById(location.hash.slice(1)); if (it) { it.open = true; it.scrollIntoView(); } };
+addEventListener("hashchange", open); open();`;
+
+const STYLE = `
+:root{color-scheme:light dark;--line:color-mix(in srgb,currentColor 18%,transparent)}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1 small{font-weight:400;opacity:.6}h2{margin-top:2rem;text-transform:capitalize}
+details{border:1px solid var(--line);border-radius:.4rem;margin:.4rem 0;padding:.4rem .8rem}
+summary{cursor:pointer}summary span{opacity:.75;margin-left:.5rem}
+b{display:inline-block;min-width:4.2rem;font-family:ui-monospace,monospace}
+.get{color:#1a7f37}.post{color:#0969da}.put{color:#9a6700}.delete{color:#cf222e}.patch{color:#8250df}
+table{border-collapse:collapse;width:100%;table-layout:fixed;margin:.5rem 0}td:first-child{width:9rem}td{border-top:1px solid var(--line);padding:.25rem .5rem;vertical-align:top;overflow-wrap:anywhere}
+pre{overflow:auto;font-size:.85rem}code{font-family:ui-monospace,monospace}`;

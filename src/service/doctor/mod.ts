@@ -1,11 +1,29 @@
 import type { DoctorCheck } from "../../contract/service.ts";
-import { checkDeliveries } from "../../delivery/mod.ts";
+import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../core.ts";
-import { checkChannel, checkFailedDeliveries, checkRules, checkWaitingDeliveries } from "./check_alerting.ts";
-import { checkApiKeys, checkModels } from "./check_keys.ts";
-import { checkClock, checkDatabase } from "./check_database.ts";
-import { failed, type Finding, ok } from "./finding.ts";
+import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
+import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
+import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/values.ts";
+import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { listAgents } from "../../agents/mod.ts";
+import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
+
+/** The result of a check, without its name. */
+type Finding = Omit<DoctorCheck, "name">;
+
+function ok(detail: string): Finding {
+  return { status: "ok", detail, advice: null };
+}
+
+function warning(detail: string, advice: string): Finding {
+  return { status: "warning", detail, advice };
+}
+
+function failed(detail: string, advice: string | null): Finding {
+  return { status: "failed", detail, advice };
+}
 
 /**
  * Checks the config, the database and its clock, the channels, the alert rules, the keys of models and of the API, and
@@ -56,4 +74,195 @@ async function run(
 /** Names the config file of this process: its path is no secret, but its content may be. */
 function checkConfig({ configPath }: Pick<Core, "configPath">): Finding {
   return ok(configPath ?? "no file: all settings have their defaults or come from the environment");
+}
+
+/** Checks that the database takes writes, and whether a commit survives a power cut. */
+async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
+  await checkWritable(store);
+  const { rows } = await store.read({ sql: "SELECT max(version) FROM purser_migrations" });
+  const version = `schema version ${rows[0]![0]}`;
+  if (store.kind === "memory") return ok(`in memory, ${version}; all of it is gone when the process ends`);
+  const durability = await readDurability(store);
+  if (store.kind === "file") {
+    return ok(
+      durability === "full"
+        ? `local file, ${version}, durability full: every commit is on the disk`
+        : `local file, ${version}, durability normal: a power cut may lose the last commits`,
+    );
+  }
+  if (durability === "full" && await checkpointsOnCommit(store)) {
+    return warning(`libSQL server, ${version}; ${COMMITS_CHECKPOINT.state}`, COMMITS_CHECKPOINT.advice);
+  }
+  if (durability === "full") {
+    return ok(`libSQL server, ${version}, durability strong: every commit is on its disk`);
+  }
+  return warning(
+    `libSQL server, ${version}; ${SERVER_DURABILITY[durability].state}`,
+    SERVER_DURABILITY[durability].advice,
+  );
+}
+
+/** Windows of spend, days and cooldowns are computed to the second; NTP keeps machines within a fraction of one. */
+const MAX_SKEW_MS = 5_000;
+
+/** Compares this machine's clock with that of a database on another one, which its leases depend on. */
+async function checkClock({ store, clock }: Pick<Core, "store" | "clock">): Promise<Finding> {
+  if (store.kind !== "remote") return ok("this machine's own is the only one");
+  const before = clock.now();
+  const { rows } = await store.read({ sql: `SELECT ${DATABASE_NOW}` });
+  const after = clock.now();
+  const [ahead, uncertainty] = [(before + after) / 2 - Number(rows[0]![0]), (after - before) / 2];
+  if (Math.abs(ahead) - uncertainty <= MAX_SKEW_MS) {
+    return ok(`within ${MAX_SKEW_MS / 1000} s of the database's`);
+  }
+  return warning(
+    `${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? "ahead of" : "behind"} the database's; ` +
+      `at most ${MAX_SKEW_MS / 1000} s is fine`,
+    "Synchronize both machines by NTP: hours, days and cooldowns of alerts depend on these clocks",
+  );
+}
+
+/** Checks that a channel's plugin loads and its settings are valid. */
+async function checkChannel(channel: ConfiguredChannel): Promise<Finding> {
+  const problem = await channel.check();
+  if (problem === undefined) {
+    const from = channel.minSeverity === "info" ? "" : `, from ${channel.minSeverity} on`;
+    return ok(`${channel.kind}${from}; its settings are right`);
+  }
+  return failed(
+    `${channel.kind}: ${problem}`,
+    `Correct its settings and restart; then: purser channels test ${channel.name}`,
+  );
+}
+
+/** Counts the alert rules, and those whose severity no channel but the log delivers. */
+async function checkRules({ store, channels }: Pick<Core, "store" | "channels">): Promise<Finding> {
+  const { rows } = await store.read({
+    sql: "SELECT enabled, severity, count(*) FROM alert_rules GROUP BY enabled, severity",
+  });
+  const groups = rows.map(([enabled, severity, count]) => ({
+    isEnabled: Number(enabled) !== 0,
+    severity: severity as Severity,
+    count: Number(count),
+  }));
+  const sum = (some: typeof groups) => some.reduce((total, { count }) => total + count, 0);
+  const enabledGroups = groups.filter(({ isEnabled }) => isEnabled);
+  const [all, enabled] = [sum(groups), sum(enabledGroups)];
+  if (all === 0) return ok("none yet; purser alerts add makes one");
+  const state = `${enabled} enabled, ${all - enabled} disabled`;
+  const others = channels.list.filter(({ kind }) => kind !== "log");
+  const logOnly = sum(
+    enabledGroups.filter(({ severity }) =>
+      !others.some(({ minSeverity }) => isAtLeast(severity, minSeverity))
+    ),
+  );
+  if (logOnly === 0) return ok(state);
+  return warning(
+    `${state}; ${logOnly === enabled ? "all" : logOnly} of the enabled ones go to the log only`,
+    others.length === 0 ? "Name a channel in the config file" : "Lower the min_severity of a channel",
+  );
+}
+
+/** Reports deliveries that are late, and those for channels that this process doesn't have. */
+function checkWaitingDeliveries(
+  { channels }: Pick<Core, "channels">,
+  waiting: readonly WaitingFor[],
+): Finding {
+  const orphans = waiting.filter(({ channel }) => channels.get(channel) === undefined);
+  const late = waiting.filter((each) => each.stuck > 0 && !orphans.includes(each));
+  const details = [
+    ...late.map((each) => `${each.stuck} for ${each.channel}, due since ${toIso(each.oldestDueAt)}`),
+    ...orphans.map(({ channel, count }) => `${count} for ${channel}, which the config doesn't name`),
+  ].join("; ");
+  if (late.some(({ isBeingDelivered }) => !isBeingDelivered)) {
+    return failed(
+      details,
+      "No process is delivering these: look into the log, and restart the process that delivers",
+    );
+  }
+  if (late.length > 0) {
+    return warning(details, "They are being delivered; a slow channel delays the others of its queue");
+  }
+  if (orphans.length > 0) {
+    return warning(
+      details,
+      "Name the channel in the config again, and they are delivered; unless another instance has it",
+    );
+  }
+  const count = waiting.reduce((sum, each) => sum + each.count, 0);
+  return ok(count === 0 ? "none" : `${count}, none of them late`);
+}
+
+/** Reports the deliveries that are not retried any more, by channel. */
+function checkFailedDeliveries(givenUp: readonly GivenUp[]): Finding {
+  const [newest] = givenUp;
+  if (newest === undefined) return ok("none in the history that is kept");
+  const detail = givenUp.map(({ channel, count, newestAt, newestError }) =>
+    `${count} through ${channel}, the last at ${toIso(newestAt)}: ${newestError}`
+  ).join("; ");
+  if (!newest.isRecent) return ok(`none in the last 7 days; before that ${detail}`);
+  return warning(
+    detail,
+    `They are not retried; see purser alerts history, and try purser channels test ${newest.channel}`,
+  );
+}
+
+/** Checks the settings of every provider and the model of every agent, without a request to any of them. */
+async function checkModels(core: Core): Promise<Finding> {
+  const usable: string[] = [];
+  const problems: string[] = [];
+  for (const provider of BUILT_IN_PROVIDERS) {
+    if (provider === "demo") continue;
+    const problem = await problemOf(core, `${provider}:doctor`);
+    if (problem === undefined) usable.push(provider);
+    else if (!/is not set$/.test(problem)) problems.push(`${provider}: ${problem}`);
+  }
+  const names = [...usable, ...core.models.configuredProviders].join(", ");
+  const state = names === "" ? "no provider has a key" : `set up: ${names}`;
+  const models = Map.groupBy(await listAgents(core), ({ model }) => model);
+  for (const [model, agents] of models) {
+    const problem = await problemOf(core, model);
+    if (problem === undefined) continue;
+    const ids = agents.map(({ agent_id }) => agent_id);
+    const more = ids.length > 3 ? ` and ${ids.length - 3} more` : "";
+    problems.push(`${ids.slice(0, 3).join(", ")}${more} can't run on ${model}: ${problem}`);
+  }
+  if (problems.length === 0) return ok(state);
+  return warning(
+    [state, ...problems].join("; "),
+    "Set the missing variables in the environment of Purser, and restart it",
+  );
+}
+
+/** Returns why a model can't be called, as far as its settings show. */
+async function problemOf({ models }: Pick<Core, "models">, model: string): Promise<string | undefined> {
+  const reason = await models.resolve(model).then(() => undefined, messageOf);
+  return reason?.replace(/^Cannot use the model \S+: /, "").replace(
+    /; set it in the environment of Purser$/,
+    "",
+  );
+}
+
+const RENEW = "Make a new one with purser keys create, deploy it, and revoke the old one";
+
+/** Checks that there is an active API key where one is required, and which ones expire soon. */
+async function checkApiKeys(ctx: Pick<KeyContext, "store" | "clock">): Promise<Finding> {
+  const { all, active, admin, expiring, lapsed } = await checkKeys(ctx);
+  if (all === 0) return ok("none yet, so a server answers this machine only");
+  if (active === 0) {
+    return warning(
+      `none of ${all} is active, so a server refuses every request`,
+      "On the database itself: purser keys create NAME --scope admin",
+    );
+  }
+  const counted = `${active} active${admin === 0 ? ", none of them admin" : ""}`;
+  const due = [
+    ...lapsed.map((key) => `${named(key)} was in use when it expired at ${toIso(key.expiresAt)}`),
+    ...expiring.map((key) => `${named(key)} expires at ${toIso(key.expiresAt)}`),
+  ];
+  return due.length === 0 ? ok(counted) : warning([counted, ...due].join("; "), RENEW);
+}
+
+function named({ name, keyId }: DueKey): string {
+  return `${name} (${keyId})`;
 }

@@ -1,8 +1,39 @@
+import * as positions from "../migrations/m0006_positions.ts";
 import { sha256Hex } from "../../kernel/text.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Store, toObjects } from "../store.ts";
-import { type Migration, migrations as embedded } from "../migrations/mod.ts";
+import { statements as ledger } from "../migrations/m0001_ledger.ts";
+import { statements as snapshots } from "../migrations/m0002_snapshots.ts";
+import { statements as alerts } from "../migrations/m0003_alerts.ts";
+import { statements as tallies } from "../migrations/m0004_tallies.ts";
+import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
+
+/** One step of the schema. A released step is never edited: every database records its checksum. */
+export interface Migration {
+  version: number;
+  name: string;
+  /** Committed together, as the last commit of the step. */
+  statements: readonly string[];
+  /** Work that is too long for one commit: committed again and again, before `statements`, until `isDone` reads 1. */
+  chunks?: { statements: readonly string[]; isDone: string };
+}
+
+/** Every step, in order. Plain modules, so that a compiled binary and the edge bundle include them. */
+export const migrations: readonly Migration[] = [
+  { version: 1, name: "ledger", statements: ledger },
+  { version: 2, name: "snapshots", statements: snapshots },
+  { version: 3, name: "alerts", statements: alerts },
+  { version: 4, name: "tallies", statements: tallies },
+  { version: 5, name: "api_keys", statements: apiKeys },
+  { version: 6, name: "positions", statements: positions.statements },
+  {
+    version: 7,
+    name: "calls_with_positions",
+    chunks: { statements: positions.chunk, isDone: positions.isDone },
+    statements: positions.removeOld,
+  },
+];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   version INTEGER PRIMARY KEY NOT NULL,
@@ -31,14 +62,12 @@ interface Applied {
 export async function migrate(
   store: Store,
   clock: Pick<Clock, "now">,
-  migrations: readonly Migration[] = embedded,
+  steps: readonly Migration[] = migrations,
 ): Promise<void> {
   for (let attempt = 0;; attempt++) {
     const applied = await readApplied(store);
-    await check(applied, migrations);
-    const next = migrations.find((migration) =>
-      !applied.some((row) => Number(row.version) === migration.version)
-    );
+    await check(applied, steps);
+    const next = steps.find((migration) => !applied.some((row) => Number(row.version) === migration.version));
     if (!next) return;
     await runChunks(store, next);
     const { version, name } = next;
@@ -50,7 +79,7 @@ export async function migrate(
       // The claim comes first: it fails if another instance has applied this step meanwhile.
       await store.write([claim, ...next.statements.map((sql) => ({ sql }))]);
     } catch (error) {
-      if (!(error instanceof ConstraintError) || attempt > migrations.length) throw error;
+      if (!(error instanceof ConstraintError) || attempt > steps.length) throw error;
     }
   }
 }
@@ -116,3 +145,62 @@ async function check(applied: readonly Applied[], migrations: readonly Migration
 function checksumOf({ chunks, statements }: Migration): Promise<string> {
   return sha256Hex([...chunks?.statements ?? [], ...statements].join(";\n"));
 }
+
+/**
+ * A view or a trigger with a business rule in SQL, such as firing an alert or computing a total. It is defined in the
+ * folder of its domain, and reinstalled whenever its text changes.
+ */
+export interface Logic {
+  name: string;
+  /** The statement that creates it. Views that it uses come before it in the list. */
+  sql: string;
+  /** The only kind of database that needs it; default: all. */
+  only?: Store["kind"];
+}
+
+const READ = "SELECT name, hash FROM installed_logic";
+const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
+
+/** Installs all logic in one commit if any of it differs from the database's; else read-only. */
+export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
+  const logic = all.filter(({ only }) => only === undefined || only === store.kind);
+  const installed = toObjects<{ name: string; hash: string }>(await store.read({ sql: READ }));
+  const hash = await hashOf(logic);
+  if (installed.length === logic.length && installed.every((entry) => entry.hash === hash)) return;
+  const names = new Set([...installed, ...logic].map(({ name }) => name));
+  await store.write([
+    ...[...names].map((name) => ({ sql: `DROP TRIGGER IF EXISTS ${name}` })),
+    ...[...names].map((name) => ({ sql: `DROP VIEW IF EXISTS ${name}` })),
+    ...logic.map(({ sql }) => ({ sql })),
+    { sql: "DELETE FROM installed_logic" },
+    ...logic.map(({ name }) => ({ sql: RECORD, args: [name, hash] })),
+  ]);
+}
+
+function hashOf(logic: readonly Logic[]): Promise<string> {
+  return sha256Hex(logic.map(({ name, sql }) => `${name}\n${sql}`).join("\n"));
+}
+
+/*
+ * INSERT OR REPLACE deletes without firing DELETE triggers, unless the connection has `recursive_triggers`, as
+ * connections to files do. A server refuses that PRAGMA, so there each row is looked up before it is inserted. An id that
+ * is not assigned yet is -1 in such a trigger.
+ */
+export const appendOnlyLogic: readonly Logic[] = [
+  {
+    name: "events_refuse_replace",
+    only: "remote",
+    sql: `CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events
+WHEN NEW.event_id <> -1 AND EXISTS (SELECT 1 FROM events WHERE event_id = NEW.event_id)
+  OR EXISTS (SELECT 1 FROM events WHERE session_id = NEW.session_id AND seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
+  },
+  {
+    name: "calls_refuse_replace",
+    only: "remote",
+    sql: `CREATE TRIGGER calls_refuse_replace BEFORE INSERT ON calls
+WHEN NEW.position <> -1 AND EXISTS (SELECT 1 FROM calls WHERE position = NEW.position)
+  OR EXISTS (SELECT 1 FROM calls WHERE call_id = NEW.call_id)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
+  },
+];

@@ -1,5 +1,6 @@
 import { PurserError } from "../../kernel/errors.ts";
-import type { SqlValue } from "../store.ts";
+import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
+import { countRowValues, type EachRow, ROWS_AT_ONCE, toManyRowsSql, toRowSql } from "../each_row.ts";
 
 /**
  * The oldest Node of each major version whose SQLite module returns rows as arrays and binds `?1` by its number
@@ -101,4 +102,106 @@ async function withoutSqliteWarning<T>(task: () => Promise<T>): Promise<T> {
   } finally {
     process.emitWarning = emit;
   }
+}
+
+interface Prepared {
+  statement: SqliteStatement;
+  /** Empty for a statement that returns no rows. */
+  columns: string[];
+  /** True if it is known to be read-only. */
+  isQuery: boolean;
+  /** The number of values of each row that it binds, where it is run for rows. */
+  rowValues?: number;
+}
+
+const MAX_PREPARED = 200;
+
+/** The statements of one connection, prepared once each, in an LRU cache. */
+export class PreparedStatements {
+  /** In order of last use. */
+  #prepared = new Map<string, Prepared>();
+
+  constructor(private readonly connection: SqliteConnection) {}
+
+  execute({ sql, args = [], each }: Statement): ResultSet {
+    if (!each) return run(this.#prepare(sql), args);
+    const { columns, rows } = each;
+    const together = rows.length - rows.length % ROWS_AT_ONCE;
+    const results: SqlValue[][] = [];
+    for (let start = 0; start < together; start += ROWS_AT_ONCE) {
+      const prepared = this.#prepare(toManyRowsSql(sql, each));
+      results.push(...run(prepared, rows.slice(start, start + ROWS_AT_ONCE).flat()).rows);
+    }
+    const rowSql = toRowSql(sql, each);
+    const prepared = this.#prepare(rowSql);
+    prepared.rowValues ??= countRowValues(rowSql, each);
+    const rest = runForEach(prepared, { columns, rows: together === 0 ? rows : rows.slice(together) });
+    return { columns: rest.columns, rows: together === 0 ? rest.rows : [...results, ...rest.rows] };
+  }
+
+  /** Executes a read-only statement; refuses any other before it runs. */
+  query({ sql, args = [] }: Pick<Statement, "sql" | "args">): ResultSet {
+    // Checked before it is prepared: some PRAGMAs take effect by being prepared.
+    if (!this.#prepared.get(sql)?.isQuery && !this.#isQuery(sql)) {
+      throw new PurserError("internal", `Cannot read: the statement is not a query: ${sql.slice(0, 80)}`);
+    }
+    const prepared = this.#prepare(sql);
+    prepared.isQuery = true;
+    return run(prepared, args);
+  }
+
+  #prepare(sql: string): Prepared {
+    let prepared = this.#prepared.get(sql);
+    if (prepared) {
+      this.#prepared.delete(sql);
+    } else {
+      const statement = this.connection.prepare(sql);
+      prepared = { statement, columns: namesOf(statement), isQuery: false };
+      if (this.#prepared.size >= MAX_PREPARED) this.#prepared.delete(this.#prepared.keys().next().value!);
+    }
+    this.#prepared.set(sql, prepared);
+    return prepared;
+  }
+
+  /** `PRAGMA query_only` would do, but each change of it makes SQLite prepare every statement again. */
+  #isQuery(sql: string): boolean {
+    if (/^\s*(SELECT|VALUES|EXPLAIN)\b/i.test(sql)) return true;
+    if (/^\s*PRAGMA\b/i.test(sql)) return QUERY_PRAGMA.test(sql);
+    const program = this.connection.prepare(`EXPLAIN ${sql}`).all();
+    // A query returns rows and begins no write transaction: P2 of that instruction is 0 for one that reads.
+    return program.some(([, opcode]) => opcode === "ResultRow") &&
+      !program.some(([, opcode, , p2]) => opcode === "Transaction" && p2 !== 0n);
+  }
+}
+
+/** PRAGMAs that return a setting or check the file; without a value they change nothing. */
+const QUERY_PRAGMA =
+  /^\s*PRAGMA\s+(\w+_(mode|check|list|version|count|size|keys|timeout|triggers)|synchronous)\s*;?\s*$/i;
+
+function run(prepared: Prepared, args: readonly SqlValue[]): ResultSet {
+  const { statement, columns } = prepared;
+  const values = args.map(toBindable);
+  if (columns.length === 0) {
+    statement.run(...values);
+    return { columns, rows: [] };
+  }
+  const rows = statement.all(...values);
+  // Another process may have changed the schema since: SQLite has prepared the statement again.
+  if (rows.length > 0 && rows[0]!.length !== columns.length) prepared.columns = namesOf(statement);
+  return { columns: prepared.columns, rows };
+}
+
+/** Runs a statement once for each row. */
+function runForEach(prepared: Prepared, { columns, rows }: EachRow): ResultSet {
+  const results: SqlValue[][] = [];
+  const { rowValues } = prepared;
+  for (const row of rows) {
+    const result = run(prepared, rowValues === columns.length ? row : row.slice(0, rowValues));
+    if (result.rows.length > 0) results.push(...result.rows);
+  }
+  return { columns: prepared.columns, rows: results };
+}
+
+function namesOf(statement: SqliteStatement): string[] {
+  return statement.columns().map(({ name }) => name);
 }

@@ -15,7 +15,7 @@ export const alertsEnable: Command = {
 };
 
 /** Enables or disables the rule that a command has as its argument. */
-export async function setRuleEnabled(ctx: CommandContext, enabled: boolean): Promise<void> {
+async function setRuleEnabled(ctx: CommandContext, enabled: boolean): Promise<void> {
   const ruleId = readId(ctx);
   const { api } = await ctx.connect();
   const answer = await api.alerts.rules[":rule_id"].$patch({
@@ -28,3 +28,13 @@ export async function setRuleEnabled(ctx: CommandContext, enabled: boolean): Pro
     (rule) => escapeText(`${rule.enabled ? "Enabled" : "Disabled"} rule ${rule.rule_id} ${rule.name}`),
   );
 }
+
+/** `purser alerts disable RULE` */
+export const alertsDisable: Command = {
+  name: "alerts disable",
+  args: [arg("RULE", { live: "rule" })],
+  summary: "Disable an alert rule",
+  options: {},
+  examples: [["purser alerts disable rule_42", ""]],
+  run: (ctx) => setRuleEnabled(ctx, false),
+};

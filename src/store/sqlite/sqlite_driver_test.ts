@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PreparedStatements } from "./prepared_statements.ts";
+import { PreparedStatements } from "./sqlite_driver.ts";
 import { loadSqlite } from "./sqlite_driver.ts";
 
 const { connect } = await loadSqlite();

@@ -1,11 +1,11 @@
-import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../contract/values.ts";
+import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../contract/values.ts";
 import assert from "node:assert/strict";
-import { nearestName } from "../../kernel/text.ts";
-import { memoryTerminal } from "../terminal/_memory_terminal.ts";
-import { openTestBooks } from "../_test_books.ts";
-import { COMMANDS } from "../command_table.ts";
-import { main } from "../main.ts";
-import { readCursor } from "./read_cursor.ts";
+import { nearestName } from "../kernel/text.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { openTestBooks } from "./_test_books.ts";
+import { COMMANDS } from "./command_table.ts";
+import { main } from "./main.ts";
+import { readCursor } from "./complete_line.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 

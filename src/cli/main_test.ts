@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { problemError } from "../client/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { reportError } from "./report_error.ts";
+import { reportError } from "./main.ts";
 import { UsageError } from "./parse/usage_error.ts";
 
 function report(error: unknown, isJson = false): string {
