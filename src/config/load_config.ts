@@ -1,7 +1,8 @@
 import { DURABILITIES, type Durability, type Severity } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import { PurserError, systemCodeOf, systemReason } from "../kernel/errors.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
 import { readTextFile } from "../kernel/files.ts";
 import { chooseTarget } from "./choose_target.ts";

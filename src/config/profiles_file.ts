@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from "node:path";
-import { PurserError, systemReason } from "../kernel/errors.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { systemReason } from "../kernel/system_errors.ts";
 import { readTextFile } from "../kernel/files.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { describeIssue } from "./file/describe_issue.ts";

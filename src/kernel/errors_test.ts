@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
-import { BudgetExceededError, messageOf, PurserError, STATUS, systemReason } from "./errors.ts";
+import { BudgetExceededError, messageOf, PurserError, STATUS } from "./errors.ts";
+import { systemReason } from "./system_errors.ts";
 import { denoFiles, nodeFiles } from "./files.ts";
 
 Deno.test("every code has the status of an HTTP error", () => {

@@ -11,9 +11,7 @@ export interface ThisProcess {
   exit(code: number): never;
   /** Calls a listener at each of these signals, which then no longer end the process. */
   onSignals(signals: readonly TerminationSignal[], listener: () => void): void;
-  /**
-   * Calls a listener with each unhandled rejection and uncaught error, neither of which ends the process any longer.
-   */
+  /** Calls a listener with each unhandled rejection and uncaught error; neither ends the process any longer. */
   onFaults(listener: (kind: FaultKind, error: unknown) => void): void;
 }
 

@@ -1,5 +1,6 @@
 import { systemClock } from "../../kernel/clock.ts";
-import { isDiskFull, PurserError, systemCodeOf } from "../../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { isDiskFull, systemCodeOf } from "../../kernel/system_errors.ts";
 import { thisProcess } from "../../kernel/this_process.ts";
 import { BrokenPipeError, type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
 

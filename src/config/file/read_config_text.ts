@@ -1,4 +1,5 @@
-import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 
 /**
  * Reads the text of the config file; undefined where the default file does not exist.

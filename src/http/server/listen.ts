@@ -1,5 +1,6 @@
 import type { Core } from "../../service/mod.ts";
-import { messageOf, PurserError, systemCodeOf } from "../../kernel/errors.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import { isLoopback, withAccessCheck } from "../middleware/access_check.ts";

@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import { PurserError, systemReason } from "../../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { systemReason } from "../../kernel/system_errors.ts";
 
 /** The source of a snapshot's bytes: the path of a file, or an open stream. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;

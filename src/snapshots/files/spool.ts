@@ -1,4 +1,5 @@
-import { isDiskFull, messageOf, PurserError } from "../../kernel/errors.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { isDiskFull } from "../../kernel/system_errors.ts";
 
 /**
  * Lines of text that are written once and then read, possibly several times. They are JSON, which contains no bare line

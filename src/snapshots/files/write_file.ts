@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { PurserError, systemReason } from "../../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { systemReason } from "../../kernel/system_errors.ts";
 import { streamOf } from "./snapshot_source.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from "node:path";
-import { PurserError, systemCodeOf, systemReason } from "../../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 import { type FileIdentity, files, type IdentifyFile } from "../../kernel/files.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { loadSqlite, type SqliteConnection } from "./sqlite_driver.ts";

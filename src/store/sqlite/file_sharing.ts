@@ -1,4 +1,4 @@
-import { systemCodeOf } from "../../kernel/errors.ts";
+import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { files } from "../../kernel/files.ts";
 import type { Clock } from "../../kernel/clock.ts";
 

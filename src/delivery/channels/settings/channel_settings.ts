@@ -1,6 +1,7 @@
 import type { ZodObject, ZodType } from "zod";
 import { describeIssue } from "../../../config/mod.ts";
-import { PurserError, systemReason } from "../../../kernel/errors.ts";
+import { PurserError } from "../../../kernel/errors.ts";
+import { systemReason } from "../../../kernel/system_errors.ts";
 import type { ChannelPlugin } from "../channel.ts";
 import { createScrub, HIDDEN, type Scrub } from "./scrub_secrets.ts";
 
