@@ -9,7 +9,7 @@ import {
   valueOf,
 } from "../src/alerts/firing/_decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
-import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/read_rules.ts";
+import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/rules.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readRuleValues, type RuleRow } from "../src/alerts/rules/read_rules.ts";
+import { readRuleValues, type RuleRow } from "../src/alerts/rules/rules.ts";
 import { bookLooseCalls } from "../src/booking/mod.ts";
 import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import { tables } from "../src/store/mod.ts";

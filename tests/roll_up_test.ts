@@ -2,7 +2,7 @@ import { GROUPINGS, THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { advanceCounters, createRule, removeRule, updateRule } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/rules/read_rules.ts";
+import { readRuleValues } from "../src/alerts/rules/rules.ts";
 import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
 import { type Clock, fixedClock } from "../src/kernel/clock.ts";
 import {

@@ -7,7 +7,7 @@ import { type SqlValue, type Statement, tables } from "../store/mod.ts";
 import { type AlertRecord, toAlertRecord } from "./list_alerts.ts";
 import type { AlertContext } from "./context.ts";
 import { testAllChannels, type TestContext } from "../delivery/mod.ts";
-import { readRule, type RuleRow } from "./rules/read_rules.ts";
+import { readRule, type RuleRow } from "./rules/rules.ts";
 
 const SPENT: Record<ThresholdType, string> = {
   per_run_usd: "spent in one run",

@@ -7,9 +7,9 @@
  */
 export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firing/decide_alerts.ts";
 export { firingLogic } from "./firing/firing_logic.ts";
-export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
+export { createRule, removeRule, updateRule } from "./rules/rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
-export { getRule, listRules, ruleNotFound } from "./rules/read_rules.ts";
+export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
 export type { AlertRule, RuleTest } from "../contract/alerts.ts";
 export { describeAlert, readAlertNotification, testRule } from "./alert_notification.ts";
 export {
@@ -21,4 +21,4 @@ export {
 } from "./evaluator.ts";
 export { type AlertContext, hasRules } from "./context.ts";
 export { listAlerts } from "./list_alerts.ts";
-export type { RuleChanges, RuleInput } from "../contract/rule_input.ts";
+export type { RuleChanges, RuleInput } from "../contract/alerts.ts";

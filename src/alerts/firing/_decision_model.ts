@@ -1,7 +1,7 @@
 import type { ThresholdType } from "../../contract/values.ts";
 import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
-import { type RuleRow, type TimeWindow, windowAt } from "../rules/read_rules.ts";
+import { type RuleRow, type TimeWindow, windowAt } from "../rules/rules.ts";
 
 /** The firing of alerts as plain functions over all booked calls: slow, but easy to verify. See `firing_logic.ts`. */
 
