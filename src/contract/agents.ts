@@ -30,7 +30,8 @@ export const AgentBody = z.strictObject({
     description: `${BUDGET_MODE}; \`${AGENT_DEFAULTS.budgetMode}\` if not given`,
   }),
   allow_unpriced: z.boolean().optional().openapi({
-    description: "Allows calls without a known price in spite of the budget; false if not given",
+    description:
+      "Allows a `stop` budget on a model without a known price, whose calls count as 0; false if not given",
   }),
   max_steps: z.number().int().min(1).max(AGENT_LIMITS.maxSteps).optional().openapi({
     format: "int32",

@@ -10,8 +10,8 @@ export const completions: Command = {
   args: [arg("SHELL", { oneOf: SHELLS })],
   summary: "Print the completion script of a shell",
   detail:
-    "Completes commands, options and their values. Agents, sessions, rules, channels and keys are read from the " +
-    "database or server that the line names, within a second.",
+    "Completes commands, options and their values: agents, sessions, rules, channels and keys from the database or " +
+    "server on the line, or the default one; profiles from the config file. Waits at most a second.",
   options: {},
   examples: [
     ["source <(purser completions bash)", "In ~/.bashrc"],

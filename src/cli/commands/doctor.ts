@@ -15,7 +15,8 @@ export const doctor: Command = {
   summary: "Check the setup, and suggest fixes",
   detail:
     "Checks the config file, the database, the settings of each channel, the alert rules, keys and deliveries. It " +
-    "sends no notification and tries no key. Exit code 1 if a check fails; 0 with warnings.",
+    "sends no test notification and tries no key. Without a server, it also delivers pending notifications. Exit code " +
+    "1 if a check fails; 0 with warnings.",
   options: {},
   examples: [
     ["purser doctor", ""],

@@ -17,7 +17,7 @@ export const run: Command = {
   args: [arg("AGENT", { live: "agent" }), arg("INPUT")],
   summary: "Run an agent on an input",
   detail:
-    "Prints the answer, on a terminal while it is generated. Tokens and cost go to standard error. With -, the " +
+    "Prints the answer; on a terminal, as it is generated. Tokens and cost go to standard error. With -, the " +
     "input is read from standard input. Ctrl-C cancels the run; the cost of its calls stays booked.",
   options: {
     session: option("ID", "Session to continue, or the id of a new one", { live: "session" }),

@@ -22,7 +22,7 @@ export const agentsSet: Command = {
       some: ["demo:echo"],
     }),
     system: option("TEXT", "System prompt"),
-    budget: option("USD", "Budget of one run in USD; none for no limit", { some: ["none"] }),
+    budget: option("USD", "Budget per run in USD, or the word none for no limit", { some: ["none"] }),
     "budget-mode": option(
       "MODE",
       "stop: no call once the budget is reached; strict: no call that could exceed it",
@@ -31,14 +31,14 @@ export const agentsSet: Command = {
       },
     ),
     "max-steps": option("N", "Maximum model calls of one run"),
-    "max-output-tokens": option("N", "Maximum output tokens of one call; none for no limit", {
+    "max-output-tokens": option("N", "Maximum output tokens of one call, or the word none for no limit", {
       some: ["none"],
     }),
     tool: option("NAME", "Tool the agent may use; repeat for more. Replaces the current tools", {
       some: ["calculator", "current_time"],
     }),
     "no-tools": flag("Remove all tools"),
-    "allow-unpriced": flag("Allow a budget with a model that has no known price"),
+    "allow-unpriced": flag("Allow a stop budget on a model without a known price; its calls count as $0"),
     "no-allow-unpriced": flag("Undo --allow-unpriced"),
   },
   examples: [

@@ -17,9 +17,9 @@ export const alertsAdd: Command = {
   args: [],
   summary: "Add an alert rule",
   detail:
-    "When spending reaches the threshold, an alert goes to every channel; see purser channels list. While spending stays " +
-    "at or above it, the alert is repeated after each cooldown, unless --repeat says otherwise. An hour is the last 60 " +
-    "minutes; days and months are in UTC.",
+    "When spending reaches the threshold, an alert goes to every channel whose min_severity it reaches; see purser " +
+    "channels list. While spending stays at or above it, the alert is repeated after each cooldown, unless --repeat says " +
+    "otherwise. An hour is the last 60 minutes; days and months are in UTC.",
   options: {
     name: option("NAME", "Name shown in notifications"),
     "threshold-usd": option("USD", "Threshold in USD"),
@@ -40,7 +40,7 @@ export const alertsAdd: Command = {
     [
       "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
       "--agent-id researcher --cooldown 0",
-      "Each call of a run that has cost at least $0.50",
+      "Alert on every call once a run has cost $0.50",
     ],
   ],
   run: addRule,

@@ -15,9 +15,9 @@ export const keysCreate: Command = {
   args: [arg("NAME")],
   summary: "Create an API key, and show it once",
   detail:
-    "Once there is a key, servers on this database refuse requests without one. read: see everything; run: run agents " +
-    "and report calls; admin: both, and change settings. The key goes to standard output, everything else to standard " +
-    "error.",
+    "Scopes: read sees everything but keys; run runs agents and reports calls; admin does both, and changes settings and " +
+    "keys. Once a key exists, servers on this database refuse requests without one. The key goes to standard output, " +
+    "everything else to standard error.",
   options: {
     scope: option("SCOPE", "read, run or admin; repeat for more", { oneOf: SCOPES }),
     "agent-id": option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),

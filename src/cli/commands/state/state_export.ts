@@ -20,7 +20,7 @@ export const stateExport: Command = {
   summary: "Export a session to one portable file",
   detail:
     "Exports the agent's latest session, unless --session names one. The file is written whole or not at all, and " +
-    "compressed if its name ends with .gz. It holds the whole conversation, so only you may read it.",
+    "compressed if its name ends with .gz. It contains the whole conversation, so it is created readable by you only.",
   options: {
     output: option("FILE", "File to write; - for standard output", { isFile: true }),
     session: option("ID", "Session to export", { live: "session" }),

@@ -6,7 +6,7 @@ export const stateReplay: Command = {
   args: [arg("SESSION|FILE", { live: "session", isFile: true })],
   summary: "Step through a session's event log",
   detail:
-    "On a terminal with keys: → next, ← back, ↑↓ scroll, g first, G last, q quit. Piped, or with --json, prints " +
+    "On a terminal, use the keys → next, ← back, ↑↓ scroll, g first, G last, q quit. Piped, or with --json, prints " +
     "every step. A FILE is a snapshot: - for standard input, a path, or a name that ends with .json or .gz.",
   options: {
     from: option("SEQ", "First event to show; totals include the events before it"),
