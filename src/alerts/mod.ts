@@ -3,7 +3,8 @@
  *
  * An alert's firing is defined in `firing/firing_logic.ts`, as triggers that run in the commit that books a call:
  * decide, claim, fire (start the cooldown, write the deliveries to the outbox). `firing/decide_alerts.ts` has the
- * statements that start them and announces the alerts after the commit; delivery is `../delivery/mod.ts`.
+ * statements that start them, and those that run before: they arm the rules whose cooldown is over, and handle a clock
+ * that was set back. It announces the alerts after the commit; delivery is `../delivery/mod.ts`.
  */
 export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firing/decide_alerts.ts";
 export { firingLogic } from "./firing/firing_logic.ts";

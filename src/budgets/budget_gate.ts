@@ -106,8 +106,10 @@ function ceilingOf(budget: Budget, { reservedNanoUsd }: Pick<Grant, "reservedNan
 }
 
 /**
- * Creates the budget gate of a process. It first writes the reservation on the condition that it fits, and decides on the
- * state of the database only if it does not fit. In the loop of a run, the commit that books a call reserves for the next.
+ * Creates the budget gate of a process. It first decides as if the run had no cost yet, without a read, and writes the
+ * reservation on the condition that it fits; only if it does not fit, it decides again on the state of the database. In the
+ * loop of a run in `stop` mode, the commit that books a call reserves for the next under the same condition: that call
+ * has its grant without another decision.
  */
 export function createBudgetGate(options: {
   store: Store;

@@ -30,7 +30,10 @@ export type CallDecision =
   | { go: false; wait: false; reason: RefusalReason };
 
 /**
- * Decides on the next call of a run. Pure: this is the only place where a budget refuses a call.
+ * Decides on the next call of a run. Pure. A budget refuses a call only here; once a strict call has cost more than its
+ * bound, `admitCall()` passes a limit of 0. A run or a meter with a budget over a model without a price is refused before
+ * its first call: `checkBudget()` in runner/run_agent.ts, `meter()` in runner/metering/meter.ts. A call for which the
+ * commit of the previous one has reserved is made without this decision: see `createBudgetGate()`.
  *
  * `stop`: refused once the settled cost has reached the limit; waits while settled and reserved cost together have.
  * `strict`: made only if its worst case fits beside the settled and reserved cost; the output limit is lowered to what fits,

@@ -26,7 +26,7 @@ import type { Logic } from "../../store/mod.ts";
  * if each had a commit of its own. `_decision_model.ts` is the same as plain functions; a property test compares the two.
  *
  * Rules that can't fire cost next to nothing: the index holds only armed ones, and is read from the lowest threshold up
- * to the spend. A rule that has fired rests until its cooldown has passed.
+ * to the spend. A rule that has fired rests until its cooldown has passed; then `decide_alerts.ts` arms it again.
  */
 
 /** A call to decide, as of a time: a view without rows, whose INSERT trigger decides. */
