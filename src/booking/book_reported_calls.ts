@@ -7,8 +7,8 @@ import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { checkAgentName } from "../agents/mod.ts";
-import { type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { checkUsage, type Usage } from "../pricing/mod.ts";
+import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
+import { checkUsage } from "../pricing/mod.ts";
 
 const { calls: ledger } = tables;
 
@@ -84,26 +84,19 @@ function conflict(callId: string, where: string): PurserError {
   );
 }
 
-const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * 1_000_000_000n;
+const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
 /** The price source of a call that was reported with its cost. */
 const REPORTED = "reported";
 
 /** The report of a call made elsewhere. */
-export interface ReportedCall {
-  callId: string;
-  at: number;
-  agentId: string;
-  sessionId: string | null;
-  runId: string | null;
-  step: number | null;
-  tools: readonly string[];
-  provider: string;
-  model: string;
-  usage: Usage;
+export interface ReportedCall extends
+  Omit<
+    ModelCall,
+    "costNanoUsd" | "priceSource" | "isEstimated" | "source" | "serviceTier" | "responseId" | "keyId"
+  > {
   /** Undefined: Purser prices it. */
   costUsd?: number | null;
-  durationMs: number | null;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
 }

@@ -1,3 +1,4 @@
+import { NANO_PER_USD } from "../kernel/money.ts";
 import type { CostRow } from "../contract/costs.ts";
 import type { Grouping } from "../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
@@ -15,8 +16,6 @@ export interface CostFilter {
   limit: number;
   offset: number;
 }
-
-const NANO_PER_USD = 1_000_000_000n;
 
 const DEAREST_FIRST = `sum(whole_usd) + sum(rest_nano_usd) / ${NANO_PER_USD} DESC,
   sum(rest_nano_usd) % ${NANO_PER_USD} DESC`;

@@ -1,3 +1,4 @@
+import { NANO_PER_USD } from "../kernel/money.ts";
 import { type Clock, DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
 import type { Statement, Store } from "../store/mod.ts";
 
@@ -49,8 +50,6 @@ export function countersOf({ column, from }: Entry): string {
     ]),
   ].join("\nUNION ALL ");
 }
-
-const NANO_PER_USD = 1_000_000_000;
 
 /** The conflict clause that adds to an existing counter. */
 export const ADD_TO_COUNTER = `ON CONFLICT DO UPDATE SET whole_usd = whole_usd + excluded.whole_usd,

@@ -1,7 +1,7 @@
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
 import type { TokenUsage } from "../contract/usage.ts";
 import { COUNTER_SUMS, textAt, usageOfIds } from "./usage_sql.ts";
-import { type NanoUsd, toUsd } from "../kernel/money.ts";
+import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 
 type ReadContext = Pick<Store, "read">;
 
@@ -93,8 +93,6 @@ export function noCounters(): Counters {
     costNanoUsd: 0n,
   };
 }
-
-const NANO_PER_USD = 1_000_000_000n;
 
 /** Converts the values of `COUNTER_SUMS`, which are null without any row. */
 export function toCounters(values: readonly SqlValue[]): Counters {

@@ -1,3 +1,4 @@
+import { NANO_PER_USD } from "../kernel/money.ts";
 import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import type { Logic, Statement } from "../store/mod.ts";
 
@@ -21,8 +22,6 @@ export const COUNTER_COLUMNS = [
   "whole_usd",
   "rest_nano_usd",
 ] as const;
-
-const NANO_PER_USD = 1_000_000_000;
 
 /** SQL for one entry of the ledger as counters. Whole USD and the rest are separate, so that neither sum exceeds 64 bits. */
 export const ENTRY_COUNTERS = `adjusts IS NULL AS model_calls, unpriced AS unpriced_calls,

@@ -1,4 +1,4 @@
-import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { divideHalfEven, formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
 /** Formats a count: `1,234,567`. */
@@ -30,7 +30,13 @@ export function formatCost(usd: number | null): string {
  */
 export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
   const largest = amounts.reduce((max, amount) => (amount > max ? amount : max), 0n);
-  const most = largest >= 1_000n * USD ? 2 : largest >= USD ? 4 : largest >= USD / 100n ? 6 : 9;
+  const most = largest >= 1_000n * NANO_PER_USD
+    ? 2
+    : largest >= NANO_PER_USD
+    ? 4
+    : largest >= NANO_PER_USD / 100n
+    ? 6
+    : 9;
   const rounded = amounts.map((amount) => round(amount, most));
   const used = Math.max(2, ...rounded.map((amount) => formatUsd(amount).split(".")[1]?.length ?? 0));
   return rounded.map((amount, index) =>
@@ -41,8 +47,6 @@ export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
       : `$${fix(amount, used)}`
   );
 }
-
-const USD = 1_000_000_000n;
 
 function round(amount: NanoUsd, decimals: number): NanoUsd {
   const unit = 10n ** BigInt(9 - decimals);

@@ -1,3 +1,4 @@
+import { NANO_PER_USD } from "../../kernel/money.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
 import { tailEntries } from "../../ledger/mod.ts";
 import type { Store } from "../../store/mod.ts";
@@ -96,7 +97,7 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
     const key = modelKey({ provider, model });
     const known = models.get(key) ?? { means: [], calls: 0n };
     if (!models.has(key) && models.size >= KEPT.modelsPerBaseline) continue;
-    known.means.push((wholeUsd * 1_000_000_000n + restNanoUsd) / priced);
+    known.means.push((wholeUsd * NANO_PER_USD + restNanoUsd) / priced);
     known.calls += priced;
     models.set(key, known);
   }
