@@ -2,6 +2,7 @@ import type { ModelInfo, ModelPrice, Provider } from "@pydantic/genai-prices";
 import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
 import { messageOf } from "../kernel/errors.ts";
+import type { PriceQuery, Served } from "./prices.ts";
 import type { Rates, RateTier } from "./rates.ts";
 import { parseUsdPerMillion, type PicoUsdPerToken } from "../kernel/money.ts";
 
@@ -17,7 +18,9 @@ const MAX_CACHED = 20_000;
 /** Published prices by provider, model and time. */
 export interface Catalog {
   /** Null if the catalog has no such provider or model, or no token price for it. */
-  rates(provider: string, model: string, at: number): Rates | null;
+  rates(query: PriceQuery & Served): Rates | null;
+  /** Returns every rate card that may apply to a call at that time, whatever tier it is served at. */
+  allRates(query: PriceQuery): readonly Rates[];
 }
 
 type GenaiPrices = Pick<typeof import("@pydantic/genai-prices"), "findProvider" | "calcPrice">;
@@ -51,7 +54,11 @@ export function createCatalog(genaiPrices: GenaiPrices, log: Log): Catalog {
   }
 
   return {
-    rates(provider, model, at) {
+    allRates(query) {
+      const rates = this.rates(query);
+      return rates ? [rates] : [];
+    },
+    rates({ provider, model, at }) {
       let byModel = models.get(provider);
       let entry = byModel?.get(model);
       const cachedRates = entry?.rates.get(slotOf(entry.cuts, at));

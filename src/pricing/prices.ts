@@ -3,7 +3,7 @@ import { type Log, silentLog } from "../kernel/log.ts";
 import { type NanoUsd, parseUsdPerMillion } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
-import { DEMO_RATES, priceUsage, type Rates } from "./rates.ts";
+import { DEMO_RATES, priceUsage, type Rates, type UsageCost } from "./rates.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 
@@ -15,39 +15,48 @@ export interface PriceQuery {
   at: number;
 }
 
+/** What the provider reports of how it served a call; each may have its own rates. */
+export interface Served {
+  /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
+  serviceTier?: string | undefined;
+  /** Anthropic: `fast` or `standard`. */
+  speed?: string | undefined;
+  /** Anthropic: `us` or `global`. */
+  inferenceGeo?: string | undefined;
+}
+
 /** The cost of a call and the source of its price. */
-export interface Price {
-  /** Null, never 0, if no price is known. */
-  costNanoUsd: NanoUsd | null;
-  /** `config`, `genai-prices@<version>`, `demo` or `none`. */
+export interface Price extends UsageCost {
+  /** `config`, `genai-prices@<date>`, `litellm@<date>`, `demo`, `provider` or `none`. */
   priceSource: string;
+  /** The rate card of the cost; null if no price is known. */
+  rates: Rates | null;
+  /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
+  listCostNanoUsd?: NanoUsd;
 }
 
 /**
- * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Providers are matched by
- * exact name; all others are unpriced.
+ * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
+ * or by a dated or `-latest` alias; all others are unpriced.
  *
- * Service tiers: the catalog has standard prices only. A call of another tier (`flex`, `priority`, `batch`, …) is priced by
- * the override with that `service_tier`, else at the standard price, with one warning.
+ * A call that was served at another tier, speed or region than the standard one is priced by the override with that
+ * `service_tier`, else by the catalog's rates for it; without any, at the standard rates and as partly priced.
  */
 export interface PriceBook {
-  /** Prices a call. Throws `invalid` for a contradictory usage. */
-  price(input: PriceQuery & { usage: Usage; serviceTier?: string }): Price;
+  /** Prices a call; the cost that the provider states wins. Throws `invalid` for a contradictory usage. */
+  price(input: PriceQuery & Served & { usage: Usage; statedNanoUsd?: NanoUsd | undefined }): Price;
   /** Returns the prices of a model, or null if none is known. */
-  rates(input: PriceQuery & { serviceTier?: string }): Rates | null;
+  rates(input: PriceQuery & Served): Rates | null;
   /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
   worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
   /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */
   worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
 }
 
-/** The providers' names of the tiers that are billed at the standard price. */
-const STANDARD_TIERS = new Set(["default", "standard", "auto", "on_demand"]);
-
 /** Each distinct warning is logged once, up to this many. */
 const MAX_WARNINGS = 1_000;
 
-const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none" });
+const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", rates: null });
 
 /**
  * Loads all prices. Throws `invalid`, naming the path, if `overrides` are wrong or contradict each other.
@@ -105,8 +114,8 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
     log.warn(message, fields);
   }
 
-  function listed({ provider, model, at }: PriceQuery): Rates | null {
-    return provider === "demo" ? DEMO_RATES : catalog.rates(provider, model, at);
+  function listed(query: PriceQuery & Served): Rates | null {
+    return query.provider === "demo" ? DEMO_RATES : catalog.rates(query);
   }
 
   const book: PriceBook = {
@@ -115,29 +124,36 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
     },
     price(input) {
       checkUsage(input.usage);
+      const { provider, model, statedNanoUsd } = input;
       const rates = book.rates(input);
-      const costNanoUsd = rates && priceUsage(rates, input.usage);
-      const { provider, model, serviceTier } = input;
-      if (rates === null || costNanoUsd === null) {
+      const cost = rates && priceUsage(rates, input.usage);
+      if (statedNanoUsd !== undefined) {
+        const listCostNanoUsd = cost?.unpricedParts ? null : cost?.costNanoUsd;
+        return {
+          costNanoUsd: statedNanoUsd,
+          priceSource: "provider",
+          rates,
+          ...(listCostNanoUsd != null && { listCostNanoUsd }),
+        };
+      }
+      if (rates === null || cost === null || cost.costNanoUsd === null) {
         warnOnce("No price is known for a model: its calls are booked without a cost", { provider, model });
         return UNPRICED;
       }
-      if (
-        serviceTier !== undefined && rates.source !== "config" &&
-        !STANDARD_TIERS.has(serviceTier.toLowerCase())
-      ) {
-        warnOnce("No price is known for a service tier: its calls are booked at the standard price", {
+      if (cost.unpricedParts) {
+        const parts = cost.unpricedParts;
+        warnOnce("A part of a call has no known price: its cost is that of the others", {
           provider,
           model,
-          serviceTier,
+          parts,
         });
       }
-      return { costNanoUsd, priceSource: rates.source };
+      return { ...cost, priceSource: rates.source, rates };
     },
     worstCaseRates(input) {
       const { anyTier, byTier } = overrides.findAll(input.provider, input.model, input.at);
-      const standard = anyTier ?? listed(input);
-      return standard && worstCaseRates([standard, ...byTier], input.inputTokens);
+      const cards = anyTier ? [anyTier] : input.provider === "demo" ? [DEMO_RATES] : catalog.allRates(input);
+      return cards.length === 0 ? null : worstCaseRates([...cards, ...byTier], input.inputTokens);
     },
     worstCase(input) {
       const rates = book.worstCaseRates(input);
