@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { trackStreamUsage } from "./usage_from_raw.ts";
+import { trackAnswerUsage } from "./answer_usage.ts";
 import { usageOf } from "./usage.ts";
 
-Deno.test("trackStreamUsage() lets Anthropic's last counts replace those of the start, and keeps the rest", () => {
-  const stream = trackStreamUsage("anthropic.messages");
+Deno.test("trackAnswerUsage() lets Anthropic's last counts replace those of the start, and keeps the rest", () => {
+  const stream = trackAnswerUsage("anthropic.messages");
   const cache_creation = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 20 };
   const start = { input_tokens: 5, cache_creation_input_tokens: 20, cache_creation, output_tokens: 1 };
   stream.take({ type: "message_start", message: { usage: { ...start, service_tier: "priority" } } });
@@ -12,15 +12,15 @@ Deno.test("trackStreamUsage() lets Anthropic's last counts replace those of the 
   const delta = { input_tokens: null, cache_creation_input_tokens: null, output_tokens: 30 };
   stream.take({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: delta });
   assert.equal(stream.isFinal(), true);
-  assert.equal(stream.serviceTier(), "priority");
+  assert.equal(stream.served().serviceTier, "priority");
   assert.deepEqual(
     stream.usage(),
     usageOf({ inputTokens: 25, outputTokens: 30, cacheWriteTokens: 20, cacheWrite1hTokens: 20 }),
   );
 });
 
-Deno.test("trackStreamUsage() takes the last of Gemini's counts, never their sum", () => {
-  const stream = trackStreamUsage("google.generative-ai");
+Deno.test("trackAnswerUsage() takes the last of Gemini's counts, never their sum", () => {
+  const stream = trackAnswerUsage("google.generative-ai");
   stream.take({ candidates: [{}], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
   assert.deepEqual(stream.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
   assert.equal(stream.isFinal(), false);
@@ -28,31 +28,31 @@ Deno.test("trackStreamUsage() takes the last of Gemini's counts, never their sum
   stream.take({ candidates: [{ finishReason: "STOP" }], usageMetadata });
   assert.deepEqual(stream.usage(), usageOf({ inputTokens: 9, outputTokens: 4 }));
   assert.equal(stream.isFinal(), true);
-  assert.equal(stream.serviceTier(), "flex");
+  assert.equal(stream.served().serviceTier, "flex");
 });
 
-Deno.test("trackStreamUsage() reads the served tier of OpenAI's chat API, which the AI SDK drops", () => {
-  const stream = trackStreamUsage("openai.chat");
+Deno.test("trackAnswerUsage() reads the served tier of OpenAI's chat API, which the AI SDK drops", () => {
+  const stream = trackAnswerUsage("openai.chat");
   stream.take({ choices: [{ delta: { content: "Hi" } }], usage: null, service_tier: "flex" });
   assert.equal(stream.usage(), undefined);
   stream.take({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } });
   assert.deepEqual(stream.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }));
   assert.equal(stream.isFinal(), true);
-  assert.equal(stream.serviceTier(), "flex");
+  assert.equal(stream.served().serviceTier, "flex");
 });
 
-Deno.test("trackStreamUsage() reads the usage of an OpenAI response that failed", () => {
-  const stream = trackStreamUsage("openai.responses");
+Deno.test("trackAnswerUsage() reads the usage of an OpenAI response that failed", () => {
+  const stream = trackAnswerUsage("openai.responses");
   stream.take({ type: "response.created", response: { id: "r", usage: null, service_tier: "auto" } });
   assert.equal(stream.isFinal(), false);
   const usage = { input_tokens: 8, output_tokens: 2 };
   stream.take({ type: "response.failed", response: { usage, service_tier: "default" } });
   assert.deepEqual(stream.usage(), usageOf({ inputTokens: 8, outputTokens: 2 }));
-  assert.equal(stream.serviceTier(), "default");
+  assert.equal(stream.served().serviceTier, "default");
 });
 
-Deno.test("trackStreamUsage() follows a server that sends the usage so far with every chunk", () => {
-  const stream = trackStreamUsage("local.chat");
+Deno.test("trackAnswerUsage() follows a server that sends the usage so far with every chunk", () => {
+  const stream = trackAnswerUsage("local.chat");
   stream.take({ choices: [{ delta: {} }], usage: { prompt_tokens: 3, completion_tokens: 1 } });
   assert.equal(stream.isFinal(), false);
   stream.take({
@@ -63,8 +63,8 @@ Deno.test("trackStreamUsage() follows a server that sends the usage so far with 
   assert.equal(stream.isFinal(), true);
 });
 
-Deno.test("trackStreamUsage() takes rubbish without harm", () => {
-  const stream = trackStreamUsage("local.chat");
+Deno.test("trackAnswerUsage() takes rubbish without harm", () => {
+  const stream = trackAnswerUsage("local.chat");
   for (const chunk of [undefined, null, 7, "x", [], {}, { choices: [null], usage: [] }, { response: {} }]) {
     stream.take(chunk);
   }
