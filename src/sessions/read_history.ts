@@ -5,7 +5,7 @@ import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
 import type { SessionMessage } from "./session_message.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { and, asc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
-import { toCostEvent, toModelCall } from "../ledger/mod.ts";
+import { toCostEvent, toModelCall, withAdjustments } from "../ledger/mod.ts";
 import type { SessionContext } from "./context.ts";
 import type { SessionEvent } from "../contract/events.ts";
 
@@ -160,6 +160,8 @@ async function selectEvents(
   const rows = await ctx.query.select({ event: events, call: calls }).from(events)
     .leftJoin(calls, and(eq(events.type, "cost.recorded"), eq(calls.callId, events.callId)))
     .where(where).orderBy(asc(order)).limit(fitting);
+  const booked = rows.flatMap(({ call }) => call ? [toModelCall(call)] : []);
+  const adjusted = new Map((await withAdjustments(ctx.query, booked)).map((call) => [call.callId, call]));
   return rows.map(({ event, call }) => ({
     event_id: event.eventId,
     seq: event.seq,
@@ -169,7 +171,7 @@ async function selectEvents(
     session_id: event.sessionId,
     run_id: event.runId,
     call_id: event.callId,
-    payload: call ? { ...toCostEvent(toModelCall(call)) } : event.payload ?? {},
+    payload: call ? { ...toCostEvent(adjusted.get(call.callId)!) } : event.payload ?? {},
   }));
 }
 

@@ -2,10 +2,12 @@ import type {
   AgentStatus,
   BudgetMode,
   CallSource,
+  RepricingStatus,
   Scope,
   Severity,
   ThresholdType,
 } from "../../contract/values.ts";
+import type { RepricingFilter } from "../../contract/repricings.ts";
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -159,6 +161,41 @@ export const prices = sqliteTable("prices", {
   priceId: int("price_id").primaryKey(),
   hash: text("hash").notNull(),
   rates: text("rates").notNull(),
+});
+
+/** Repricings; see the migration. */
+export const repricings = sqliteTable("repricings", {
+  position: int("position").primaryKey(),
+  repricingId: text("repricing_id").notNull(),
+  undoId: text("undo_id").notNull(),
+  status: text("status").$type<RepricingStatus>().notNull(),
+  /** True or null. */
+  inProgress: flag("in_progress"),
+  filter: text("filter", { mode: "json" }).$type<RepricingFilter>().notNull(),
+  upTo: int("up_to").notNull(),
+  cursorAt: int("cursor_at").notNull(),
+  cursorPosition: int("cursor_position").notNull(),
+  undoCursor: text("undo_cursor").notNull(),
+  createdAt: int("created_at").notNull(),
+  appliedAt: int("applied_at"),
+  undoneAt: int("undone_at"),
+});
+
+/** What a repricing has found, by model. */
+export const repricingModels = sqliteTable("repricing_models", {
+  repricingId: text("repricing_id").notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  calls: int("calls").notNull(),
+  changedCalls: int("changed_calls").notNull(),
+  unpricedBefore: int("unpriced_before").notNull(),
+  unpricedAfter: int("unpriced_after").notNull(),
+  partlyPricedBefore: int("partly_priced_before").notNull(),
+  partlyPricedAfter: int("partly_priced_after").notNull(),
+  wholeUsdBefore: nanoUsd("whole_usd_before").notNull(),
+  restNanoUsdBefore: nanoUsd("rest_nano_usd_before").notNull(),
+  wholeUsdAfter: nanoUsd("whole_usd_after").notNull(),
+  restNanoUsdAfter: nanoUsd("rest_nano_usd_after").notNull(),
 });
 
 /** The position up to which the ledger is rolled up. */
@@ -355,6 +392,8 @@ export const tables = {
   importedEvents,
   calls,
   prices,
+  repricings,
+  repricingModels,
   rollupPositions,
   usageRuns,
   usageSessions,
