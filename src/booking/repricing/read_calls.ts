@@ -27,8 +27,9 @@ const MAX_TIME = 8_640_000_000_000_000;
 
 // Only the index is read.
 const READ_END = `SELECT at, position FROM (
-  SELECT at, position FROM calls WHERE at = ?1 AND position > ?2
-  UNION ALL SELECT at, position FROM (SELECT at, position FROM calls WHERE at > ?1 AND at < ?3 ORDER BY at, position LIMIT ?4)
+  SELECT * FROM (SELECT at, position FROM calls WHERE at = ?1 AND position > ?2 ORDER BY position LIMIT ?4)
+  UNION ALL
+  SELECT * FROM (SELECT at, position FROM calls WHERE at > ?1 AND at < ?3 ORDER BY at, position LIMIT ?4)
   LIMIT ?4) ORDER BY at DESC, position DESC LIMIT 1`;
 
 /** Reads the next page of matching calls with their costs as adjusted; undefined at the end. */
@@ -47,16 +48,25 @@ export async function readPage(
   if (rows.length === 0) return undefined;
   const end = { at: Number(rows[0]![0]), position: Number(rows[0]![1]) };
   const booked = await ctx.query.select().from(calls).where(and(
-    or(gt(calls.at, start.at), and(eq(calls.at, start.at), gt(calls.position, start.position))),
-    or(lt(calls.at, end.at), and(eq(calls.at, end.at), lte(calls.position, end.position))),
-    // For the index: it is not searched by alternatives.
-    sql`${calls.at} BETWEEN ${start.at} AND ${end.at}`,
+    ...between(start, end),
     lte(calls.position, upTo),
     isNull(calls.adjusts),
     ...conditions(filter),
   )).orderBy(asc(calls.at), asc(calls.position));
   const adjusted = await withAdjustments(ctx.query, booked.map(toModelCall));
   return { end, calls: adjusted.filter((call) => isIncluded(filter, call)) };
+}
+
+/** The calls after one place and up to another, by the index of their times. */
+function between(start: Cursor, end: Cursor): (SQL | undefined)[] {
+  if (start.at === end.at) {
+    return [eq(calls.at, start.at), gt(calls.position, start.position), lte(calls.position, end.position)];
+  }
+  return [
+    or(gt(calls.at, start.at), gt(calls.position, start.position)),
+    or(lt(calls.at, end.at), lte(calls.position, end.position)),
+    sql`${calls.at} BETWEEN ${start.at} AND ${end.at}`,
+  ];
 }
 
 /** The source of a cost that is the provider's or the reporter's word. */

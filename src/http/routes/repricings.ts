@@ -64,7 +64,7 @@ const apply = createRoute({
   summary: "Continue a repricing that was interrupted",
   tags: ["costs"],
   request: { params },
-  responses: { 200: json(Repricing, "The repricing"), ...problems("not_found", "conflict") },
+  responses: { 200: json(Repricing, "The repricing"), ...problems("not_found", "conflict", ...BODY_CODES) },
 });
 
 const undo = createRoute({
@@ -76,7 +76,7 @@ const undo = createRoute({
   description: "Books the opposite of each of its adjustments, once. Later repricings must be undone first.",
   tags: ["costs"],
   request: { params },
-  responses: { 200: json(Repricing, "The repricing"), ...problems("not_found", "conflict") },
+  responses: { 200: json(Repricing, "The repricing"), ...problems("not_found", "conflict", ...BODY_CODES) },
 });
 
 const isPosition = (value: unknown): value is number => Number.isSafeInteger(value);

@@ -1,21 +1,21 @@
-import { PAGE_SIZES } from "../../contract/limits.ts";
-import { type Grouping, GROUPINGS } from "../../contract/values.ts";
-import type { Connection } from "../../client/mod.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
-import { type Command, type CommandContext, option } from "../command.ts";
-import { type CostRow, readAllCosts, type Spend, sumRows } from "../render/render_costs.ts";
-import { escapeText } from "../terminal/escape_text.ts";
-import { parseSince } from "../parse/parse_time.ts";
-import { hasMore, printAnswer } from "../render/print_answer.ts";
-import { readNewestAnomalies, renderAnomalies } from "../render/render_costs.ts";
+import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { type Grouping, GROUPINGS } from "../../../contract/values.ts";
+import type { Connection } from "../../../client/mod.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
+import { type CostRow, readAllCosts, type Spend, sumRows } from "../../render/render_costs.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { parseSince } from "../../parse/parse_time.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { readNewestAnomalies, renderAnomalies } from "../../render/render_costs.ts";
 import {
   type CostLayout,
   nameOf,
   renderCosts,
   renderPeriods,
   unpricedWarning,
-} from "../render/render_costs.ts";
-import { textWidth } from "../terminal/text_width.ts";
+} from "../../render/render_costs.ts";
+import { textWidth } from "../../terminal/text_width.ts";
 
 /** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
