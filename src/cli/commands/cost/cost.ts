@@ -15,6 +15,8 @@ import {
   renderPeriods,
   unpricedWarning,
 } from "../../render/render_costs.ts";
+import { printWhatIf } from "./print_what_if.ts";
+import { UsageError } from "../../parse/usage_error.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 
 /** `purser cost`: an overview, or with `--by` one table */
@@ -24,16 +26,20 @@ export const cost: Command = {
   summary: "Show recent spending across all agents",
   detail:
     "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
-    "the last 30 days; with --by hour, the last 24 hours.",
+    "the last 30 days; with --by hour, the last 24 hours. purser cost explain shows one call.",
   options: {
     by: option("GROUP", "Group by", { oneOf: GROUPINGS }),
     since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
+    from: option("WHEN", "The same as --since"),
+    to: option("WHEN", "Only calls before WHEN"),
+    "what-if": option("MODEL", "What the same usage would cost on another model, such as openai:gpt-5-mini"),
     limit: option("N", "Maximum number of rows, 1 to 1000 (default 100)"),
   },
   examples: [
     ["purser cost", "Today, this week, this month; by agent and by model"],
     ["purser cost --by model --since 24h", "By model, the last 24 hours"],
     ["purser cost --by day --since 2026-11-01 --json", "For another program"],
+    ["purser cost --what-if openai:gpt-5-mini --by agent", "On another model"],
   ],
   isReadOnly: true,
   run: showCosts,
@@ -43,10 +49,17 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const groupBy = ctx.options.oneOf("by", GROUPINGS);
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max }) ?? 100;
   const span = readSpan(ctx, groupBy);
+  const to = readEnd(ctx);
+  const model = ctx.options.text("what-if");
+  if (model !== undefined) {
+    return await printWhatIf(ctx, { model, from: span.from, to, limit: String(limit) });
+  }
   const { api } = await ctx.connect();
-  if (groupBy === undefined && !ctx.isJson) return await printOverview(ctx, api, span, limit);
+  if (groupBy === undefined && to === undefined && !ctx.isJson) {
+    return await printOverview(ctx, api, span, limit);
+  }
 
-  const query = { group_by: groupBy ?? "agent", from: span.from, limit: String(limit) };
+  const query = { group_by: groupBy ?? "agent", from: span.from, to, limit: String(limit) };
   const answer = await api.costs.$get({ query });
   let unpricedCalls = 0;
   await printAnswer(ctx, answer, (rows) => {
@@ -64,10 +77,19 @@ interface Span {
   name: string;
 }
 
+/** Returns the time of `--to`. */
+function readEnd({ options, clock }: CommandContext): string | undefined {
+  return options.read("to", (text) => parseSince(text, clock.now()));
+}
+
 function readSpan({ options, clock }: CommandContext, groupBy: Grouping | undefined): Span {
   const now = clock.now();
-  if (options.has("since")) {
-    const from = options.read("since", (text) => parseSince(text, now));
+  if (options.has("since") && options.has("from")) {
+    throw new UsageError("Cannot use --since together with --from: give one of them", options.command);
+  }
+  const start = options.has("since") ? "since" : "from";
+  if (options.has(start)) {
+    const from = options.read(start, (text) => parseSince(text, now));
     return {
       from,
       name: from === undefined ? "of all time" : `since ${from.slice(0, 16).replace("T", " ")} UTC`,
