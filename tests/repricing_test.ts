@@ -151,7 +151,7 @@ for (const { name, ignore, create } of databaseKinds()) {
     assert.deepEqual((await explainCall(ctx, "one")).call.unpriced_parts, ["web_searches"]);
   });
 
-  test("a stated cost is left alone unless it is asked for", async (ctx) => {
+  test("a stated cost is left alone unless it is included", async (ctx) => {
     const now = await withPrices(ctx, { a: 1 });
     await bookLooseCalls(ctx, [
       {

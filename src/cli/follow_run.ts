@@ -20,6 +20,7 @@ export interface FollowedResult {
     output_tokens: number;
     cost_usd: number | null;
     unpriced_calls: number;
+    partly_priced_calls: number;
   };
   text: string;
 }

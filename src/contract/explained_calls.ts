@@ -29,7 +29,7 @@ export const RateCard = z.object({
   }),
 }).openapi("RateCard");
 
-/** How the cost of a call came about. */
+/** The kinds of prices of a call. */
 export const PRICE_BASES = ["rates", "stated", "reported", "not_kept", "none"] as const;
 
 export const ExplainedPrice = z.object({

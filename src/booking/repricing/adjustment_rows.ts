@@ -14,7 +14,7 @@ const COLUMNS = `call_id, adjusts, ${COPIED}, tools, input_tokens, output_tokens
 const of = (row: string, columns: string) =>
   columns.split(", ").map((column) => `${row}.${column}`).join(", ");
 
-/** The repricing as it was when the calls were read: if another process has gone on, nothing is written. */
+/** The repricing as it was when the calls were read: if another process has continued it, nothing is written. */
 const UNMOVED = `repricings r ON r.repricing_id = v.repricing_id AND r.status = 'applying'
   AND r.cursor_at = v.cursor_at AND r.cursor_position = v.cursor_position`;
 const UNMOVED_COLUMNS = ["repricing_id", "cursor_at", "cursor_position"];
@@ -49,7 +49,7 @@ WHERE repricing_id = ?1 AND status = 'applying' AND cursor_at = ?2 AND cursor_po
 /** A step of a repricing that is being applied. */
 export interface ApplyStep {
   repricingId: string;
-  /** Where it was read to begin. */
+  /** The cursor with which its calls were read. */
   from: Cursor;
   to: Cursor;
   plan: Plan;

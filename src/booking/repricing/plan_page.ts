@@ -11,7 +11,7 @@ export interface PlannedAdjustment {
   price: Price;
 }
 
-/** What a repricing does with some calls. */
+/** The adjustments of some calls, and the sums of all of them. */
 export interface Plan {
   adjustments: PlannedAdjustment[];
   /** By provider and model. */

@@ -8,42 +8,8 @@ import type {
   ThresholdType,
 } from "../../contract/values.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
-import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
-
-/** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
-const int = customType<{ data: number; driverData: bigint }>({
-  dataType: () => "integer",
-  fromDriver: Number,
-  toDriver: BigInt,
-});
-
-/** An INTEGER amount in nano-USD. */
-const nanoUsd = customType<{ data: bigint; driverData: bigint }>({
-  dataType: () => "integer",
-  fromDriver: BigInt,
-});
-
-const flag = customType<{ data: boolean; driverData: bigint }>({
-  dataType: () => "integer",
-  fromDriver: (value) => Number(value) !== 0,
-  toDriver: (value) => (value ? 1n : 0n),
-});
-
-/** The columns that every rollup counts with. */
-const counters = () => ({
-  modelCalls: int("model_calls").notNull(),
-  unpricedCalls: int("unpriced_calls").notNull(),
-  partlyPricedCalls: int("partly_priced_calls").notNull(),
-  estimatedCalls: int("estimated_calls").notNull(),
-  inputTokens: int("input_tokens").notNull(),
-  outputTokens: int("output_tokens").notNull(),
-  cacheReadTokens: int("cache_read_tokens").notNull(),
-  cacheWriteTokens: int("cache_write_tokens").notNull(),
-  reasoningTokens: int("reasoning_tokens").notNull(),
-  totalTokens: int("total_tokens").notNull(),
-  wholeUsd: nanoUsd("whole_usd").notNull(),
-  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
-});
+import { sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { counters, flag, int, nanoUsd } from "./columns.ts";
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -181,7 +147,7 @@ export const repricings = sqliteTable("repricings", {
   undoneAt: int("undone_at"),
 });
 
-/** What a repricing has found, by model. */
+/** The sums of a repricing by model. */
 export const repricingModels = sqliteTable("repricing_models", {
   repricingId: text("repricing_id").notNull(),
   provider: text("provider").notNull(),

@@ -11,6 +11,7 @@ import { readNewestAnomalies, renderAnomalies } from "../../render/render_costs.
 import {
   type CostLayout,
   nameOf,
+  partlyPricedWarning,
   renderCosts,
   renderPeriods,
   unpricedWarning,
@@ -61,13 +62,13 @@ async function showCosts(ctx: CommandContext): Promise<void> {
 
   const query = { group_by: groupBy ?? "agent", from: span.from, to, limit: String(limit) };
   const answer = await api.costs.$get({ query });
-  let unpricedCalls = 0;
+  let total: Spend | undefined;
   await printAnswer(ctx, answer, (rows) => {
-    ({ unpricedCalls } = sumRows(rows));
+    total = sumRows(rows);
     return rows.length === 0 ? `No calls ${span.name}` : renderCosts(rows, query.group_by, layoutOf(ctx));
   });
   if (ctx.isJson) return;
-  warnOfUnpriced(ctx, unpricedCalls);
+  if (total) warnOfUnpriced(ctx, total);
   if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }
 
@@ -154,7 +155,7 @@ async function printOverview(
     parts.push(section(title, renderAnomalies(anomalies, layout)));
   }
   ctx.print(parts.join("\n\n"));
-  warnOfUnpriced(ctx, total.unpricedCalls);
+  warnOfUnpriced(ctx, total);
 }
 
 /** Returns seven days from `start`, including days without a call. */
@@ -162,7 +163,7 @@ function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
   return Array.from({ length: 7 }, (_, index) => {
     const day = toIso(start + index * DAY_MS).slice(0, 10);
     return rows.find((row) => row.day === day) ??
-      { day, model_calls: 0, unpriced_calls: 0, total_tokens: 0, cost_usd: 0 };
+      { day, model_calls: 0, unpriced_calls: 0, partly_priced_calls: 0, total_tokens: 0, cost_usd: 0 };
   });
 }
 
@@ -174,6 +175,7 @@ function layoutOf({ terminal, style }: CommandContext): CostLayout {
   return { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode };
 }
 
-function warnOfUnpriced({ warn }: CommandContext, unpricedCalls: number): void {
+function warnOfUnpriced({ warn }: CommandContext, { unpricedCalls, partlyPricedCalls }: Spend): void {
   if (unpricedCalls > 0) warn(unpricedWarning(unpricedCalls));
+  if (partlyPricedCalls > 0) warn(partlyPricedWarning(partlyPricedCalls));
 }

@@ -7,9 +7,9 @@ import { renderExplanation } from "../../render/render_explanation.ts";
 export const costExplain: Command = {
   name: "cost explain",
   args: [arg("CALL_ID")],
-  summary: "Explain the cost of a call: its tokens by their rates",
+  summary: "Explain the cost of a call",
   detail:
-    "Computes the cost again from the usage and the rates that the ledger keeps. The exit code is 1 if the result is " +
+    "Shows its tokens by their rates, and computes the cost again from what the ledger keeps. The exit code is 1 if the result is " +
     "not the cost that is stored.",
   options: {},
   examples: [["purser cost explain call_42", ""]],

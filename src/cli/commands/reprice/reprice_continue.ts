@@ -6,8 +6,9 @@ import { applyToEnd, printRepricing } from "./print_repricing.ts";
 export const repriceUndo: Command = {
   name: "reprice undo",
   args: [arg("REP_ID")],
-  summary: "Undo a repricing: book the opposite of its adjustments",
-  detail: "Later repricings must be undone first. One that was interrupted is continued.",
+  summary: "Undo a repricing",
+  detail:
+    "Books the opposite of its adjustments. Later repricings must be undone first. One that was interrupted is continued.",
   options: {},
   examples: [["purser reprice undo rep_42", ""]],
   run: (ctx) => finish(ctx, "undo"),

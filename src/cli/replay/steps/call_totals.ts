@@ -1,5 +1,5 @@
 import { formatUsd, type NanoUsd, toUsd } from "../../../kernel/money.ts";
-import { countOf, formatCount } from "../../render/format_values.ts";
+import { formatCount, nameUncounted } from "../../render/format_values.ts";
 import { callIdOf, payloadOf, readCost, readCount, type ReplayEvent } from "./replay_event.ts";
 
 /** The totals of the calls of a log. The cost is that of the calls with a price. */
@@ -9,6 +9,8 @@ export interface CallTotals {
   outputTokens: number;
   calls: number;
   unpricedCalls: number;
+  /** Calls of which a part has no price. */
+  partlyPricedCalls: number;
 }
 
 /** Sums the calls of a log, each once. */
@@ -24,6 +26,7 @@ const NOTHING: CallTotals = {
   outputTokens: 0,
   calls: 0,
   unpricedCalls: 0,
+  partlyPricedCalls: 0,
 };
 
 /** Creates a counter at zero. */
@@ -65,10 +68,9 @@ export function totalUsd(totals: CallTotals): number | null {
 /** Formats the cost: `$0.0001506 + 1 call without a known price`. */
 export function formatTotalCost(totals: CallTotals): string {
   if (hasNoPrice(totals)) return "no price";
-  const cost = `$${formatUsd(totals.costNanoUsd)}`;
-  return totals.unpricedCalls === 0
-    ? cost
-    : `${cost} + ${countOf(totals.unpricedCalls, "call")} without a known price`;
+  const { costNanoUsd, unpricedCalls: unpriced, partlyPricedCalls: partlyPriced } = totals;
+  const uncounted = nameUncounted({ unpriced, partlyPriced });
+  return `$${formatUsd(costNanoUsd)}${uncounted && ` + ${uncounted}`}`;
 }
 
 /** Formats input and output tokens: `1,234 + 56 tokens`. */
@@ -81,7 +83,7 @@ function hasNoPrice({ calls, unpricedCalls }: CallTotals): boolean {
 }
 
 function figuresOf(event: ReplayEvent): CallTotals {
-  const { cost_usd, input_tokens, output_tokens } = payloadOf(event);
+  const { cost_usd, input_tokens, output_tokens, unpriced_parts } = payloadOf(event);
   const cost = readCost(cost_usd);
   return {
     costNanoUsd: cost ?? 0n,
@@ -89,6 +91,7 @@ function figuresOf(event: ReplayEvent): CallTotals {
     outputTokens: readCount(output_tokens),
     calls: 1,
     unpricedCalls: cost === null ? 1 : 0,
+    partlyPricedCalls: cost !== null && Array.isArray(unpriced_parts) ? 1 : 0,
   };
 }
 
@@ -99,5 +102,6 @@ function sum(totals: CallTotals, figures: CallTotals, sign: 1 | -1): CallTotals 
     outputTokens: totals.outputTokens + sign * figures.outputTokens,
     calls: totals.calls + sign * figures.calls,
     unpricedCalls: totals.unpricedCalls + sign * figures.unpricedCalls,
+    partlyPricedCalls: totals.partlyPricedCalls + sign * figures.partlyPricedCalls,
   };
 }
