@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { toCanonicalText } from "../kernel/json/canonical_json.ts";
 import type { Rates, RateTier } from "./rates.ts";
 
 /** A rate card as the ledger keeps it, once for all calls that were priced by it. */
@@ -7,7 +8,7 @@ export interface PriceRecord {
   priceId: number;
   /** SHA-256 of the text, in hex. */
   hash: string;
-  /** The card as JSON; its rates are texts of pico-USD. */
+  /** The card as canonical JSON; its rates are texts of pico-USD. */
   text: string;
 }
 
@@ -18,10 +19,8 @@ export function priceRecordOf(rates: Rates): PriceRecord {
   let record = records.get(rates);
   if (!record) {
     const { source, model, unknown, tiers } = rates;
-    const text = JSON.stringify(
-      { source, model, unknown, tiers },
-      (_, value) => typeof value === "bigint" ? String(value) : value,
-    );
+    const asText = (_: string, value: unknown) => typeof value === "bigint" ? String(value) : value;
+    const text = toCanonicalText(JSON.parse(JSON.stringify({ source, model, unknown, tiers }, asText)));
     const hash = createHash("sha256").update(text).digest("hex");
     records.set(rates, record = { priceId: parseInt(hash.slice(0, 13), 16), hash, text });
   }
