@@ -33,13 +33,16 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 
 /** The names from which clients in many languages have been generated: they never change. */
 const OPERATIONS = {
+  applyRepricing: "POST /repricings/{repricing_id}/apply",
   cancelRun: "POST /runs/{run_id}/cancel",
   createAlertRule: "POST /alerts/rules",
   createApiKey: "POST /keys",
   defineAgent: "PUT /agents/{agent_id}",
   deleteAgent: "DELETE /agents/{agent_id}",
   deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
+  estimateCosts: "GET /costs/what-if",
   examineService: "GET /doctor",
+  explainCall: "GET /costs/calls/{call_id}",
   exportSession: "GET /agents/{session_id}/snapshot",
   getAgent: "GET /agents/{agent_id}",
   getAlertRule: "GET /alerts/rules/{rule_id}",
@@ -49,6 +52,7 @@ const OPERATIONS = {
   getMetrics: "GET /metrics",
   getOpenApiDocument: "GET /openapi.json",
   getReadiness: "GET /readyz",
+  getRepricing: "GET /repricings/{repricing_id}",
   getRun: "GET /runs/{run_id}",
   getSession: "GET /sessions/{session_id}",
   getSessionCosts: "GET /sessions/{session_id}/costs",
@@ -62,9 +66,11 @@ const OPERATIONS = {
   listChannels: "GET /channels",
   listCosts: "GET /costs",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
+  listRepricings: "GET /repricings",
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
   redirectToDocs: "GET /",
+  repriceCalls: "POST /repricings",
   reportCalls: "POST /costs/events",
   restoreSession: "POST /agents/snapshot/restore",
   revokeApiKey: "DELETE /keys/{key_id}",
@@ -72,6 +78,7 @@ const OPERATIONS = {
   streamEvents: "GET /events",
   testAlertRule: "POST /alerts/rules/{rule_id}/test",
   testChannel: "POST /channels/{name}/test",
+  undoRepricing: "POST /repricings/{repricing_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
 };
 
@@ -102,6 +109,10 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", SNAPSHOT_SCHEMA_PATH],
   ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
   ["POST", "/costs/events", [EVENT]],
+  ["GET", `/costs/calls/${EVENT.call_id}`],
+  ["GET", "/costs/what-if?model=openai:gpt-5-mini&group_by=day&from=2026-11-01"],
+  ["POST", "/repricings", { unpriced: true }],
+  ["GET", "/repricings?limit=5"],
   ["GET", "/anomalies?from=2026-11-01"],
   ["GET", "/alerts/rules"],
   ["GET", "/alerts/history?limit=1"],
@@ -137,6 +148,10 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("PATCH", place, { enabled: false });
   await purser.api("POST", `${place}/test`);
   await purser.api("DELETE", place);
+  const repricing = (await purser.api("POST", "/repricings", { unpriced: true, apply: true })).body;
+  await purser.api("GET", `/repricings/${repricing.repricing_id}`);
+  await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
+  await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",

@@ -28,7 +28,8 @@ export const RepricingFilter = z.strictObject({
 }).openapi("RepricingFilter");
 export type RepricingFilter = z.infer<typeof RepricingFilter>;
 
-export const RepricingBody = RepricingFilter.extend({
+export const RepricingBody = z.strictObject({
+  ...RepricingFilter.shape,
   apply: z.boolean().optional().openapi({
     description: "Books the differences; without it nothing is changed, and the answer is what would be",
   }),
