@@ -11,7 +11,9 @@ import {
 } from "../src/booking/repricing/mod.ts";
 import type { PriceOverride } from "../src/contract/price_override.ts";
 import type { Repricing, RepricingFilter } from "../src/contract/repricings.ts";
-import { explainCall, listCalls, type ModelCall } from "../src/ledger/mod.ts";
+import { createRule } from "../src/alerts/mod.ts";
+import { listAllEvents } from "../src/sessions/mod.ts";
+import { explainCall, listCalls, type ModelCall, readSessionUsage } from "../src/ledger/mod.ts";
 import { createPriceBook, type PriceBook, usageOf } from "../src/pricing/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
@@ -175,6 +177,24 @@ for (const { name, ignore, create } of databaseKinds()) {
         [true, 5e-9, 0],
       ],
     );
+  });
+
+  test("a repricing fires no rule, and the next call is decided on what the others cost by now", async (ctx) => {
+    await createRule(ctx, {
+      ...{ name: "r", threshold_type: "per_run_usd", severity: "info", cooldown_seconds: 0 },
+      threshold_usd: 0.00005,
+    });
+    const before = await withPrices(ctx, { a: 1 });
+    await bookLooseCalls(ctx, [priced(before, { callId: "1", runId: "run", sessionId: "s" })]);
+    const now = await withPrices(ctx, { a: 4 });
+    await applyRepricing(now, ALL);
+    const alerts = async () => (await ctx.store.read({ sql: "SELECT value_nano_usd FROM alerts" })).rows;
+    assert.deepEqual(await alerts(), []);
+    await bookLooseCalls(ctx, [priced(before, { callId: "2", runId: "run", sessionId: "s" })]);
+    assert.deepEqual(await alerts(), [[56_000n + 14_000n]]);
+    const events = await listAllEvents(ctx, { after: 0, limit: 9 });
+    assert.deepEqual(events.map(({ payload }) => payload.cost_usd), [0.000056, 0.000014]);
+    assert.equal((await readSessionUsage(ctx.store, ["s"])).get("s")!.cost_usd, 0.00007);
   });
 
   test("a filter chooses calls by time, provider, model, agent and estimate", async (ctx) => {
