@@ -27,9 +27,11 @@ const MAX_TIME = 8_640_000_000_000_000;
 
 // Only the index is read.
 const READ_END = `SELECT at, position FROM (
-  SELECT * FROM (SELECT at, position FROM calls WHERE at = ?1 AND position > ?2 ORDER BY position LIMIT ?4)
+  SELECT * FROM (SELECT at, position FROM calls WHERE at = ?1 AND position > ?2 AND position <= ?5
+    ORDER BY position LIMIT ?4)
   UNION ALL
-  SELECT * FROM (SELECT at, position FROM calls WHERE at > ?1 AND at < ?3 ORDER BY at, position LIMIT ?4)
+  SELECT * FROM (SELECT at, position FROM calls WHERE at > ?1 AND at < ?3 AND position <= ?5
+    ORDER BY at, position LIMIT ?4)
   LIMIT ?4) ORDER BY at DESC, position DESC LIMIT 1`;
 
 /** Reads the next page of matching calls with their costs as adjusted; undefined at the end. */
@@ -43,7 +45,7 @@ export async function readPage(
   const start = after.at < from ? { at: from - 1, position: Number.MAX_SAFE_INTEGER } : after;
   const { rows } = await ctx.store.read({
     sql: READ_END,
-    args: [start.at, start.position, to, CALLS_PER_PAGE],
+    args: [start.at, start.position, to, CALLS_PER_PAGE, upTo],
   });
   if (rows.length === 0) return undefined;
   const end = { at: Number(rows[0]![0]), position: Number(rows[0]![1]) };

@@ -76,7 +76,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
         {
           title: "COST",
           align: "right",
-          cell: (step) => formatCost(step.cost_usd) + (step.partly_priced_calls > 0 ? " +" : ""),
+          cell: (step) => formatCost(step.cost_usd) + (step.partly_priced_calls > 0 ? " (partly)" : ""),
         },
       ], { columns, style, hasUnicode })]),
     ].join("\n"));
