@@ -12,7 +12,8 @@ import { PreparedStatements } from "./sqlite_driver.ts";
 import { retryWhileBusy, WriterPause } from "./file_sharing.ts";
 import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
-import { type SetWriter, WriteQueue, type WriteUnit } from "../write_queue.ts";
+import { WriteQueue } from "../write_queue.ts";
+import type { SetWriter, WriteUnit } from "../write_unit.ts";
 
 /** The options of `SqliteStore.open`. Optional ones are for tests. */
 export interface SqliteOptions {
