@@ -1,9 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { builtInChannels } from "../../plugins/mod.ts";
-import { type AlertEvaluator, hasRules, readAlertNotification } from "../alerts/mod.ts";
+import { type AlertEvaluator, firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
-import { type BudgetGate, createBudgetGate } from "../budgets/mod.ts";
+import { type BudgetGate, createBudgetGate, reservationLogic } from "../budgets/mod.ts";
 import { type Bus, createBus } from "../bus/mod.ts";
 import { type Config, DEFAULT_MAX_SNAPSHOT_BYTES, type Environment } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
@@ -27,9 +27,26 @@ import { createToolbox, loadToolModules, type Toolbox } from "../runner/tools/mo
 import type { LiveRun } from "../sessions/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import type { SpoolOptions } from "../snapshots/mod.ts";
-import { createQuery, openStore, type Query, type SharedStore, type Store } from "../store/mod.ts";
+import {
+  appendOnlyLogic,
+  createQuery,
+  type Logic,
+  openStore,
+  type Query,
+  type SharedStore,
+  type Store,
+} from "../store/mod.ts";
 import { findTelemetry, type Telemetry } from "../telemetry/mod.ts";
-import { databaseLogic } from "./database_logic.ts";
+import { usageIncrements, usageViews } from "../ledger/mod.ts";
+
+/** The business logic that is installed in a database as views and triggers. */
+export const databaseLogic: readonly Logic[] = [
+  ...appendOnlyLogic,
+  ...usageViews,
+  ...usageIncrements,
+  ...firingLogic,
+  ...reservationLogic,
+];
 
 /** Options of a core. The environment and defaults fill in the rest. */
 export interface CoreOptions {

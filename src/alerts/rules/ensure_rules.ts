@@ -1,8 +1,8 @@
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { toHex } from "../../kernel/text.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { RuleInput } from "../../contract/alerts.ts";
-import { type ChangeContext, updateRule } from "./rules.ts";
+import type { RuleInput } from "../../contract/alert_rules.ts";
+import { type ChangeContext, updateRule } from "./change_rules.ts";
 
 /** A rule that a program defines. */
 export type RuleInCode = RuleInput & {
@@ -30,7 +30,7 @@ export async function ensureRules(
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;
-  const { readRuleInput } = await import("../../contract/alerts.ts");
+  const { readRuleInput } = await import("../../contract/alert_rules.ts");
   const seen = new Set<string>();
   for (const { rule_id, ...input } of rules) {
     const rule = readRuleInput(input);

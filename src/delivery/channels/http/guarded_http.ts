@@ -3,15 +3,8 @@ import https from "node:https";
 import { isIP } from "node:net";
 import { VERSION } from "../../../kernel/version.ts";
 import { DeliveryError } from "../channel.ts";
-import {
-  codeOf,
-  describeNetworkError,
-  parseHttpUrl,
-  type PostAnswer,
-  type PostJson,
-  type PostRequest,
-  readBody,
-} from "./post_json.ts";
+import type { PostAnswer, PostJson, PostRequest } from "./post_json.ts";
+import { codeOf, describeNetworkError, parseHttpUrl, readBody } from "./http_client.ts";
 import { lookup } from "node:dns/promises";
 import { type AddressGuard, createAddressGuard } from "./address_guard.ts";
 
