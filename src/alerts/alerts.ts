@@ -6,7 +6,8 @@ import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { type SqlValue, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { testAllChannels, type TestContext } from "../delivery/mod.ts";
-import { readRule, type RuleRow } from "./rules/rules.ts";
+import type { RuleRow } from "./rules/rule_fields.ts";
+import { readRule } from "./rules/rules.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/firing/_decision_model.ts";
-import type { RuleRow } from "../../src/alerts/rules/rules.ts";
+import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
 import { databaseLogic } from "../../src/service/parts.ts";

@@ -1,21 +1,36 @@
 import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alert_rules.ts";
-import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import type { Log } from "../../kernel/log.ts";
-import { parseUsd } from "../../kernel/money.ts";
-import { ALL_AGENTS } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
-import { getRule, readRule, type RuleRow, withValues } from "./rules.ts";
+import { type StoredField, toStored, withDefaults } from "./rule_fields.ts";
+import { getRule, readRule } from "./rules.ts";
 
 /** The context of changing rules. */
 export type ChangeContext = AlertContext & { bus: Bus; log: Log };
 
-const INSERT =
-  `INSERT INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity, cooldown_ms,
-  repeat, scope, enabled, is_armed, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
+/** Returns a statement; `write` gets a function that binds a value and returns its placeholder. */
+function statement(write: (bind: (value: SqlValue) => string) => string): Statement {
+  const args: SqlValue[] = [];
+  return { sql: write((value) => `?${args.push(value)}`), args };
+}
+
+/** Returns the statement that inserts a rule, unless there is one of its id. */
+export function insertRule(ruleId: string, input: RuleInput, now: number): Statement {
+  const fields = toStored(withDefaults(input));
+  const values = [
+    ["rule_id", ruleId],
+    ...fields.map(({ column, value }) => [column, value] as const),
+    ["is_armed", Number(input.enabled ?? true)],
+    ["created_at", now],
+    ["updated_at", now],
+  ] as const;
+  return statement((bind) =>
+    `INSERT INTO alert_rules (${values.map(([column]) => column).join(", ")})
+VALUES (${values.map(([, value]) => bind(value)).join(", ")}) ON CONFLICT (rule_id) DO NOTHING`
+  );
+}
 
 /**
  * Adds a rule. Earlier spend counts, but fires nothing: the next matching cost event does. So the calls before are
@@ -23,60 +38,40 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?10)`;
  */
 export async function createRule(ctx: ChangeContext, input: RuleInput): Promise<AlertRule> {
   ctx.rules.mayExist = true;
-  const now = ctx.clock.now();
-  const enabled = input.enabled ?? true;
-  const row: RuleRow = {
-    ruleId: ctx.ids.next("rule"),
-    name: input.name,
-    thresholdType: input.threshold_type,
-    thresholdNanoUsd: parseUsd(input.threshold_usd, "threshold_usd"),
-    severity: input.severity,
-    cooldownMs: (input.cooldown_seconds ?? DEFAULT_COOLDOWN_SECONDS) * 1000,
-    repeat: input.repeat ?? "cooldown",
-    scope: input.agent_id ?? ALL_AGENTS,
-    enabled,
-    lastFiredAt: null,
-    createdAt: now,
-    updatedAt: now,
-    isArmed: enabled,
-    cooldownFrom: null,
-    restsUntil: null,
-    isOver: false,
-  };
-  await changeRules(ctx, [{
-    sql: INSERT,
-    args: [
-      row.ruleId,
-      row.name,
-      row.thresholdType,
-      row.thresholdNanoUsd,
-      row.severity,
-      row.cooldownMs,
-      row.repeat,
-      row.scope,
-      Number(enabled),
-      now,
-    ],
-  }]);
-  return (await withValues(ctx, [row]))[0]!;
+  const ruleId = ctx.ids.next("rule");
+  await changeRules(ctx, [insertRule(ruleId, input, ctx.clock.now())]);
+  return await getRule(ctx, ruleId);
 }
 
-// A value that is not given is NULL, and no column is: a comparison with it is never true.
-const THRESHOLD_MOVES = "(threshold_type <> ?2 OR threshold_nano_usd <> ?3 OR repeat <> ?4 OR scope <> ?5)";
+/** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */
+const THRESHOLD: readonly (keyof RuleInput)[] = ["threshold_type", "threshold_usd", "repeat", "agent_id"];
 
-const FORGET = `DELETE FROM alert_claims WHERE rule_id = ?1
-AND EXISTS (SELECT 1 FROM alert_rules WHERE rule_id = ?1 AND ${THRESHOLD_MOVES})`;
-
-// A rule may rest longer than its cooldown, until a day or a month has ended; a moved threshold ends that.
-const CHANGE = `UPDATE alert_rules
-SET threshold_type = coalesce(?2, threshold_type), threshold_nano_usd = coalesce(?3, threshold_nano_usd),
-  repeat = coalesce(?4, repeat), scope = coalesce(?5, scope), cooldown_ms = coalesce(?6, cooldown_ms),
-  name = coalesce(?7, name), severity = coalesce(?8, severity), enabled = coalesce(?9, enabled), updated_at = ?10,
-  is_over = CASE WHEN ${THRESHOLD_MOVES} THEN 0 ELSE is_over END,
-  rests_until = CASE WHEN cooldown_ms <> ?6 OR ${THRESHOLD_MOVES}
-    THEN cooldown_from + coalesce(?6, cooldown_ms) ELSE rests_until END
-WHERE rule_id = ?1
-  AND (${THRESHOLD_MOVES} OR cooldown_ms <> ?6 OR name <> ?7 OR severity <> ?8 OR enabled <> ?9)`;
+/** Returns the statements that change the given fields of a rule. */
+function changesOf(ruleId: string, changes: RuleChanges, now: number): Statement[] {
+  const fields = toStored(changes);
+  if (fields.length === 0) return [];
+  const threshold = fields.filter(({ name }) => THRESHOLD.includes(name));
+  const cooldown = fields.filter(({ name }) => name === "cooldown_seconds");
+  const differs = (some: readonly StoredField[], bind: (value: SqlValue) => string) =>
+    some.length === 0
+      ? "0"
+      : `(${some.map(({ column, value }) => `${column} IS NOT ${bind(value)}`).join(" OR ")})`;
+  return [
+    statement((bind) =>
+      `DELETE FROM alert_claims WHERE rule_id = ${bind(ruleId)}
+AND EXISTS (SELECT 1 FROM alert_rules WHERE rule_id = ${bind(ruleId)} AND ${differs(threshold, bind)})`
+    ),
+    // A rule may rest longer than its cooldown, until a day or a month has ended; a moved threshold ends that.
+    statement((bind) =>
+      `UPDATE alert_rules SET ${fields.map(({ column, value }) => `${column} = ${bind(value)}`).join(", ")},
+  updated_at = ${bind(now)},
+  is_over = CASE WHEN ${differs(threshold, bind)} THEN 0 ELSE is_over END,
+  rests_until = CASE WHEN ${differs([...cooldown, ...threshold], bind)}
+    THEN cooldown_from + ${cooldown[0] ? bind(cooldown[0].value) : "cooldown_ms"} ELSE rests_until END
+WHERE rule_id = ${bind(ruleId)} AND ${differs(fields, bind)}`
+    ),
+  ];
+}
 
 const ARM = `UPDATE alert_rules
 SET is_armed = enabled AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?2)
@@ -94,26 +89,7 @@ export async function updateRule(
 ): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   const now = ctx.clock.now();
-  const { threshold_usd: threshold, agent_id: agentId, cooldown_seconds: cooldown, enabled } = changes;
-  const line: SqlValue[] = [
-    ruleId,
-    changes.threshold_type ?? null,
-    threshold === undefined ? null : parseUsd(threshold, "threshold_usd"),
-    changes.repeat ?? null,
-    agentId === undefined ? null : agentId ?? ALL_AGENTS,
-  ];
-  const rest: SqlValue[] = [
-    cooldown === undefined ? null : cooldown * 1000,
-    changes.name ?? null,
-    changes.severity ?? null,
-    enabled === undefined ? null : Number(enabled),
-    now,
-  ];
-  await changeRules(ctx, [
-    { sql: FORGET, args: line },
-    { sql: CHANGE, args: [...line, ...rest] },
-    { sql: ARM, args: [ruleId, now] },
-  ]);
+  await changeRules(ctx, [...changesOf(ruleId, changes, now), { sql: ARM, args: [ruleId, now] }]);
   return await getRule(ctx, ruleId);
 }
 

@@ -7,21 +7,13 @@ import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import { counterSum, counterValue, isInScope, sumOfCalls, sumOfTail, textAt } from "../../ledger/mod.ts";
 import { type Query, tables } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
-
-export type RuleRow = typeof tables.alertRules.$inferSelect;
+import { fieldsOf, type RuleRow } from "./rule_fields.ts";
 
 /** Converts a row to its wire form, without its present value. */
 function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
   return {
     rule_id: row.ruleId,
-    name: row.name,
-    threshold_type: row.thresholdType,
-    threshold_usd: toUsd(row.thresholdNanoUsd),
-    severity: row.severity,
-    cooldown_seconds: row.cooldownMs / 1000,
-    repeat: row.repeat,
-    agent_id: row.scope === "" ? null : row.scope,
-    enabled: row.enabled,
+    ...fieldsOf(row),
     last_fired_at: row.lastFiredAt === null ? null : toIso(row.lastFiredAt),
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
@@ -58,7 +50,7 @@ export function ruleNotFound(ruleId: string): PurserError {
 }
 
 /** Converts rows to rules in wire form, each with the value it measures at present. */
-export async function withValues(
+async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],
 ): Promise<AlertRule[]> {
