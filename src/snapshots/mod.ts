@@ -18,6 +18,5 @@ export { type ExportInput, exportSession, parseTags, type SessionExport } from "
 export { importSession } from "./import_session.ts";
 export type { ImportResult } from "../contract/snapshots.ts";
 export { listImportedEvents } from "./generations/imported_events.ts";
-export { type Found, redactValue } from "./redact_value.ts";
 export type { SpoolOptions } from "./files/spool.ts";
 export { writeFile } from "./files/write_file.ts";

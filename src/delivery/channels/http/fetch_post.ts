@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { VERSION } from "../../../kernel/version.ts";
 import { createAddressGuard } from "./address_guard.ts";
-import { DeliveryError } from "../channel.ts";
+import { DeliveryError } from "../notification.ts";
 import type { PostJson } from "./post_json.ts";
 import { describeNetworkError, parseHttpUrl, readBody } from "./http_client.ts";
 

@@ -1,5 +1,5 @@
 import { messageOf } from "../../../kernel/errors.ts";
-import { DeliveryError } from "../channel.ts";
+import { DeliveryError } from "../notification.ts";
 import { isHttpUrl } from "./post_json.ts";
 
 /** The parts that both HTTP clients share: `guarded_http.ts`, over sockets, and `fetch_post.ts`. */

@@ -1,4 +1,4 @@
-import type { SendResult } from "../channel.ts";
+import type { SendResult } from "../notification.ts";
 import { oneLine } from "../text.ts";
 
 /** A POST of JSON text to a configured URL. */
