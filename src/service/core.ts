@@ -3,14 +3,8 @@ import { deliverDue, type DeliveryBounds, startDispatcher } from "../delivery/mo
 import { type Monitor, startMonitor } from "../monitor/mod.ts";
 import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
 import { recover, startRecovery, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
-import {
-  type CoreOptions,
-  type CoreParts,
-  deliveryContext,
-  openParts,
-  OutboxSignal,
-  type Runtime,
-} from "./parts.ts";
+import { deliveryContext, openParts, OutboxSignal } from "./parts.ts";
+import type { CoreOptions, CoreParts, Runtime } from "./core_parts.ts";
 
 /** The time that a closing process leaves for the first attempts to deliver. */
 const DELIVERY_GRACE_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { z, ZodType } from "zod";
 import type { PostAnswer, PostJson } from "./http/post_json.ts";
 import type { ResolveHost } from "./http/guarded_http.ts";
-import { type Delivery, DeliveryError, type Notification, type SendResult } from "./notification.ts";
+import type { Delivery, DeliveryError, Notification, SendResult } from "./notification.ts";
 
 /** The version of the contract between Purser and its channels. A plugin declares the version it was written for. */
 export const CHANNEL_CONTRACT = 1;
