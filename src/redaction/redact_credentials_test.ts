@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { type CredentialKind, redactCredentials, redactField } from "./redact_credentials.ts";
+import { type CredentialKind, redactCredentials, redactField } from "./mod.ts";
 import {
   HARMLESS,
   HEX,

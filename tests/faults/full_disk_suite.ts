@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
-import { databaseLogic } from "../../src/service/database_logic.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";

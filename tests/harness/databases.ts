@@ -3,7 +3,7 @@ import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { prepareDatabaseFile } from "../../src/store/sqlite/database_file.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { databaseLogic } from "../../src/service/database_logic.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
 import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
