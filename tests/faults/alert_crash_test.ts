@@ -21,8 +21,8 @@ import {
   type Worker,
 } from "./alert_workers.ts";
 
-const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 24);
-const SQLD_KILLS = 6;
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 12);
+const SQLD_KILLS = 4;
 const RUNS_PER_LIFE = 10;
 const TIMEOUT_MS = 30_000;
 /** The time that a process is assumed to spend on its runs until one has been measured. */
