@@ -21,7 +21,7 @@ import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./har
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
 /** More than the history keeps. */
-const RUNS = 600;
+const RUNS = 520;
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */
 const SHARED_EVERY = 4;

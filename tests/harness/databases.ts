@@ -154,9 +154,8 @@ function createRemote(sqld: Sqld): TestDatabase {
   const stores: Store[] = [];
   return {
     async open(options = {}) {
-      const { url, fetch } = await (database ??= options.isMigrated === false
-        ? sqld.createDatabase()
-        : createMigrated(sqld));
+      const { url, fetch } =
+        await (database ??= options.isMigrated === false ? sqld.createDatabase() : createMigrated(sqld));
       const counting: typeof globalThis.fetch = async (input, init) => {
         const request = input as Request;
         const body = await request.text();
