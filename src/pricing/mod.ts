@@ -10,9 +10,19 @@ export {
   type Price,
   type PriceBook,
   type PriceQuery,
+  type Served,
 } from "./prices.ts";
-export type { Rates, RateTier } from "./rates.ts";
-export { type StreamUsage, trackStreamUsage, type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
-export { checkUsage, type Usage, usageOf } from "./usage/usage.ts";
+export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_id.ts";
+export { type PriceLine, priceLines, type Rates, type RateTier, sumLines } from "./rates.ts";
+export { type AnswerUsage, statedCost, trackAnswerUsage } from "./usage/answer_usage.ts";
+export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
+export {
+  checkUsage,
+  type Usage,
+  USAGE_DETAILS,
+  type UsageDetail,
+  type UsageDetails,
+  usageOf,
+} from "./usage/usage.ts";
 export { usageFromAiSdk } from "./usage/usage_from_ai_sdk.ts";
 export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";

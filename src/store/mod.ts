@@ -20,4 +20,3 @@ export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { EachRow } from "./each_row.ts";
 export type { SetWriter } from "./write_queue.ts";
-export type { CallSource } from "./schema/tables.ts";

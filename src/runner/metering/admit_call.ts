@@ -3,7 +3,7 @@ import type { BookingContext } from "../../booking/mod.ts";
 import { type Budget, budgetExceeded, type CallBounds, type Grant } from "../../budgets/mod.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
-import { type PriceBook, type PriceQuery, type Usage, usageOf } from "../../pricing/mod.ts";
+import { type PriceBook, type PriceQuery, type Served, type Usage, usageOf } from "../../pricing/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, textOf } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
@@ -60,7 +60,9 @@ export interface UsageReport {
   counted: Usage | undefined;
   /** The counts that had arrived before a stream broke off. */
   partial?: Usage;
-  serviceTier?: string;
+  served?: Served;
+  /** The cost that the provider states. */
+  statedNanoUsd?: NanoUsd;
   responseId?: string;
   responseModel?: string;
   /** Set for an incomplete answer, for telemetry. */
@@ -113,9 +115,11 @@ export async function admitCall(
       if (grant) await ctx.gate.release(grant);
       metering.failed?.(error, at);
     },
-    async book(answer, { counted, partial, serviceTier, ...response }) {
+    async book(answer, { counted, partial, served = {}, statedNanoUsd, ...response }) {
       const usage = counted ?? estimateUsage(options, answer, partial);
-      const price = ctx.prices.price({ provider, model: modelId, at, usage, serviceTier });
+      const { serviceTier, speed, inferenceGeo } = served;
+      const query = { provider, model: modelId, at, serviceTier, speed, inferenceGeo };
+      const price = ctx.prices.price({ ...query, usage, statedNanoUsd });
       const call: ModelCall = {
         callId: ctx.ids.next("call"),
         at,
@@ -132,11 +136,13 @@ export async function admitCall(
         isEstimated: counted === undefined,
         source: metering.isLoop ? "run" : "meter",
         serviceTier: serviceTier ?? null,
+        ...(speed && { speed }),
+        ...(inferenceGeo && { inferenceGeo }),
         responseId: response.responseId ?? null,
       };
       if (grant && budget?.mode === "strict") {
         const unused = grant.reservedNanoUsd - (call.costNanoUsd ?? 0n);
-        if (unused < 0n) metering.overshot?.(call, grant.reservedNanoUsd);
+        if (unused < 0n || call.unpricedParts) metering.overshot?.(call, grant.reservedNanoUsd);
         else if (call.isEstimated) grant.lostNanoUsd = unused;
       }
       try {

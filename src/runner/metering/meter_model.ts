@@ -8,7 +8,7 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
-import { trackStreamUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
 import { admitCall, type AdmittedCall, CANCELLED, type Metering, type UsageReport } from "./admit_call.ts";
@@ -97,12 +97,19 @@ function readResult(
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
       return undefined;
     }
-    const body = { body: result.response?.body };
-    const serviceTier = serviceTierOf(result.providerMetadata) ?? serviceTierOf(body);
+    const seen = trackAnswerUsage(model.provider);
+    seen.take(result.response?.body);
+    const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
     const { id: responseId, modelId: responseModel } = result.response ?? {};
     return {
       answer: answerOf(result.content, result.finishReason),
-      report: { counted, serviceTier, responseId, responseModel },
+      report: {
+        counted: counted && seen.withTools(counted),
+        served: { ...seen.served(), serviceTier },
+        statedNanoUsd: seen.statedNanoUsd(),
+        responseId,
+        responseModel,
+      },
     };
   } catch {
     return undefined;
@@ -142,7 +149,7 @@ function meterStream(
 ): ReadableStream<Part> {
   const reader = source.getReader();
   const answer = emptyAnswer();
-  const seen = trackStreamUsage(provider);
+  const seen = trackAnswerUsage(provider);
   let isSettled = false;
   /** True once a part of an answer has arrived. */
   let hasStarted = false;
@@ -156,9 +163,10 @@ function meterStream(
     const { usage, metadata, errorType } = end;
     const counted = (usage && usageFromAiSdk(provider, usage)) ?? (seen.isFinal() ? seen.usage() : undefined);
     await call.book(answer, {
-      counted,
+      counted: counted && seen.withTools(counted),
       partial: seen.usage(),
-      serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
+      served: { ...seen.served(), serviceTier: serviceTierOf(metadata) ?? seen.served().serviceTier },
+      statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
       ...response,
       errorType: errorType ?? (hasFailed ? INTERRUPTED : undefined),
     });
