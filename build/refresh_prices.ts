@@ -30,9 +30,13 @@ async function refresh(source: string, from: string, date: string | undefined, p
   const text = isUrl ? await download(from) : await Deno.readTextFile(from);
   const origin = isUrl
     ? { date: date ?? new Date().toISOString().slice(0, 10), url: from, license: "MIT" }
-    : date === undefined ? {} : { date };
+    : date === undefined
+    ? {}
+    : { date };
   const { data, skipped } = parsePriceData(text, origin);
-  if (data.source !== source) throw new Error(`Cannot take ${from} for ${source}: it is a file of ${data.source}`);
+  if (data.source !== source) {
+    throw new Error(`Cannot take ${from} for ${source}: it is a file of ${data.source}`);
+  }
   const counts = countSkipped(skipped);
   const written = { ...data, skipped: { ...data.skipped, ...counts } };
   await Deno.writeTextFile(path, linesOf(written));
@@ -57,7 +61,9 @@ function linesOf(data: PriceData): string {
   const { source, date, version, url, license, skipped } = data;
   const head = JSON.stringify({ source, date, version, url, license, skipped }).slice(0, -1);
   if (data.source === "litellm") {
-    const models = Object.entries(data.models).map(([key, model]) => `${JSON.stringify(key)}:${JSON.stringify(model)}`);
+    const models = Object.entries(data.models).map(([key, model]) =>
+      `${JSON.stringify(key)}:${JSON.stringify(model)}`
+    );
     return `${head},"models":{\n${models.join(",\n")}\n}}\n`;
   }
   const providers = data.providers.map(({ models, ...provider }) => {

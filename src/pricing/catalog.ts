@@ -90,14 +90,20 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
     try {
       return from(found);
     } catch (error) {
-      log.warn("The price catalog has an entry that cannot be read", { provider, model, error: messageOf(error) });
+      log.warn("The price catalog has an entry that cannot be read", {
+        provider,
+        model,
+        error: messageOf(error),
+      });
       return otherwise;
     }
   }
 
   return {
     sources: [data.genai, data.litellm].flatMap((one) =>
-      one ? [{ name: one.source, date: one.date, ...(one.version !== undefined && { version: one.version }) }] : []
+      one
+        ? [{ name: one.source, date: one.date, ...(one.version !== undefined && { version: one.version }) }]
+        : []
     ),
     rates(query) {
       const entry = cachedModel(query.provider, query.model, query.at);

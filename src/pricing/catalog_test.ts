@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { silentLog } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
 import type { GenaiPrices, ModelPrices } from "./catalog/price_data.ts";
+import { providerIdOfLitellm } from "./catalog/provider_names.ts";
 import { createCatalog, openCatalog } from "./catalog.ts";
 import { priceUsage, type Rates, tierFor } from "./rates.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";
@@ -87,7 +88,7 @@ Deno.test("every entry of both sources becomes a rate card, in integers", () => 
   }
   const second = createCatalog({ litellm }, silentLog);
   for (const [key, { litellm_provider }] of Object.entries(litellm.models)) {
-    const card = second.rates({ provider: litellm_provider, model: key, at: AT });
+    const card = second.rates({ provider: providerIdOfLitellm(litellm_provider), model: key, at: AT });
     assert.ok(card, key);
     for (const tier of card.tiers) assert.equal(typeof tier.input, "bigint");
   }
@@ -150,7 +151,9 @@ function catalogOf(prices: ModelPrices["prices"], model: Partial<ModelPrices> = 
 
 Deno.test("the catalog computes a card once a day and service", () => {
   const { catalog, reads } = catalogOf({ input_mtok: 1, output_mtok: 2 });
-  const times = ["00:00:00.000", "12:00:00.000", "23:59:59.999"].map((time) => Date.parse(`2026-01-01T${time}Z`));
+  const times = ["00:00:00.000", "12:00:00.000", "23:59:59.999"].map((time) =>
+    Date.parse(`2026-01-01T${time}Z`)
+  );
   catalog.rates({ provider: "p", model: "m", at: times[0]! });
   const first = reads();
   for (const at of times) catalog.rates({ provider: "p", model: "m", at });
@@ -206,7 +209,11 @@ Deno.test("allRates() has the tiers that a project's default can choose, and a w
 
 Deno.test("the catalog warns of an entry that it cannot read, and leaves it unpriced", () => {
   const warnings: string[] = [];
-  const broken = { source: "genai-prices", date: "2026-01-01", providers: [{ id: "p", models: [{ id: "m", match: { equals: "m" }, prices: { input_mtok: "x" } }] }] };
+  const broken = {
+    source: "genai-prices",
+    date: "2026-01-01",
+    providers: [{ id: "p", models: [{ id: "m", match: { equals: "m" }, prices: { input_mtok: "x" } }] }],
+  };
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
   const catalog = createCatalog({ genai: broken as unknown as GenaiPrices }, log);
   assert.equal(catalog.rates({ provider: "p", model: "m", at: AT }), null);

@@ -80,11 +80,15 @@ Deno.test("price() gives 0 where the price is 0", async () => {
   });
 });
 
-Deno.test("price() prices an embedding, but not the output of an embedding model", async () => {
+Deno.test("price() prices an embedding, and the output of an embedding model as partly priced", async () => {
   const book = await createPriceBook();
   const query = { provider: "openai", model: "text-embedding-3-small", at };
   assert.equal(book.price({ ...query, usage: usageOf({ inputTokens: 1000 }) }).costNanoUsd, 20_000n);
-  assert.equal(book.price({ ...query, usage }).costNanoUsd, null);
+  assert.deepEqual(priceOf(book, { ...query, usage }), {
+    costNanoUsd: 20_000n,
+    unpricedParts: ["output_tokens"],
+    priceSource: "genai-prices",
+  });
   assert.equal(book.worstCase({ ...query, inputTokens: 1000, outputTokens: 0 }), 20_000n);
   assert.equal(book.worstCase({ ...query, inputTokens: 1000, outputTokens: 1 }), null);
 });
@@ -95,7 +99,7 @@ Deno.test("price() refuses a usage that cannot be true", async () => {
   assert.throws(() => book.price({ provider: "openai", model: "gpt-4o", at, usage: wrong }), /Cannot take/);
 });
 
-Deno.test("price() books another service tier at the config's price for it, else at the standard price", async () => {
+Deno.test("price() books another service tier at the config's price for it, else at the catalog's", async () => {
   const { log, warnings } = recordingLog();
   const flex = { service_tier: "flex", input_usd_per_million: 0.075, output_usd_per_million: 0.3 };
   const book = await createPriceBook({
@@ -105,10 +109,20 @@ Deno.test("price() books another service tier at the config's price for it, else
   const query = { provider: "openai", model: "gpt-4o-mini", at, usage };
   assert.equal(book.price({ ...query, serviceTier: "flex" }).costNanoUsd, 105_000n);
   assert.equal(book.price({ ...query, serviceTier: "default" }).costNanoUsd, 210_000n);
+  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 350_000n);
   assert.deepEqual(warnings, []);
-  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 210_000n);
-  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 210_000n);
-  assert.deepEqual(warnings, [{ provider: "openai", model: "gpt-4o-mini", serviceTier: "priority" }]);
+});
+
+Deno.test("price() books a tier without a price at the standard one, as partly priced, and warns once", async () => {
+  const { log, warnings } = recordingLog();
+  const book = await createPriceBook({ log });
+  const query = { provider: "openai", model: "gpt-4o-mini", at, usage };
+  for (let call = 0; call < 2; call++) {
+    const { costNanoUsd, unpricedParts } = book.price({ ...query, serviceTier: "scale" });
+    assert.equal(costNanoUsd, 210_000n);
+    assert.deepEqual(unpricedParts, ["service_tier"]);
+  }
+  assert.deepEqual(warnings, [{ provider: "openai", model: "gpt-4o-mini", parts: ["service_tier"] }]);
 });
 
 Deno.test("worstCase() counts the dearest service tier that the config knows", async () => {

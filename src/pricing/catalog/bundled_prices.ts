@@ -7,5 +7,8 @@ export async function bundledPrices(): Promise<{ genai: GenaiPrices; litellm: Li
     import("./data/litellm.json", { with: { type: "json" } }),
   ]);
   // The files are written by `deno task prices`, which checks them, and a test checks them again.
-  return { genai: genai.default as unknown as GenaiPrices, litellm: litellm.default as unknown as LitellmPrices };
+  return {
+    genai: genai.default as unknown as GenaiPrices,
+    litellm: litellm.default as unknown as LitellmPrices,
+  };
 }

@@ -3,14 +3,25 @@ import type { Rates } from "../rates.ts";
 import { correctedPricesAt } from "./corrections.ts";
 import type { FoundModel } from "./price_sources.ts";
 import { tiersOf } from "./rate_card.ts";
-import { hasUsInference, listedVariant, servedAs, type ServedAs, tiersByRule, usTiersOf } from "./served_as.ts";
+import {
+  hasUsInference,
+  listedVariant,
+  type ServedAs,
+  servedAs,
+  tiersByRule,
+  usTiersOf,
+} from "./served_as.ts";
 
 /** Returns the rate card of a call, or null if the model has no price per input token at that time. */
 export function cardAt(found: FoundModel, served: Served, at: number): Rates | null {
   return cardServedAs(found, servedAs(served), at);
 }
 
-function cardServedAs({ providerId, isOwn, model, source }: FoundModel, served: ServedAs, at: number): Rates | null {
+function cardServedAs(
+  { providerId, isOwn, model, source }: FoundModel,
+  served: ServedAs,
+  at: number,
+): Rates | null {
   const rules = rulesOf(providerId, model.id);
   const standard = correctedPricesAt(providerId, model, at);
   const standardTiers = tiersOf(standard, rules);

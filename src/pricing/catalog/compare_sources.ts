@@ -32,7 +32,10 @@ export function comparePrices(
     const found = sources.find(provider, model, at);
     // Another provider's model has that one's prices, so there is nothing to compare.
     if (!found?.isOwn) continue;
-    const [ours, theirs] = [correctedPricesAt(found.providerId, found.model, at), modelOfLitellm(key, entry).prices];
+    const [ours, theirs] = [
+      correctedPricesAt(found.providerId, found.model, at),
+      modelOfLitellm(key, entry).prices,
+    ];
     for (const part of COMPARED) {
       const [genaiUsd, litellmUsd] = [baseOf(ours, part), baseOf(theirs as PriceTable, part)];
       if (genaiUsd === undefined || litellmUsd === undefined) continue;

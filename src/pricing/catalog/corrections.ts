@@ -77,5 +77,7 @@ export function correctedPricesAt(providerId: string, model: ModelPrices, at: nu
 /** Returns the times of the UTC day at which corrected prices change. */
 export function correctedCuts(providerId: string, model: ModelPrices): number[] {
   if (!hasDeepseekPeak(providerId, model)) return [];
-  return PEAK_HOURS.flat().map((hour) => (hour * HOUR_MS - BEIJING_MS + DAY_MS) % DAY_MS).sort((a, b) => a - b);
+  return PEAK_HOURS.flat().map((hour) => (hour * HOUR_MS - BEIJING_MS + DAY_MS) % DAY_MS).sort((a, b) =>
+    a - b
+  );
 }

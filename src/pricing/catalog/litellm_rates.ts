@@ -37,7 +37,9 @@ interface RateName {
 }
 
 function parseName(name: string): RateName | undefined {
-  if (name === "input_cost_per_request") return { dimension: "requests_kcount", aboveThousand: 0, variant: "" };
+  if (name === "input_cost_per_request") {
+    return { dimension: "requests_kcount", aboveThousand: 0, variant: "" };
+  }
   const [, base = "", above = "0", variant = ""] = NAME.exec(name) ?? [];
   const dimension = RATES[base];
   return dimension && { dimension, aboveThousand: Number(above), variant };
@@ -62,7 +64,8 @@ export const perThousand = (usd: number) => shift(usd, 3);
 
 /** Converts an entry of LiteLLM's map to a model of genai-prices. */
 export function modelOfLitellm(key: string, entry: LitellmModel): ModelPrices {
-  const tables: Record<string, Record<string, { base?: number; tiers: { start: number; price: number }[] }>> = {};
+  const tables: Record<string, Record<string, { base?: number; tiers: { start: number; price: number }[] }>> =
+    {};
   const add = (name: string, value: number, start?: number) => {
     const parsed = parseName(name);
     if (!parsed) return;
@@ -82,11 +85,19 @@ export function modelOfLitellm(key: string, entry: LitellmModel): ModelPrices {
     }
   }
   const search = entry.search_context_cost_per_query?.search_context_size_medium;
-  const prices = { ...tableOf(tables[""] ?? {}), ...(search !== undefined && { web_searches_kcount: perThousand(search) }) };
+  const prices = {
+    ...tableOf(tables[""] ?? {}),
+    ...(search !== undefined && { web_searches_kcount: perThousand(search) }),
+  };
   const variants: PriceVariant[] = Object.entries(VARIANTS).flatMap(([name, when]) =>
     tables[name] ? [{ when, prices: tableOf(tables[name]) }] : []
   );
-  return { id: key, match: { equals: key }, prices, ...(variants.length > 0 && { price_variants: variants }) };
+  return {
+    id: key,
+    match: { equals: key },
+    prices,
+    ...(variants.length > 0 && { price_variants: variants }),
+  };
 }
 
 function tableOf(

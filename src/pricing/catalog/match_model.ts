@@ -48,7 +48,9 @@ function matchAlias(
     if (found) return found;
   }
   // "anthropic.claude-opus-4-5-20251101-v1:0" is a version of a dated name.
-  return kind === "version" && !index.exact.has(base) ? matchName(index, providerId, base, isAllowed) : undefined;
+  return kind === "version" && !index.exact.has(base)
+    ? matchName(index, providerId, base, isAllowed)
+    : undefined;
 }
 
 /**

@@ -56,5 +56,8 @@ export function headsOf(name: string, providerId: string): { name: string; inner
   const short = name.startsWith(own) ? name.slice(own.length) : name.replace(PATH, "");
   if (providerId !== "aws") return { name: short, inner: [] };
   const regionless = short.replace(REGION, "");
-  return { name: short, inner: [...new Set([regionless, regionless.replace(VENDOR, "")])].filter((one) => one !== short) };
+  return {
+    name: short,
+    inner: [...new Set([regionless, regionless.replace(VENDOR, "")])].filter((one) => one !== short),
+  };
 }

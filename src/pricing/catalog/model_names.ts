@@ -34,7 +34,7 @@ function collect(clause: MatchClause, names: ClauseNames): void {
   else if ("or" in clause) { for (const one of clause.or) collect(one, names); }
   else {
     // Of several conditions at once, the beginning is the name; the others exclude names, which no alias is.
-    for (const one of clause.and) { if ("starts_with" in one) collect(one, names); }
+    for (const one of clause.and) if ("starts_with" in one) collect(one, names);
   }
 }
 

@@ -56,9 +56,7 @@ function nameOf(entry: unknown): string {
 
 function parseModel(model: unknown): ModelPrices {
   if (!isFields(model) || typeof model.id !== "string") fail("it is no model");
-  const prices = Array.isArray(model.prices)
-    ? model.prices.map(parseConditional)
-    : parseTable(model.prices);
+  const prices = Array.isArray(model.prices) ? model.prices.map(parseConditional) : parseTable(model.prices);
   const tables = Array.isArray(prices) ? prices.map((one) => one.prices) : [prices as PriceTable];
   if (tables.length === 0) fail("it has no prices");
   if (tables.every((table) => table.input_mtok === undefined)) fail("it has no price per input token");

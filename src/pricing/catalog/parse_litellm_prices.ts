@@ -31,7 +31,9 @@ function parseEntry(key: string, entry: unknown): LitellmModel | string {
   if (typeof rates === "string") return rates;
   const tiers = readTiers(entry.tiered_pricing);
   if (typeof tiers === "string") return tiers;
-  if (rates.input_cost_per_token === undefined && tiers === undefined) return "it has no price per input token";
+  if (rates.input_cost_per_token === undefined && tiers === undefined) {
+    return "it has no price per input token";
+  }
   // The map has 0 both for what is free and for what is unknown.
   const isFree = tiers === undefined && !rates.input_cost_per_token && !rates.output_cost_per_token;
   if (isFree) return "its prices are 0: free or unknown";

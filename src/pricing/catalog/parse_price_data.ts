@@ -66,7 +66,10 @@ function headOf(fields: Partial<Record<keyof PriceDataHead, unknown>>): PriceDat
   const { date, version, url, license, skipped } = fields;
   const day = typeof date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date));
   if (!day) {
-    throw new PurserError("invalid", `Cannot read the prices: their date is ${date}, not a day; give it as 2026-11-10`);
+    throw new PurserError(
+      "invalid",
+      `Cannot read the prices: their date is ${date}, not a day; give it as 2026-11-10`,
+    );
   }
   return {
     date,

@@ -1,4 +1,4 @@
-import { matchModel, fineTunedBaseOf } from "./match_model.ts";
+import { fineTunedBaseOf, matchModel } from "./match_model.ts";
 import { indexNames, type NameIndex } from "./model_names.ts";
 import { isRenamed, renamedModel } from "./corrections.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";

@@ -2,7 +2,14 @@
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["claude"],
   aws: ["bedrock", "aws-bedrock", "amazon-bedrock", "amazon", "bedrock_converse", "aws_bedrock"],
-  azure: ["azure-openai", "azure_openai", "azure_ai", "azure-ai", "azure-foundry", "azure-cognitive-services"],
+  azure: [
+    "azure-openai",
+    "azure_openai",
+    "azure_ai",
+    "azure-ai",
+    "azure-foundry",
+    "azure-cognitive-services",
+  ],
   cloudflare: ["workers-ai", "workersai", "cloudflare-workers-ai"],
   cohere: ["cohere_chat"],
   fireworks: ["fireworks_ai", "fireworks-ai", "fireworksai"],
@@ -42,24 +49,6 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   lambda_ai: ["lambda", "lambda-ai"],
 };
 
-const BY_ALIAS = new Map(
-  Object.entries(ALIASES).flatMap(([id, aliases]) => aliases.map((alias) => [alias, id] as const)),
-);
-
-/** The ends of the AI SDK's names of providers, such as `openai.chat` and `google.generative-ai`. */
-const AI_SDK = /\.(?:chat|messages|responses|completion|embedding|generative-ai|text|chat-completion)$/;
-const AI_SDK_VERTEX = /^(?:google\.vertex|vertex\.(?:anthropic|maas))(?:\.|$)/;
-
-/** Returns the id of a provider in the prices, by its id or another name of it, in any case. */
-export function providerIdOf(name: string): string {
-  const lower = name.toLowerCase();
-  const known = BY_ALIAS.get(lower);
-  if (known !== undefined) return known;
-  if (AI_SDK_VERTEX.test(lower)) return "google";
-  const short = lower.replace(AI_SDK, "");
-  return BY_ALIAS.get(short) ?? short;
-}
-
 /** LiteLLM's names of a provider, where they are not its id. */
 const IN_LITELLM: Readonly<Record<string, readonly string[]>> = {
   aws: ["bedrock", "bedrock_converse", "amazon_nova", "bedrock_mantle"],
@@ -78,6 +67,25 @@ const IN_LITELLM: Readonly<Record<string, readonly string[]>> = {
   zhipuai: ["bigmodel"],
 };
 
+const BY_ALIAS = new Map(
+  [...Object.entries(IN_LITELLM), ...Object.entries(ALIASES)]
+    .flatMap(([id, aliases]) => aliases.map((alias) => [alias, id] as const)),
+);
+
+/** The ends of the AI SDK's names of providers, such as `openai.chat` and `google.generative-ai`. */
+const AI_SDK = /\.(?:chat|messages|responses|completion|embedding|generative-ai|text|chat-completion)$/;
+const AI_SDK_VERTEX = /^(?:google\.vertex|vertex\.(?:anthropic|maas))(?:\.|$)/;
+
+/** Returns the id of a provider in the prices, by its id or another name of it, in any case. */
+export function providerIdOf(name: string): string {
+  const lower = name.toLowerCase();
+  const known = BY_ALIAS.get(lower);
+  if (known !== undefined) return known;
+  if (AI_SDK_VERTEX.test(lower)) return "google";
+  const short = lower.replace(AI_SDK, "");
+  return BY_ALIAS.get(short) ?? short;
+}
+
 /** Returns LiteLLM's names of a provider, which begin its keys: `gemini/gemini-3.8-flash`. */
 export function litellmNamesOf(providerId: string): readonly string[] {
   return IN_LITELLM[providerId] ?? [providerId];
@@ -85,7 +93,5 @@ export function litellmNamesOf(providerId: string): readonly string[] {
 
 /** Returns the id of the provider of an entry of LiteLLM, such as `vertex_ai-mistral_models`. */
 export function providerIdOfLitellm(name: string): string {
-  const short = name.replace(/^(vertex_ai|fireworks_ai)-.*$/, "$1");
-  const found = Object.entries(IN_LITELLM).find(([, names]) => names.includes(short));
-  return found?.[0] ?? providerIdOf(short);
+  return providerIdOf(name.replace(/^(vertex_ai|fireworks_ai)-.*$/, "$1"));
 }

@@ -33,7 +33,7 @@ function rateAt(prices: PriceTable, name: Dimension, aboveInputTokens: number): 
   if (price === undefined) return undefined;
   if (typeof price === "number") return toPicoUsd(name, price);
   let usd = price.base;
-  for (const tier of price.tiers) { if (aboveInputTokens >= tier.start) usd = tier.price; }
+  for (const tier of price.tiers) if (aboveInputTokens >= tier.start) usd = tier.price;
   return toPicoUsd(name, usd);
 }
 
@@ -108,7 +108,9 @@ export function scaleTiers(tiers: readonly RateTier[], scale: (rate: bigint) => 
     cacheWrite1h: scale(tier.cacheWrite1h),
     ...(tier.details && {
       details: Object.fromEntries(
-        Object.entries(tier.details).map(([name, rate]) => [name, TOKEN_DETAILS.test(name) ? scale(rate) : rate]),
+        Object.entries(tier.details).map((
+          [name, rate],
+        ) => [name, TOKEN_DETAILS.test(name) ? scale(rate) : rate]),
       ),
     }),
   }));
