@@ -10,6 +10,9 @@ const RENAMED: readonly { provider: string; name: string; model: string; from: s
   // of 2 and 6), and not to Large 4, which has names of its own. https://docs.mistral.ai/models/mistral-large-3-25-12, by
   // LiteLLM's map of 2026-11-12.
   { provider: "mistral", name: "mistral-large-latest", model: "mistral-large-2512", from: "2025-12-02" },
+  // "The legacy names … are still accepted": at the prices of Flash, also off-peak, which LiteLLM's map doesn't know.
+  // https://api-docs.deepseek.com/quick_start/pricing (2026-11)
+  { provider: "deepseek", name: "deepseek-v4-flash-vision-exp", model: "deepseek-flash", from: "2026-09-10" },
 ];
 
 /** Returns the id of the model that a name means at a time, where the data is wrong. */

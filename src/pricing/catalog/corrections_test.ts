@@ -68,3 +68,12 @@ Deno.test("mistral-large-latest has the price of Large 3 since its release", () 
     6_000_000n,
   ]);
 });
+
+Deno.test("DeepSeek's legacy name for images has the price of Flash", () => {
+  for (const time of ["2026-11-20T02:00:00Z", "2026-11-20T12:00:00Z"]) {
+    assert.deepEqual(
+      ratesAt("deepseek", "deepseek-v4-flash-vision-exp", time),
+      ratesAt("deepseek", "deepseek-flash", time),
+    );
+  }
+});
