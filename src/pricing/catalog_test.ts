@@ -111,6 +111,18 @@ Deno.test("a name of the catalog with anything behind it is unpriced", () => {
   assert.ok(tried > 1_900);
 });
 
+Deno.test("a name of the catalog with another number behind it is unpriced, unless it is listed", () => {
+  for (const { id, models } of genai.providers) {
+    for (const { id: name } of models.slice(0, 30)) {
+      for (const number of ["-2", "-9", ".7", "-17", "-v7"]) {
+        const next = name + number;
+        if (rates(id, next) === null) continue;
+        assert.equal(catalog.nearest(id, next)[0], next.toLowerCase(), `${id}:${next}`);
+      }
+    }
+  }
+});
+
 Deno.test("an unknown model gets suggestions, at most three", () => {
   assert.equal(rates("openai", "gpt-5-mni"), null);
   const nearest = catalog.nearest("OpenAI", "gpt-5-mni");

@@ -67,6 +67,8 @@ const HALVED: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["batch"],
   // https://ai.google.dev/gemini-api/docs/batch-api
   google: ["batch"],
+  // https://docs.mistral.ai/capabilities/batch
+  mistral: ["batch"],
 };
 
 /** Returns the tiers of a provider's rule for a service tier, or undefined without a rule. */
