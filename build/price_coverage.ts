@@ -15,7 +15,7 @@ interface Name {
   model: string;
 }
 
-/** What is needed of an entry of LiteLLM. */
+/** The needed fields of an entry of LiteLLM. */
 interface Listed {
   litellm_provider?: string;
   mode?: string;

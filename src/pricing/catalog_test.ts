@@ -128,7 +128,7 @@ Deno.test("an unknown model gets suggestions, at most three", () => {
   const nearest = catalog.nearest("OpenAI", "gpt-5-mni");
   assert.equal(nearest[0], "gpt-5-mini");
   assert.equal(nearest.length, 3);
-  assert.deepEqual(catalog.nearest("nobody", "gpt-5"), []);
+  assert.deepEqual(catalog.nearest("local", "gpt-5"), []);
 });
 
 Deno.test("the sources are compared where both know a model", () => {

@@ -33,6 +33,6 @@ export function ratesOfOverride(row: PriceOverride): Rates {
     const price = row[field as keyof typeof FIELDS];
     if (price !== undefined) prices[name] = price;
   }
-  // A row says what a cache of its model costs, whoever makes it.
+  // A row says what a cache of its model costs, also of Claude.
   return { source: "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };
 }

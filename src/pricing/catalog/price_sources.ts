@@ -1,6 +1,6 @@
 import { fineTunedBaseOf, matchModel } from "./match_model.ts";
 import { indexNames, type NameIndex } from "./model_names.ts";
-import { isRenamed, renamedModel } from "./corrections.ts";
+import { isRenamed, renamedModel } from "./renamed_models.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
 import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./provider_names.ts";
 import type { GenaiPrices, LitellmPrices, ModelPrices } from "./price_data.ts";
@@ -9,7 +9,7 @@ import type { GenaiPrices, LitellmPrices, ModelPrices } from "./price_data.ts";
 export interface FoundModel {
   /** The id of the provider whose prices they are, which may be that of another one's models. */
   providerId: string;
-  /** Whether the provider sells its own model: only then its variants and rules hold. */
+  /** True if the provider sells its own model: only then its variants and rules hold. */
   isOwn: boolean;
   model: ModelPrices;
   /** `genai-prices@<date>` or `litellm@<date>`. */
