@@ -262,7 +262,12 @@ for (const { name, ignore, create } of databaseKinds()) {
     const first = await applyRepricing(await withPrices(ctx, { a: 2 }), ALL);
     const second = await applyRepricing(await withPrices(ctx, { a: 3 }), ALL);
     assert.equal(second.difference_usd, 0.000014);
-    await assert.rejects(undoRepricing(ctx, first.repricing_id!), { code: "conflict" });
+    const { repricing_id: empty } = await applyRepricing(await withPrices(ctx, { a: 3 }), ALL);
+    await assert.rejects(undoRepricing(ctx, first.repricing_id!), {
+      code: "conflict",
+      message: new RegExp(`${second.repricing_id} was applied after it`),
+    });
+    assert.notEqual(empty, second.repricing_id);
     await undoRepricing(ctx, second.repricing_id!);
     await undoRepricing(ctx, first.repricing_id!);
     assert.deepEqual(await total(ctx.store), [14_000n, 0, 0]);

@@ -66,9 +66,12 @@ export async function readRepricingInProgress(query: Query): Promise<RepricingRo
   return row;
 }
 
-/** Reads the newest repricing that is not undone. */
+/** Reads the newest repricing that has changed costs and is not undone. */
 export async function readNewestRepricing(query: Query): Promise<RepricingRow | undefined> {
-  const [row] = await query.select().from(repricings).where(sql`${repricings.status} <> 'undone'`)
+  const [row] = await query.select().from(repricings).where(
+    sql`${repricings.status} <> 'undone' AND EXISTS (SELECT 1 FROM ${repricingModels} m
+      WHERE m.repricing_id = ${repricings.repricingId} AND m.changed_calls > 0)`,
+  )
     .orderBy(desc(repricings.position)).limit(1);
   return row;
 }

@@ -12,10 +12,11 @@ const ENTRIES_PER_STEP = 500;
 
 const MAX_MS = 20_000;
 
-// The newest only: a later one has compared with the costs that this one made.
+// The newest only: a later one that has changed costs has compared with those that this one made.
 const BEGIN = `UPDATE repricings SET status = 'undoing', in_progress = 1
 WHERE repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
-  SELECT 1 FROM repricings n WHERE n.position > repricings.position AND n.status <> 'undone')`;
+  SELECT 1 FROM repricings n WHERE n.position > repricings.position AND n.status <> 'undone' AND EXISTS (
+    SELECT 1 FROM repricing_models m WHERE m.repricing_id = n.repricing_id AND m.changed_calls > 0))`;
 
 /**
  * Books the opposite of each adjustment of a repricing, once; one that was interrupted is continued. The answer has the
