@@ -2,13 +2,7 @@ import { runCost } from "../ledger/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
-import {
-  type Budget,
-  type CallBounds,
-  type CallDecision,
-  decideCall,
-  type RefusalReason,
-} from "./decide_call.ts";
+import { type Budget, type CallBounds, decideCall, type RefusalReason } from "./decide_call.ts";
 import { reservedOf } from "./reservations.ts";
 
 /** A request to make a call. */
@@ -57,6 +51,9 @@ export interface BudgetGate {
   /** Returns the statements that free all reservations of a run, for the unit that ends it. */
   endRun(runId: string): Statement[];
 }
+
+/** The state of a run that has not cost anything yet, on which the first decision is made without a read. */
+const NO_COST = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
 
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
@@ -124,7 +121,7 @@ export function createBudgetGate(options: {
   /** Wakes the calls of this process that wait for room in the budget of a run. */
   const waiting = new Map<string, Set<AbortController>>();
 
-  async function reserve(request: CallRequest, decision: CallDecision & { go: true }) {
+  async function reserve(request: CallRequest, decision: { reserveNanoUsd: NanoUsd; outputLimit?: number }) {
     const { runId, budget } = request;
     const grant: Grant = {
       reservationId: newReservationId(),
@@ -146,6 +143,11 @@ export function createBudgetGate(options: {
   function hold(request: CallRequest, grant: Grant): Admission {
     if (request.hasNext) held.set(grant.runId, (held.get(grant.runId) ?? new Set()).add(grant.reservationId));
     return { go: true, grant };
+  }
+
+  async function read(runId: string) {
+    const { isReserved: _, ...state } = readState(await store.read({ sql: READ, args: [runId, null] }));
+    return state;
   }
 
   function freeAhead(runId: string): Statement[] {
@@ -181,11 +183,19 @@ export function createBudgetGate(options: {
         // The loop may be in a tool that waits for this call, while its reservation for the next call blocks it.
         await store.write(freeAhead(runId));
       }
-      let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
+      let state = NO_COST;
       let delayMs = FIRST_POLL_MS;
       for (;;) {
         signal?.throwIfAborted();
         const decision = decideCall({ budget, ...state, call });
+        if (decision.go && decision.reserveNanoUsd === null) {
+          if (state !== NO_COST) {
+            return hold(request, { reservationId: newReservationId(), runId, reservedNanoUsd: 0n });
+          }
+          // No write decides again, so the state must be that of the database.
+          state = await read(runId);
+          continue;
+        }
         if (decision.go) {
           const { grant, isReserved, ...seen } = await reserve(request, decision);
           if (isReserved) return hold(request, grant);
@@ -193,14 +203,13 @@ export function createBudgetGate(options: {
           continue;
         }
         if (!decision.wait) {
-          const { settledNanoUsd } = readState(await store.read({ sql: READ, args: [runId, null] }));
+          const { settledNanoUsd } = await read(runId);
           return { go: false, reason: decision.reason, settledNanoUsd };
         }
         await pause(runId, delayMs, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
-        const { isReserved: _, ...seen } = readState(await store.read({ sql: READ, args: [runId, null] }));
-        state = seen;
+        state = await read(runId);
       }
     },
     booked(grant, isNextReserved) {

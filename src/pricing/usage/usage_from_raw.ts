@@ -185,11 +185,12 @@ export function trackStreamUsage(provider: string): StreamUsage {
         recordTier(chunk.response.service_tier);
         record("openai-responses", chunk.response.usage, true);
       } else if (isFields(chunk.usageMetadata)) {
-        record("google", chunk.usageMetadata, hasFinished(chunk.candidates));
+        record("google", chunk.usageMetadata, hasFinished(chunk.candidates) && !isFields(chunk.error));
       } else if (Array.isArray(chunk.choices)) {
         recordTier(chunk.service_tier);
         // Most providers send it once, at the end; some send the usage so far with every chunk.
-        const isLast = chunk.choices.length === 0 || hasFinished(chunk.choices);
+        // One with an error interrupts the answer.
+        const isLast = (chunk.choices.length === 0 || hasFinished(chunk.choices)) && !isFields(chunk.error);
         record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
       }
     },
