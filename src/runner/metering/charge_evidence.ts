@@ -72,9 +72,9 @@ const UNCONNECTED_CODES =
 /** Errors of `Deno` for the same. */
 const UNCONNECTED_NAMES = /^(ConnectionRefused|AddrNotAvailable|NotCapable)$/;
 
-/** Messages for the same: hyper's name of the phase (Deno), TLS in Node, and what undici refuses to send. */
+/** Messages for the same: hyper's name of the phase (Deno), TLS in Node, and what `fetch` refuses to send. */
 const UNCONNECTED_MESSAGES =
-  /client error \(Connect\)|before secure TLS connection|^(bad port|unknown scheme|invalid onRequestStart method)$/;
+  /client error \(Connect\)|[Rr]equests to port \d+ are blocked|before secure TLS connection|^(bad port|unknown scheme|invalid onRequestStart method)$/;
 
 function isUnconnected({ code, name, message, syscall }: Record<string, unknown>): boolean {
   return syscall === "connect" || syscall === "getaddrinfo" || UNCONNECTED_CODES.test(String(code)) ||
@@ -85,8 +85,11 @@ function isUnconnected({ code, name, message, syscall }: Record<string, unknown>
 const ANSWERED_NAMES =
   /^AI_(JSONParseError|TypeValidationError|EmptyResponseBodyError|InvalidResponseDataError|NoContentGeneratedError)$/;
 
-function isAnswered({ name }: Record<string, unknown>): boolean {
-  return ANSWERED_NAMES.test(String(name));
+/** The AI SDK's message for a stream of Anthropic whose first event it can't read. */
+const ANSWERED_MESSAGES = /^Expected a normalized Anthropic stream error/;
+
+function isAnswered({ name, message }: Record<string, unknown>): boolean {
+  return ANSWERED_NAMES.test(String(name)) || ANSWERED_MESSAGES.test(String(message));
 }
 
 /** Codes of connections that ended later. */
@@ -99,7 +102,7 @@ const BROKEN_NAMES =
 
 /** Messages for the same: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic. */
 const BROKEN_MESSAGES =
-  /^(fetch failed|failed to fetch|load failed|terminated|network connection lost|networkerror|error sending request|error reading a body|connection (reset|closed|error)|socket hang up|request timed out)/i;
+  /^(fetch failed|failed to fetch|load failed|terminated|network connection lost|internal error; reference|networkerror|error sending request|error reading a body|connection (reset|closed|error)|socket hang up|request timed out)/i;
 
 function isBroken({ code, name, message }: Record<string, unknown>): boolean {
   return BROKEN_CODES.test(String(code)) || BROKEN_NAMES.test(String(name)) ||

@@ -90,7 +90,7 @@ function textAt(fields: Record<string, unknown>, key: string): string | undefine
 }
 
 /** Returns the text of an answer of any provider, or all of a body that has none. */
-function contentOf(body: unknown): string {
+export function contentOf(body: unknown): string {
   return textsOf(body) || (JSON.stringify(body) ?? "");
 }
 

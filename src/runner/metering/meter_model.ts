@@ -9,11 +9,12 @@ import type {
 } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
 import { trackStreamUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
 import { admitCall, type AdmittedCall, type Metering } from "./admit_call.ts";
 import { chargeEvidence } from "./charge_evidence.ts";
-import { readFailedAnswer } from "./failed_answer.ts";
+import { contentOf, readFailedAnswer } from "./failed_answer.ts";
 import { CANCELLED, type UsageReport } from "./settle_usage.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
 
@@ -31,11 +32,13 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
     },
     async doGenerate(options) {
       const call = await admitCall(ctx, metering, options, { isStreamed: false });
+      const answered = answersOf(model);
       let result: LanguageModelV4GenerateResult;
       try {
         result = await call.run(() => model.doGenerate(call.options));
       } catch (error) {
-        await settleUnanswered(call, model, error, { signal: options.abortSignal });
+        const hasAnswered = answersOf(model) > answered;
+        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
         throw error;
       }
       const { answer, report } = readResult(model, result);
@@ -45,12 +48,14 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
     },
     async doStream(options) {
       const call = await admitCall(ctx, metering, options, { isStreamed: true });
+      const answered = answersOf(model);
       let result: LanguageModelV4StreamResult;
       try {
         // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
         result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
       } catch (error) {
-        await settleUnanswered(call, model, error, { signal: options.abortSignal });
+        const hasAnswered = answersOf(model) > answered;
+        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
         throw error;
       }
       return { ...result, stream: meterStream(result.stream, call, model, options) };
@@ -82,7 +87,7 @@ async function settleUnanswered(
   call: AdmittedCall,
   { provider }: LanguageModelV4,
   error: unknown,
-  { signal, hasAnswered = false }: { signal?: AbortSignal; hasAnswered?: boolean },
+  { signal, hasAnswered }: { signal?: AbortSignal; hasAnswered: boolean },
 ): Promise<void> {
   const isCancelled = signal?.aborted === true;
   const evidence = isCancelled && error === signal?.reason ? "possible" : chargeEvidence(error);
@@ -112,7 +117,7 @@ function readResult(
   try {
     const counted = usageFromAiSdk(model.provider, result.usage);
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
-      return noAnswer();
+      return noAnswer(result.response?.body);
     }
     const body = { body: result.response?.body };
     const serviceTier = serviceTierOf(result.providerMetadata) ?? serviceTierOf(body);
@@ -126,9 +131,11 @@ function readResult(
   }
 }
 
-function noAnswer(): { answer: Answer; report: UsageReport } {
+function noAnswer(body?: unknown): { answer: Answer; report: UsageReport } {
   const failure = new Error(NO_ANSWER);
-  return { answer: emptyAnswer(), report: { counted: undefined, errorType: errorTypeOf(failure), failure } };
+  const unreadText = body === undefined ? undefined : contentOf(body);
+  const report = { counted: undefined, unreadText, errorType: errorTypeOf(failure), failure };
+  return { answer: { ...emptyAnswer(), finish_reason: "error" }, report };
 }
 
 /** Returns true if the provider never reported the end of its answer. */
