@@ -70,14 +70,14 @@ async function callOverMidnight(limitUsd: number, factor: number) {
 }
 
 Deno.test("a strict budget covers a price that rises while a call waits: its output limit is lowered", async () => {
-  const { outcomes, spent, limit, calls } = await callOverMidnight(0.0043, 2);
+  const { outcomes, spent, limit, calls } = await callOverMidnight(0.0042, 2);
   assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "fulfilled"]);
   assert.equal(calls, 2);
   assert.ok(spent <= limit && spent > 3_500_000n, `${spent} of ${limit}`);
 });
 
 Deno.test("a strict budget refuses a call that no longer fits once its price has risen", async () => {
-  const { outcomes, spent, limit, calls } = await callOverMidnight(0.0043, 4);
+  const { outcomes, spent, limit, calls } = await callOverMidnight(0.0042, 4);
   assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected"]);
   assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof BudgetExceededError);
   assert.equal(calls, 1);

@@ -9,7 +9,7 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 
 /**
- * What is in the ledger after a call of which an answer never arrived or could not be read: whatever the provider may have
+ * The ledger after a call whose answer never arrived or could not be read: whatever the provider may have
  * charged, by the usage that it has sent or else by an estimate, with a warning.
  */
 
@@ -97,7 +97,7 @@ async function call(model: LanguageModelV4, way: Way): Promise<unknown> {
   }
 }
 
-/** What is booked: nothing, the provider's counts, or an estimate of at least so much output. */
+/** The booking: nothing, the provider's counts, or an estimate of at least so much output. */
 type Booked = "nothing" | "counts" | { outputFrom: number };
 
 interface Case {
@@ -105,7 +105,7 @@ interface Case {
   reply(wire: Wire, way: Way): RawReply;
   ways?: Way[];
   booked(wire: Wire, way: Way): Booked;
-  /** Whether the call fails for its caller. */
+  /** True if the call fails for its caller; the default. */
   fails?(wire: Wire, way: Way): boolean;
 }
 

@@ -5,7 +5,7 @@ import type { FakeProvider } from "./fake_provider.ts";
 
 const TLS_HANDSHAKE = "\x16";
 
-/** What the server does with a request that it has read whole. Without `status`, it sends nothing. */
+/** The reply to a request that was read whole. Without `status`, it sends nothing. */
 export interface RawReply {
   status?: number;
   contentType?: string;

@@ -71,3 +71,16 @@ Deno.test("trackStreamUsage() takes rubbish without harm", () => {
   assert.equal(stream.usage(), undefined);
   assert.equal(stream.isFinal(), false);
 });
+
+Deno.test("trackStreamUsage() does not take the counts beside an error for final", () => {
+  const error = { code: 503, message: "Overloaded" };
+  const compatible = trackStreamUsage("local.chat");
+  compatible.take({ choices: [], error, usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.deepEqual(compatible.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }));
+  assert.equal(compatible.isFinal(), false);
+  const gemini = trackStreamUsage("google.generative-ai");
+  gemini.take({ candidates: [{}], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
+  gemini.take({ error });
+  assert.deepEqual(gemini.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
+  assert.equal(gemini.isFinal(), false);
+});
