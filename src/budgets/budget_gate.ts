@@ -2,7 +2,7 @@ import { runCost } from "../ledger/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
-import { type Budget, type CallBounds, decideCall, type RefusalReason } from "./decide_call.ts";
+import { type Budget, type CallBounds, type CallDecision, decideCall, type RefusalReason } from "./decide_call.ts";
 import { reservedOf } from "./reservations.ts";
 
 /** A request to make a call. */
@@ -121,7 +121,7 @@ export function createBudgetGate(options: {
   /** Wakes the calls of this process that wait for room in the budget of a run. */
   const waiting = new Map<string, Set<AbortController>>();
 
-  async function reserve(request: CallRequest, decision: { reserveNanoUsd: NanoUsd; outputLimit?: number }) {
+  async function reserve(request: CallRequest, decision: CallDecision & { go: true }) {
     const { runId, budget } = request;
     const grant: Grant = {
       reservationId: newReservationId(),
@@ -188,7 +188,7 @@ export function createBudgetGate(options: {
       for (;;) {
         signal?.throwIfAborted();
         const decision = decideCall({ budget, ...state, call });
-        if (decision.go && decision.reserveNanoUsd === null) {
+        if (decision.go && decision.isUnreserved) {
           if (state !== NO_COST) {
             return hold(request, { reservationId: newReservationId(), runId, reservedNanoUsd: 0n });
           }

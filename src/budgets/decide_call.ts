@@ -26,12 +26,11 @@ export interface CallBounds {
 export type RefusalReason = "spent" | "would_overshoot" | "unbounded" | "unpriced";
 
 /**
- * The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. A call without a price
- * that is allowed nevertheless reserves nothing (null).
+ * The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. `isUnreserved`: it is made
+ * without a reservation, since it has no price.
  */
 export type CallDecision =
-  | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number }
-  | { go: true; reserveNanoUsd: null }
+  | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number; isUnreserved?: boolean }
   | { go: false; wait: true }
   | { go: false; wait: false; reason: RefusalReason };
 
@@ -61,7 +60,9 @@ export function decideCall(state: {
     if (settled + reserved >= limit) return { go: false, wait: true };
     return { go: true, reserveNanoUsd: call.estimateNanoUsd };
   }
-  if (call.rates === null && budget.allowUnpriced) return { go: true, reserveNanoUsd: null };
+  if (call.rates === null && budget.allowUnpriced) {
+    return { go: true, reserveNanoUsd: 0n, isUnreserved: true };
+  }
   // First: without a bound there is no tier, and so no price.
   if (!("max" in call.inputTokens)) return refuse("unbounded");
   if (call.rates === null || call.rates.output === null) return refuse("unpriced");

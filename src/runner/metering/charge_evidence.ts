@@ -100,7 +100,10 @@ const BROKEN_CODES =
 const BROKEN_NAMES =
   /^(AI_APICallError|AbortError|TimeoutError|ResponseAborted|Connection(Reset|Aborted)|BrokenPipe|TimedOut|UnexpectedEof|Http)$/;
 
-/** Messages for the same: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic. */
+/**
+ * Messages for the same: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic. Those of workerd
+ * are the same for a connection that was refused.
+ */
 const BROKEN_MESSAGES =
   /^(fetch failed|failed to fetch|load failed|terminated|network connection lost|internal error; reference|networkerror|error sending request|error reading a body|connection (reset|closed|error)|socket hang up|request timed out)/i;
 
