@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { meter } from "../src/runner/mod.ts";
+import { countAnswers } from "../src/runner/models/answered_requests.ts";
 import { answerTo, rawUsage } from "./harness/answers.ts";
-import { callOptions } from "./harness/fake_model.ts";
+import { callOptions, fakeModel } from "./harness/fake_model.ts";
 import type { ProviderRequest } from "./harness/fake_provider.ts";
 import { type RawProvider, type RawReply, startRawProvider } from "./harness/raw_provider.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
@@ -298,3 +299,26 @@ Deno.test("a run records the attempts that failed and may have been charged, and
   ]);
   assert.equal(events[3]!.payload.estimated, true);
 });
+
+/** A model whose call fails with an error that says nothing, before or after a successful answer. */
+async function defective(when: "before" | "after"): Promise<LanguageModelV4> {
+  const { model } = fakeModel(() => Promise.reject(new Error("not used")));
+  return await countAnswers(() => Promise.resolve(new Response("{}")), (fetch) =>
+    Promise.resolve({
+      ...model,
+      async doGenerate() {
+        if (when === "after") await fetch("https://api.example");
+        throw new TypeError("Cannot read properties of undefined");
+      },
+    }));
+}
+
+for (const [when, calls] of [["before", 0], ["after", 1]] as const) {
+  Deno.test(`a defect of a provider's package ${when} the answer books ${calls} calls`, async () => {
+    await using purser = await openTestPurser();
+    const model = meter(purser.core, await defective(when), { agentId: "outside", provider: "openai" });
+    assert.ok(await call(model, "whole") instanceof TypeError);
+    const { rows } = await purser.core.store.read({ sql: "SELECT is_estimated FROM calls" });
+    assert.deepEqual(rows.map(Number), Array(calls).fill(1));
+  });
+}

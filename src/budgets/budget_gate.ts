@@ -2,7 +2,13 @@ import { runCost } from "../ledger/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
-import { type Budget, type CallBounds, type CallDecision, decideCall, type RefusalReason } from "./decide_call.ts";
+import {
+  type Budget,
+  type CallBounds,
+  type CallDecision,
+  decideCall,
+  type RefusalReason,
+} from "./decide_call.ts";
 import { reservedOf } from "./reservations.ts";
 
 /** A request to make a call. */
