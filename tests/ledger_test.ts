@@ -47,6 +47,7 @@ function add(calls: readonly ModelCall[]) {
     wire: {
       model_calls: calls.length,
       unpriced_calls: calls.length - priced.length,
+      partly_priced_calls: calls.filter((call) => call.unpricedParts).length,
       ...Object.fromEntries(COUNTED.map((field) => [field, sum(field)])),
       total_tokens: sum("input_tokens") + sum("output_tokens"),
       cost_usd: costUsd({
@@ -499,6 +500,7 @@ Deno.test("sumSteps sums the calls of each step, to the nano-USD", () => {
         [
           step.model_calls,
           step.unpriced_calls,
+          step.partly_priced_calls,
           step.input_tokens,
           step.output_tokens,
           step.total_tokens,
@@ -507,6 +509,7 @@ Deno.test("sumSteps sums the calls of each step, to the nano-USD", () => {
         [
           wire.model_calls,
           wire.unpriced_calls,
+          wire.partly_priced_calls,
           wire["input_tokens" as never],
           wire["output_tokens" as never],
           wire.total_tokens,

@@ -8,7 +8,7 @@ import type { BookingContext } from "./context.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { checkAgentName } from "../agents/mod.ts";
 import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { checkUsage } from "../pricing/mod.ts";
+import { checkUsage, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 
 const { calls: ledger } = tables;
 
@@ -93,10 +93,20 @@ const REPORTED = "reported";
 export interface ReportedCall extends
   Omit<
     ModelCall,
-    "costNanoUsd" | "priceSource" | "isEstimated" | "source" | "serviceTier" | "responseId" | "keyId"
+    | "costNanoUsd"
+    | "listCostNanoUsd"
+    | "priceSource"
+    | "rates"
+    | "priceId"
+    | "isEstimated"
+    | "source"
+    | "responseId"
+    | "keyId"
   > {
   /** Undefined: Purser prices it. */
   costUsd?: number | null;
+  /** The cost at known prices, where `costUsd` is the one that the provider has stated. */
+  listCostUsd?: number;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
 }
@@ -119,10 +129,14 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
   }
   check(where, () => checkUsage(report.usage));
-  const { costUsd, ...call } = report;
-  const price = costUsd === undefined || costUsd === null
-    ? ctx.prices.price({ provider: call.provider, model: call.model, at: call.at, usage: call.usage })
-    : { costNanoUsd: reportedCost(costUsd, where), priceSource: REPORTED };
+  const { costUsd, listCostUsd, unpricedParts, ...call } = report;
+  const price = costUsd === undefined || costUsd === null ? priceOf(ctx, report) : {
+    costNanoUsd: reportedCost(costUsd, `${where}.cost_usd`),
+    priceSource: REPORTED,
+    ...(unpricedParts && { unpricedParts }),
+    ...(listCostUsd !== undefined &&
+      { listCostNanoUsd: reportedCost(listCostUsd, `${where}.list_cost_usd`) }),
+  };
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
     throw invalid(
       price.priceSource === REPORTED ? `${where}.cost_usd` : where,
@@ -130,6 +144,12 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     );
   }
   return { ...call, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+}
+
+function priceOf(ctx: BookingContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
+  const serviceTier = call.serviceTier ?? undefined;
+  const { speed, inferenceGeo } = call;
+  return ctx.prices.price({ provider, model, at, usage, serviceTier, speed, inferenceGeo });
 }
 
 /** Adds the path of the element to the error of a check. */
@@ -154,8 +174,8 @@ function textsOf(report: ReportedCall): [field: string, text: string][] {
 }
 
 function reportedCost(costUsd: number, where: string): NanoUsd {
-  const nano = roundUsd(costUsd, `${where}.cost_usd`);
-  if (nano < 0n) throw invalid(`${where}.cost_usd`, "it is negative");
+  const nano = roundUsd(costUsd, where);
+  if (nano < 0n) throw invalid(where, "it is negative");
   return nano;
 }
 
@@ -171,10 +191,11 @@ export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   // Cost events don't have these tokens, so 0 matches any number.
   const { cacheWrite1hTokens } = incoming.usage;
   const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;
-  return isSameCost && isSameCacheWrite && contentOf(booked) === contentOf(incoming);
+  return isSameCost && isSameCacheWrite && contentOf(booked, incoming) === contentOf(incoming, incoming);
 }
 
-function contentOf(call: ModelCall): string {
+/** The content of a call to compare with a report. A tier, speed or region that the report leaves out is not compared. */
+function contentOf(call: ModelCall, as: ModelCall): string {
   const { usage } = call;
   return JSON.stringify([
     call.at,
@@ -190,6 +211,10 @@ function contentOf(call: ModelCall): string {
     usage.cacheReadTokens,
     usage.cacheWriteTokens,
     usage.reasoningTokens,
+    USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
+    as.serviceTier && call.serviceTier,
+    as.speed && call.speed,
+    as.inferenceGeo && call.inferenceGeo,
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated,
   ]);

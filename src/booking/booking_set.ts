@@ -1,6 +1,6 @@
 import { advanceCounters, decideAlerts, readFired } from "../alerts/mod.ts";
 import { type Grant, settleReservations } from "../budgets/mod.ts";
-import { HAS_ENABLED_RULES, type ModelCall, recordCalls } from "../ledger/mod.ts";
+import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices } from "../ledger/mod.ts";
 import {
   appendEvents,
   appendMessages,
@@ -70,6 +70,9 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
   let undecidedCalls = 0;
   /** The sets whose statements evaluate the rules. */
   const withPass = new WeakSet<readonly Booking[]>();
+  /** The rate cards that are in the database, and those that a set adds. */
+  const knownPrices = new Set<number>();
+  const newPrices = new WeakMap<readonly Booking[], readonly number[]>();
   return {
     sizeOf,
     fits: (booking, others) => hasOneRunPerSession(booking, others),
@@ -81,8 +84,12 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
         ? advanceCounters(ctx)
         : [];
       if (pass.length > 0) withPass.add(bookings);
+      const calls = bookings.flatMap((booking) => booking.calls);
+      const { statements: prices, priceIds } = recordPrices(calls, knownPrices);
+      if (priceIds.length > 0) newPrices.set(bookings, priceIds);
       return [
-        ...recordCalls(bookings.flatMap(({ calls }) => calls)),
+        ...prices,
+        ...recordCalls(calls),
         ...writeSessions(bookings),
         ...settleReservations(grants),
         ...pass,
@@ -91,6 +98,7 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
       ];
     },
     toResults(results, bookings) {
+      for (const priceId of newPrices.get(bookings) ?? []) knownPrices.add(priceId);
       const ledger = toLedgerState(results.at(-1)!);
       undecidedCalls = ledger.undecidedCalls;
       const runs = toRunStates(bookings, results.at(-2)!);

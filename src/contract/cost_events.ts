@@ -1,6 +1,7 @@
 import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
+import { billedParts, servedAs } from "./usage.ts";
 
 /** The wire schemas of reported calls, which were made elsewhere. */
 
@@ -40,6 +41,15 @@ export const CostEventBody = z.strictObject({
   }),
   duration_ms: z.number().nonnegative().max(1e12).nullish(),
   estimated: z.boolean().optional(),
+  ...billedParts(Tokens, Tokens),
+  ...servedAs(z.string().min(1).max(100)),
+  source: z.string().max(200).optional().openapi({ description: "Ignored: it becomes `report`" }),
+  unpriced_parts: z.array(z.string().max(100)).max(50).optional().openapi({
+    description: "Parts of the usage that a given `cost_usd` leaves out; else ignored",
+  }),
+  list_cost_usd: UsdCost.optional().openapi({
+    description: "Cost by known prices, where `cost_usd` is the one that the provider has stated",
+  }),
 }).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {
   if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;
   ctx.addIssue({ code: "custom", path: ["total_tokens"], message: "is not input_tokens + output_tokens" });

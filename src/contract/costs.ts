@@ -14,6 +14,7 @@ export const CostRow = z.object({
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
   model_calls: Count,
   unpriced_calls: Count,
+  partly_priced_calls: Count,
   input_tokens: Count,
   output_tokens: Count,
   cache_read_tokens: Count,

@@ -39,6 +39,7 @@ export const StepCost = z.object({
   tools: z.array(z.string()),
   model_calls: Count,
   unpriced_calls: Count,
+  partly_priced_calls: Count,
   input_tokens: Count,
   output_tokens: Count,
   total_tokens: Count,

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
+import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
+import { CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
 
@@ -21,8 +22,43 @@ export const TokenUsage = z.object({
   unpriced_calls: Count.openapi({
     description: "Number of calls without a known price, which `cost_usd` leaves out",
   }),
+  partly_priced_calls: Count.openapi({
+    description: "Number of calls of which `cost_usd` leaves out a part that has no known price",
+  }),
 }).openapi("TokenUsage");
 export type TokenUsage = z.infer<typeof TokenUsage>;
+
+/** The billed parts of a call beyond text tokens, each missing where it is 0. */
+export const billedParts = <Part extends z.ZodType>(tokens: Part, calls: Part) => ({
+  cache_write_12h_tokens: tokens.optional().openapi({
+    description: "Those of `cache_write_tokens` that are cached for twelve hours",
+  }),
+  input_audio_tokens: tokens.optional().openapi({ description: "Of `input_tokens`" }),
+  cache_read_audio_tokens: tokens.optional().openapi({
+    description: "Of `cache_read_tokens` and `input_audio_tokens`",
+  }),
+  input_image_tokens: tokens.optional().openapi({ description: "Of `input_tokens`" }),
+  cache_read_image_tokens: tokens.optional().openapi({
+    description: "Of `cache_read_tokens` and `input_image_tokens`",
+  }),
+  input_video_tokens: tokens.optional().openapi({ description: "Of `input_tokens`" }),
+  output_audio_tokens: tokens.optional().openapi({ description: "Of `output_tokens`" }),
+  output_image_tokens: tokens.optional().openapi({ description: "Of `output_tokens`" }),
+  output_video_tokens: tokens.optional().openapi({ description: "Of `output_tokens`" }),
+  web_searches: calls.optional().openapi({ description: "Web searches that the provider bills" }),
+  file_searches: calls.optional().openapi({ description: "File searches that the provider bills" }),
+  code_executions: calls.optional().openapi({ description: "Code executions that the provider bills" }),
+});
+
+/** The fields for how a provider has served a call. */
+export const servedAs = (text: z.ZodString) => ({
+  service_tier: text.optional().openapi({
+    description: "Service tier that the provider used",
+    example: "flex",
+  }),
+  speed: text.optional().openapi({ description: "Anthropic's speed, where it is not standard" }),
+  inference_geo: text.optional().openapi({ description: "Region that Anthropic has served the call from" }),
+});
 
 export const CostEvent = z.object({
   call_id: CallId,
@@ -47,6 +83,16 @@ export const CostEvent = z.object({
   duration_ms: z.number().nullable(),
   estimated: z.boolean().openapi({
     description: "True where the tokens are an estimate, since the provider's count never arrived",
+  }),
+  ...billedParts(Count, Count),
+  ...servedAs(z.string()),
+  source: z.enum(CALL_SOURCES).optional().openapi({ description: "Where the call was booked from" }),
+  unpriced_parts: z.array(z.string()).optional().openapi({
+    description: "Parts of the usage without a known price, which `cost_usd` leaves out",
+    example: ["web_searches"],
+  }),
+  list_cost_usd: Usd.optional().openapi({
+    description: "Cost by the known prices, where `cost_usd` is the one that the provider has stated",
   }),
 }).openapi("CostEvent");
 export type CostEvent = z.infer<typeof CostEvent>;

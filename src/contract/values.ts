@@ -71,6 +71,10 @@ export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 export const SCOPES = ["read", "run", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
+/** The origins of a booked call: a run of an agent, a metered model of a library user, a report. */
+export const CALL_SOURCES = ["run", "meter", "report"] as const;
+export type CallSource = typeof CALL_SOURCES[number];
+
 /** The statuses of API keys. */
 export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
 export type KeyStatus = typeof KEY_STATUSES[number];

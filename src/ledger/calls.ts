@@ -1,8 +1,9 @@
-import { type CallSource, type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
+import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
+import type { CallSource } from "../contract/values.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
 import type { CostEvent } from "../contract/usage.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
-import type { Usage } from "../pricing/mod.ts";
+import { priceRecordOf, type Rates, type Usage, USAGE_DETAILS, type UsageDetails } from "../pricing/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { StepCost } from "../contract/sessions.ts";
 
@@ -25,14 +26,26 @@ export interface ModelCall {
   usage: Usage;
   /** Null, never 0, if no price is known. */
   costNanoUsd: NanoUsd | null;
-  /** `config`, `genai-prices@…`, `demo`, `reported` or `none`. */
+  /** The parts of the usage without a price, which the cost leaves out; undefined for most calls. */
+  unpricedParts?: readonly string[];
+  /** The cost by the rate card, where the provider has stated another. */
+  listCostNanoUsd?: NanoUsd;
+  /** `config`, `genai-prices@…`, `litellm@…`, `demo`, `provider`, `reported` or `none`. */
   priceSource: string;
+  /** The rate card that priced a call to be booked. */
+  rates?: Rates | null;
+  /** The id of the rate card of a booked call. */
+  priceId?: number | null;
   durationMs: number | null;
   /** True if the tokens are an estimate, because the provider's count never arrived. */
   isEstimated: boolean;
   source?: CallSource;
   /** The service tier that the provider used. */
   serviceTier?: string | null;
+  /** Anthropic's `fast`, where it was used. */
+  speed?: string;
+  /** The region that Anthropic has served the call from, where it states one. */
+  inferenceGeo?: string;
   /** The provider's id of the answer. */
   responseId?: string | null;
   /** The API key of the report or run. */
@@ -62,6 +75,13 @@ export function toCostEvent(call: ModelCall): CostEvent {
     price_source: call.priceSource,
     duration_ms: call.durationMs,
     estimated: call.isEstimated,
+    ...usage.details,
+    ...(call.source && { source: call.source }),
+    ...(call.serviceTier && { service_tier: call.serviceTier }),
+    ...(call.speed && { speed: call.speed }),
+    ...(call.inferenceGeo && { inference_geo: call.inferenceGeo }),
+    ...(call.unpricedParts && { unpriced_parts: [...call.unpricedParts] }),
+    ...(call.listCostNanoUsd !== undefined && { list_cost_usd: toUsd(call.listCostNanoUsd) }),
   };
 }
 
@@ -78,6 +98,7 @@ export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
         tools: [],
         model_calls: 0,
         unpriced_calls: 0,
+        partly_priced_calls: 0,
         input_tokens: 0,
         output_tokens: 0,
         total_tokens: 0,
@@ -91,6 +112,7 @@ export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
     sum.input_tokens += call.input_tokens;
     sum.output_tokens += call.output_tokens;
     sum.total_tokens += call.total_tokens;
+    if (call.unpriced_parts) sum.partly_priced_calls++;
     if (call.cost_usd === null) sum.unpriced_calls++;
     else sum.cost_usd = toUsd(sum.nanoUsd += parseTotalUsd(call.cost_usd));
   }
@@ -120,9 +142,13 @@ const COLUMNS = [
   "total_tokens",
   "cost_nano_usd",
   "unpriced",
+  "partly_priced",
+  "unpriced_parts",
   "price_source",
+  "price_id",
   "duration_ms",
   "is_estimated",
+  "details",
 ];
 
 const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})
@@ -161,14 +187,65 @@ function toRow(call: ModelCall): SqlValue[] {
     usage.inputTokens + usage.outputTokens,
     call.costNanoUsd,
     call.costNanoUsd === null ? 1 : 0,
+    call.unpricedParts ? 1 : 0,
+    call.unpricedParts ? JSON.stringify(call.unpricedParts) : null,
     call.priceSource,
+    call.rates ? priceRecordOf(call.rates).priceId : null,
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated ? 1 : 0,
+    detailsOf(call),
   ];
+}
+
+/** Returns what most calls don't have as JSON, or null. */
+function detailsOf({ usage, speed, inferenceGeo, listCostNanoUsd }: ModelCall): string | null {
+  if (!usage.details && !speed && !inferenceGeo && listCostNanoUsd === undefined) return null;
+  return JSON.stringify({
+    ...usage.details,
+    speed,
+    inference_geo: inferenceGeo,
+    list_cost_nano_usd: listCostNanoUsd === undefined ? undefined : String(listCostNanoUsd),
+  });
+}
+
+function readDetails(
+  details: Readonly<Record<string, number | string>>,
+): { details?: UsageDetails; more: Partial<ModelCall> } {
+  const counts = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
+  const { speed, inference_geo, list_cost_nano_usd } = details;
+  return {
+    ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
+    more: {
+      ...(speed && { speed: String(speed) }),
+      ...(inference_geo && { inferenceGeo: String(inference_geo) }),
+      ...(list_cost_nano_usd && { listCostNanoUsd: BigInt(list_cost_nano_usd) }),
+    },
+  };
+}
+
+const INSERT_PRICES =
+  "INSERT OR IGNORE INTO prices (price_id, hash, rates) SELECT v.price_id, v.hash, v.rates FROM each_row v";
+const PRICE_COLUMNS = ["price_id", "hash", "rates"];
+
+/** Returns the statement that stores the rate cards of calls that `known` does not have, and their ids. */
+export function recordPrices(
+  calls: readonly ModelCall[],
+  known: ReadonlySet<number>,
+): { statements: Statement[]; priceIds: number[] } {
+  const fresh = new Map<number, SqlValue[]>();
+  for (const { rates } of calls) {
+    if (!rates) continue;
+    const { priceId, hash, text } = priceRecordOf(rates);
+    if (!known.has(priceId)) fresh.set(priceId, [priceId, hash, text]);
+  }
+  if (fresh.size === 0) return { statements: [], priceIds: [] };
+  const each = { columns: PRICE_COLUMNS, rows: [...fresh.values()] };
+  return { statements: [{ sql: INSERT_PRICES, each }], priceIds: [...fresh.keys()] };
 }
 
 /** Converts a row of the ledger to a call. */
 export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
+  const { details, more } = readDetails(row.details ?? {});
   return {
     callId: row.callId,
     at: row.at,
@@ -186,15 +263,19 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
       cacheWriteTokens: row.cacheWriteTokens,
       cacheWrite1hTokens: row.cacheWrite1hTokens,
       reasoningTokens: row.reasoningTokens,
+      ...(details && { details }),
     },
     costNanoUsd: row.costNanoUsd,
+    ...(row.unpricedParts && { unpricedParts: row.unpricedParts }),
     priceSource: row.priceSource,
+    ...(row.priceId !== null && { priceId: row.priceId }),
     durationMs: row.durationMs,
     isEstimated: row.estimated,
     ...(row.source && { source: row.source }),
     ...(row.serviceTier && { serviceTier: row.serviceTier }),
     ...(row.responseId && { responseId: row.responseId }),
     ...(row.keyId && { keyId: row.keyId }),
+    ...more,
   };
 }
 

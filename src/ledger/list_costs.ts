@@ -230,6 +230,7 @@ function toCostRow(row: Record<string, SqlValue>): CostRow {
     ...time("day"),
     model_calls: number("model_calls"),
     unpriced_calls: number("unpriced_calls"),
+    partly_priced_calls: number("partly_priced_calls"),
     input_tokens: number("input_tokens"),
     output_tokens: number("output_tokens"),
     cache_read_tokens: number("cache_read_tokens"),

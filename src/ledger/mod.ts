@@ -4,6 +4,7 @@ export {
   MAX_AHEAD_MS,
   type ModelCall,
   recordCalls,
+  recordPrices,
   sumSteps,
   toCostEvent,
   toModelCall,

@@ -57,6 +57,7 @@ function toUsage([model, ...counters]: SqlValue[]): TokenUsage {
 function addCounters(sum: Counters, more: Counters): void {
   sum.modelCalls += more.modelCalls;
   sum.unpricedCalls += more.unpricedCalls;
+  sum.partlyPricedCalls += more.partlyPricedCalls;
   sum.inputTokens += more.inputTokens;
   sum.outputTokens += more.outputTokens;
   sum.cacheReadTokens += more.cacheReadTokens;
@@ -70,6 +71,8 @@ function addCounters(sum: Counters, more: Counters): void {
 export interface Counters {
   modelCalls: number;
   unpricedCalls: number;
+  /** Calls with a part that has no price; their cost is that of the others. */
+  partlyPricedCalls: number;
   inputTokens: number;
   outputTokens: number;
   cacheReadTokens: number;
@@ -84,6 +87,7 @@ export function noCounters(): Counters {
   return {
     modelCalls: 0,
     unpricedCalls: 0,
+    partlyPricedCalls: 0,
     inputTokens: 0,
     outputTokens: 0,
     cacheReadTokens: 0,
@@ -96,12 +100,22 @@ export function noCounters(): Counters {
 
 /** Converts the values of `COUNTER_SUMS`, which are null without any row. */
 export function toCounters(values: readonly SqlValue[]): Counters {
-  const [modelCalls, unpricedCalls, , , input, output, cacheRead, cacheWrite, reasoning, total] = values.map(
-    Number,
-  );
+  const [
+    modelCalls,
+    unpricedCalls,
+    partlyPricedCalls,
+    ,
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    reasoning,
+    total,
+  ] = values.map(Number);
   return {
     modelCalls: modelCalls!,
     unpricedCalls: unpricedCalls!,
+    partlyPricedCalls: partlyPricedCalls!,
     inputTokens: input!,
     outputTokens: output!,
     cacheReadTokens: cacheRead!,
@@ -135,5 +149,6 @@ export function toTokenUsage(counters: Counters, model: string | null): TokenUsa
     reasoning_tokens: counters.reasoningTokens,
     model_calls: counters.modelCalls,
     unpriced_calls: counters.unpricedCalls,
+    partly_priced_calls: counters.partlyPricedCalls,
   };
 }

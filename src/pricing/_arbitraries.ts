@@ -1,6 +1,6 @@
 import fc from "#dev/fast_check.ts";
 import type { Rates } from "./rates.ts";
-import type { Usage } from "./usage/usage.ts";
+import { type Usage, USAGE_DETAILS, usageOf } from "./usage/usage.ts";
 
 const anyPrice = fc.bigInt(0n, 100_000_000n);
 
@@ -11,6 +11,8 @@ const anyTier = fc.record({
   cacheRead: anyPrice,
   cacheWrite: anyPrice,
   cacheWrite1h: anyPrice,
+  request: fc.option(anyPrice, { nil: undefined }),
+  details: fc.dictionary(fc.constantFrom(...USAGE_DETAILS), anyPrice),
 });
 
 /** Rates of one to three tiers. */
@@ -23,20 +25,47 @@ export const anyRates: fc.Arbitrary<Rates> = fc.array(anyTier, { minLength: 1, m
 
 const anyCount = fc.oneof(fc.nat(100), fc.nat(300_000));
 
-/** A usage whose parts fit into their wholes. */
-export const anyUsage: fc.Arbitrary<Usage> = fc.tuple(
-  anyCount,
-  anyCount,
-  anyCount,
-  anyCount,
-  anyCount,
-  anyCount,
+/** The quantities of a usage that are billed at one rate each. */
+const anyLeaves = fc.record({
+  input: anyCount,
+  cache_read: anyCount,
+  cache_write: anyCount,
+  cache_write_1h: anyCount,
+  output: anyCount,
+  reasoning: anyCount,
+});
+
+/** A usage of text whose parts fit into their wholes. */
+export const anyUsage: fc.Arbitrary<Usage> = anyLeaves.map((leaf) => ({
+  inputTokens: leaf.input + leaf.cache_read + leaf.cache_write + leaf.cache_write_1h,
+  outputTokens: leaf.output + leaf.reasoning,
+  cacheReadTokens: leaf.cache_read,
+  cacheWriteTokens: leaf.cache_write + leaf.cache_write_1h,
+  cacheWrite1hTokens: leaf.cache_write_1h,
+  reasoningTokens: leaf.reasoning,
+}));
+
+/** The same with some of the details, as quantities that are billed at one rate each, and as a usage. */
+export const anyDetailedUsage = fc.tuple(
+  anyLeaves,
+  fc.dictionary(fc.constantFrom(...USAGE_DETAILS), anyCount),
 )
-  .map(([uncached, read, written, written1h, text, reasoning]) => ({
-    inputTokens: uncached + read + written + written1h,
-    outputTokens: text + reasoning,
-    cacheReadTokens: read,
-    cacheWriteTokens: written + written1h,
-    cacheWrite1hTokens: written1h,
-    reasoningTokens: reasoning,
-  }));
+  .map(([leaf, more]) => {
+    const of = (name: typeof USAGE_DETAILS[number]) => more[name] ?? 0;
+    const inputAudio = of("input_audio_tokens") + of("cache_read_audio_tokens");
+    const inputImage = of("input_image_tokens") + of("cache_read_image_tokens");
+    const cacheRead = leaf.cache_read + of("cache_read_audio_tokens") + of("cache_read_image_tokens");
+    const cacheWrite = leaf.cache_write + leaf.cache_write_1h + of("cache_write_12h_tokens");
+    const usage = usageOf({
+      inputTokens: leaf.input + cacheRead + cacheWrite + of("input_audio_tokens") + of("input_image_tokens") +
+        of("input_video_tokens"),
+      outputTokens: leaf.output + leaf.reasoning + of("output_audio_tokens") + of("output_image_tokens") +
+        of("output_video_tokens"),
+      cacheReadTokens: cacheRead,
+      cacheWriteTokens: cacheWrite,
+      cacheWrite1hTokens: leaf.cache_write_1h,
+      reasoningTokens: leaf.reasoning,
+      details: { ...more, input_audio_tokens: inputAudio, input_image_tokens: inputImage },
+    });
+    return { leaf, more, usage };
+  });

@@ -1,88 +1,170 @@
-import type { ModelInfo, ModelPrice, Provider } from "@pydantic/genai-prices";
 import { DAY_MS } from "../kernel/clock.ts";
-import type { Log } from "../kernel/log.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { Rates, RateTier } from "./rates.ts";
-import { parseUsdPerMillion, type PicoUsdPerToken } from "../kernel/money.ts";
-
-/** The version of `@pydantic/genai-prices` that `deno.json` pins; a test compares the two. */
-export const CATALOG_VERSION = "0.1.8";
-
-/** The `price_source` of prices from the catalog. */
-export const CATALOG_SOURCE = `genai-prices@${CATALOG_VERSION}`;
+import type { Log } from "../kernel/log.ts";
+import { bundledPrices } from "./catalog/bundled_prices.ts";
+import { cardAt, possibleCards } from "./catalog/card_at.ts";
+import { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
+import { correctedCuts } from "./catalog/deepseek_peak.ts";
+import { nearestNames } from "./catalog/names/nearest_names.ts";
+import type { GenaiPrices, LitellmPrices } from "./catalog/price_data.ts";
+import { createPriceSources, type FoundModel } from "./catalog/price_sources.ts";
+import { dailyCutsOf } from "./catalog/prices_at.ts";
+import type { PriceQuery, Served } from "./prices.ts";
+import type { Rates } from "./rates.ts";
 
 /** Names of models come from callers, so the cache is bounded. */
 const MAX_CACHED = 20_000;
 
+/** A provider runs a call at most this long after its time, as for a worst case. */
+const MAX_DELAY_MS = 15 * 60_000;
+
+/** Number of names that are suggested for an unknown one. */
+const MAX_NEAREST = 3;
+
 /** Published prices by provider, model and time. */
 export interface Catalog {
-  /** Null if the catalog has no such provider or model, or no token price for it. */
-  rates(provider: string, model: string, at: number): Rates | null;
+  /** The origin of the prices, by which rate cards name their source. */
+  sources: readonly { name: "genai-prices" | "litellm"; date: string; version?: string }[];
+  /** Null if neither source has such a provider or model, or a price of its input tokens. */
+  rates(query: PriceQuery & Served): Rates | null;
+  /**
+   * Returns every rate card by which a call may be billed without having asked for it, within 15 minutes after its time. Of
+   * the same price at both times there is one.
+   */
+  allRates(query: PriceQuery): readonly Rates[];
+  /** Returns the priced names of a provider that are nearest to an unknown one, at most three. */
+  nearest(provider: string, model: string): string[];
+  /** Returns the rates of models that both sources know and that differ by over 1%. */
+  compareSources(at: number): PriceDifference[];
 }
 
-type GenaiPrices = Pick<typeof import("@pydantic/genai-prices"), "findProvider" | "calcPrice">;
+/** The data of a catalog; each source may be missing. */
+export interface CatalogData {
+  genai?: GenaiPrices;
+  litellm?: LitellmPrices;
+}
 
-/** Opens the catalog. Loads it: some 800 kB of source. */
+/** Opens the catalog of this release. Loads it: over a megabyte. */
 export async function openCatalog(log: Log): Promise<Catalog> {
-  return createCatalog(await import("@pydantic/genai-prices"), log);
+  return createCatalog(await bundledPrices(), log);
 }
 
-/** Creates a catalog over the given data; rates are cached by provider, model, day and daily price period. */
-export function createCatalog(genaiPrices: GenaiPrices, log: Log): Catalog {
+/** Creates a catalog over checked data; rates are cached by provider, model, day, daily price period and service. */
+export function createCatalog(data: CatalogData, log: Log): Catalog {
+  const sources = createPriceSources(data);
   const models = new Map<string, Map<string, CachedModel>>();
   let cached = 0;
 
-  function load(provider: string, model: string, at: number): ModelAt | null {
-    // By exact id: the catalog's own search matches any name that contains "openai" to OpenAI.
-    const found: Provider | undefined = genaiPrices.findProvider({ providerId: provider });
-    if (!found || found.id !== provider) return null;
+  function entryOf(provider: string, model: string, at: number): CachedModel {
+    const found = sources.find(provider, model, at);
+    return {
+      found,
+      cuts: found ? cutsOf(found) : [],
+      isRenamed: sources.isRenamed(provider, model),
+      standard: new Map(),
+      served: new Map(),
+      all: new Map(),
+    };
+  }
+
+  function cachedModel(provider: string, model: string, at: number): CachedModel {
+    const entry = models.get(provider)?.get(model);
+    if (entry !== undefined && cached < MAX_CACHED) return entry;
+    if (cached >= MAX_CACHED) {
+      models.clear();
+      cached = 0;
+    }
+    const byModel = models.get(provider) ?? new Map<string, CachedModel>();
+    const created = entryOf(provider, model, at);
+    models.set(provider, byModel.set(model, created));
+    cached++;
+    return created;
+  }
+
+  /** Reads an entry of the data; one that can't be read is unpriced. */
+  function read<T>(query: PriceQuery, entry: CachedModel, from: (found: FoundModel) => T, otherwise: T): T {
+    const { provider, model, at } = query;
+    const found = entry.isRenamed ? sources.find(provider, model, at) : entry.found;
+    cached++;
+    if (found === undefined) return otherwise;
     try {
-      const name = provider === "google" ? model.replace(/^models\//, "") : model;
-      const result = genaiPrices.calcPrice({}, name, { providerId: provider, timestamp: new Date(at) });
-      return result && { model: result.model, price: result.model_price };
+      return from(found);
     } catch (error) {
       log.warn("The price catalog has an entry that cannot be read", {
         provider,
         model,
         error: messageOf(error),
       });
-      return null;
+      return otherwise;
     }
   }
 
   return {
-    rates(provider, model, at) {
-      let byModel = models.get(provider);
-      let entry = byModel?.get(model);
-      const cachedRates = entry?.rates.get(slotOf(entry.cuts, at));
-      if (cachedRates !== undefined) return cachedRates;
-      if (cached >= MAX_CACHED) {
-        models.clear();
-        cached = 0;
-        byModel = entry = undefined;
+    sources: [data.genai, data.litellm].flatMap((one) =>
+      one
+        ? [{ name: one.source, date: one.date, ...(one.version !== undefined && { version: one.version }) }]
+        : []
+    ),
+    rates(query) {
+      const entry = cachedModel(query.provider, query.model, query.at);
+      const slot = slotOf(entry.cuts, query.at);
+      const isStandard = query.serviceTier === undefined && query.speed === undefined &&
+        query.inferenceGeo === undefined;
+      let cards = entry.standard;
+      if (!isStandard) {
+        const key = `${query.serviceTier}\n${query.speed}\n${query.inferenceGeo}`;
+        const served = entry.served.get(key);
+        cards = served ?? new Map();
+        if (served === undefined) entry.served.set(key, cards);
       }
-      const loaded = load(provider, model, at);
-      const rates = loaded && catalogRates(loaded.price, loaded.model.id, CATALOG_SOURCE);
-      entry ??= { cuts: loaded ? dailyCuts(loaded.model) : [], rates: new Map() };
-      entry.rates.set(slotOf(entry.cuts, at), rates);
-      cached++;
-      byModel ??= new Map();
-      models.set(provider, byModel.set(model, entry));
+      const known = cards.get(slot);
+      if (known !== undefined) return known;
+      const rates = read(query, entry, (found) => named(cardAt(found, query, query.at), query.model), null);
+      cards.set(slot, rates);
       return rates;
     },
+    allRates(query) {
+      const entry = cachedModel(query.provider, query.model, query.at);
+      const slot = slotOf(entry.cuts, query.at);
+      const later = query.at + MAX_DELAY_MS;
+      const lastSlot = slotOf(entry.cuts, later);
+      const at = (time: number, slotAt: number) => {
+        const known = entry.all.get(slotAt);
+        if (known !== undefined) return known;
+        const cards = read({ ...query, at: time }, entry, (found) => possibleCards(found, time), []);
+        entry.all.set(slotAt, cards);
+        return cards;
+      };
+      return slot === lastSlot ? at(query.at, slot) : [...at(query.at, slot), ...at(later, lastSlot)];
+    },
+    nearest: (provider, model) => nearestNames(model, sources.namesOf(provider), MAX_NEAREST),
+    compareSources: (at) => data.genai && data.litellm ? comparePrices(data.genai, data.litellm, at) : [],
   };
 }
 
-interface ModelAt {
-  model: ModelInfo;
-  price: ModelPrice;
-}
-
 interface CachedModel {
+  found: FoundModel | undefined;
   /** The milliseconds of the UTC day at which a daily price period begins or ends, ascending. */
   cuts: readonly number[];
+  /** True if the name means another model at another time. */
+  isRenamed: boolean;
   /** By {@link slotOf}; null if unpriced. */
-  rates: Map<number, Rates | null>;
+  standard: Map<number, Rates | null>;
+  /** By service tier, speed and region. */
+  served: Map<string, Map<number, Rates | null>>;
+  all: Map<number, readonly Rates[]>;
+}
+
+function cutsOf({ providerId, model }: FoundModel): number[] {
+  const corrected = correctedCuts(providerId, model);
+  return corrected.length > 0 ? corrected : dailyCutsOf(model);
+}
+
+/** Leaves out the id of the model where it is the name of the query. */
+function named(rates: Rates | null, model: string): Rates | null {
+  if (rates?.model !== model) return rates;
+  const { model: _, ...rest } = rates;
+  return rest;
 }
 
 /** Returns a number for the day and the period between two cuts of it. */
@@ -93,74 +175,4 @@ function slotOf(cuts: readonly number[], at: number): number {
   let period = 0;
   while (period < cuts.length && ofDay >= cuts[period]!) period++;
   return day * (cuts.length + 1) + period;
-}
-
-/** Returns the times of the UTC day at which a model's price changes, such as DeepSeek's off-peak hours. */
-function dailyCuts(model: ModelInfo): number[] {
-  if (!Array.isArray(model.prices)) return [];
-  const cuts = new Set<number>();
-  for (const { constraint } of model.prices) {
-    if (constraint?.type !== "time_of_date") continue;
-    for (const time of [constraint.start_time, constraint.end_time]) {
-      // "00:30:00Z" or "08:30:00+08:00"; an epoch date turns it into milliseconds of the UTC day.
-      const epochMs = Date.parse(`1970-01-02T${time}`);
-      cuts.add(((epochMs % DAY_MS) + DAY_MS) % DAY_MS);
-    }
-  }
-  return [...cuts].sort((a, b) => a - b);
-}
-
-type Price = ModelPrice[string];
-
-/** Returns the price of one kind of token in a call of `inputTokens`, in pico-USD per token, if there is one. */
-function priceAt(price: Price, inputTokens: number): PicoUsdPerToken | undefined {
-  if (price === undefined) return undefined;
-  if (typeof price === "number") return parseUsdPerMillion(price);
-  let usdPerMillion = price.base;
-  let reached = -1;
-  for (const tier of price.tiers) {
-    if (inputTokens > tier.start && tier.start > reached) {
-      usdPerMillion = tier.price;
-      reached = tier.start;
-    }
-  }
-  return parseUsdPerMillion(usdPerMillion);
-}
-
-function tierAt(prices: ModelPrice, isClaude: boolean, aboveInputTokens: number): RateTier | null {
-  const at = (key: string) => priceAt(prices[key], aboveInputTokens + 1);
-  const input = at("input_mtok");
-  if (input === undefined) return null;
-  const output = at("output_mtok") ?? null;
-  // Anthropic's published rule for Claude with any provider: 5-minute writes cost 1.25x, 1-hour writes 2x the input price.
-  const cacheWrite = at("cache_write_5m_mtok") ?? at("cache_write_mtok") ??
-    (isClaude ? input * 5n / 4n : input);
-  return {
-    aboveInputTokens,
-    input,
-    output,
-    reasoning: at("output_reasoning_mtok") ?? output,
-    cacheRead: at("cache_read_mtok") ?? input,
-    cacheWrite,
-    cacheWrite1h: at("cache_write_1h_mtok") ?? (isClaude ? input * 2n : cacheWrite),
-  };
-}
-
-/**
- * Converts the token prices of one catalog entry to integers; null if it has no price for input tokens. Only text is priced:
- * audio, image and search prices are omitted. A missing cache price defaults to the price of its whole, as in the catalog.
- */
-export function catalogRates(prices: ModelPrice, modelId: string, source: string): Rates | null {
-  const thresholds = new Set<number>([-1]);
-  for (const price of Object.values(prices)) {
-    if (typeof price === "object") { for (const tier of price.tiers) thresholds.add(tier.start); }
-  }
-  const isClaude = modelId.includes("claude");
-  const tiers: RateTier[] = [];
-  for (const threshold of [...thresholds].sort((a, b) => a - b)) {
-    const tier = tierAt(prices, isClaude, threshold);
-    if (tier === null) return null;
-    tiers.push(tier);
-  }
-  return { source, tiers };
 }

@@ -1,21 +1,28 @@
 import assert from "node:assert/strict";
-import { calcPrice, findProvider, type ModelInfo, type Provider } from "@pydantic/genai-prices";
 import { silentLog } from "../kernel/log.ts";
-import config from "../../deno.json" with { type: "json" };
-import { CATALOG_SOURCE, CATALOG_VERSION, createCatalog, openCatalog } from "./catalog.ts";
-import { priceUsage, tierFor } from "./rates.ts";
-import { usageOf } from "./usage/usage.ts";
+import { bundledPrices } from "./catalog/bundled_prices.ts";
+import type { GenaiPrices, ModelPrices } from "./catalog/price_data.ts";
+import { providerIdOfLitellm } from "./catalog/names/provider_names.ts";
+import { createCatalog, openCatalog } from "./catalog.ts";
+import { priceUsage, type Rates, tierFor } from "./rates.ts";
+import { type Usage, usageOf } from "./usage/usage.ts";
 
-const AT = Date.parse("2026-11-01T12:00:00.000Z");
+const AT = Date.parse("2026-11-20T12:00:00.000Z");
+const catalog = await openCatalog(silentLog);
+const { genai, litellm } = await bundledPrices();
 
-Deno.test("the catalog's version is the one that deno.json pins", () => {
-  assert.equal(config.imports["@pydantic/genai-prices"], `npm:@pydantic/genai-prices@${CATALOG_VERSION}`);
-});
+function rates(provider: string, model: string, served: Parameters<typeof catalog.rates>[0] | object = {}) {
+  return catalog.rates({ provider, model, at: AT, ...served });
+}
 
-Deno.test("the catalog gives whole pico-USD per token", async () => {
-  const catalog = await openCatalog(silentLog);
-  assert.deepEqual(catalog.rates("openai", "gpt-4o-mini-2024-07-18", AT), {
-    source: CATALOG_SOURCE,
+function costOf(card: Rates | null, usage: Partial<Usage>) {
+  return card && priceUsage(card, usageOf(usage)).costNanoUsd;
+}
+
+Deno.test("the catalog gives whole pico-USD per token, and names the date of its source", () => {
+  assert.deepEqual(rates("openai", "gpt-4o-mini-2024-07-18"), {
+    source: `genai-prices@${genai.date}`,
+    model: "gpt-4o-mini",
     tiers: [{
       aboveInputTokens: -1,
       input: 150_000n,
@@ -24,110 +31,154 @@ Deno.test("the catalog gives whole pico-USD per token", async () => {
       cacheRead: 75_000n,
       cacheWrite: 150_000n,
       cacheWrite1h: 150_000n,
+      details: {
+        input_image_tokens: 150_000n,
+        cache_read_image_tokens: 75_000n,
+        input_video_tokens: 150_000n,
+        web_searches: 10_000_000_000n,
+        file_searches: 2_500_000_000n,
+      },
     }],
   });
 });
 
-Deno.test("the catalog's tiers begin above their threshold", async () => {
-  const rates = (await openCatalog(silentLog)).rates("anthropic", "claude-sonnet-4-5", AT)!;
-  assert.equal(tierFor(rates, 0).input, 3_000_000n);
-  assert.equal(tierFor(rates, 200_000).input, 3_000_000n);
-  assert.equal(tierFor(rates, 200_001).input, 6_000_000n);
-  assert.equal(tierFor(rates, 200_001).cacheWrite1h, 12_000_000n);
-});
+const thresholds: [provider: string, model: string, last: number, below: bigint, above: bigint][] = [
+  // "Prompts with more than 272K input tokens": exactly 272,000 cost the base price.
+  ["openai", "gpt-5.4", 272_000, 2_500_000n, 5_000_000n],
+  ["openai", "gpt-5.5", 272_000, 5_000_000n, 10_000_000n],
+  ["openai", "gpt-5.6", 272_000, 4_000_000n, 8_000_000n],
+  // xAI's boundary is inclusive: ">= 200k prompt tokens".
+  ["x-ai", "grok-4.3", 199_999, 1_250_000n, 2_500_000n],
+  ["anthropic", "claude-sonnet-4-5", 200_000, 3_000_000n, 6_000_000n],
+  ["google", "gemini-2.5-pro", 200_000, 1_250_000n, 2_500_000n],
+];
 
-Deno.test("the catalog's prices change by date", async () => {
-  const catalog = await openCatalog(silentLog);
-  const before = catalog.rates("openai", "o3", Date.parse("2025-06-09T23:59:59.999Z"))!;
-  const after = catalog.rates("openai", "o3", Date.parse("2025-06-10T00:00:00.000Z"))!;
+for (const [provider, model, last, below, above] of thresholds) {
+  Deno.test(`the catalog prices ${model} at its base price up to ${last} input tokens`, () => {
+    const card = rates(provider, model)!;
+    assert.equal(tierFor(card, last).input, below);
+    assert.equal(tierFor(card, last + 1).input, above);
+  });
+}
+
+Deno.test("the catalog's prices change by date", () => {
+  const before = rates("openai", "o3", { at: Date.parse("2025-06-09T23:59:59.999Z") })!;
+  const after = rates("openai", "o3", { at: Date.parse("2025-06-10T00:00:00.000Z") })!;
   assert.equal(before.tiers[0]!.input, 10_000_000n);
   assert.equal(after.tiers[0]!.input, 2_000_000n);
 });
 
-Deno.test("the catalog knows a provider only by its exact id", async () => {
-  const catalog = await openCatalog(silentLog);
-  for (const provider of ["my-openai", "OpenAI", "openai-clone", "local", "litellm", ""]) {
-    assert.equal(catalog.rates(provider, "gpt-4o", AT), null, provider);
-  }
-  assert.equal(catalog.rates("openai", "my-gpt-4o-clone", AT), null);
-  assert.ok(catalog.rates("groq", "llama-3.1-8b-instant", AT));
+Deno.test("the catalog takes the second source by exact key, only where the first knows nothing", () => {
+  assert.equal(rates("deepinfra", "deepseek-ai/DeepSeek-V3")!.source, `litellm@${litellm.date}`);
+  assert.equal(rates("azure", "azure_ai/mistral-large-3")!.source, `litellm@${litellm.date}`);
+  assert.equal(rates("azure_ai", "mistral-large-3")!.source, `litellm@${litellm.date}`);
+  assert.equal(rates("openai", "ft:gpt-4.1-2025-04-14:org::id")!.source, `litellm@${litellm.date}`);
+  assert.equal(rates("openai", "gpt-5.4")!.source, `genai-prices@${genai.date}`);
+  assert.equal(rates("deepinfra", "deepseek-ai/DeepSeek-V3-20260101"), null);
+  assert.equal(rates("openai", "deepinfra/deepseek-ai/DeepSeek-V3"), null);
 });
 
-Deno.test("the catalog takes Gemini's models with and without their prefix", async () => {
-  const catalog = await openCatalog(silentLog);
-  assert.ok(catalog.rates("google", "models/gemini-2.5-pro", AT));
-});
-
-Deno.test("the catalog's integers agree with its own floats for every model of the large providers", async () => {
-  const catalog = await openCatalog(silentLog);
-  const usage = usageOf({
-    inputTokens: 250_001,
-    outputTokens: 70_003,
-    cacheReadTokens: 31_007,
-    cacheWriteTokens: 11_003,
-    reasoningTokens: 5_009,
-  });
-  let compared = 0;
-  for (
-    const providerId of ["openai", "anthropic", "google", "groq", "deepseek", "mistral", "openrouter", "x-ai"]
-  ) {
-    for (const { id } of findProvider({ providerId })!.models) {
-      const rates = catalog.rates(providerId, id, AT);
-      const costNanoUsd = rates && priceUsage(rates, usage);
-      if (costNanoUsd === null) continue;
-      const float = calcPrice(
-        {
-          input_tokens: usage.inputTokens,
-          output_tokens: usage.outputTokens,
-          cache_read_tokens: usage.cacheReadTokens,
-          cache_write_tokens: usage.cacheWriteTokens,
-          output_reasoning_tokens: usage.reasoningTokens,
-        },
-        id,
-        { providerId, timestamp: new Date(AT) },
-      )!;
-      // Where the catalog lacks Claude's price of cache writes, ours is Anthropic's rule.
-      if (id.includes("claude") && float.model_price.cache_write_mtok === undefined) continue;
-      // Half a nano-USD of rounding, and of a price such as 0.08333333333333334 what is under a pico-USD per token.
-      const differenceNanoUsd = Math.abs(Number(costNanoUsd) - float.total_price * 1e9);
-      assert.ok(differenceNanoUsd < 10, `${providerId}:${id} differs by ${differenceNanoUsd}`);
-      compared++;
+Deno.test("every entry of both sources becomes a rate card, in integers", () => {
+  for (const { id, models } of genai.providers) {
+    for (const model of models) {
+      const card = createCatalog({ genai: { ...genai, providers: [{ id, models: [model] }] } }, silentLog)
+        .rates({ provider: id, model: model.id, at: AT });
+      assert.ok(card, `${id}:${model.id}`);
     }
   }
-  assert.ok(compared > 500);
+  const second = createCatalog({ litellm }, silentLog);
+  for (const [key, { litellm_provider }] of Object.entries(litellm.models)) {
+    const card = second.rates({ provider: providerIdOfLitellm(litellm_provider), model: key, at: AT });
+    assert.ok(card, key);
+    for (const tier of card.tiers) assert.equal(typeof tier.input, "bigint");
+  }
 });
 
-/** A catalog of one model, through the real search and the real constraints. */
-function catalogOf(prices: ModelInfo["prices"], id = "m") {
-  const provider: Provider = {
-    id: "p",
-    name: "P",
-    api_pattern: "p",
-    models: [{ id, match: { equals: "m" }, prices }],
+Deno.test("a name of the catalog with anything behind it is unpriced", () => {
+  let seed = 7;
+  const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
+  const letters = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+  let tried = 0;
+  for (const { id, models } of genai.providers) {
+    const names = new Set(models.map((model) => model.id.toLowerCase()));
+    for (const model of models) {
+      const suffix = "-" + Array.from({ length: 3 + random(6) }, () => letters[random(38)]).join("") + "x";
+      if (names.has(model.id.toLowerCase() + suffix) || /ft[-:]/.test(model.id)) continue;
+      assert.equal(rates(id, model.id + suffix), null, `${id}:${model.id}${suffix}`);
+      tried++;
+    }
+  }
+  assert.ok(tried > 1_900);
+});
+
+Deno.test("a name of the catalog with another number behind it is unpriced, unless it is listed", () => {
+  for (const { id, models } of genai.providers) {
+    for (const { id: name } of models.slice(0, 30)) {
+      for (const number of ["-2", "-9", ".7", "-17", "-v7"]) {
+        const next = name + number;
+        if (rates(id, next) === null) continue;
+        assert.equal(catalog.nearest(id, next)[0], next.toLowerCase(), `${id}:${next}`);
+      }
+    }
+  }
+});
+
+Deno.test("an unknown model gets suggestions, at most three", () => {
+  assert.equal(rates("openai", "gpt-5-mni"), null);
+  const nearest = catalog.nearest("OpenAI", "gpt-5-mni");
+  assert.equal(nearest[0], "gpt-5-mini");
+  assert.equal(nearest.length, 3);
+  assert.deepEqual(catalog.nearest("local", "gpt-5"), []);
+});
+
+Deno.test("the sources are compared where both know a model", () => {
+  const differences = catalog.compareSources(AT);
+  assert.ok(differences.length > 0);
+  for (const { genaiUsd, litellmUsd } of differences) {
+    assert.ok(Math.abs(genaiUsd - litellmUsd) > 0.01 * Math.min(genaiUsd, litellmUsd));
+  }
+});
+
+/** A catalog of one model `m` of the provider `p`. */
+function catalogOf(prices: ModelPrices["prices"], model: Partial<ModelPrices> = {}, provider = "p") {
+  let reads = 0;
+  const data: GenaiPrices = {
+    source: "genai-prices",
+    date: "2026-01-01",
+    providers: [{
+      id: provider,
+      models: [{
+        id: "m",
+        match: { equals: "m" },
+        get prices() {
+          reads++;
+          return prices;
+        },
+        ...model,
+      }],
+    }],
   };
-  let lookups = 0;
-  const catalog = createCatalog({
-    findProvider: ({ providerId }) => providerId === "p" ? provider : findProvider({ providerId }),
-    calcPrice: (usage, model, options) => {
-      lookups++;
-      return calcPrice(usage, model, { ...options, provider });
-    },
-  }, silentLog);
-  return { catalog, lookups: () => lookups };
+  return { catalog: createCatalog({ genai: data }, silentLog), reads: () => reads };
 }
 
-Deno.test("the catalog looks a model up once a day", () => {
-  const { catalog, lookups } = catalogOf({ input_mtok: 1, output_mtok: 2 });
-  for (const time of ["00:00:00.000", "12:00:00.000", "23:59:59.999"]) {
-    catalog.rates("p", "m", Date.parse(`2026-01-01T${time}Z`));
-  }
-  assert.equal(lookups(), 1);
-  catalog.rates("p", "m", Date.parse("2026-01-02T00:00:00.000Z"));
-  assert.equal(lookups(), 2);
+Deno.test("the catalog computes a card once a day and service", () => {
+  const { catalog, reads } = catalogOf({ input_mtok: 1, output_mtok: 2 });
+  const times = ["00:00:00.000", "12:00:00.000", "23:59:59.999"].map((time) =>
+    Date.parse(`2026-01-01T${time}Z`)
+  );
+  catalog.rates({ provider: "p", model: "m", at: times[0]! });
+  const first = reads();
+  for (const at of times) catalog.rates({ provider: "p", model: "m", at });
+  assert.equal(reads(), first);
+  for (const at of times) catalog.rates({ provider: "p", model: "m", at, serviceTier: "flex" });
+  const served = reads();
+  assert.ok(served > first);
+  catalog.rates({ provider: "p", model: "m", at: times[0]!, serviceTier: "flex" });
+  assert.equal(reads(), served);
 });
 
 Deno.test("the catalog respects prices of the hour, to the millisecond and past midnight", () => {
-  const { catalog, lookups } = catalogOf([
+  const { catalog } = catalogOf([
     { prices: { input_mtok: 1 } },
     {
       constraint: { type: "time_of_date", start_time: "16:30:00Z", end_time: "08:30:00+08:00" },
@@ -135,7 +186,7 @@ Deno.test("the catalog respects prices of the hour, to the millisecond and past 
     },
   ]);
   const inputAt = (time: string) =>
-    catalog.rates("p", "m", Date.parse(`2026-01-02T${time}Z`))!.tiers[0]!.input;
+    catalog.rates({ provider: "p", model: "m", at: Date.parse(`2026-01-02T${time}Z`) })!.tiers[0]!.input;
   for (let round = 0; round < 2; round++) {
     assert.equal(inputAt("00:00:00.000"), 500_000n);
     assert.equal(inputAt("00:29:59.999"), 500_000n);
@@ -144,41 +195,47 @@ Deno.test("the catalog respects prices of the hour, to the millisecond and past 
     assert.equal(inputAt("16:30:00.000"), 500_000n);
     assert.equal(inputAt("23:59:59.999"), 500_000n);
   }
-  assert.equal(lookups(), 3);
 });
 
-Deno.test("the catalog fills in what a cache costs", () => {
-  const plain = catalogOf({ input_mtok: 4, output_mtok: 8 }).catalog.rates("p", "m", AT)!.tiers[0]!;
-  assert.equal(plain.cacheRead, 4_000_000n);
-  assert.equal(plain.cacheWrite, 4_000_000n);
-  assert.equal(plain.cacheWrite1h, 4_000_000n);
-  const claude = catalogOf({ input_mtok: 4, output_mtok: 8 }, "claude-next").catalog.rates("p", "m", AT)!
-    .tiers[0]!;
-  assert.equal(claude.cacheWrite, 5_000_000n);
-  assert.equal(claude.cacheWrite1h, 8_000_000n);
+Deno.test("allRates() has the price of the next 15 minutes too", () => {
+  const { catalog } = catalogOf([
+    { prices: { input_mtok: 1 } },
+    { constraint: { type: "start_date", start_date: "2026-02-01" }, prices: { input_mtok: 3 } },
+  ]);
+  const inputs = (time: string) =>
+    catalog.allRates({ provider: "p", model: "m", at: Date.parse(time) }).map(({ tiers }) => tiers[0]!.input);
+  assert.deepEqual(inputs("2026-01-31T23:44:59.999Z"), [1_000_000n]);
+  assert.deepEqual(inputs("2026-01-31T23:45:00.000Z"), [1_000_000n, 3_000_000n]);
+  assert.deepEqual(inputs("2026-02-01T00:00:00.000Z"), [3_000_000n]);
 });
 
-Deno.test("the catalog prices reasoning apart where it has a price of its own", () => {
-  const prices = { input_mtok: 1, output_mtok: 2, output_reasoning_mtok: 3 };
-  const tier = catalogOf(prices).catalog.rates("p", "m", AT)!.tiers[0]!;
-  assert.equal(tier.output, 2_000_000n);
-  assert.equal(tier.reasoning, 3_000_000n);
-});
-
-Deno.test("the catalog has no rates where it has no token price", () => {
-  assert.equal(catalogOf({}).catalog.rates("p", "m", AT), null);
-  assert.equal(catalogOf({ input_mtok: 0.02 }).catalog.rates("p", "m", AT)!.tiers[0]!.output, null);
+Deno.test("allRates() has the tiers that a project's default can choose, and a workspace's region", () => {
+  const inputs = (provider: string, model: string) =>
+    catalog.allRates({ provider, model, at: AT }).map(({ tiers }) => tiers[0]!.input);
+  // Standard, flex, priority and fast.
+  assert.deepEqual(inputs("openai", "gpt-5.4"), [2_500_000n, 1_250_000n, 5_000_000n, 5_000_000n]);
+  assert.deepEqual(inputs("anthropic", "claude-opus-5"), [5_000_000n, 5_500_000n]);
+  assert.deepEqual(inputs("deepseek", "deepseek-chat").length, 1);
+  assert.deepEqual(catalog.allRates({ provider: "local", model: "m", at: AT }), []);
 });
 
 Deno.test("the catalog warns of an entry that it cannot read, and leaves it unpriced", () => {
   const warnings: string[] = [];
-  const broken = createCatalog({
-    findProvider: () => ({ id: "p" }) as Provider,
-    calcPrice: () => {
-      throw new Error("Invalid price value");
-    },
-  }, { ...silentLog, warn: (message) => void warnings.push(message) });
-  assert.equal(broken.rates("p", "m", AT), null);
-  assert.equal(broken.rates("p", "m", AT), null);
+  const broken = {
+    source: "genai-prices",
+    date: "2026-01-01",
+    providers: [{ id: "p", models: [{ id: "m", match: { equals: "m" }, prices: { input_mtok: "x" } }] }],
+  };
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+  const catalog = createCatalog({ genai: broken as unknown as GenaiPrices }, log);
+  assert.equal(catalog.rates({ provider: "p", model: "m", at: AT }), null);
+  assert.equal(catalog.rates({ provider: "p", model: "m", at: AT }), null);
   assert.equal(warnings.length, 1);
+});
+
+Deno.test("a call is billed by its card to the nano-USD", () => {
+  // 1,000 x 2.50 + 200 x 0.25 + 100 x 15.00 per million, and 2 searches of 0.01.
+  const card = rates("openai", "gpt-5.4");
+  const usage = { inputTokens: 1_200, cacheReadTokens: 200, outputTokens: 100, details: { web_searches: 2 } };
+  assert.equal(costOf(card, usage), 24_050_000n);
 });

@@ -1,5 +1,14 @@
 /** Normalizes the usage that providers report, and prices it by model and time. */
-export { CATALOG_SOURCE, CATALOG_VERSION } from "./catalog.ts";
+export { type Catalog, type CatalogData, createCatalog, openCatalog } from "./catalog.ts";
+export { bundledPrices } from "./catalog/bundled_prices.ts";
+export { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
+export {
+  countSkipped,
+  type ParsedPrices,
+  parsePriceData,
+  type SkippedEntry,
+} from "./catalog/parse_price_data.ts";
+export type { GenaiPrices, LitellmPrices, PriceData } from "./catalog/price_data.ts";
 export {
   createLazyPriceBook,
   createPriceBook,
@@ -7,9 +16,19 @@ export {
   type Price,
   type PriceBook,
   type PriceQuery,
+  type Served,
 } from "./prices.ts";
-export type { Rates, RateTier } from "./rates.ts";
-export { type StreamUsage, trackStreamUsage, type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
-export { checkUsage, type Usage, usageOf } from "./usage/usage.ts";
+export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_id.ts";
+export { type PriceLine, priceLines, type Rates, type RateTier, sumLines } from "./rates.ts";
+export { type AnswerUsage, statedCost, trackAnswerUsage } from "./usage/answer_usage.ts";
+export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
+export {
+  checkUsage,
+  type Usage,
+  USAGE_DETAILS,
+  type UsageDetail,
+  type UsageDetails,
+  usageOf,
+} from "./usage/usage.ts";
 export { usageFromAiSdk } from "./usage/usage_from_ai_sdk.ts";
 export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";

@@ -1,9 +1,11 @@
 import { PurserError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
-import { type NanoUsd, parseUsdPerMillion } from "../kernel/money.ts";
+import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
-import { DEMO_RATES, priceUsage, type Rates } from "./rates.ts";
+import { providerIdOf } from "./catalog/names/provider_names.ts";
+import { ratesOfOverride } from "./override_rates.ts";
+import { DEMO_RATES, priceUsage, type Rates, type UsageCost } from "./rates.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 
@@ -15,39 +17,48 @@ export interface PriceQuery {
   at: number;
 }
 
+/** The service that a provider reports of a call; each property may have its own rates. */
+export interface Served {
+  /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
+  serviceTier?: string | undefined;
+  /** Anthropic: `fast` or `standard`. */
+  speed?: string | undefined;
+  /** Anthropic: `us` or `global`. */
+  inferenceGeo?: string | undefined;
+}
+
 /** The cost of a call and the source of its price. */
-export interface Price {
-  /** Null, never 0, if no price is known. */
-  costNanoUsd: NanoUsd | null;
-  /** `config`, `genai-prices@<version>`, `demo` or `none`. */
+export interface Price extends UsageCost {
+  /** `config`, `genai-prices@<date>`, `litellm@<date>`, `demo`, `provider` or `none`. */
   priceSource: string;
+  /** The rate card of the cost; null if no price is known. */
+  rates: Rates | null;
+  /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
+  listCostNanoUsd?: NanoUsd;
 }
 
 /**
- * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Providers are matched by
- * exact name; all others are unpriced.
+ * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
+ * or by a dated or `-latest` alias; all others are unpriced.
  *
- * Service tiers: the catalog has standard prices only. A call of another tier (`flex`, `priority`, `batch`, …) is priced by
- * the override with that `service_tier`, else at the standard price, with one warning.
+ * A call that was served at another tier, speed or region than the standard one is priced by the override with that
+ * `service_tier`, else by the catalog's rates for it; without any, at the standard rates and as partly priced.
  */
 export interface PriceBook {
-  /** Prices a call. Throws `invalid` for a contradictory usage. */
-  price(input: PriceQuery & { usage: Usage; serviceTier?: string }): Price;
+  /** Prices a call; the cost that the provider states wins. Throws `invalid` for a contradictory usage. */
+  price(input: PriceQuery & Served & { usage: Usage; statedNanoUsd?: NanoUsd | undefined }): Price;
   /** Returns the prices of a model, or null if none is known. */
-  rates(input: PriceQuery & { serviceTier?: string }): Rates | null;
+  rates(input: PriceQuery & Served): Rates | null;
   /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
   worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
   /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */
   worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
 }
 
-/** The providers' names of the tiers that are billed at the standard price. */
-const STANDARD_TIERS = new Set(["default", "standard", "auto", "on_demand"]);
-
 /** Each distinct warning is logged once, up to this many. */
 const MAX_WARNINGS = 1_000;
 
-const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none" });
+const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", rates: null });
 
 /**
  * Loads all prices. Throws `invalid`, naming the path, if `overrides` are wrong or contradict each other.
@@ -105,8 +116,8 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
     log.warn(message, fields);
   }
 
-  function listed({ provider, model, at }: PriceQuery): Rates | null {
-    return provider === "demo" ? DEMO_RATES : catalog.rates(provider, model, at);
+  function listed(query: PriceQuery & Served): Rates | null {
+    return query.provider === "demo" ? DEMO_RATES : catalog.rates(query);
   }
 
   const book: PriceBook = {
@@ -115,29 +126,36 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
     },
     price(input) {
       checkUsage(input.usage);
+      const { provider, model, statedNanoUsd } = input;
       const rates = book.rates(input);
-      const costNanoUsd = rates && priceUsage(rates, input.usage);
-      const { provider, model, serviceTier } = input;
-      if (rates === null || costNanoUsd === null) {
+      const cost = rates && priceUsage(rates, input.usage);
+      if (statedNanoUsd !== undefined) {
+        const listCostNanoUsd = cost?.unpricedParts ? null : cost?.costNanoUsd;
+        return {
+          costNanoUsd: statedNanoUsd,
+          priceSource: "provider",
+          rates,
+          ...(listCostNanoUsd != null && { listCostNanoUsd }),
+        };
+      }
+      if (rates === null || cost === null || cost.costNanoUsd === null) {
         warnOnce("No price is known for a model: its calls are booked without a cost", { provider, model });
         return UNPRICED;
       }
-      if (
-        serviceTier !== undefined && rates.source !== "config" &&
-        !STANDARD_TIERS.has(serviceTier.toLowerCase())
-      ) {
-        warnOnce("No price is known for a service tier: its calls are booked at the standard price", {
+      if (cost.unpricedParts) {
+        const parts = cost.unpricedParts;
+        warnOnce("A part of a call has no known price: its cost is that of the others", {
           provider,
           model,
-          serviceTier,
+          parts,
         });
       }
-      return { costNanoUsd, priceSource: rates.source };
+      return { ...cost, priceSource: rates.source, rates };
     },
     worstCaseRates(input) {
       const { anyTier, byTier } = overrides.findAll(input.provider, input.model, input.at);
-      const standard = anyTier ?? listed(input);
-      return standard && worstCaseRates([standard, ...byTier], input.inputTokens);
+      const cards = anyTier ? [anyTier] : input.provider === "demo" ? [DEMO_RATES] : catalog.allRates(input);
+      return cards.length === 0 ? null : worstCaseRates([...cards, ...byTier], input.inputTokens);
     },
     worstCase(input) {
       const rates = book.worstCaseRates(input);
@@ -145,27 +163,6 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
     },
   };
   return book;
-}
-
-/** Converts the prices of one row to integers. */
-function ratesOfOverride(row: PriceOverride): Rates {
-  const input = parseUsdPerMillion(row.input_usd_per_million);
-  const output = parseUsdPerMillion(row.output_usd_per_million);
-  const cacheWrite = parseUsdPerMillion(row.cache_write_usd_per_million ?? row.input_usd_per_million);
-  return {
-    source: "config",
-    tiers: [{
-      aboveInputTokens: -1,
-      input,
-      output,
-      reasoning: output,
-      cacheRead: parseUsdPerMillion(row.cache_read_usd_per_million ?? row.input_usd_per_million),
-      cacheWrite,
-      cacheWrite1h: row.cache_write_1h_usd_per_million === undefined
-        ? cacheWrite
-        : parseUsdPerMillion(row.cache_write_1h_usd_per_million),
-    }],
-  };
 }
 
 interface DatedRates {
@@ -182,28 +179,42 @@ export interface Overrides {
   findAll(provider: string, model: string, at: number): { anyTier?: Rates; byTier: Rates[] };
 }
 
-/** Indexes checked rows. */
+/** Names of providers come from callers, so the memory of them is bounded. */
+const MAX_PROVIDER_NAMES = 1_000;
+
+/** Indexes checked rows by the provider that their name means, such as `bedrock` for `aws`. */
 export function indexOverrides(rows: readonly PriceOverride[]): Overrides {
   const index = new Map<string, Map<string, DatedRates[]>>();
+  const ids = new Map<string, string>();
+  const idOf = (provider: string) => {
+    let id = ids.get(provider);
+    if (id === undefined) {
+      if (ids.size >= MAX_PROVIDER_NAMES) ids.clear();
+      ids.set(provider, id = providerIdOf(provider));
+    }
+    return id;
+  };
+  const rowsOf = (provider: string, model: string) =>
+    index.size === 0 ? undefined : index.get(idOf(provider))?.get(model);
   for (const row of rows) {
-    const models = index.get(row.provider) ?? new Map<string, DatedRates[]>();
+    const models = index.get(idOf(row.provider)) ?? new Map<string, DatedRates[]>();
     const dated = models.get(row.model) ?? [];
     const fromMs = row.from === undefined ? -Infinity : Date.parse(`${row.from}T00:00:00.000Z`);
     dated.push({ fromMs, serviceTier: row.service_tier, rates: ratesOfOverride(row) });
     dated.sort((a, b) => b.fromMs - a.fromMs || 0);
-    index.set(row.provider, models.set(row.model, dated));
+    index.set(idOf(row.provider), models.set(row.model, dated));
   }
   const latest = (rows: DatedRates[] | undefined, at: number, serviceTier: string | undefined) =>
     rows?.find((row) => row.fromMs <= at && row.serviceTier === serviceTier)?.rates;
   return {
     find(provider, model, at, serviceTier) {
-      const rows = index.get(provider)?.get(model);
+      const rows = rowsOf(provider, model);
       if (rows === undefined) return undefined;
       const ofTier = serviceTier === undefined ? undefined : latest(rows, at, serviceTier);
       return ofTier ?? latest(rows, at, undefined);
     },
     findAll(provider, model, at) {
-      const rows = index.get(provider)?.get(model);
+      const rows = rowsOf(provider, model);
       const tiers = new Set(rows?.flatMap((row) => row.serviceTier ?? []));
       return {
         anyTier: latest(rows, at, undefined),

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { silentLog } from "../kernel/log.ts";
-import { createPriceBook } from "./prices.ts";
-import { CATALOG_SOURCE } from "./catalog.ts";
-import { usageOf } from "./usage/usage.ts";
+import { createPriceBook, type PriceBook, type PriceQuery, type Served } from "./prices.ts";
+import { type Usage, usageOf } from "./usage/usage.ts";
 
 const at = Date.parse("2026-11-01T12:00:00.000Z");
 const usage = usageOf({ inputTokens: 1000, outputTokens: 100 });
+
+/** The cost and its source, without the rate card. */
+function priceOf(book: PriceBook, query: PriceQuery & Served & { usage: Usage }) {
+  const { rates: _, ...price } = book.price(query);
+  return { ...price, priceSource: price.priceSource.replace(/@.*/, "") };
+}
 
 function recordingLog() {
   const warnings: unknown[] = [];
@@ -17,9 +22,9 @@ function recordingLog() {
 
 Deno.test("price() takes the catalog's price and says so", async () => {
   const book = await createPriceBook();
-  assert.deepEqual(book.price({ provider: "openai", model: "gpt-4o-mini", at, usage }), {
+  assert.deepEqual(priceOf(book, { provider: "openai", model: "gpt-4o-mini", at, usage }), {
     costNanoUsd: 210_000n,
-    priceSource: CATALOG_SOURCE,
+    priceSource: "genai-prices",
   });
 });
 
@@ -34,8 +39,8 @@ Deno.test("price() lets the config beat the catalog from its date on", async () 
     }],
   });
   const query = { provider: "openai", model: "gpt-4o-mini", usage };
-  assert.deepEqual(book.price({ ...query, at }), { costNanoUsd: 1_000_000n, priceSource: "config" });
-  assert.equal(book.price({ ...query, at: at - 86_400_000 }).priceSource, CATALOG_SOURCE);
+  assert.deepEqual(priceOf(book, { ...query, at }), { costNanoUsd: 1_000_000n, priceSource: "config" });
+  assert.equal(priceOf(book, { ...query, at: at - 86_400_000 }).priceSource, "genai-prices");
 });
 
 Deno.test("price() knows the demo models", async () => {
@@ -47,7 +52,7 @@ Deno.test("price() knows the demo models", async () => {
     cacheWriteTokens: 200,
   });
   // 400 x 1.00 + 400 x 0.10 + 200 x 1.25 + 100 x 4.00
-  assert.deepEqual(book.price({ provider: "demo", model: "echo", at, usage: cached }), {
+  assert.deepEqual(priceOf(book, { provider: "demo", model: "echo", at, usage: cached }), {
     costNanoUsd: 1_090_000n,
     priceSource: "demo",
   });
@@ -57,7 +62,7 @@ Deno.test("price() gives null, never 0, where no price is known, and warns once"
   const { log, warnings } = recordingLog();
   const book = await createPriceBook({ log });
   for (const model of ["gpt-4o", "gpt-4o", "my-model"]) {
-    const price = book.price({ provider: "local", model, at, usage });
+    const price = priceOf(book, { provider: "local", model, at, usage });
     assert.deepEqual(price, { costNanoUsd: null, priceSource: "none" });
   }
   assert.deepEqual(warnings, [{ provider: "local", model: "gpt-4o" }, {
@@ -69,17 +74,21 @@ Deno.test("price() gives null, never 0, where no price is known, and warns once"
 Deno.test("price() gives 0 where the price is 0", async () => {
   const row = { provider: "local", model: "m", input_usd_per_million: 0, output_usd_per_million: 0 };
   const book = await createPriceBook({ overrides: [row] });
-  assert.deepEqual(book.price({ provider: "local", model: "m", at, usage }), {
+  assert.deepEqual(priceOf(book, { provider: "local", model: "m", at, usage }), {
     costNanoUsd: 0n,
     priceSource: "config",
   });
 });
 
-Deno.test("price() prices an embedding, but not the output of an embedding model", async () => {
+Deno.test("price() prices an embedding, and the output of an embedding model as partly priced", async () => {
   const book = await createPriceBook();
   const query = { provider: "openai", model: "text-embedding-3-small", at };
   assert.equal(book.price({ ...query, usage: usageOf({ inputTokens: 1000 }) }).costNanoUsd, 20_000n);
-  assert.equal(book.price({ ...query, usage }).costNanoUsd, null);
+  assert.deepEqual(priceOf(book, { ...query, usage }), {
+    costNanoUsd: 20_000n,
+    unpricedParts: ["output_tokens"],
+    priceSource: "genai-prices",
+  });
   assert.equal(book.worstCase({ ...query, inputTokens: 1000, outputTokens: 0 }), 20_000n);
   assert.equal(book.worstCase({ ...query, inputTokens: 1000, outputTokens: 1 }), null);
 });
@@ -90,7 +99,7 @@ Deno.test("price() refuses a usage that cannot be true", async () => {
   assert.throws(() => book.price({ provider: "openai", model: "gpt-4o", at, usage: wrong }), /Cannot take/);
 });
 
-Deno.test("price() books another service tier at the config's price for it, else at the standard price", async () => {
+Deno.test("price() books another service tier at the config's price for it, else at the catalog's", async () => {
   const { log, warnings } = recordingLog();
   const flex = { service_tier: "flex", input_usd_per_million: 0.075, output_usd_per_million: 0.3 };
   const book = await createPriceBook({
@@ -100,10 +109,20 @@ Deno.test("price() books another service tier at the config's price for it, else
   const query = { provider: "openai", model: "gpt-4o-mini", at, usage };
   assert.equal(book.price({ ...query, serviceTier: "flex" }).costNanoUsd, 105_000n);
   assert.equal(book.price({ ...query, serviceTier: "default" }).costNanoUsd, 210_000n);
+  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 350_000n);
   assert.deepEqual(warnings, []);
-  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 210_000n);
-  assert.equal(book.price({ ...query, serviceTier: "priority" }).costNanoUsd, 210_000n);
-  assert.deepEqual(warnings, [{ provider: "openai", model: "gpt-4o-mini", serviceTier: "priority" }]);
+});
+
+Deno.test("price() books a tier without a price at the standard one, as partly priced, and warns once", async () => {
+  const { log, warnings } = recordingLog();
+  const book = await createPriceBook({ log });
+  const query = { provider: "openai", model: "gpt-4o-mini", at, usage };
+  for (let call = 0; call < 2; call++) {
+    const { costNanoUsd, unpricedParts } = book.price({ ...query, serviceTier: "scale" });
+    assert.equal(costNanoUsd, 210_000n);
+    assert.deepEqual(unpricedParts, ["service_tier"]);
+  }
+  assert.deepEqual(warnings, [{ provider: "openai", model: "gpt-4o-mini", parts: ["service_tier"] }]);
 });
 
 Deno.test("worstCase() counts the dearest service tier that the config knows", async () => {

@@ -1,38 +1,71 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { formatUsd, parseUsd } from "../kernel/money.ts";
-import { anyRates, anyUsage } from "./_arbitraries.ts";
+import { anyDetailedUsage, anyRates, anyUsage } from "./_arbitraries.ts";
 import { DEMO_RATES, priceUsage, type Rates, tierFor } from "./rates.ts";
 import { createPriceBook } from "./prices.ts";
-import { type Usage, usageOf } from "./usage/usage.ts";
+import { parsePriceRecord, priceRecordOf } from "./price_id.ts";
+import { type UsageDetail, usageOf } from "./usage/usage.ts";
 
-/** The cost as an exact fraction of pico-USD, worked out per token kind without any of the code under test. */
-function exactPicoUsd(rates: Rates, usage: Usage): bigint {
+type Leaf = typeof anyDetailedUsage extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** The cost as an exact fraction of pico-USD, worked out per kind without any of the code under test. */
+function exactPicoUsd(rates: Rates, { leaf, more, usage }: Leaf): { picoUsd: bigint; unpriced: string[] } {
   const tier = [...rates.tiers].reverse().find(({ aboveInputTokens }) =>
     usage.inputTokens > aboveInputTokens
   )!;
-  const buckets: [number, bigint][] = [
-    [usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens, tier.input],
-    [usage.cacheReadTokens, tier.cacheRead],
-    [usage.cacheWriteTokens - usage.cacheWrite1hTokens, tier.cacheWrite],
-    [usage.cacheWrite1hTokens, tier.cacheWrite1h],
-    [usage.outputTokens - usage.reasoningTokens, tier.output!],
-    [usage.reasoningTokens, tier.reasoning!],
-  ];
-  return buckets.reduce((sum, [count, rate]) => sum + BigInt(count) * rate, 0n);
+  let picoUsd = BigInt(leaf.input) * tier.input + BigInt(leaf.cache_read) * tier.cacheRead +
+    BigInt(leaf.cache_write) * tier.cacheWrite + BigInt(leaf.cache_write_1h) * tier.cacheWrite1h +
+    BigInt(leaf.output) * tier.output! + BigInt(leaf.reasoning) * tier.reasoning! + (tier.request ?? 0n);
+  const unpriced: string[] = [];
+  for (const [name, quantity] of Object.entries(more)) {
+    const rate = tier.details?.[name as UsageDetail];
+    if (rate === undefined && quantity > 0) unpriced.push(name);
+    picoUsd += BigInt(quantity) * (rate ?? 0n);
+  }
+  return { picoUsd, unpriced };
 }
 
-Deno.test("a cost is the exact rational cost, rounded once, half to even", () => {
+Deno.test("a cost is the exact rational cost of all parts with a rate, rounded once, half to even", () => {
   fc.assert(
-    fc.property(anyRates, anyUsage, (rates, usage) => {
-      const exact = exactPicoUsd(rates, usage);
-      const cost = priceUsage(rates, usage)!;
-      const errorPico = cost * 1000n - exact;
+    fc.property(anyRates, anyDetailedUsage, (rates, detailed) => {
+      const { picoUsd, unpriced } = exactPicoUsd(rates, detailed);
+      const { costNanoUsd, unpricedParts = [] } = priceUsage(rates, detailed.usage);
+      assert.deepEqual([...unpricedParts].sort(), unpriced.sort());
+      if (costNanoUsd === null) return assert.equal(picoUsd, 0n);
+      const errorPico = costNanoUsd * 1000n - picoUsd;
       assert.ok(errorPico >= -500n && errorPico <= 500n);
-      if (errorPico === 500n || errorPico === -500n) assert.equal(cost % 2n, 0n);
+      if (errorPico === 500n || errorPico === -500n) assert.equal(costNanoUsd % 2n, 0n);
     }),
-    { numRuns: 1000 },
+    { numRuns: 2000 },
   );
+});
+
+Deno.test("a rate card is read back from its record, and has one id whatever process prices by it", () => {
+  fc.assert(fc.property(anyRates, (rates) => {
+    const { priceId, hash, text } = priceRecordOf(rates);
+    assert.deepEqual(
+      JSON.parse(JSON.stringify(parsePriceRecord(text), bigints)),
+      JSON.parse(JSON.stringify(rates, bigints)),
+    );
+    assert.equal(priceRecordOf(parsePriceRecord(text)).hash, hash);
+    assert.ok(Number.isSafeInteger(priceId) && priceId > 0);
+  }));
+});
+
+const bigints = (_: string, value: unknown) => typeof value === "bigint" ? `${value}n` : value;
+
+Deno.test("what was served without a known rate makes a call partly priced, at the standard rates", () => {
+  const rates = { ...DEMO_RATES, unknown: ["service_tier"] };
+  assert.deepEqual(priceUsage(rates, usageOf({ inputTokens: 1000, outputTokens: 10 })), {
+    costNanoUsd: 1_040_000n,
+    unpricedParts: ["service_tier"],
+  });
+});
+
+Deno.test("a call of which no part has a price has none", () => {
+  const usage = usageOf({ details: { web_searches: 3 } });
+  assert.deepEqual(priceUsage(DEMO_RATES, usage), { costNanoUsd: null, unpricedParts: ["web_searches"] });
 });
 
 Deno.test("splitting a cache out of the input changes nothing where it costs the same", () => {
@@ -40,15 +73,15 @@ Deno.test("splitting a cache out of the input changes nothing where it costs the
     const flat = { ...DEMO_RATES.tiers[0]!, cacheRead: 7n, cacheWrite: 7n, cacheWrite1h: 7n, input: 7n };
     const rates = { source: "test", tiers: [flat] };
     const whole = usageOf({ inputTokens: usage.inputTokens, outputTokens: usage.outputTokens });
-    assert.equal(priceUsage(rates, usage), priceUsage(rates, whole));
+    assert.deepEqual(priceUsage(rates, usage), priceUsage(rates, whole));
   }));
 });
 
 Deno.test("a tier is a cliff", () => {
   const tier = DEMO_RATES.tiers[0]!;
   const rates = { source: "test", tiers: [tier, { ...tier, aboveInputTokens: 1000, input: 2_000_000n }] };
-  assert.equal(priceUsage(rates, usageOf({ inputTokens: 1000 })), 1_000_000n);
-  assert.equal(priceUsage(rates, usageOf({ inputTokens: 1001 })), 2_002_000n);
+  assert.equal(priceUsage(rates, usageOf({ inputTokens: 1000 })).costNanoUsd, 1_000_000n);
+  assert.equal(priceUsage(rates, usageOf({ inputTokens: 1001 })).costNanoUsd, 2_002_000n);
   assert.equal(tierFor(rates, 1001).input, 2_000_000n);
 });
 
@@ -69,7 +102,7 @@ Deno.test("ten million random calls sum to exactly the same total in any order a
     usage.inputTokens = bits & 0x3ffff;
     usage.cacheReadTokens = (bits >>> 2) & usage.inputTokens;
     usage.outputTokens = bits >>> 20;
-    costs[i] = priceUsage(rates[bits % 3]!, usage)!;
+    costs[i] = priceUsage(rates[bits % 3]!, usage).costNanoUsd!;
   }
   const forward = sumOf(costs, 0, calls, 1);
   assert.ok(forward > 0n);

@@ -60,9 +60,19 @@ export const anyCalls: fc.Arbitrary<ModelCall[]> = fc.array(
       fc.constantFrom(null, null, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n + 1n, 10n ** 16n + 7n),
       fc.bigInt({ min: 0n, max: 10n ** 10n }),
     ),
+    unpricedParts: fc.constantFrom(undefined, undefined, ["web_searches"], [
+      "service_tier",
+      "output_audio_tokens",
+    ]),
     priceSource: fc.constantFrom("config", "none"),
     durationMs: fc.constantFrom(null, 0, 12),
     isEstimated: fc.boolean(),
   }),
   { maxLength: 40 },
-).map((calls) => calls.map((call, index) => ({ ...call, callId: `call_${String(index).padStart(4, "0")}` })));
+).map((calls) =>
+  calls.map(({ unpricedParts, ...call }, index) => ({
+    ...call,
+    ...(unpricedParts && { unpricedParts }),
+    callId: `call_${String(index).padStart(4, "0")}`,
+  }))
+);

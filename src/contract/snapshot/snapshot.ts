@@ -25,6 +25,7 @@ export const TokenUsage = z.looseObject({
   reasoning_tokens: count.optional(),
   model_calls: count.optional(),
   unpriced_calls: count.optional(),
+  partly_priced_calls: count.optional(),
 }).meta({ id: "TokenUsage" });
 
 const AgentStatus = z.enum(AGENT_STATUSES);

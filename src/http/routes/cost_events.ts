@@ -1,3 +1,4 @@
+import { USAGE_DETAILS, type UsageDetails } from "../../pricing/mod.ts";
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findForeignRef } from "../../sessions/mod.ts";
@@ -63,11 +64,22 @@ function toReport(body: CostEventBody): ReportedCall {
       cacheWriteTokens: body.cache_write_tokens ?? 0,
       cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
       reasoningTokens: body.reasoning_tokens ?? 0,
+      ...detailsOf(body),
     },
     costUsd: body.cost_usd,
     durationMs: body.duration_ms ?? null,
     isEstimated: body.estimated ?? false,
+    ...(body.service_tier !== undefined && { serviceTier: body.service_tier }),
+    ...(body.speed !== undefined && { speed: body.speed }),
+    ...(body.inference_geo !== undefined && { inferenceGeo: body.inference_geo }),
+    ...(body.unpriced_parts?.length && { unpricedParts: body.unpriced_parts }),
+    ...(body.list_cost_usd !== undefined && { listCostUsd: body.list_cost_usd }),
   };
+}
+
+function detailsOf(body: CostEventBody): { details?: UsageDetails } {
+  const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
+  return details.length === 0 ? {} : { details: Object.fromEntries(details) };
 }
 
 /**

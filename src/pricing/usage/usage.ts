@@ -1,8 +1,8 @@
 import { PurserError } from "../../kernel/errors.ts";
 
 /**
- * The token usage of one model call, normalized over all providers. Totals are inclusive: `inputTokens` includes the cache reads
- * and writes, `outputTokens` the reasoning, `cacheWriteTokens` the one-hour writes.
+ * The usage of one model call, normalized over all providers. Totals are inclusive: `inputTokens` includes the cache reads and
+ * writes, `outputTokens` the reasoning, `cacheWriteTokens` the one-hour writes.
  */
 export interface Usage {
   /** All input tokens, cached or not. */
@@ -17,9 +17,11 @@ export interface Usage {
   cacheWrite1hTokens: number;
   /** The part of the output that was reasoning. */
   reasoningTokens: number;
+  /** The quantities billed apart from text; undefined without any, as for most calls. */
+  details?: UsageDetails;
 }
 
-/** The names of the fields of {@link Usage}. */
+/** The names of the counts of {@link Usage}. */
 export const USAGE_FIELDS = [
   "inputTokens",
   "outputTokens",
@@ -29,15 +31,100 @@ export const USAGE_FIELDS = [
   "reasoningTokens",
 ] as const satisfies readonly (keyof Usage)[];
 
-/** Creates a usage of the given counts; missing counts are 0. */
+/**
+ * The quantities that providers bill apart from text tokens, by their names in the ledger and on the wire. Tokens are parts of
+ * the input or output; the others are counts of their own.
+ */
+export const USAGE_DETAILS = [
+  /** The part of the cache writes with a lifetime of twelve hours (OpenAI). */
+  "cache_write_12h_tokens",
+  /** Audio in the input, cached or not. */
+  "input_audio_tokens",
+  /** The part of the cache reads that was audio. */
+  "cache_read_audio_tokens",
+  "input_image_tokens",
+  /** The part of the cache reads that was images. */
+  "cache_read_image_tokens",
+  "input_video_tokens",
+  "output_audio_tokens",
+  "output_image_tokens",
+  "output_video_tokens",
+  "web_searches",
+  "file_searches",
+  "code_executions",
+] as const;
+export type UsageDetail = typeof USAGE_DETAILS[number];
+
+/** The details of a usage; a missing one is 0. */
+export type UsageDetails = Readonly<Partial<Record<UsageDetail, number>>>;
+
+/** Creates a usage of the given counts; missing counts are 0, and so are details of 0. */
 export function usageOf(counts: Partial<Usage>): Usage {
-  return {
+  const usage: Usage = {
     inputTokens: counts.inputTokens ?? 0,
     outputTokens: counts.outputTokens ?? 0,
     cacheReadTokens: counts.cacheReadTokens ?? 0,
     cacheWriteTokens: counts.cacheWriteTokens ?? 0,
     cacheWrite1hTokens: counts.cacheWrite1hTokens ?? 0,
     reasoningTokens: counts.reasoningTokens ?? 0,
+  };
+  const details = counts.details && withoutZeros(counts.details);
+  return details ? { ...usage, details } : usage;
+}
+
+/** Returns the details that are not 0, in the order of {@link USAGE_DETAILS}; undefined if all are. */
+function withoutZeros(details: UsageDetails): UsageDetails | undefined {
+  const entries = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+/** The tokens of one kind that are billed at one rate. */
+export interface UsageLeaves {
+  input: number;
+  inputAudio: number;
+  inputImage: number;
+  inputVideo: number;
+  cacheRead: number;
+  cacheReadAudio: number;
+  cacheReadImage: number;
+  cacheWrite: number;
+  cacheWrite1h: number;
+  cacheWrite12h: number;
+  output: number;
+  outputAudio: number;
+  outputImage: number;
+  outputVideo: number;
+  reasoning: number;
+}
+
+/** Splits the tokens of a usage into leaves: each total minus its parts. A negative leaf is a contradiction. */
+export function leavesOf(usage: Usage): UsageLeaves {
+  const of = (name: UsageDetail) => usage.details?.[name] ?? 0;
+  const cacheReadAudio = of("cache_read_audio_tokens");
+  const cacheReadImage = of("cache_read_image_tokens");
+  const inputAudio = of("input_audio_tokens") - cacheReadAudio;
+  const inputImage = of("input_image_tokens") - cacheReadImage;
+  const inputVideo = of("input_video_tokens");
+  const cacheWrite12h = of("cache_write_12h_tokens");
+  const [outputAudio, outputImage] = [of("output_audio_tokens"), of("output_image_tokens")];
+  const outputVideo = of("output_video_tokens");
+  return {
+    input: usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens - inputAudio - inputImage -
+      inputVideo,
+    inputAudio,
+    inputImage,
+    inputVideo,
+    cacheRead: usage.cacheReadTokens - cacheReadAudio - cacheReadImage,
+    cacheReadAudio,
+    cacheReadImage,
+    cacheWrite: usage.cacheWriteTokens - usage.cacheWrite1hTokens - cacheWrite12h,
+    cacheWrite1h: usage.cacheWrite1hTokens,
+    cacheWrite12h,
+    output: usage.outputTokens - usage.reasoningTokens - outputAudio - outputImage - outputVideo,
+    outputAudio,
+    outputImage,
+    outputVideo,
+    reasoning: usage.reasoningTokens,
   };
 }
 
@@ -57,7 +144,16 @@ export function faultOfUsage(usage: Usage): string | undefined {
   if (usage.reasoningTokens > usage.outputTokens) {
     return `its reasoning is ${usage.reasoningTokens} tokens of only ${usage.outputTokens} output tokens`;
   }
-  return undefined;
+  return usage.details && faultOfDetails(usage, usage.details);
+}
+
+function faultOfDetails(usage: Usage, details: UsageDetails): string | undefined {
+  for (const [name, count] of Object.entries(details)) {
+    if (!(USAGE_DETAILS as readonly string[]).includes(name)) return `${name} is no known part of a usage`;
+    if (!Number.isSafeInteger(count) || count < 0) return `${name} is ${count}, not a count`;
+  }
+  const negative = Object.entries(leavesOf(usage)).find(([, count]) => count < 0);
+  return negative && `its parts exceed their total: ${negative[0]} is left with ${negative[1]} tokens`;
 }
 
 /**

@@ -91,3 +91,17 @@ Deno.test("usageFromAiSdk() knows an API under another name by the shape of its 
     assert.equal(usage?.outputTokens, 3);
   }
 });
+
+Deno.test("usageFromAiSdk() takes Anthropic's breakdown of cache writes where the total is missing", () => {
+  const usage = usageFromAiSdk("anthropic.messages", {
+    inputTokens: { total: 5, noCache: 5, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: 7, text: 7, reasoning: undefined },
+    raw: {
+      input_tokens: 5,
+      output_tokens: 7,
+      cache_creation: { ephemeral_5m_input_tokens: 1_000, ephemeral_1h_input_tokens: 2_000 },
+    },
+  });
+  const counts = { inputTokens: 3_005, outputTokens: 7, cacheWriteTokens: 3_000, cacheWrite1hTokens: 2_000 };
+  assert.deepEqual(usage, usageOf(counts));
+});

@@ -1,9 +1,10 @@
-import { faultOfUsage, type Usage, usageOf } from "./usage.ts";
+import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
 
 /** The APIs whose usage objects are supported. */
 export type UsageApi = "openai-chat" | "openai-responses" | "anthropic" | "google" | "openai-compatible";
 
-type Fields = Record<string, unknown>;
+/** An object of a provider's answer. */
+export type Fields = Record<string, unknown>;
 
 /**
  * Normalizes the usage object of a provider, in the form that the provider documents. Undefined if it is missing, empty or
@@ -25,12 +26,12 @@ const READERS = {
   "openai-compatible": readCompatible,
 } satisfies Record<UsageApi, (raw: Fields) => Partial<Usage> | undefined>;
 
-function isFields(value: unknown): value is Fields {
+export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Returns the number at a path, if there is one. */
-function count(fields: Fields, ...path: string[]): number | undefined {
+export function count(fields: Fields, ...path: string[]): number | undefined {
   let value: unknown = fields;
   for (const key of path) value = isFields(value) ? value[key] : undefined;
   return typeof value === "number" ? value : undefined;
@@ -46,6 +47,7 @@ function readChat(raw: Fields): Partial<Usage> | undefined {
     cacheReadTokens: count(raw, "prompt_tokens_details", "cached_tokens"),
     cacheWriteTokens: count(raw, "prompt_tokens_details", "cache_write_tokens"),
     reasoningTokens: count(raw, "completion_tokens_details", "reasoning_tokens"),
+    details: readDetails(raw, raw.prompt_tokens_details, raw.completion_tokens_details, inputTokens),
   };
 }
 
@@ -59,6 +61,40 @@ function readResponses(raw: Fields): Partial<Usage> | undefined {
     cacheReadTokens: count(raw, "input_tokens_details", "cached_tokens"),
     cacheWriteTokens: count(raw, "input_tokens_details", "cache_write_tokens"),
     reasoningTokens: count(raw, "output_tokens_details", "reasoning_tokens"),
+    details: readDetails(raw, raw.input_tokens_details, raw.output_tokens_details, inputTokens),
+  };
+}
+
+/**
+ * Reads what the APIs of OpenAI's form count beside text. They don't say how much of the cached input was audio or images:
+ * what exceeds the uncached input was.
+ */
+function readDetails(
+  raw: Fields,
+  input: unknown,
+  output: unknown,
+  inputTokens = 0,
+): UsageDetails | undefined {
+  const [ofInput, ofOutput] = [isFields(input) ? input : {}, isFields(output) ? output : {}];
+  const searches = count(raw, "server_tool_use", "web_search_requests") ?? count(raw, "num_search_queries");
+  const audio = count(ofInput, "audio_tokens") ?? 0;
+  const image = count(ofInput, "image_tokens") ?? 0;
+  const outputAudio = count(ofOutput, "audio_tokens");
+  const outputImage = count(ofOutput, "image_tokens");
+  const writes12h = count(ofInput, "cache_write_tokens_details", "ttl_12h_tokens");
+  if (!audio && !image && !outputAudio && !outputImage && !writes12h && !searches) return undefined;
+  const uncached = inputTokens - (count(ofInput, "cached_tokens") ?? 0) -
+    (count(ofInput, "cache_write_tokens") ?? 0);
+  const cachedAudio = Math.max(0, audio - uncached);
+  return {
+    cache_write_12h_tokens: writes12h,
+    input_audio_tokens: audio,
+    cache_read_audio_tokens: cachedAudio,
+    input_image_tokens: image,
+    cache_read_image_tokens: Math.max(0, audio - cachedAudio + image - uncached),
+    output_audio_tokens: outputAudio,
+    output_image_tokens: outputImage,
+    web_searches: searches,
   };
 }
 
@@ -73,7 +109,27 @@ function readGoogle(raw: Fields): Partial<Usage> | undefined {
     outputTokens: (candidates ?? 0) + (thoughts ?? 0),
     cacheReadTokens: count(raw, "cachedContentTokenCount"),
     reasoningTokens: thoughts,
+    details: {
+      input_audio_tokens: ofModality(raw, "AUDIO", "promptTokensDetails", "toolUsePromptTokensDetails"),
+      cache_read_audio_tokens: ofModality(raw, "AUDIO", "cacheTokensDetails"),
+      input_image_tokens: ofModality(raw, "IMAGE", "promptTokensDetails", "toolUsePromptTokensDetails"),
+      cache_read_image_tokens: ofModality(raw, "IMAGE", "cacheTokensDetails"),
+      output_audio_tokens: ofModality(raw, "AUDIO", "candidatesTokensDetails"),
+      output_image_tokens: ofModality(raw, "IMAGE", "candidatesTokensDetails"),
+      output_video_tokens: ofModality(raw, "VIDEO", "candidatesTokensDetails"),
+    },
   };
+}
+
+/** Returns Gemini's tokens of one modality, over lists such as `[{modality: "TEXT", tokenCount: 5}]`. */
+function ofModality(raw: Fields, modality: string, ...lists: string[]): number {
+  let tokens = 0;
+  for (const list of lists) {
+    for (const entry of Array.isArray(raw[list]) ? raw[list] : []) {
+      if (isFields(entry) && entry.modality === modality) tokens += count(entry, "tokenCount") ?? 0;
+    }
+  }
+  return tokens;
 }
 
 /**
@@ -95,6 +151,7 @@ function readCompatible(raw: Fields): Partial<Usage> | undefined {
       count(raw, "cached_tokens"),
     cacheWriteTokens: chat.cacheWriteTokens,
     reasoningTokens: Math.max(reasoningTokens, apart),
+    details: chat.details,
   };
 }
 
@@ -115,7 +172,8 @@ function readAnthropic(raw: Fields): Partial<Usage> | undefined {
   const cacheReadTokens = sum("cache_read_input_tokens") ?? 0;
   const fiveMinutes = count(raw, "cache_creation", "ephemeral_5m_input_tokens") ?? 0;
   const oneHour = count(raw, "cache_creation", "ephemeral_1h_input_tokens") ?? 0;
-  const cacheWriteTokens = sum("cache_creation_input_tokens") ?? fiveMinutes + oneHour;
+  // A total of 0 beside a breakdown is one that was lost on the way.
+  const cacheWriteTokens = Math.max(sum("cache_creation_input_tokens") ?? 0, fiveMinutes + oneHour);
   return {
     inputTokens: (input ?? 0) + cacheReadTokens + cacheWriteTokens,
     outputTokens,
@@ -127,6 +185,10 @@ function readAnthropic(raw: Fields): Partial<Usage> | undefined {
       ? cacheWriteTokens
       : Math.min(oneHour, cacheWriteTokens),
     reasoningTokens: count(raw, "output_tokens_details", "thinking_tokens"),
+    details: {
+      web_searches: count(raw, "server_tool_use", "web_search_requests"),
+      code_executions: count(raw, "server_tool_use", "code_execution_requests"),
+    },
   };
 }
 
@@ -135,71 +197,4 @@ function executorIterations(raw: Fields): Fields[] | undefined {
   if (iterations.some(({ type }) => type === "fallback_message")) return undefined;
   const executor = iterations.filter(({ type }) => type === "compaction" || type === "message");
   return executor.length === 0 ? undefined : executor;
-}
-
-/** The usage that the chunks of one stream have reported so far. */
-export interface StreamUsage {
-  /** Reads the next chunk as sent by the provider: the `rawValue` of the AI SDK's `raw` stream parts. */
-  take(chunk: unknown): void;
-  /** Returns the usage so far; undefined before the first report. */
-  usage(): Usage | undefined;
-  /** Returns true once the final usage has been reported, so that no estimate is needed. */
-  isFinal(): boolean;
-  /** Returns the service tier that the provider reports. */
-  serviceTier(): string | undefined;
-}
-
-/**
- * Tracks the usage in a stream chunk by chunk. The AI SDK reports usage in its `finish` part, which a stream that breaks off
- * never reaches, even if its usage had already arrived. `provider` is the AI SDK model's `.provider`; the chunks have the
- * provider's own form.
- */
-export function trackStreamUsage(provider: string): StreamUsage {
-  let api: UsageApi | undefined;
-  let raw: Fields | undefined;
-  let isFinal = false;
-  let serviceTier: string | undefined;
-
-  function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
-    if (!isFields(usage)) return;
-    api = seenApi;
-    raw = usage;
-    isFinal ||= isLast;
-    recordTier(usage.service_tier ?? usage.serviceTier);
-  }
-
-  function recordTier(tier: unknown): void {
-    if (typeof tier === "string") serviceTier = tier;
-  }
-
-  return {
-    take(chunk) {
-      if (!isFields(chunk)) return;
-      if (chunk.type === "message_start" && isFields(chunk.message)) {
-        record("anthropic", chunk.message.usage, false);
-      } else if (chunk.type === "message_delta" && isFields(chunk.usage)) {
-        // Its counts replace those of the start, which stay for counts that are null or missing here.
-        const counts = Object.entries(chunk.usage).filter(([, count]) => count !== null);
-        record("anthropic", { ...raw, ...Object.fromEntries(counts) }, true);
-      } else if (isFields(chunk.response)) {
-        recordTier(chunk.response.service_tier);
-        record("openai-responses", chunk.response.usage, true);
-      } else if (isFields(chunk.usageMetadata)) {
-        record("google", chunk.usageMetadata, hasFinished(chunk.candidates) && !isFields(chunk.error));
-      } else if (Array.isArray(chunk.choices)) {
-        recordTier(chunk.service_tier);
-        // Most providers send it once, at the end; some send the usage so far with every chunk.
-        // One with an error interrupts the answer.
-        const isLast = (chunk.choices.length === 0 || hasFinished(chunk.choices)) && !isFields(chunk.error);
-        record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
-      }
-    },
-    usage: () => api && usageFromRaw(api, raw),
-    isFinal: () => isFinal,
-    serviceTier: () => serviceTier,
-  };
-}
-
-function hasFinished(choices: unknown): boolean {
-  return Array.isArray(choices) && choices.some((choice) => choice?.finish_reason ?? choice?.finishReason);
 }

@@ -85,12 +85,14 @@ export async function admitCall(
       metering.failed?.(error, at);
     },
     async book(answer, report) {
-      const { serviceTier, responseId, responseModel, errorType, failure } = report;
+      const { served = {}, responseId, responseModel, errorType, failure } = report;
+      const { serviceTier, speed, inferenceGeo } = served;
+      const query = { provider, model: modelId, at, serviceTier, speed, inferenceGeo };
       const { usage, price, estimatedBecause } = settleUsage(
         report,
         answer,
         options,
-        (usage) => ctx.prices.price({ provider, model: modelId, at, usage, serviceTier }),
+        (usage, statedNanoUsd) => ctx.prices.price({ ...query, usage, statedNanoUsd }),
       );
       const call: ModelCall = {
         callId: ctx.ids.next("call"),
@@ -108,13 +110,15 @@ export async function admitCall(
         isEstimated: estimatedBecause !== undefined,
         source: metering.isLoop ? "run" : "meter",
         serviceTier: serviceTier ?? null,
+        ...(speed && { speed }),
+        ...(inferenceGeo && { inferenceGeo }),
         responseId: responseId ?? null,
       };
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) metering.failed?.(failure, at);
       if (grant && budget?.mode === "strict") {
         const unused = grant.reservedNanoUsd - (call.costNanoUsd ?? 0n);
-        if (unused < 0n) metering.overshot?.(call, grant.reservedNanoUsd);
+        if (unused < 0n || call.unpricedParts) metering.overshot?.(call, grant.reservedNanoUsd);
         else if (call.isEstimated) grant.lostNanoUsd = unused;
       }
       try {

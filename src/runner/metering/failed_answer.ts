@@ -1,12 +1,12 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import { trackStreamUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { statedCost, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
 import { isRecord, linksOf } from "./error_links.ts";
 import type { UsageReport } from "./settle_usage.ts";
 
 /** The part of an answer that an error holds. */
 export type FailedAnswer = Pick<
   UsageReport,
-  "counted" | "partial" | "raw" | "serviceTier" | "responseId" | "unreadText"
+  "counted" | "partial" | "raw" | "served" | "statedNanoUsd" | "responseId" | "unreadText"
 >;
 
 const NOTHING: FailedAnswer = { counted: undefined };
@@ -50,10 +50,15 @@ function readJson(provider: string, body: unknown): FailedAnswer {
     for (const holder of [part, part.response, part.message, part.error].filter(isRecord)) {
       const raw = holder.usage ?? holder.usageMetadata;
       if (!isRecord(raw)) continue;
+      const seen = trackAnswerUsage(provider);
+      seen.take(part);
+      const counted = usageFromAiSdk(provider, { ...NO_TOTALS, raw: raw as LanguageModelV4Usage["raw"] });
+      const tier = textAt(holder, "service_tier") ?? textAt(raw, "service_tier");
       return {
-        counted: usageFromAiSdk(provider, { ...NO_TOTALS, raw: raw as LanguageModelV4Usage["raw"] }),
+        counted: counted && seen.withTools(counted),
         raw,
-        serviceTier: textAt(holder, "service_tier") ?? textAt(raw, "service_tier"),
+        served: { ...(tier !== undefined && { serviceTier: tier }), ...seen.served() },
+        statedNanoUsd: statedCost(raw),
         responseId: textAt(holder, "id") ?? textAt(holder, "responseId"),
         unreadText: contentOf(body),
       };
@@ -64,7 +69,7 @@ function readJson(provider: string, body: unknown): FailedAnswer {
 
 /** Reads a stream of events that came where none was expected. */
 function readEvents(provider: string, text: string): FailedAnswer {
-  const seen = trackStreamUsage(provider);
+  const seen = trackAnswerUsage(provider);
   let unreadText = "";
   for (const [, line] of text.matchAll(/^data:\s*(\{.*\})\s*$/gm)) {
     try {
@@ -79,7 +84,8 @@ function readEvents(provider: string, text: string): FailedAnswer {
   return {
     counted: seen.isFinal() ? usage : undefined,
     partial: usage,
-    serviceTier: seen.serviceTier(),
+    served: seen.served(),
+    statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
     unreadText: unreadText || text,
   };
 }

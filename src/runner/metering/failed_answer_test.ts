@@ -53,8 +53,8 @@ for (const [name, provider, error] of WITH_USAGE) {
 
 Deno.test("readFailedAnswer() reads the tier and the id of the answer", () => {
   const body = JSON.stringify({ id: "resp_1", service_tier: "flex", usage: chat });
-  const { serviceTier, responseId } = readFailedAnswer("openai.chat", apiError(body));
-  assert.deepEqual([serviceTier, responseId], ["flex", "resp_1"]);
+  const { served, responseId } = readFailedAnswer("openai.chat", apiError(body));
+  assert.deepEqual([served?.serviceTier, responseId], ["flex", "resp_1"]);
 });
 
 const WITH_TEXT: [name: string, error: unknown, text: string][] = [

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
-import { trackStreamUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
 import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
@@ -119,12 +119,20 @@ function readResult(
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
       return noAnswer(result.response?.body);
     }
-    const body = { body: result.response?.body };
-    const serviceTier = serviceTierOf(result.providerMetadata) ?? serviceTierOf(body);
+    const seen = trackAnswerUsage(model.provider);
+    seen.take(result.response?.body);
+    const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
     const { id: responseId, modelId: responseModel } = result.response ?? {};
     return {
       answer: answerOf(result.content, result.finishReason),
-      report: { counted, raw: result.usage.raw, serviceTier, responseId, responseModel },
+      report: {
+        counted: counted && seen.withTools(counted),
+        raw: result.usage.raw,
+        served: { ...seen.served(), serviceTier },
+        statedNanoUsd: seen.statedNanoUsd(),
+        responseId,
+        responseModel,
+      },
     };
   } catch {
     return noAnswer();
@@ -174,7 +182,7 @@ function meterStream(
   const { provider } = model;
   const reader = source.getReader();
   const answer = emptyAnswer();
-  const seen = trackStreamUsage(provider);
+  const seen = trackAnswerUsage(provider);
   let isSettled = false;
   /** True once a part of an answer has arrived. */
   let hasStarted = false;
@@ -189,12 +197,13 @@ function meterStream(
     const atEnd = usage && usageFromAiSdk(provider, usage);
     const soFar = seen.usage();
     // After an error, the end of the stream has only the counts that had arrived before.
-    const final = reported ? undefined : atEnd;
+    const counted = (reported ? undefined : atEnd) ?? (seen.isFinal() ? soFar : undefined);
     await call.book(answer, {
-      counted: final ?? (seen.isFinal() ? soFar : undefined),
+      counted: counted && seen.withTools(counted),
       partial: soFar ?? atEnd,
       raw: usage?.raw,
-      serviceTier: serviceTierOf(metadata) ?? seen.serviceTier(),
+      served: { ...seen.served(), serviceTier: serviceTierOf(metadata) ?? seen.served().serviceTier },
+      statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
       ...response,
       errorType: errorType ?? (reported ? INTERRUPTED : undefined),
       brokenBy: brokenBy ?? reported?.error,

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
-import { NANO_PER_USD } from "../../kernel/money.ts";
-import { type Price, type Usage, usageOf } from "../../pricing/mod.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
+import { type Price, type Served, type Usage, usageOf } from "../../pricing/mod.ts";
 import { type Answer, textOf } from "../answer.ts";
 import { estimateInputTokens, utf8Length } from "./call_bounds.ts";
 
@@ -15,7 +15,9 @@ export interface UsageReport {
   raw?: unknown;
   /** The text of an answer that could not be read, to estimate its tokens. */
   unreadText?: string;
-  serviceTier?: string;
+  served?: Served;
+  /** The cost that the provider states. */
+  statedNanoUsd?: NanoUsd;
   responseId?: string;
   responseModel?: string;
   /** Set for an incomplete answer, for telemetry. */
@@ -47,23 +49,27 @@ export function settleUsage(
   report: UsageReport,
   answer: Answer,
   options: LanguageModelV4CallOptions,
-  priceOf: (usage: Usage) => Price,
+  priceOf: (usage: Usage, statedNanoUsd: NanoUsd | undefined) => Price,
 ): SettledUsage {
-  const { counted, raw } = report;
+  const { counted, raw, statedNanoUsd } = report;
   let estimatedBecause = raw === undefined ? "it has no usage" : "its usage can't be read";
   if (counted) {
-    const price = isPlausible(counted) ? priceOf(counted) : undefined;
+    const price = isPlausible(counted) ? priceOf(counted, statedNanoUsd) : undefined;
     if (price && (price.costNanoUsd ?? 0n) <= MAX_CALL_NANO_USD) return { usage: counted, price };
     estimatedBecause = price
       ? `its usage would cost more than $${MAX_CALL_USD}`
       : `its usage is more than ${MAX_CALL_TOKENS} tokens`;
   }
   const usage = estimateUsage(report, answer, options);
-  return { usage, price: priceOf(usage), estimatedBecause };
+  return { usage, price: priceOf(usage, counted ? undefined : statedNanoUsd), estimatedBecause };
 }
 
-function isPlausible(usage: Usage): boolean {
-  return Object.values(usage).every((count) => count <= MAX_CALL_TOKENS);
+function isPlausible({ details, ...counts }: Usage): boolean {
+  return isBounded(counts) && (details === undefined || isBounded(details));
+}
+
+function isBounded(counts: Readonly<Record<string, number>>): boolean {
+  return Object.values(counts).every((count) => count <= MAX_CALL_TOKENS);
 }
 
 /** Completes the partial counts of a call with estimates from its text: four bytes per token. */

@@ -13,6 +13,7 @@ const options = {
 const priceOf = (usage: Usage) => ({
   costNanoUsd: BigInt(usage.inputTokens) * 1_000_000n + BigInt(usage.outputTokens),
   priceSource: "config",
+  rates: null,
 });
 
 function settle(report: Partial<UsageReport>, text = "") {
@@ -25,10 +26,11 @@ Deno.test("settleUsage() takes the provider's counts, up to the most that a call
 });
 
 Deno.test("settleUsage() does not take counts beyond what a call can have, nor a cost", () => {
-  for (const field of Object.keys(usageOf({})) as (keyof Usage)[]) {
-    const counted = { ...usageOf({}), [field]: MAX_CALL_TOKENS + 1 };
+  const fields = Object.keys(usageOf({})).map((field) => ({ [field]: MAX_CALL_TOKENS + 1 }));
+  for (const field of [...fields, { details: { web_searches: MAX_CALL_TOKENS + 1 } }]) {
+    const counted = { ...usageOf({}), ...field };
     const { usage, estimatedBecause } = settle({ counted, partial: counted }, "x".repeat(40));
-    assert.equal(usage.outputTokens, 10, field);
+    assert.equal(usage.outputTokens, 10, Deno.inspect(field));
     assert.ok(usage.inputTokens > 0 && usage.inputTokens < 100);
     assert.equal(estimatedBecause, "its usage is more than 1000000000 tokens");
   }

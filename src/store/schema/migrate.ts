@@ -8,6 +8,7 @@ import { statements as snapshots } from "../migrations/m0002_snapshots.ts";
 import { statements as alerts } from "../migrations/m0003_alerts.ts";
 import { statements as tallies } from "../migrations/m0004_tallies.ts";
 import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
+import { statements as billedParts } from "../migrations/m0008_billed_parts.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
     chunks: { statements: positions.chunk, isDone: positions.isDone },
     statements: positions.removeOld,
   },
+  { version: 8, name: "billed_parts", statements: billedParts },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (

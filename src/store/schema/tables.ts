@@ -1,4 +1,11 @@
-import type { AgentStatus, BudgetMode, Scope, Severity, ThresholdType } from "../../contract/values.ts";
+import type {
+  AgentStatus,
+  BudgetMode,
+  CallSource,
+  Scope,
+  Severity,
+  ThresholdType,
+} from "../../contract/values.ts";
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -111,7 +118,6 @@ export const importedEvents = sqliteTable("imported_events", {
 });
 
 /** The source of a booked call. */
-export type CallSource = "run" | "meter" | "report";
 
 export const calls = sqliteTable("calls", {
   position: int("position").primaryKey(),
@@ -145,9 +151,10 @@ export const calls = sqliteTable("calls", {
   priceId: int("price_id"),
   durationMs: int("duration_ms"),
   estimated: flag("is_estimated").notNull(),
+  details: text("details", { mode: "json" }).$type<Record<string, number | string>>(),
 });
 
-/** The prices of booked calls. */
+/** The rate cards that calls were priced by. */
 export const prices = sqliteTable("prices", {
   priceId: int("price_id").primaryKey(),
   hash: text("hash").notNull(),

@@ -1,0 +1,197 @@
+import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
+import type { Alert, AlertDelivery, RuleTest } from "../contract/alerts.ts";
+import type { ThresholdType } from "../contract/values.ts";
+import type { Fact, Notification } from "../delivery/channels/mod.ts";
+import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
+import { type SqlValue, type Statement, tables } from "../store/mod.ts";
+import type { AlertContext } from "./context.ts";
+import { testAllChannels, type TestContext } from "../delivery/mod.ts";
+import type { RuleRow } from "./rules/rule_fields.ts";
+import { readRule } from "./rules/rules.ts";
+import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import { toIso } from "../kernel/clock.ts";
+
+/** An alert in wire form, without its deliveries. */
+export type AlertRecord = Omit<Alert, "deliveries">;
+
+export type AlertRow = typeof tables.alerts.$inferSelect;
+
+/** Converts a row to its wire form. */
+export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "channels">): AlertRecord {
+  return {
+    alert_id: row.alertId,
+    rule_id: row.ruleId,
+    rule_name: row.ruleName,
+    threshold_type: row.thresholdType,
+    threshold_usd: toUsd(row.thresholdNanoUsd),
+    severity: row.severity,
+    value_usd: toUsd(row.valueNanoUsd),
+    agent_id: row.agentId,
+    session_id: row.sessionId,
+    run_id: row.runId,
+    window_start: row.windowStart === null ? null : toIso(row.windowStart),
+    triggered_at: toIso(row.triggeredAt),
+    test: row.isTest,
+  };
+}
+
+const { alertRules, alerts, deliveries } = tables;
+
+/** Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only. */
+export async function listAlerts(
+  { query }: Pick<AlertContext, "query">,
+  { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
+): Promise<Alert[]> {
+  const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
+  const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);
+  const history = new Map<string, Alert>();
+  for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
+  if (rows.length > 0) {
+    const ids = JSON.stringify([...history.keys()]);
+    const sent = await query.select().from(deliveries)
+      .where(sql`${deliveries.subjectId} IN (SELECT value FROM json_each(${ids}))`)
+      // Their ids are numbered in the order of the channels: `…_2` comes before `…_10`.
+      .orderBy(asc(sql`length(${deliveries.deliveryId})`), asc(deliveries.deliveryId));
+    for (const row of sent) history.get(row.subjectId)!.deliveries.push(toDeliveryRecord(row));
+  }
+  return [...history.values()];
+}
+
+/**
+ * Matches alerts about the spend of one agent alone: of its runs and sessions, and of its rules. A rule may have been
+ * about all agents before it was changed, so only its later alerts match.
+ */
+function isOfAgent(query: AlertContext["query"], agentId: string) {
+  const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(
+    eq(alertRules.ruleId, alerts.ruleId),
+    eq(alertRules.scope, agentId),
+    lte(alertRules.updatedAt, alerts.triggeredAt),
+  ));
+  const ofRunOrSession = inArray(alerts.thresholdType, ["per_run_usd", "per_session_usd"]);
+  return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule)));
+}
+
+function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
+  const { status, settledAt } = row;
+  return {
+    delivery_id: row.deliveryId,
+    channel: row.channel,
+    kind: row.kind,
+    status,
+    attempts: row.attempts,
+    last_error: row.lastError,
+    delivered_at: status === "delivered" && settledAt !== null ? toIso(settledAt) : null,
+  };
+}
+
+const SPENT: Record<ThresholdType, string> = {
+  per_run_usd: "spent in one run",
+  per_session_usd: "spent in one session",
+  per_hour_usd: "spent in the last hour",
+  per_day_usd: "spent today (UTC)",
+  per_month_usd: "spent this month (UTC)",
+};
+
+/** Reads the notification of an alert; undefined if there is no alert of that id. */
+export async function readAlertNotification(
+  ctx: Pick<AlertContext, "query"> & { environment: string },
+  alertId: string,
+): Promise<Notification | undefined> {
+  const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
+  return row && describeAlert(toAlertRecord(row), ctx.environment);
+}
+
+/** Returns the notification of a rule that fired, or is tested. */
+export function describeAlert(record: AlertRecord, environment: string): Notification {
+  const spent = SPENT[record.threshold_type];
+  const value = `$${usd(record.value_usd)}`;
+  const threshold = `$${usd(record.threshold_usd)}`;
+  const title = record.test
+    ? `Test of alert rule ${record.rule_name}: nothing was spent`
+    : `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`;
+  const facts: Fact[] = [{ label: "Rule", value: record.rule_name }];
+  const add = (label: string, fact: string | null) => {
+    if (fact !== null) facts.push({ label, value: fact });
+  };
+  if (record.test) add("Test", "this checks that the channel works");
+  else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
+  add("Threshold", threshold);
+  add("Since", record.window_start);
+  // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
+  add("Last call by", record.agent_id);
+  add("Session", record.session_id);
+  add("Run", record.run_id);
+  add("Environment", environment);
+  add("Alert", record.alert_id);
+  return {
+    id: record.alert_id,
+    type: "alert.triggered",
+    isTest: record.test,
+    severity: record.severity,
+    title,
+    facts,
+    at: record.triggered_at,
+    environment,
+    data: { ...record, environment },
+  };
+}
+
+function usd(value: number): string {
+  return formatUsd(parseTotalUsd(value));
+}
+
+/** The columns of an alert that its record is made of. */
+type TestAlert = Parameters<typeof toAlertRecord>[0];
+
+const INSERT_ALERT =
+  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
+  value_nano_usd, agent_id, triggered_at, is_test)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)`;
+
+/**
+ * Sends a test of a rule, also of a disabled one, through every channel, whatever its lowest severity. It is kept in the
+ * history; it neither counts in a window nor starts the cooldown. Throws `not_found`.
+ */
+export async function testRule(
+  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
+  ruleId: string,
+): Promise<RuleTest> {
+  const rule = await readRule(ctx.query, ruleId);
+  const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
+  const notification = describeAlert(toAlertRecord(alert), ctx.environment);
+  const results = await testAllChannels(ctx, { notification, record: insertAlert(alert) });
+  return { alert_id: alert.alertId, results };
+}
+
+function testAlert(rule: RuleRow, alertId: string, now: number): TestAlert {
+  return {
+    alertId,
+    ruleId: rule.ruleId,
+    ruleName: rule.name,
+    thresholdType: rule.thresholdType,
+    thresholdNanoUsd: rule.thresholdNanoUsd,
+    severity: rule.severity,
+    valueNanoUsd: rule.thresholdNanoUsd,
+    agentId: rule.scope || null,
+    sessionId: null,
+    runId: null,
+    windowStart: null,
+    triggeredAt: now,
+    isTest: true,
+  };
+}
+
+function insertAlert(alert: TestAlert): Statement {
+  const args: SqlValue[] = [
+    alert.alertId,
+    alert.ruleId,
+    alert.ruleName,
+    alert.thresholdType,
+    alert.thresholdNanoUsd,
+    alert.severity,
+    alert.valueNanoUsd,
+    alert.agentId,
+    alert.triggeredAt,
+  ];
+  return { sql: INSERT_ALERT, args };
+}

@@ -1,0 +1,89 @@
+/** The origin of a file of prices. Bundled and downloaded copies have it; the published files don't. */
+export interface PriceDataHead {
+  /** The day of the prices, in UTC. */
+  date: string;
+  version?: string;
+  url?: string;
+  /** The SPDX name of the license and its owner; the text is in `THIRD_PARTY_NOTICES.md`. */
+  license?: string;
+  /** Number of published entries that the file leaves out, by reason. */
+  skipped?: Readonly<Record<string, number>>;
+}
+
+/** The prices of genai-prices, in the shape of its published data file, without prose. */
+export interface GenaiPrices extends PriceDataHead {
+  source: "genai-prices";
+  providers: readonly ProviderPrices[];
+}
+
+/** LiteLLM's map of prices, without anything but prices. */
+export interface LitellmPrices extends PriceDataHead {
+  source: "litellm";
+  models: Readonly<Record<string, LitellmModel>>;
+}
+
+export type PriceData = GenaiPrices | LitellmPrices;
+
+/** One provider of genai-prices. */
+export interface ProviderPrices {
+  id: string;
+  /** The ids of the providers whose models this one also offers, at their prices. */
+  fallback_model_providers?: readonly string[];
+  models: readonly ModelPrices[];
+}
+
+/** One model of genai-prices. */
+export interface ModelPrices {
+  id: string;
+  match: MatchClause;
+  prices: PriceTable | readonly ConditionalPrices[];
+  price_variants?: readonly PriceVariant[];
+}
+
+/** Boolean logic over the name of a model. */
+export type MatchClause =
+  | { equals: string }
+  | { starts_with: string }
+  | { ends_with: string }
+  | { contains: string }
+  | { regex: string }
+  | { or: readonly MatchClause[] }
+  | { and: readonly MatchClause[] };
+
+/** USD by dimension, such as `input_mtok` (per million tokens) and `web_searches_kcount` (per thousand). */
+export type PriceTable = Readonly<Record<string, number | TieredPrice>>;
+
+/** A price by the number of input tokens; above the start of a tier, it applies to all tokens of a call. */
+export interface TieredPrice {
+  base: number;
+  tiers: readonly { start: number; price: number }[];
+}
+
+/** Prices of a time; the last of a list that applies counts. */
+export interface ConditionalPrices {
+  constraint?: PriceConstraint;
+  prices: PriceTable;
+}
+
+export type PriceConstraint =
+  | { type: "start_date"; start_date: string }
+  | { type: "time_of_date"; start_time: string; end_time: string };
+
+/** Prices that replace those of the model for calls that were served so; of several, the first counts. */
+export interface PriceVariant extends ConditionalPrices {
+  when: Readonly<Record<string, string>>;
+}
+
+/** One model of LiteLLM: its provider, and rates in USD per token. */
+export interface LitellmModel {
+  litellm_provider: string;
+  search_context_cost_per_query?: Readonly<Record<string, number>>;
+  tiered_pricing?: readonly LitellmTier[];
+  readonly [rate: string]: unknown;
+}
+
+/** One range of input tokens: from above the first to the second. */
+export interface LitellmTier {
+  range: readonly [number, number];
+  readonly [rate: string]: unknown;
+}

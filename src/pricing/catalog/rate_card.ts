@@ -1,0 +1,117 @@
+import type { PicoUsdPerToken } from "../../kernel/money.ts";
+import type { RateTier } from "../rates.ts";
+import type { UsageDetail } from "../usage/usage.ts";
+import { type Dimension, toPicoUsd } from "./dimensions.ts";
+import type { PriceTable } from "./price_data.ts";
+
+/** Whose rules fill in what a table of prices lacks. */
+export interface CardRules {
+  /** Claude with any provider. */
+  isClaude: boolean;
+  /** Google's own models, such as Gemini. */
+  isGoogle: boolean;
+}
+
+/** Converts prices to the tiers of a rate card; null without a price for input tokens. */
+export function tiersOf(prices: PriceTable, rules: CardRules): RateTier[] | null {
+  const thresholds = new Set<number>([-1]);
+  for (const price of Object.values(prices)) {
+    if (typeof price === "object") { for (const { start } of price.tiers) thresholds.add(start); }
+  }
+  const tiers: RateTier[] = [];
+  for (const threshold of [...thresholds].sort((a, b) => a - b)) {
+    const tier = tierAt(prices, rules, threshold);
+    if (tier === null) return null;
+    tiers.push(tier);
+  }
+  return tiers;
+}
+
+/** Returns the rate of a dimension in a call of more input tokens than a threshold, if there is one. */
+function rateAt(prices: PriceTable, name: Dimension, aboveInputTokens: number): bigint | undefined {
+  const price = prices[name];
+  if (price === undefined) return undefined;
+  if (typeof price === "number") return toPicoUsd(name, price);
+  let usd = price.base;
+  for (const tier of price.tiers) if (aboveInputTokens >= tier.start) usd = tier.price;
+  return toPicoUsd(name, usd);
+}
+
+function tierAt(prices: PriceTable, rules: CardRules, aboveInputTokens: number): RateTier | null {
+  const at = (name: Dimension) => rateAt(prices, name, aboveInputTokens);
+  const input = at("input_mtok");
+  if (input === undefined) return null;
+  const output = at("output_mtok") ?? null;
+  // A cache without prices of its own is billed as input.
+  const cacheRead = at("cache_read_mtok") ?? input;
+  // Anthropic: writes of five minutes cost 1.25x and of one hour 2x of the input, on every platform.
+  // https://platform.claude.com/docs/en/build-with-claude/prompt-caching#pricing
+  const cacheWrite = at("cache_write_5m_mtok") ?? at("cache_write_mtok") ??
+    (rules.isClaude ? input * 5n / 4n : input);
+  const request = at("requests_kcount");
+  const details = detailsAt(at, rules, input, cacheRead);
+  return {
+    aboveInputTokens,
+    input,
+    output,
+    // No provider bills reasoning below or above its output unless it says so.
+    reasoning: at("output_reasoning_mtok") ?? output,
+    cacheRead,
+    cacheWrite,
+    cacheWrite1h: at("cache_write_1h_mtok") ?? (rules.isClaude ? input * 2n : cacheWrite),
+    details,
+    ...(request && { request }),
+  };
+}
+
+/** The rates of what most calls don't have. A missing one makes a call that has it partly priced. */
+function detailsAt(
+  at: (name: Dimension) => bigint | undefined,
+  rules: CardRules,
+  input: PicoUsdPerToken,
+  cacheRead: PicoUsdPerToken,
+): Partial<Record<UsageDetail, bigint>> {
+  // Google bills all modalities at the input price where it lists none for audio: https://ai.google.dev/gemini-api/docs/pricing
+  const audio = at("input_audio_mtok") ?? (rules.isGoogle ? input : undefined);
+  const image = at("input_image_mtok");
+  const cachedAudio = at("cache_audio_read_mtok") ?? (at("input_audio_mtok") ?? (audio && cacheRead));
+  const rates: [UsageDetail, bigint | undefined][] = [
+    ["cache_write_12h_tokens", at("cache_write_12h_mtok")],
+    ["input_audio_tokens", audio],
+    ["cache_read_audio_tokens", cachedAudio],
+    // Images and video are counted as input tokens, and cost as much unless a price says otherwise.
+    ["input_image_tokens", image ?? input],
+    ["cache_read_image_tokens", at("cache_image_read_mtok") ?? image ?? cacheRead],
+    ["input_video_tokens", at("input_video_mtok") ?? input],
+    ["output_audio_tokens", at("output_audio_mtok")],
+    ["output_image_tokens", at("output_image_mtok")],
+    ["output_video_tokens", at("output_video_mtok")],
+    ["web_searches", at("web_searches_kcount")],
+    ["file_searches", at("storage_searches_kcount")],
+    ["code_executions", at("code_executions_kcount")],
+  ];
+  return Object.fromEntries(rates.filter(([, rate]) => rate !== undefined));
+}
+
+const TOKEN_DETAILS = /_tokens$/;
+
+/** Multiplies every rate of tokens, none of fees and tools, by a fraction, rounded half to even to a pico-USD. */
+export function scaleTiers(tiers: readonly RateTier[], scale: (rate: bigint) => bigint): RateTier[] {
+  const orNull = (rate: bigint | null) => rate === null ? null : scale(rate);
+  return tiers.map((tier) => ({
+    ...tier,
+    input: scale(tier.input),
+    output: orNull(tier.output),
+    reasoning: orNull(tier.reasoning),
+    cacheRead: scale(tier.cacheRead),
+    cacheWrite: scale(tier.cacheWrite),
+    cacheWrite1h: scale(tier.cacheWrite1h),
+    ...(tier.details && {
+      details: Object.fromEntries(
+        Object.entries(tier.details).map((
+          [name, rate],
+        ) => [name, TOKEN_DETAILS.test(name) ? scale(rate) : rate]),
+      ),
+    }),
+  }));
+}

@@ -1,0 +1,144 @@
+import { type NanoUsd, roundUsd } from "../../kernel/money.ts";
+import type { Served } from "../prices.ts";
+import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
+import { count, type Fields, isFields, type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
+
+/** The facts that one answer has reported so far, whole or as the chunks of a stream. */
+export interface AnswerUsage {
+  /** Reads a whole body, or the next chunk as sent by the provider: the `rawValue` of the AI SDK's `raw` stream parts. */
+  take(chunk: unknown): void;
+  /** Returns the usage so far; undefined before the first report. */
+  usage(): Usage | undefined;
+  /** Returns true once the final usage has been reported, so that no estimate is needed. */
+  isFinal(): boolean;
+  /** Returns how the provider has served the call, as far as it has reported that. */
+  served(): Served;
+  /** Returns the cost that the provider states, if it does. */
+  statedNanoUsd(): NanoUsd | undefined;
+  /** Adds the searches and tools that the answer has reported beside its usage. */
+  withTools(usage: Usage): Usage;
+}
+
+/** Speeds, regions and their like that are billed at the standard rates. */
+const STANDARD = new Set(["standard", "global", "not_available"]);
+
+/**
+ * Tracks the usage in an answer. The AI SDK reports it in its `finish` part, which a stream that breaks off never reaches,
+ * even if the usage had already arrived. `provider` is the AI SDK model's `.provider`; the chunks have the provider's own form.
+ */
+export function trackAnswerUsage(provider: string): AnswerUsage {
+  let api: UsageApi | undefined;
+  let raw: Fields | undefined;
+  let isFinal = false;
+  const served: Served = {};
+  let tools: UsageDetails | undefined;
+
+  function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
+    if (!isFields(usage)) return;
+    api = seenApi;
+    raw = usage;
+    isFinal ||= isLast;
+    recordServed(usage);
+  }
+
+  function recordServed({ service_tier, serviceTier, trafficType, speed, inference_geo }: Fields): void {
+    const tier = service_tier ?? serviceTier ?? trafficType;
+    if (typeof tier === "string" && tier !== "TRAFFIC_TYPE_UNSPECIFIED") served.serviceTier = tier;
+    if (typeof speed === "string" && !STANDARD.has(speed)) served.speed = speed;
+    if (typeof inference_geo === "string" && !STANDARD.has(inference_geo)) {
+      served.inferenceGeo = inference_geo;
+    }
+  }
+
+  const tracker: AnswerUsage = {
+    take(chunk) {
+      if (!isFields(chunk)) return;
+      if (chunk.type === "message_start" && isFields(chunk.message)) {
+        record("anthropic", chunk.message.usage, false);
+      } else if (chunk.type === "message_delta" && isFields(chunk.usage)) {
+        // Its counts replace those of the start, which stay for counts that are null or missing here.
+        const counts = Object.entries(chunk.usage).filter(([, count]) => count !== null);
+        record("anthropic", { ...raw, ...Object.fromEntries(counts) }, true);
+      } else if (chunk.type === "message") {
+        record("anthropic", chunk.usage, true);
+      } else if (isFields(chunk.response) || chunk.object === "response") {
+        const response = isFields(chunk.response) ? chunk.response : chunk;
+        recordServed({ service_tier: response.service_tier });
+        record("openai-responses", response.usage, true);
+        tools = toolsOfResponse(response) ?? tools;
+      } else if (isFields(chunk.usageMetadata)) {
+        record("google", chunk.usageMetadata, hasFinished(chunk.candidates) && !isFields(chunk.error));
+        tools = searchesOfGemini(chunk) ?? tools;
+      } else if (Array.isArray(chunk.choices)) {
+        recordServed({ service_tier: chunk.service_tier });
+        // Most providers send it once, at the end; some send the usage so far with every chunk.
+        // One with an error interrupts the answer.
+        const isLast = (chunk.choices.length === 0 || hasFinished(chunk.choices)) && !isFields(chunk.error);
+        record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
+      }
+    },
+    usage() {
+      const usage = api && usageFromRaw(api, raw);
+      return usage && tracker.withTools(usage);
+    },
+    isFinal: () => isFinal,
+    served: () => served,
+    statedNanoUsd: () => raw && statedCost(raw),
+    withTools(usage) {
+      if (!tools) return usage;
+      const more = usageOf({ ...usage, details: { ...usage.details, ...tools } });
+      return faultOfUsage(more) ? usage : more;
+    },
+  };
+  return tracker;
+}
+
+function hasFinished(choices: unknown): boolean {
+  return Array.isArray(choices) && choices.some((choice) => choice?.finish_reason ?? choice?.finishReason);
+}
+
+/** The largest cost of one call that a provider is believed. */
+const MAX_STATED_USD = 10_000;
+
+/**
+ * Reads the cost that a provider states in its usage: OpenRouter `cost`, to which the price of a key of one's own is added,
+ * Perplexity `cost.total_cost`, xAI `cost_in_usd_ticks` (10,000,000,000 ticks are 1 USD).
+ */
+export function statedCost(usage: Fields): NanoUsd | undefined {
+  const ticks = count(usage, "cost_in_usd_ticks");
+  const upstream = usage.is_byok === true ? count(usage, "cost_details", "upstream_inference_cost") ?? 0 : 0;
+  const cost = count(usage, "cost") ?? count(usage, "cost", "total_cost") ??
+    (ticks === undefined ? undefined : ticks / 1e10);
+  if (cost === undefined) return undefined;
+  const total = cost + upstream;
+  return total >= 0 && total <= MAX_STATED_USD ? roundUsd(total.toFixed(12)) : undefined;
+}
+
+/** Counts the searches and containers of a response of OpenAI's Responses API. */
+function toolsOfResponse(response: Fields): UsageDetails | undefined {
+  const items = Array.isArray(response.output) ? response.output.filter(isFields) : [];
+  const ofType = (type: string) => items.filter((item) => item.type === type);
+  const searches = ofType("web_search_call").filter(({ action }) =>
+    !isFields(action) || action.type === undefined || action.type === "search"
+  );
+  const containers = new Set(ofType("code_interpreter_call").map((item) => item.container_id));
+  const counts = {
+    web_searches: count(response, "tool_usage", "web_search", "num_requests") ?? searches.length,
+    file_searches: ofType("file_search_call").length,
+    code_executions: containers.size,
+  };
+  return Object.values(counts).some((number) => number > 0) ? counts : undefined;
+}
+
+/** Counts the searches of a grounded Gemini answer: up to Gemini 2.5 an answer is billed once, later each query. */
+function searchesOfGemini({ candidates, modelVersion }: Fields): UsageDetails | undefined {
+  let queries = 0;
+  for (const candidate of Array.isArray(candidates) ? candidates : []) {
+    const grounding = isFields(candidate) && candidate.groundingMetadata;
+    if (isFields(grounding) && Array.isArray(grounding.webSearchQueries)) {
+      queries += grounding.webSearchQueries.length;
+    }
+  }
+  if (queries === 0) return undefined;
+  return { web_searches: /gemini-[12]\b/.test(String(modelVersion)) ? 1 : queries };
+}

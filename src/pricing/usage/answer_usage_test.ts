@@ -1,0 +1,267 @@
+import assert from "node:assert/strict";
+import { trackAnswerUsage } from "./answer_usage.ts";
+import { type UsageDetails, usageOf } from "./usage.ts";
+
+Deno.test("trackAnswerUsage() lets Anthropic's last counts replace those of the start, and keeps the rest", () => {
+  const stream = trackAnswerUsage("anthropic.messages");
+  const cache_creation = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 20 };
+  const start = { input_tokens: 5, cache_creation_input_tokens: 20, cache_creation, output_tokens: 1 };
+  stream.take({ type: "message_start", message: { usage: { ...start, service_tier: "priority" } } });
+  assert.equal(stream.isFinal(), false);
+  assert.equal(stream.usage()?.outputTokens, 1);
+  const delta = { input_tokens: null, cache_creation_input_tokens: null, output_tokens: 30 };
+  stream.take({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: delta });
+  assert.equal(stream.isFinal(), true);
+  assert.equal(stream.served().serviceTier, "priority");
+  assert.deepEqual(
+    stream.usage(),
+    usageOf({ inputTokens: 25, outputTokens: 30, cacheWriteTokens: 20, cacheWrite1hTokens: 20 }),
+  );
+});
+
+Deno.test("trackAnswerUsage() takes the last of Gemini's counts, never their sum", () => {
+  const stream = trackAnswerUsage("google.generative-ai");
+  stream.take({ candidates: [{}], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
+  assert.deepEqual(stream.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
+  assert.equal(stream.isFinal(), false);
+  const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 4, serviceTier: "flex" };
+  stream.take({ candidates: [{ finishReason: "STOP" }], usageMetadata });
+  assert.deepEqual(stream.usage(), usageOf({ inputTokens: 9, outputTokens: 4 }));
+  assert.equal(stream.isFinal(), true);
+  assert.equal(stream.served().serviceTier, "flex");
+});
+
+Deno.test("trackAnswerUsage() reads the served tier of OpenAI's chat API, which the AI SDK drops", () => {
+  const stream = trackAnswerUsage("openai.chat");
+  stream.take({ choices: [{ delta: { content: "Hi" } }], usage: null, service_tier: "flex" });
+  assert.equal(stream.usage(), undefined);
+  stream.take({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.deepEqual(stream.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }));
+  assert.equal(stream.isFinal(), true);
+  assert.equal(stream.served().serviceTier, "flex");
+});
+
+Deno.test("trackAnswerUsage() reads the usage of an OpenAI response that failed", () => {
+  const stream = trackAnswerUsage("openai.responses");
+  stream.take({ type: "response.created", response: { id: "r", usage: null, service_tier: "auto" } });
+  assert.equal(stream.isFinal(), false);
+  const usage = { input_tokens: 8, output_tokens: 2 };
+  stream.take({ type: "response.failed", response: { usage, service_tier: "default" } });
+  assert.deepEqual(stream.usage(), usageOf({ inputTokens: 8, outputTokens: 2 }));
+  assert.equal(stream.served().serviceTier, "default");
+});
+
+Deno.test("trackAnswerUsage() follows a server that sends the usage so far with every chunk", () => {
+  const stream = trackAnswerUsage("local.chat");
+  stream.take({ choices: [{ delta: {} }], usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.equal(stream.isFinal(), false);
+  stream.take({
+    choices: [{ delta: {}, finish_reason: "stop" }],
+    usage: { prompt_tokens: 3, completion_tokens: 2 },
+  });
+  assert.deepEqual(stream.usage(), usageOf({ inputTokens: 3, outputTokens: 2 }));
+  assert.equal(stream.isFinal(), true);
+});
+
+Deno.test("trackAnswerUsage() takes rubbish without harm", () => {
+  const stream = trackAnswerUsage("local.chat");
+  for (const chunk of [undefined, null, 7, "x", [], {}, { choices: [null], usage: [] }, { response: {} }]) {
+    stream.take(chunk);
+  }
+  assert.equal(stream.usage(), undefined);
+  assert.equal(stream.isFinal(), false);
+});
+
+const usage = { prompt_tokens: 10, completion_tokens: 2 };
+const stated: [name: string, provider: string, usage: Record<string, unknown>, nano: bigint | undefined][] = [
+  ["OpenRouter's cost", "openrouter.chat", { ...usage, cost: 0.00095 }, 950_000n],
+  [
+    "OpenRouter's fee and the price of a key of one's own",
+    "openrouter.chat",
+    { ...usage, cost: 0.00005, is_byok: true, cost_details: { upstream_inference_cost: 0.001 } },
+    1_050_000n,
+  ],
+  [
+    "Perplexity's total",
+    "perplexity.chat",
+    { ...usage, cost: { total_cost: 0.006, request_cost: 0.005 } },
+    6_000_000n,
+  ],
+  ["xAI's ticks", "xai.chat", { ...usage, cost_in_usd_ticks: 37_756_000 }, 3_775_600n],
+  ["half a nano-USD, to even", "openrouter.chat", { ...usage, cost: 0.0000000025 }, 2n],
+  ["no cost", "openrouter.chat", usage, undefined],
+  ["a negative cost as none", "openrouter.chat", { ...usage, cost: -1 }, undefined],
+  ["a cost beyond belief as none", "openrouter.chat", { ...usage, cost: 1e9 }, undefined],
+];
+
+for (const [name, provider, raw, nano] of stated) {
+  Deno.test(`trackAnswerUsage() reads ${name}`, () => {
+    const whole = trackAnswerUsage(provider);
+    whole.take({ choices: [{ finish_reason: "stop", message: {} }], usage: raw });
+    const streamed = trackAnswerUsage(provider);
+    streamed.take({ choices: [{ delta: { content: "Hi" } }] });
+    streamed.take({ choices: [], usage: raw });
+    for (const answer of [whole, streamed]) {
+      assert.equal(answer.isFinal(), true);
+      assert.equal(answer.statedNanoUsd(), nano);
+      assert.deepEqual(answer.usage(), usageOf({ inputTokens: 10, outputTokens: 2 }));
+    }
+  });
+}
+
+const counts = { input_tokens: 5, output_tokens: 7 };
+const details: [name: string, provider: string, bodies: unknown[], details: UsageDetails | undefined][] = [
+  [
+    "Anthropic's searches",
+    "anthropic.messages",
+    [{
+      type: "message",
+      usage: { ...counts, server_tool_use: { web_search_requests: 2, web_fetch_requests: 9 } },
+    }],
+    { web_searches: 2 },
+  ],
+  [
+    "the searches that the end of an Anthropic stream reports",
+    "anthropic.messages",
+    [
+      { type: "message_start", message: { usage: counts } },
+      { type: "message_delta", usage: { output_tokens: 7, server_tool_use: { web_search_requests: 1 } } },
+    ],
+    { web_searches: 1 },
+  ],
+  [
+    "the tools of an OpenAI response",
+    "openai.responses",
+    [{
+      type: "response.completed",
+      response: {
+        usage: counts,
+        output: [
+          { type: "web_search_call", action: { type: "search" } },
+          { type: "web_search_call", action: { type: "open_page" } },
+          { type: "file_search_call" },
+          { type: "code_interpreter_call", container_id: "one" },
+          { type: "code_interpreter_call", container_id: "one" },
+        ],
+      },
+    }],
+    { web_searches: 1, file_searches: 1, code_executions: 1 },
+  ],
+  [
+    "the billable searches of an OpenAI response before its items",
+    "openai.responses",
+    [{
+      object: "response",
+      usage: counts,
+      tool_usage: { web_search: { num_requests: 4 } },
+      output: [{ type: "web_search_call" }],
+    }],
+    { web_searches: 4 },
+  ],
+  [
+    "audio and images of OpenAI's chat API, and what of them was cached",
+    "openai.chat",
+    [{
+      choices: [],
+      usage: {
+        prompt_tokens: 100,
+        completion_tokens: 30,
+        prompt_tokens_details: { cached_tokens: 50, audio_tokens: 60, image_tokens: 5 },
+        completion_tokens_details: { audio_tokens: 20 },
+      },
+    }],
+    {
+      input_audio_tokens: 60,
+      cache_read_audio_tokens: 10,
+      input_image_tokens: 5,
+      cache_read_image_tokens: 5,
+      output_audio_tokens: 20,
+    },
+  ],
+  [
+    "OpenAI's cache writes of twelve hours",
+    "openai.responses",
+    [{
+      object: "response",
+      usage: {
+        input_tokens: 100,
+        output_tokens: 1,
+        input_tokens_details: {
+          cache_write_tokens: 90,
+          cache_write_tokens_details: { ttl_30m_tokens: 50, ttl_12h_tokens: 40 },
+        },
+      },
+    }],
+    { cache_write_12h_tokens: 40 },
+  ],
+  [
+    "Gemini's modalities",
+    "google.generative-ai",
+    [{
+      candidates: [{ finishReason: "STOP" }],
+      usageMetadata: {
+        promptTokenCount: 100,
+        candidatesTokenCount: 50,
+        cachedContentTokenCount: 20,
+        promptTokensDetails: [{ modality: "TEXT", tokenCount: 40 }, { modality: "AUDIO", tokenCount: 60 }],
+        cacheTokensDetails: [{ modality: "AUDIO", tokenCount: 20 }],
+        candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 50 }],
+      },
+    }],
+    { input_audio_tokens: 60, cache_read_audio_tokens: 20, output_image_tokens: 50 },
+  ],
+  [
+    "each query of a grounded Gemini answer",
+    "google.generative-ai",
+    [{
+      candidates: [{ finishReason: "STOP", groundingMetadata: { webSearchQueries: ["a", "b"] } }],
+      modelVersion: "gemini-3-flash",
+      usageMetadata: { promptTokenCount: 1 },
+    }],
+    { web_searches: 2 },
+  ],
+  [
+    "a grounded answer of an older Gemini as one search",
+    "google.generative-ai",
+    [{
+      candidates: [{ finishReason: "STOP", groundingMetadata: { webSearchQueries: ["a", "b"] } }],
+      modelVersion: "gemini-2.5-flash",
+      usageMetadata: { promptTokenCount: 1 },
+    }],
+    { web_searches: 1 },
+  ],
+  ["nothing but text as no details", "openai.chat", [{ choices: [], usage }], undefined],
+];
+
+for (const [name, provider, bodies, expected] of details) {
+  Deno.test(`trackAnswerUsage() reads ${name}`, () => {
+    const answer = trackAnswerUsage(provider);
+    for (const body of bodies) answer.take(body);
+    assert.equal(answer.isFinal(), true);
+    assert.deepEqual(answer.usage()!.details, expected);
+  });
+}
+
+Deno.test("trackAnswerUsage() reads Anthropic's speed and region where they are not the standard ones", () => {
+  const answer = trackAnswerUsage("anthropic.messages");
+  answer.take({
+    type: "message_start",
+    message: { usage: { ...counts, service_tier: "standard", speed: "standard", inference_geo: "global" } },
+  });
+  assert.deepEqual(answer.served(), { serviceTier: "standard" });
+  answer.take({ type: "message_delta", usage: { output_tokens: 7, speed: "fast", inference_geo: "us" } });
+  assert.deepEqual(answer.served(), { serviceTier: "standard", speed: "fast", inferenceGeo: "us" });
+});
+
+Deno.test("trackAnswerUsage() does not take the counts beside an error for final", () => {
+  const error = { code: 503, message: "Overloaded" };
+  const compatible = trackAnswerUsage("local.chat");
+  compatible.take({ choices: [], error, usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.deepEqual(compatible.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }));
+  assert.equal(compatible.isFinal(), false);
+  const gemini = trackAnswerUsage("google.generative-ai");
+  gemini.take({ candidates: [{}], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
+  gemini.take({ error });
+  assert.deepEqual(gemini.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
+  assert.equal(gemini.isFinal(), false);
+});
