@@ -1,18 +1,19 @@
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { ConstraintError } from "../../store/mod.ts";
+import { ConstraintError, type Statement } from "../../store/mod.ts";
 import type { BookingContext } from "../context.ts";
-import { applyStatements } from "./adjustment_rows.ts";
-import { commitStep } from "./commit_step.ts";
+import { applyStatements, undoStatements } from "./adjustment_rows.ts";
 import { newPlan, planCalls } from "./plan_page.ts";
 import { type Cursor, readPage, type RepricedCalls, START } from "./read_calls.ts";
 import {
   getRepricing,
+  readNewestRepricing,
   readRepricing,
   readRepricingInProgress,
   type RepricingRow,
   toRepricing,
 } from "./repricings.ts";
+import { READ_LEDGER, toLedgerState } from "../booking_set.ts";
 
 /** A step is committed once it has so many adjustments; a page may add 1,000 to them. */
 const ADJUSTMENTS_PER_STEP = 500;
@@ -121,4 +122,54 @@ async function planStep(ctx: BookingContext, repriced: RepricedCalls, from: Curs
 
 async function readNewestPosition({ store }: BookingContext): Promise<number> {
   return Number((await store.read({ sql: READ_NEWEST })).rows[0]![0]);
+}
+
+/** The entries that one commit adds. */
+const ENTRIES_PER_STEP = 500;
+
+// The newest only: a later one that has changed costs has compared with those that this one made.
+const BEGIN = `UPDATE repricings SET status = 'undoing', in_progress = 1
+WHERE repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
+  SELECT 1 FROM repricings n WHERE n.position > repricings.position AND n.status <> 'undone' AND EXISTS (
+    SELECT 1 FROM repricing_models m WHERE m.repricing_id = n.repricing_id AND m.changed_calls > 0))`;
+
+/**
+ * Books the opposite of each adjustment of a repricing, once; one that was interrupted is continued. The answer has the
+ * status `undoing` if it takes longer than a request may.
+ *
+ * @throws {PurserError} `not_found`; `conflict` if a later repricing is not undone, or another one in progress
+ */
+export async function undoRepricing(ctx: BookingContext, repricingId: string): Promise<Repricing> {
+  const endsAt = ctx.clock.now() + MAX_MS;
+  await begin(ctx, repricingId);
+  for (;;) {
+    const { status } = await readRepricing(ctx.query, repricingId);
+    if (status !== "undoing" || ctx.clock.now() >= endsAt) break;
+    await commitStep(ctx, undoStatements(repricingId, ENTRIES_PER_STEP, ctx.clock.now()));
+  }
+  return getRepricing(ctx, repricingId);
+}
+
+async function begin(ctx: BookingContext, repricingId: string): Promise<void> {
+  await readRepricing(ctx.query, repricingId);
+  try {
+    await ctx.store.write([{ sql: BEGIN, args: [repricingId] }]);
+  } catch (error) {
+    const busy = error instanceof ConstraintError ? await readRepricingInProgress(ctx.query) : undefined;
+    throw busy ? inProgress(`undo repricing ${repricingId}`, busy) : error;
+  }
+  const { status } = await readRepricing(ctx.query, repricingId);
+  if (status === "undoing" || status === "undone") return;
+  const newest = await readNewestRepricing(ctx.query);
+  throw new PurserError(
+    "conflict",
+    `Cannot undo repricing ${repricingId}: ${newest?.repricingId} was applied after it; undo that one first`,
+    { details: { repricing_id: newest?.repricingId } },
+  );
+}
+
+/** Commits adjustments, and rolls up the totals and counters before the next ones. */
+export async function commitStep(ctx: BookingContext, statements: readonly Statement[]): Promise<void> {
+  const results = await ctx.store.write([...statements, { sql: READ_LEDGER }]);
+  await ctx.rollUps.followUp(ctx, toLedgerState(results.at(-1)!));
 }

@@ -3,22 +3,26 @@ import { type Grouping, GROUPINGS } from "../../../contract/values.ts";
 import type { Connection } from "../../../client/mod.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
-import { type CostRow, readAllCosts, type Spend, sumRows } from "../../render/render_costs.ts";
+import {
+  type CostLayout,
+  type CostRow,
+  nameOf,
+  partlyPricedWarning,
+  readAllCosts,
+  readNewestAnomalies,
+  renderAnomalies,
+  renderCosts,
+  renderPeriods,
+  type Spend,
+  sumRows,
+  unpricedWarning,
+} from "../../render/render_costs.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { readNewestAnomalies, renderAnomalies } from "../../render/render_costs.ts";
-import {
-  type CostLayout,
-  nameOf,
-  partlyPricedWarning,
-  renderCosts,
-  renderPeriods,
-  unpricedWarning,
-} from "../../render/render_costs.ts";
-import { printWhatIf } from "./print_what_if.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { textWidth } from "../../terminal/text_width.ts";
+import { renderWhatIf } from "../../render/render_what_if.ts";
 
 /** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
@@ -178,4 +182,22 @@ function layoutOf({ terminal, style }: CommandContext): CostLayout {
 function warnOfUnpriced({ warn }: CommandContext, { unpricedCalls, partlyPricedCalls }: Spend): void {
   if (unpricedCalls > 0) warn(unpricedWarning(unpricedCalls));
   if (partlyPricedCalls > 0) warn(partlyPricedWarning(partlyPricedCalls));
+}
+
+/** `purser cost --what-if MODEL`: the cost of the same usage on another model */
+export async function printWhatIf(
+  ctx: CommandContext,
+  query: { model: string; from: string | undefined; to: string | undefined; limit: string },
+): Promise<void> {
+  const groupBy: Grouping = ctx.options.oneOf("by", GROUPINGS) ?? "model";
+  const { api } = await ctx.connect();
+  const answer = await api.costs["what-if"].$get({ query: { ...query, group_by: groupBy } });
+  let notes: readonly string[] = [];
+  await printAnswer(ctx, answer, (body) => {
+    notes = body.notes;
+    const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+    return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, { style, columns, hasUnicode });
+  });
+  for (const note of notes) ctx.say(note);
+  if (!ctx.isJson && hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }
