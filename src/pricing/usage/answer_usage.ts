@@ -1,7 +1,8 @@
 import { type NanoUsd, roundUsd } from "../../kernel/money.ts";
 import type { Served } from "../prices.ts";
+import { count, type Fields, isFields } from "./fields.ts";
 import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
-import { count, type Fields, isFields, type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
+import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 
 /** What one answer has reported so far, whole or as the chunks of a stream. */
 export interface AnswerUsage {
