@@ -12,6 +12,11 @@ const GENAI_URL = "https://raw.githubusercontent.com/pydantic/genai-prices/main/
 const LITELLM_URL =
   "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json";
 
+const LICENSES = {
+  "genai-prices": "MIT, Copyright (c) Pydantic Services Inc. 2025 to present",
+  litellm: "MIT, Copyright (c) 2023 Berri AI",
+};
+
 const { values } = parseArgs({
   args: Deno.args,
   options: {
@@ -25,7 +30,12 @@ const folder = join(ROOT, "src", "pricing", "catalog", "data");
 await refresh("genai-prices", values.genai, values["genai-date"], join(folder, "genai_prices.json"));
 await refresh("litellm", values.litellm, values["litellm-date"], join(folder, "litellm.json"));
 
-async function refresh(source: string, from: string, date: string | undefined, path: string): Promise<void> {
+async function refresh(
+  source: keyof typeof LICENSES,
+  from: string,
+  date: string | undefined,
+  path: string,
+): Promise<void> {
   const isUrl = /^https?:/.test(from);
   const text = isUrl ? await download(from) : await Deno.readTextFile(from);
   const origin = isUrl
@@ -38,7 +48,7 @@ async function refresh(source: string, from: string, date: string | undefined, p
     throw new Error(`Cannot take ${from} for ${source}: it is a file of ${data.source}`);
   }
   const counts = countSkipped(skipped);
-  const written = { ...data, skipped: { ...data.skipped, ...counts } };
+  const written = { ...data, license: LICENSES[source], skipped: { ...data.skipped, ...counts } };
   await Deno.writeTextFile(path, linesOf(written));
   console.log(`${path}: ${data.source}@${data.date}, ${sizeOf(data)} models`);
   for (const [reason, count] of Object.entries(counts)) console.log(`  left out ${count}: ${reason}`);

@@ -3,7 +3,7 @@ import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
 import { ROOT } from "../build/run_deno.ts";
-import { whyExclusive } from "../src/store/sqlite/file_sharing.ts";
+import { whyExclusive } from "../src/store/sqlite/database_file.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { said, skipNode } from "./harness/node.ts";
 import { createNpmProject } from "./harness/npm_project.ts";
@@ -36,7 +36,7 @@ Deno.test.afterAll(async () => {
 
 test("it contains code, types and documents, no tests, and is small", () => {
   const strange = built.files.filter((file) =>
-    !/^(package\.json|README\.md|LICENSE|cli\/[\w.-]+\.js|(src|plugins)\/[\w/]+(\.js|\.d\.ts|\.schema\.json))$/
+    !/^(package\.json|[A-Z_]+\.md|LICENSE|cli\/[\w.-]+\.js|(src|plugins)\/[\w/]+(\.js|\.d\.ts|\.schema\.json)|.*\/data\/\w+\.json)$/
       .test(file) ||
     /_test\.|^src\/cli\/|fake/.test(file)
   );
@@ -48,6 +48,7 @@ test("it contains code, types and documents, no tests, and is small", () => {
       "src/delivery/channels/testing/conformance.js",
       "cli/purser.js",
       "LICENSE",
+      "THIRD_PARTY_NOTICES.md",
     ]
   ) {
     assert.ok(built.files.includes(file), file);

@@ -45,6 +45,7 @@ export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
     "README.md": await Deno.readTextFile(new URL("README.md", import.meta.url)),
     [BIN]: launcher("./cli.js"),
     "LICENSE": await Deno.readTextFile(join(ROOT, "LICENSE")),
+    "THIRD_PARTY_NOTICES.md": await Deno.readTextFile(join(ROOT, "THIRD_PARTY_NOTICES.md")),
   };
   for (const [name, text] of Object.entries(documents)) await Deno.writeTextFile(join(folder, name), text);
   files.push(...Object.keys(documents));

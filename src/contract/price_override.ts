@@ -8,12 +8,21 @@ const usdPerMillion = z.number({ error: "must be a number of USD per million tok
     error: "must have at most six decimals",
   });
 
+/** At most six decimals: a whole number of nano-USD each. */
+const usdPerThousand = z.number({ error: "must be a number of USD per thousand" })
+  .min(0, "must not be negative")
+  .max(1_000_000, "must be at most 1000000 USD per thousand")
+  .refine((value) => Number.isInteger(value) || Number(value.toFixed(6)) === value, {
+    error: "must have at most six decimals",
+  });
+
 const name = (what: string) =>
   z.string({ error: `must be ${what}` }).min(1, `must be ${what}, not an empty text`);
 
 /**
- * One row of `prices` in the config. A missing cache price is the input price, a missing one-hour price the
- * price of the other cache writes. Without `from` the row applies at any time; of several, the latest whose
+ * One row of `prices` in the config. A missing price of a cache, images or video is the input price, a missing
+ * one-hour price that of the other cache writes, and a missing price of reasoning the output price. Calls with audio,
+ * media output, twelve-hour writes or searches are partly priced without a price of those. Without `from` the row applies at any time; of several, the latest whose
  * `from` (midnight UTC) has passed applies. With `service_tier` it prices only calls served at that tier.
  */
 export const PriceOverride = z.strictObject({
@@ -24,6 +33,20 @@ export const PriceOverride = z.strictObject({
   cache_read_usd_per_million: usdPerMillion.optional(),
   cache_write_usd_per_million: usdPerMillion.optional(),
   cache_write_1h_usd_per_million: usdPerMillion.optional(),
+  cache_write_12h_usd_per_million: usdPerMillion.optional(),
+  reasoning_usd_per_million: usdPerMillion.optional(),
+  input_audio_usd_per_million: usdPerMillion.optional(),
+  cache_read_audio_usd_per_million: usdPerMillion.optional(),
+  output_audio_usd_per_million: usdPerMillion.optional(),
+  input_image_usd_per_million: usdPerMillion.optional(),
+  cache_read_image_usd_per_million: usdPerMillion.optional(),
+  output_image_usd_per_million: usdPerMillion.optional(),
+  input_video_usd_per_million: usdPerMillion.optional(),
+  output_video_usd_per_million: usdPerMillion.optional(),
+  web_searches_usd_per_thousand: usdPerThousand.optional(),
+  file_searches_usd_per_thousand: usdPerThousand.optional(),
+  code_executions_usd_per_thousand: usdPerThousand.optional(),
+  requests_usd_per_thousand: usdPerThousand.optional(),
   from: z.iso.date({ error: "must be a date such as 2026-01-01" }).optional(),
   service_tier: name("the name of a service tier").optional(),
 });

@@ -4,8 +4,8 @@ import type { Log } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
 import { cardAt, possibleCards } from "./catalog/card_at.ts";
 import { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
-import { correctedCuts } from "./catalog/corrections.ts";
-import { nearestNames } from "./catalog/nearest_names.ts";
+import { correctedCuts } from "./catalog/deepseek_peak.ts";
+import { nearestNames } from "./catalog/names/nearest_names.ts";
 import type { GenaiPrices, LitellmPrices } from "./catalog/price_data.ts";
 import { createPriceSources, type FoundModel } from "./catalog/price_sources.ts";
 import { dailyCutsOf } from "./catalog/prices_at.ts";
@@ -146,7 +146,7 @@ interface CachedModel {
   found: FoundModel | undefined;
   /** The milliseconds of the UTC day at which a daily price period begins or ends, ascending. */
   cuts: readonly number[];
-  /** Whether the name means another model at another time. */
+  /** True if the name means another model at another time. */
   isRenamed: boolean;
   /** By {@link slotOf}; null if unpriced. */
   standard: Map<number, Rates | null>;
@@ -160,7 +160,7 @@ function cutsOf({ providerId, model }: FoundModel): number[] {
   return corrected.length > 0 ? corrected : dailyCutsOf(model);
 }
 
-/** Leaves out the id of the model where it is the name that was asked for. */
+/** Leaves out the id of the model where it is the name of the query. */
 function named(rates: Rates | null, model: string): Rates | null {
   if (rates?.model !== model) return rates;
   const { model: _, ...rest } = rates;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { silentLog } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
 import type { GenaiPrices, ModelPrices } from "./catalog/price_data.ts";
-import { providerIdOfLitellm } from "./catalog/provider_names.ts";
+import { providerIdOfLitellm } from "./catalog/names/provider_names.ts";
 import { createCatalog, openCatalog } from "./catalog.ts";
 import { priceUsage, type Rates, tierFor } from "./rates.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";
@@ -111,12 +111,24 @@ Deno.test("a name of the catalog with anything behind it is unpriced", () => {
   assert.ok(tried > 1_900);
 });
 
+Deno.test("a name of the catalog with another number behind it is unpriced, unless it is listed", () => {
+  for (const { id, models } of genai.providers) {
+    for (const { id: name } of models.slice(0, 30)) {
+      for (const number of ["-2", "-9", ".7", "-17", "-v7"]) {
+        const next = name + number;
+        if (rates(id, next) === null) continue;
+        assert.equal(catalog.nearest(id, next)[0], next.toLowerCase(), `${id}:${next}`);
+      }
+    }
+  }
+});
+
 Deno.test("an unknown model gets suggestions, at most three", () => {
   assert.equal(rates("openai", "gpt-5-mni"), null);
   const nearest = catalog.nearest("OpenAI", "gpt-5-mni");
   assert.equal(nearest[0], "gpt-5-mini");
   assert.equal(nearest.length, 3);
-  assert.deepEqual(catalog.nearest("nobody", "gpt-5"), []);
+  assert.deepEqual(catalog.nearest("local", "gpt-5"), []);
 });
 
 Deno.test("the sources are compared where both know a model", () => {

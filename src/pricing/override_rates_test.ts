@@ -112,3 +112,37 @@ Deno.test("a row for a service tier prices only what was served there", () => {
   assert.equal(overrides.find("local", "my-model", AT, "priority")!.tiers[0]!.input, 1_000_000n);
   assert.equal(overrides.find("local", "my-model", AT, "flex")!.tiers[0]!.input, 500_000n);
 });
+
+Deno.test("a row prices what it says beside text, and nothing else", () => {
+  const full = PriceOverride.parse({
+    ...row,
+    cache_write_12h_usd_per_million: 3,
+    reasoning_usd_per_million: 4,
+    input_audio_usd_per_million: 5,
+    output_image_usd_per_million: 6,
+    web_searches_usd_per_thousand: 10,
+    requests_usd_per_thousand: 0.5,
+  });
+  const tier = indexOverrides([full]).find("local", "my-model", AT)!.tiers[0]!;
+  assert.equal(tier.reasoning, 4_000_000n);
+  assert.equal(tier.request, 500_000_000n);
+  assert.deepEqual(tier.details, {
+    cache_write_12h_tokens: 3_000_000n,
+    input_audio_tokens: 5_000_000n,
+    cache_read_audio_tokens: 5_000_000n,
+    input_image_tokens: 1_000_000n,
+    cache_read_image_tokens: 1_000_000n,
+    input_video_tokens: 1_000_000n,
+    output_image_tokens: 6_000_000n,
+    web_searches: 10_000_000_000n,
+  });
+  assert.equal(PriceOverride.safeParse({ ...row, requests_usd_per_thousand: -1 }).success, false);
+});
+
+Deno.test("a row's provider is known by its other names", () => {
+  const overrides = indexOverrides([{ ...row, provider: "bedrock" }]);
+  for (const provider of ["aws", "amazon-bedrock", "Bedrock"]) {
+    assert.ok(overrides.find(provider, "my-model", AT), provider);
+  }
+  assert.equal(overrides.find("azure", "my-model", AT), undefined);
+});

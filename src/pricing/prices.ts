@@ -1,8 +1,10 @@
 import { PurserError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
-import { type NanoUsd, parseUsdPerMillion } from "../kernel/money.ts";
+import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, openCatalog } from "./catalog.ts";
+import { providerIdOf } from "./catalog/names/provider_names.ts";
+import { ratesOfOverride } from "./override_rates.ts";
 import { DEMO_RATES, priceUsage, type Rates, type UsageCost } from "./rates.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
@@ -15,7 +17,7 @@ export interface PriceQuery {
   at: number;
 }
 
-/** What the provider reports of how it served a call; each may have its own rates. */
+/** The service that a provider reports of a call; each property may have its own rates. */
 export interface Served {
   /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
   serviceTier?: string | undefined;
@@ -163,27 +165,6 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
   return book;
 }
 
-/** Converts the prices of one row to integers. */
-function ratesOfOverride(row: PriceOverride): Rates {
-  const input = parseUsdPerMillion(row.input_usd_per_million);
-  const output = parseUsdPerMillion(row.output_usd_per_million);
-  const cacheWrite = parseUsdPerMillion(row.cache_write_usd_per_million ?? row.input_usd_per_million);
-  return {
-    source: "config",
-    tiers: [{
-      aboveInputTokens: -1,
-      input,
-      output,
-      reasoning: output,
-      cacheRead: parseUsdPerMillion(row.cache_read_usd_per_million ?? row.input_usd_per_million),
-      cacheWrite,
-      cacheWrite1h: row.cache_write_1h_usd_per_million === undefined
-        ? cacheWrite
-        : parseUsdPerMillion(row.cache_write_1h_usd_per_million),
-    }],
-  };
-}
-
 interface DatedRates {
   fromMs: number;
   serviceTier: string | undefined;
@@ -198,28 +179,42 @@ export interface Overrides {
   findAll(provider: string, model: string, at: number): { anyTier?: Rates; byTier: Rates[] };
 }
 
-/** Indexes checked rows. */
+/** Names of providers come from callers, so the memory of them is bounded. */
+const MAX_PROVIDER_NAMES = 1_000;
+
+/** Indexes checked rows by the provider that their name means, such as `bedrock` for `aws`. */
 export function indexOverrides(rows: readonly PriceOverride[]): Overrides {
   const index = new Map<string, Map<string, DatedRates[]>>();
+  const ids = new Map<string, string>();
+  const idOf = (provider: string) => {
+    let id = ids.get(provider);
+    if (id === undefined) {
+      if (ids.size >= MAX_PROVIDER_NAMES) ids.clear();
+      ids.set(provider, id = providerIdOf(provider));
+    }
+    return id;
+  };
+  const rowsOf = (provider: string, model: string) =>
+    index.size === 0 ? undefined : index.get(idOf(provider))?.get(model);
   for (const row of rows) {
-    const models = index.get(row.provider) ?? new Map<string, DatedRates[]>();
+    const models = index.get(idOf(row.provider)) ?? new Map<string, DatedRates[]>();
     const dated = models.get(row.model) ?? [];
     const fromMs = row.from === undefined ? -Infinity : Date.parse(`${row.from}T00:00:00.000Z`);
     dated.push({ fromMs, serviceTier: row.service_tier, rates: ratesOfOverride(row) });
     dated.sort((a, b) => b.fromMs - a.fromMs || 0);
-    index.set(row.provider, models.set(row.model, dated));
+    index.set(idOf(row.provider), models.set(row.model, dated));
   }
   const latest = (rows: DatedRates[] | undefined, at: number, serviceTier: string | undefined) =>
     rows?.find((row) => row.fromMs <= at && row.serviceTier === serviceTier)?.rates;
   return {
     find(provider, model, at, serviceTier) {
-      const rows = index.get(provider)?.get(model);
+      const rows = rowsOf(provider, model);
       if (rows === undefined) return undefined;
       const ofTier = serviceTier === undefined ? undefined : latest(rows, at, serviceTier);
       return ofTier ?? latest(rows, at, undefined);
     },
     findAll(provider, model, at) {
-      const rows = index.get(provider)?.get(model);
+      const rows = rowsOf(provider, model);
       const tiers = new Set(rows?.flatMap((row) => row.serviceTier ?? []));
       return {
         anyTier: latest(rows, at, undefined),

@@ -1,16 +1,10 @@
 import type { Served } from "../prices.ts";
 import type { Rates } from "../rates.ts";
-import { correctedPricesAt } from "./corrections.ts";
+import { correctedPricesAt } from "./deepseek_peak.ts";
 import type { FoundModel } from "./price_sources.ts";
 import { tiersOf } from "./rate_card.ts";
-import {
-  hasUsInference,
-  listedVariant,
-  type ServedAs,
-  servedAs,
-  tiersByRule,
-  usTiersOf,
-} from "./served_as.ts";
+import { listedVariant, type ServedAs, servedAs } from "./served_as.ts";
+import { hasUsInference, tiersByRule, usTiersOf } from "./service_rules.ts";
 
 /** Returns the rate card of a call, or null if the model has no price per input token at that time. */
 export function cardAt(found: FoundModel, served: Served, at: number): Rates | null {

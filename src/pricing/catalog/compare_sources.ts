@@ -1,7 +1,9 @@
-import { providerIdOfLitellm } from "./provider_names.ts";
+import { providerIdOfLitellm } from "./names/provider_names.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
-import { correctedPricesAt } from "./corrections.ts";
-import { createPriceSources } from "./price_sources.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
+import { correctedCuts, correctedPricesAt } from "./deepseek_peak.ts";
+import { createPriceSources, type FoundModel } from "./price_sources.ts";
+import { dailyCutsOf } from "./prices_at.ts";
 import type { GenaiPrices, LitellmPrices, PriceTable } from "./price_data.ts";
 
 /** A rate that both sources know and that differs. */
@@ -25,25 +27,35 @@ export function comparePrices(
   share = 0.01,
 ): PriceDifference[] {
   const sources = createPriceSources({ genai });
-  const differences: PriceDifference[] = [];
+  const differences = new Map<string, PriceDifference>();
   for (const [key, entry] of Object.entries(litellm.models)) {
     const provider = providerIdOfLitellm(entry.litellm_provider);
     const model = key.replace(/^(?:gemini|vertex_ai|bedrock|[\w-]+)\//, "");
     const found = sources.find(provider, model, at);
     // Another provider's model has that one's prices, so there is nothing to compare.
     if (!found?.isOwn) continue;
-    const [ours, theirs] = [
-      correctedPricesAt(found.providerId, found.model, at),
-      modelOfLitellm(key, entry).prices,
-    ];
+    const theirs = modelOfLitellm(key, entry).prices as PriceTable;
+    // The map has one price where the other source has several a day.
+    const ours = timesOfWeek(found, at).map((time) => correctedPricesAt(found.providerId, found.model, time));
     for (const part of COMPARED) {
-      const [genaiUsd, litellmUsd] = [baseOf(ours, part), baseOf(theirs as PriceTable, part)];
+      const [genaiUsd, litellmUsd] = [baseOf(ours[0]!, part), baseOf(theirs, part)];
       if (genaiUsd === undefined || litellmUsd === undefined) continue;
-      if (Math.abs(genaiUsd - litellmUsd) <= share * Math.max(genaiUsd, litellmUsd)) continue;
-      differences.push({ provider, model, part, genaiUsd, litellmUsd });
+      if (ours.some((prices) => isNear(baseOf(prices, part), litellmUsd, share))) continue;
+      differences.set(`${provider}:${model} ${part}`, { provider, model, part, genaiUsd, litellmUsd });
     }
   }
-  return differences;
+  return [...differences.values()];
+}
+
+/** Returns the given time and those of the week after it at which the price of a model changes. */
+function timesOfWeek({ providerId, model }: FoundModel, at: number): number[] {
+  const cuts = [...dailyCutsOf(model), ...correctedCuts(providerId, model)];
+  const today = at - at % DAY_MS;
+  return [at, ...cuts.flatMap((cut) => [0, 1, 2, 3, 4, 5, 6].map((day) => today + day * DAY_MS + cut))];
+}
+
+function isNear(a: number | undefined, b: number, share: number): boolean {
+  return a !== undefined && Math.abs(a - b) <= share * Math.max(a, b);
 }
 
 function baseOf(prices: PriceTable, name: string): number | undefined {

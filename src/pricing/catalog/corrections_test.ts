@@ -68,3 +68,16 @@ Deno.test("mistral-large-latest has the price of Large 3 since its release", () 
     6_000_000n,
   ]);
 });
+
+Deno.test("ministral-3b-latest has the price of Ministral 3 since its release", () => {
+  assert.equal(ratesAt("mistral", "ministral-3b-latest", "2026-11-20T00:00:00Z")[0], 100_000n);
+});
+
+Deno.test("DeepSeek's legacy name for images has the price of Flash", () => {
+  for (const time of ["2026-11-20T02:00:00Z", "2026-11-20T12:00:00Z"]) {
+    assert.deepEqual(
+      ratesAt("deepseek", "deepseek-v4-flash-vision-exp", time),
+      ratesAt("deepseek", "deepseek-flash", time),
+    );
+  }
+});

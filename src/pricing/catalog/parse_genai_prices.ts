@@ -118,16 +118,19 @@ function parseConditional(one: unknown): ConditionalPrices {
   return one.constraint == null ? { prices } : { constraint: parseConstraint(one.constraint), prices };
 }
 
+/** The published file leaves out the type, which follows from the fields. */
 function parseConstraint(constraint: unknown): PriceConstraint {
   if (!isFields(constraint)) fail("it has a constraint that is none");
-  const { type, start_date, start_time, end_time } = constraint;
-  if (type !== "time_of_date") {
-    const isDay = typeof start_date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(start_date) &&
-      !Number.isNaN(Date.parse(start_date));
-    if (!isDay) fail("it has a constraint of another kind");
-    return { type: "start_date", start_date };
+  const { start_date, start_time, end_time } = constraint;
+  if (start_time !== undefined && end_time !== undefined && start_date === undefined) {
+    return { type: "time_of_date", start_time: parseTime(start_time), end_time: parseTime(end_time) };
   }
-  return { type, start_time: parseTime(start_time), end_time: parseTime(end_time) };
+  const isDay = typeof start_date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(start_date) &&
+    !Number.isNaN(Date.parse(start_date));
+  if (!isDay || start_time !== undefined || end_time !== undefined) {
+    fail("it has a constraint of another kind");
+  }
+  return { type: "start_date", start_date };
 }
 
 function parseTime(time: unknown): string {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parsePriceData } from "./parse_price_data.ts";
-import type { GenaiPrices, LitellmPrices } from "./price_data.ts";
+import type { ConditionalPrices, GenaiPrices, LitellmPrices } from "./price_data.ts";
 
 const HEAD = { date: "2026-11-10" };
 const MODEL = { id: "m", name: "M", match: { equals: "m" }, prices: { input_mtok: 1, output_mtok: 2 } };
@@ -70,6 +70,25 @@ for (const [what, fields, reason] of refused) {
     assert.match(skipped[0]!.reason, reason);
   });
 }
+
+Deno.test("parsePriceData() knows the kind of a constraint by its fields", () => {
+  const prices = [
+    { prices: { input_mtok: 1 } },
+    { constraint: { start_date: "2026-01-01" }, prices: { input_mtok: 2 } },
+    { constraint: { start_time: "00:30:00Z", end_time: "16:30:00Z" }, prices: { input_mtok: 3 } },
+  ];
+  const { model } = parseModel({ prices });
+  assert.deepEqual(
+    (model!.prices as readonly ConditionalPrices[]).map((one) => one.constraint?.type),
+    [
+      undefined,
+      "start_date",
+      "time_of_date",
+    ],
+  );
+  const both = { start_date: "2026-01-01", start_time: "00:30:00Z", end_time: "16:30:00Z" };
+  assert.equal(parseModel({ prices: [{ constraint: both, prices: { input_mtok: 1 } }] }).model, undefined);
+});
 
 Deno.test("parsePriceData() rounds what is no more than noise of floats or a third", () => {
   assert.ok(

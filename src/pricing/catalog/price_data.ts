@@ -4,7 +4,7 @@ export interface PriceDataHead {
   date: string;
   version?: string;
   url?: string;
-  /** The SPDX name of the license; its text is in `data/LICENSES.md`. */
+  /** The SPDX name of the license and its owner; the text is in `THIRD_PARTY_NOTICES.md`. */
   license?: string;
   /** Number of published entries that the file leaves out, by reason. */
   skipped?: Readonly<Record<string, number>>;

@@ -1,15 +1,15 @@
-import { fineTunedBaseOf, matchModel } from "./match_model.ts";
-import { indexNames, type NameIndex } from "./model_names.ts";
-import { isRenamed, renamedModel } from "./corrections.ts";
+import { fineTunedBaseOf, matchModel } from "./names/match_model.ts";
+import { indexNames, type NameIndex } from "./names/model_names.ts";
+import { isRenamed, renamedModel } from "./names/renamed_models.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
-import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./provider_names.ts";
+import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./names/provider_names.ts";
 import type { GenaiPrices, LitellmPrices, ModelPrices } from "./price_data.ts";
 
 /** The model that a name means. */
 export interface FoundModel {
   /** The id of the provider whose prices they are, which may be that of another one's models. */
   providerId: string;
-  /** Whether the provider sells its own model: only then its variants and rules hold. */
+  /** True if the provider sells its own model: only then its variants and rules hold. */
   isOwn: boolean;
   model: ModelPrices;
   /** `genai-prices@<date>` or `litellm@<date>`. */

@@ -4,16 +4,16 @@ import { DIMENSIONS } from "./dimensions.ts";
 import { scaleTiers, tiersOf } from "./rate_card.ts";
 import type { PriceTable } from "./price_data.ts";
 
-const NOBODY = { isClaude: false, isGoogle: false };
+const PLAIN = { isClaude: false, isGoogle: false };
 
-function tierOf(prices: PriceTable, rules: Partial<typeof NOBODY> = {}) {
-  return tiersOf(prices, { ...NOBODY, ...rules })![0]!;
+function tierOf(prices: PriceTable, rules: Partial<typeof PLAIN> = {}) {
+  return tiersOf(prices, { ...PLAIN, ...rules })![0]!;
 }
 
 const defaults: [
   rule: string,
   prices: PriceTable,
-  rules: Partial<typeof NOBODY>,
+  rules: Partial<typeof PLAIN>,
   part: string,
   rate: bigint | null | undefined,
 ][] = [
@@ -141,8 +141,8 @@ for (const [rule, prices, rules, part, rate] of defaults) {
 }
 
 Deno.test("a table without a price per input token gives no rate card", () => {
-  assert.equal(tiersOf({}, NOBODY), null);
-  assert.equal(tiersOf({ output_mtok: 1 }, NOBODY), null);
+  assert.equal(tiersOf({}, PLAIN), null);
+  assert.equal(tiersOf({ output_mtok: 1 }, PLAIN), null);
 });
 
 Deno.test("a rate card has a tier for every threshold of any rate, each with the rates above it", () => {
@@ -150,7 +150,7 @@ Deno.test("a rate card has a tier for every threshold of any rate, each with the
     input_mtok: { base: 1, tiers: [{ start: 200_000, price: 2 }] },
     output_mtok: { base: 3, tiers: [{ start: 100_000, price: 4 }, { start: 200_000, price: 5 }] },
     cache_read_mtok: 0.1,
-  }, NOBODY)!;
+  }, PLAIN)!;
   assert.deepEqual(
     tiers.map((
       { aboveInputTokens, input, output, cacheRead },
@@ -182,7 +182,7 @@ Deno.test("scaling multiplies the tokens' rates, not the fees", () => {
     web_searches_kcount: 10,
     requests_kcount: 5,
     input_audio_mtok: 6,
-  }, NOBODY)!;
+  }, PLAIN)!;
   const [half] = scaleTiers(tiers, (rate) => rate / 2n);
   assert.equal(half!.input, 1_000_000n);
   assert.equal(half!.output, 2_000_000n);

@@ -2,29 +2,6 @@ import { DAY_MS } from "../../kernel/clock.ts";
 import { isList, pricesAt } from "./prices_at.ts";
 import type { ModelPrices, PriceTable } from "./price_data.ts";
 
-/** What the data is known to have wrong, or can't say. Each correction has its source, and the date until which it was checked. */
-
-/** Names that belong to another model of the same provider than the data says, from a date on. */
-const RENAMED: readonly { provider: string; name: string; model: string; from: string }[] = [
-  // The data leaves the alias with the model of 2024; Mistral moved it to Mistral Large 3 (0.5 and 1.5 USD per million instead
-  // of 2 and 6), and not to Large 4, which has names of its own. https://docs.mistral.ai/models/mistral-large-3-25-12, by
-  // LiteLLM's map of 2026-11-12.
-  { provider: "mistral", name: "mistral-large-latest", model: "mistral-large-2512", from: "2025-12-02" },
-];
-
-/** Returns the id of the model that a name means at a time, where the data is wrong. */
-export function renamedModel(providerId: string, name: string, at: number): string | undefined {
-  const lower = name.toLowerCase();
-  return RENAMED.find((one) =>
-    one.provider === providerId && one.name === lower && at >= Date.parse(`${one.from}T00:00:00.000Z`)
-  )?.model;
-}
-
-/** Returns whether the meaning of a name changes with time. */
-export function isRenamed(providerId: string, name: string): boolean {
-  return RENAMED.some((one) => one.provider === providerId && one.name === name.toLowerCase());
-}
-
 /**
  * DeepSeek bills the double price at peak hours, from the 17th of August 2026 (Beijing time) on: 9 to 12 and 14 to 18 o'clock
  * in Beijing, Monday to Friday; not at weekends from the 23rd on, nor at Chinese public holidays. The data has one condition

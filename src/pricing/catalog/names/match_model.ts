@@ -1,6 +1,7 @@
-import { aliasesOf, bedrockVersionOf, headsOf, type ModelAlias } from "./model_aliases.ts";
+import { aliasesOf, headsOf, type ModelAlias } from "./model_aliases.ts";
 import type { NameIndex } from "./model_names.ts";
-import type { ModelPrices } from "./price_data.ts";
+import type { ModelPrices } from "../price_data.ts";
+import { isSameModel } from "./same_model.ts";
 
 /** Finds a model by its name, or by a dated, versioned or `-latest` alias of it; never by a part of a name. */
 export function matchModel(index: NameIndex, providerId: string, model: string): ModelPrices | undefined {
@@ -51,38 +52,6 @@ function matchAlias(
   return kind === "version" && !index.exact.has(base)
     ? matchName(index, providerId, base, isAllowed)
     : undefined;
-}
-
-/**
- * Returns whether an alias that the data doesn't list can only be the model that was found. It can't if the data lists other
- * dates of the same name at other prices, or another version.
- */
-function isSameModel(
-  index: NameIndex,
-  providerId: string,
-  found: ModelPrices,
-  name: string,
-  { base, kind }: ModelAlias,
-): boolean {
-  if (kind === "latest" || kind === "preview") return true;
-  if (providerId === "aws" && kind === "version") {
-    const listed = versionsOf(index, base);
-    return listed.length === 0 ? bedrockVersionOf(name) === "1" : listed.includes(bedrockVersionOf(name)!);
-  }
-  const prices = JSON.stringify(found.prices);
-  for (const [other, model] of index.exact) {
-    if (model === found || !other.startsWith(base) || other.length === base.length) continue;
-    const isDated = aliasesOf(other, providerId).some((one) => one.base === base && one.kind === kind);
-    if (isDated && JSON.stringify(model.prices) !== prices) return false;
-  }
-  return true;
-}
-
-function versionsOf(index: NameIndex, base: string): string[] {
-  return [...index.exact.keys()].flatMap((name) => {
-    const at = name.indexOf(base);
-    return at >= 0 && /^-v\d/.test(name.slice(at + base.length)) ? bedrockVersionOf(name) ?? [] : [];
-  });
 }
 
 /** OpenAI's `ft:gpt-4o-2024-08-06:org:name:id`, and Azure's `gpt-4o-mini-2024-07-18.ft-id`. */

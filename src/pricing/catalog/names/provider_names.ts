@@ -1,7 +1,6 @@
 /** Other names of providers, by their id in genai-prices, or in LiteLLM where that alone knows them. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
-  anthropic: ["claude"],
-  aws: ["bedrock", "aws-bedrock", "amazon-bedrock", "amazon", "bedrock_converse", "aws_bedrock"],
+  aws: ["bedrock", "aws-bedrock", "amazon-bedrock", "bedrock_converse", "aws_bedrock"],
   azure: [
     "azure-openai",
     "azure_openai",
@@ -13,7 +12,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   cloudflare: ["workers-ai", "workersai", "cloudflare-workers-ai"],
   cohere: ["cohere_chat"],
   fireworks: ["fireworks_ai", "fireworks-ai", "fireworksai"],
-  "github-copilot": ["github_copilot", "copilot"],
+  "github-copilot": ["github_copilot"],
   google: [
     "gemini",
     "google-ai",
@@ -32,9 +31,9 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     "gcp.vertex_ai",
     "gcp.gen_ai",
   ],
-  meta: ["meta_llama", "meta-llama", "llama"],
+  meta: ["meta_llama", "meta-llama"],
   mistral: ["mistralai", "mistral-ai", "mistral_ai"],
-  moonshotai: ["moonshot", "moonshot-ai", "kimi"],
+  moonshotai: ["moonshot", "moonshot-ai"],
   novita: ["novita-ai", "novita_ai", "novitaai"],
   openai: ["open-ai", "open_ai", "text-completion-openai"],
   perplexity: ["perplexity-ai", "perplexityai"],
@@ -44,9 +43,9 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   zai: ["z-ai", "z.ai", "z_ai"],
   zhipuai: ["zhipu", "zhipu-ai", "bigmodel"],
   deepinfra: ["deep-infra", "deep_infra"],
-  dashscope: ["alibaba", "qwen", "alibaba-cloud"],
-  vercel_ai_gateway: ["vercel", "vercel-ai-gateway", "gateway"],
-  lambda_ai: ["lambda", "lambda-ai"],
+  dashscope: ["alibaba", "alibaba-cloud"],
+  vercel_ai_gateway: ["vercel", "vercel-ai-gateway"],
+  lambda_ai: ["lambda-ai"],
 };
 
 /** LiteLLM's names of a provider, where they are not its id. */

@@ -1,4 +1,4 @@
-/** How a name differs from that of the same model. */
+/** One reading of a name as that of a model with an addition. */
 export interface ModelAlias {
   /** The name without its end. */
   base: string;
