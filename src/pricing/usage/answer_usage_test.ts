@@ -262,3 +262,16 @@ Deno.test("trackAnswerUsage() restores the parts that a copy of the usage has lo
   const other = usageOf({ inputTokens: 100, outputTokens: 10 });
   assert.deepEqual(answer.withTools(other), other);
 });
+
+Deno.test("trackAnswerUsage() does not take the counts beside an error for final", () => {
+  const error = { code: 503, message: "Overloaded" };
+  const compatible = trackAnswerUsage("local.chat");
+  compatible.take({ choices: [], error, usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.deepEqual(compatible.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }));
+  assert.equal(compatible.isFinal(), false);
+  const gemini = trackAnswerUsage("google.generative-ai");
+  gemini.take({ candidates: [{}], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
+  gemini.take({ error });
+  assert.deepEqual(gemini.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
+  assert.equal(gemini.isFinal(), false);
+});
