@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { createPriceBook, trackAnswerUsage } from "../src/pricing/mod.ts";
-import { costOfBill, type PriceCase, priceCases, type Wire } from "./fixtures/prices/mod.ts";
+import {
+  costOfBill,
+  DIMENSIONS,
+  estimateCases,
+  type PriceCase,
+  priceCases,
+  reportCases,
+  type Wire,
+} from "./fixtures/prices/mod.ts";
 import { LOCAL_PRICE } from "./fixtures/providers/mod.ts";
 
 const book = await createPriceBook({ overrides: [LOCAL_PRICE] });
@@ -46,3 +54,12 @@ for (const one of priceCases) {
     assert.deepEqual(priceOf(one, chunksOf(answer.frames)), expected, "streamed");
   });
 }
+
+Deno.test("the table has at least 300 cases, and several of every dimension", () => {
+  const dimensions = [...priceCases, ...reportCases].map(({ dimension }) => dimension);
+  assert.ok(dimensions.length >= 300);
+  for (const one of DIMENSIONS) {
+    const count = dimensions.filter((dimension) => dimension === one).length;
+    assert.ok(count + (one === "estimate" ? estimateCases.length : 0) >= 5, one);
+  }
+});

@@ -196,7 +196,7 @@ export interface AnyCall {
   stated: bigint | undefined;
 }
 
-/** Where most calls of one test case go, so that they meet at the same prices: a provider, a day, and a service. */
+/** The provider, day and service of most calls of one test case, so that they meet at the same prices. */
 const anyFocus = fc.record({
   provider: fc.constantFrom(...IDS, "mistral", "acme"),
   day: fc.constantFrom(...DAYS),
