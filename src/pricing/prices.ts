@@ -61,14 +61,15 @@ const MAX_WARNINGS = 1_000;
 const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", rates: null });
 
 /**
- * Loads all prices. Throws `invalid`, naming the path, if `overrides` are wrong or contradict each other.
+ * Loads all prices; without a catalog, that of this release. Throws `invalid`, naming the path, if `overrides` are wrong or
+ * contradict each other.
  */
 export async function createPriceBook(
-  options: { overrides?: readonly PriceOverride[]; log?: Log } = {},
+  options: { overrides?: readonly PriceOverride[]; catalog?: Catalog; log?: Log } = {},
 ): Promise<PriceBook> {
   const log = options.log ?? silentLog;
   const rows = await readOverrides(options.overrides ?? []);
-  return createPriceBookOver(await openCatalog(log), rows, log);
+  return createPriceBookOver(options.catalog ?? await openCatalog(log), rows, log);
 }
 
 /** Checks the overrides, and returns them as a copy. Without any, the schema is not loaded. */
