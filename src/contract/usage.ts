@@ -86,7 +86,11 @@ export const CostEvent = z.object({
   }),
   ...billedParts(Count, Count),
   ...servedAs(z.string()),
-  source: z.enum(CALL_SOURCES).optional().openapi({ description: "Where the call was booked from" }),
+  // A text: generated clients must not fail on a source that is added later.
+  source: z.string().optional().openapi({
+    description: `Where the call was booked from: ${CALL_SOURCES.join(", ")}; others may follow`,
+    example: "run",
+  }),
   unpriced_parts: z.array(z.string()).optional().openapi({
     description: "Parts of the usage without a known price, which `cost_usd` leaves out",
     example: ["web_searches"],
