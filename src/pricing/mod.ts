@@ -18,7 +18,7 @@ export {
   type PriceQuery,
   type Served,
 } from "./prices.ts";
-export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_id.ts";
+export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./rates.ts";
 export {
   type PriceLine,
   priceLines,

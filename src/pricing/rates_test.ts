@@ -4,7 +4,7 @@ import { formatUsd, parseUsd } from "../kernel/money.ts";
 import { anyDetailedUsage, anyRates, anyUsage } from "./_arbitraries.ts";
 import { DEMO_RATES, priceUsage, type Rates, tierFor } from "./rates.ts";
 import { createPriceBook } from "./prices.ts";
-import { parsePriceRecord, priceRecordOf } from "./price_id.ts";
+import { parsePriceRecord, priceRecordOf } from "./rates.ts";
 import { type UsageDetail, usageOf } from "./usage/usage.ts";
 
 type Leaf = typeof anyDetailedUsage extends fc.Arbitrary<infer Value> ? Value : never;

@@ -1,8 +1,21 @@
-import { PurserError } from "../../kernel/errors.ts";
-import { messageOf } from "../../kernel/errors.ts";
-import type { PriceData, PriceDataHead } from "./price_data.ts";
-import { parseGenaiPrices } from "./parse_genai_prices.ts";
-import { parseLitellmPrices } from "./parse_litellm_prices.ts";
+import { type Fields, isFields } from "../usage/fields.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import type {
+  ConditionalPrices,
+  LitellmModel,
+  LitellmTier,
+  MatchClause,
+  ModelPrices,
+  PriceConstraint,
+  PriceData,
+  PriceDataHead,
+  PriceTable,
+  PriceVariant,
+  ProviderPrices,
+  TieredPrice,
+} from "./price_data.ts";
+import { faultOfRate, isDimension, isOtherUnit } from "./dimensions.ts";
+import { isLitellmRate, perMillion, perThousand } from "./litellm_rates.ts";
 
 /** Both published files have under 4 MB. */
 const MAX_CHARACTERS = 32_000_000;
@@ -85,4 +98,219 @@ export function countSkipped(skipped: readonly SkippedEntry[]): Record<string, n
   const counts: Record<string, number> = {};
   for (const { reason } of skipped) counts[reason] = (counts[reason] ?? 0) + 1;
   return counts;
+}
+
+/** The reason of an entry that can't be taken. */
+class Fault extends Error {}
+
+function fail(reason: string): never {
+  throw new Fault(reason);
+}
+
+/** Checks the list of providers and their models. */
+export function parseGenaiPrices(list: readonly unknown[], head: PriceDataHead): ParsedPrices {
+  const skipped: SkippedEntry[] = [];
+  const providers: ProviderPrices[] = [];
+  for (const one of list) {
+    if (!isFields(one) || typeof one.id !== "string" || !Array.isArray(one.models)) {
+      skipped.push({ entry: nameOf(one), reason: "it is no provider with models" });
+      continue;
+    }
+    const models: ModelPrices[] = [];
+    for (const model of one.models) {
+      try {
+        models.push(parseModel(model));
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        skipped.push({ entry: `${one.id}:${nameOf(model)}`, reason: error.message });
+      }
+    }
+    const fallback = one.fallback_model_providers;
+    const hasFallback = Array.isArray(fallback) && fallback.every((id) => typeof id === "string");
+    if (models.length === 0 && !hasFallback) continue;
+    providers.push({ id: one.id, ...(hasFallback && { fallback_model_providers: fallback }), models });
+  }
+  return { data: { source: "genai-prices", ...head, providers }, skipped };
+}
+
+function nameOf(entry: unknown): string {
+  return isFields(entry) && typeof entry.id === "string" ? entry.id : "(an entry without an id)";
+}
+
+function parseModel(model: unknown): ModelPrices {
+  if (!isFields(model) || typeof model.id !== "string") fail("it is no model");
+  const prices = Array.isArray(model.prices) ? model.prices.map(parseConditional) : parseTable(model.prices);
+  const tables = Array.isArray(prices) ? prices.map((one) => one.prices) : [prices as PriceTable];
+  if (tables.length === 0) fail("it has no prices");
+  if (tables.every((table) => table.input_mtok === undefined)) fail("it has no price per input token");
+  const variants = model.price_variants === undefined ? [] : parseVariants(model.price_variants);
+  return {
+    id: model.id,
+    match: parseClause(model.match),
+    prices,
+    ...(variants.length > 0 && { price_variants: variants }),
+  };
+}
+
+const TEXT_CLAUSES = ["equals", "starts_with", "ends_with", "contains", "regex"];
+
+function parseClause(clause: unknown): MatchClause {
+  const entries = isFields(clause) ? Object.entries(clause) : [];
+  const [name, value] = entries[0] ?? ["nothing", undefined];
+  if (entries.length !== 1) fail("its match is no clause");
+  if (TEXT_CLAUSES.includes(name) && typeof value === "string") return { [name]: value } as MatchClause;
+  if ((name === "or" || name === "and") && Array.isArray(value)) {
+    const clauses = value.map(parseClause);
+    return name === "or" ? { or: clauses } : { and: clauses };
+  }
+  return fail("its match has a clause of another kind");
+}
+
+function parseTable(table: unknown): PriceTable {
+  if (!isFields(table)) fail("its prices are no table");
+  const prices: Record<string, number | TieredPrice> = {};
+  for (const [name, price] of Object.entries(table)) {
+    if (price === null || isOtherUnit(name)) continue;
+    if (!isDimension(name)) fail("it has a price of an unknown unit");
+    prices[name] = parsePrice(name, price);
+  }
+  return prices;
+}
+
+function parsePrice(name: string, price: unknown): number | TieredPrice {
+  if (!isFields(price)) return checkRate(name, price);
+  if (!Array.isArray(price.tiers)) fail(`${name} has no tiers`);
+  const tiers = price.tiers.map((tier: unknown) => {
+    if (!isFields(tier) || !Number.isSafeInteger(tier.start) || Number(tier.start) < 0) {
+      fail(`${name} has a tier without a start`);
+    }
+    return { start: Number(tier.start), price: checkRate(name, tier.price) };
+  });
+  return { base: checkRate(name, price.base), tiers: tiers.sort((a, b) => a.start - b.start) };
+}
+
+function checkRate(name: string, value: unknown): number {
+  const fault = faultOfRate(name, value);
+  if (fault) fail(fault);
+  return value as number;
+}
+
+function parseConditional(one: unknown): ConditionalPrices {
+  if (!isFields(one)) fail("its prices are no list of prices");
+  const prices = parseTable(one.prices);
+  return one.constraint == null ? { prices } : { constraint: parseConstraint(one.constraint), prices };
+}
+
+/** The published file leaves out the type, which follows from the fields. */
+function parseConstraint(constraint: unknown): PriceConstraint {
+  if (!isFields(constraint)) fail("it has a constraint that is none");
+  const { start_date, start_time, end_time } = constraint;
+  if (start_time !== undefined && end_time !== undefined && start_date === undefined) {
+    return { type: "time_of_date", start_time: parseTime(start_time), end_time: parseTime(end_time) };
+  }
+  const isDay = typeof start_date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(start_date) &&
+    !Number.isNaN(Date.parse(start_date));
+  if (!isDay || start_time !== undefined || end_time !== undefined) {
+    fail("it has a constraint of another kind");
+  }
+  return { type: "start_date", start_date };
+}
+
+function parseTime(time: unknown): string {
+  const isTime = typeof time === "string" && /^\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/.test(time);
+  if (!isTime || Number.isNaN(Date.parse(`1970-01-02T${time}`))) fail("it has a time of day that is none");
+  return time;
+}
+
+/** Variants of what no call reports, such as a route, never apply and are dropped. */
+const CONTEXTS = ["processing", "service_tier", "speed"];
+
+function parseVariants(variants: unknown): PriceVariant[] {
+  if (!Array.isArray(variants)) fail("its variants are no list");
+  return variants.flatMap((variant: unknown) => {
+    if (!isFields(variant) || !isFields(variant.when)) fail("it has a variant without a condition");
+    const when = Object.entries(variant.when);
+    if (when.length === 0 || when.some(([, value]) => typeof value !== "string")) {
+      fail("it has a variant without a condition");
+    }
+    const parsed = { when: variant.when as Record<string, string>, ...parseConditional(variant) };
+    return when.every(([name]) => CONTEXTS.includes(name)) ? [parsed] : [];
+  });
+}
+
+const MODES = ["chat", "completion", "responses", "embedding"];
+
+/** Checks LiteLLM's map. */
+export function parseLitellmPrices(map: Fields, head: PriceDataHead): ParsedPrices {
+  const skipped: SkippedEntry[] = [];
+  const models: Record<string, LitellmModel> = {};
+  for (const [key, entry] of Object.entries(map)) {
+    const parsed = parseEntry(key, entry);
+    if (typeof parsed === "string") skipped.push({ entry: key, reason: parsed });
+    else models[key] = parsed;
+  }
+  return { data: { source: "litellm", ...head, models }, skipped };
+}
+
+/** Returns the slim entry, or the reason why there is none. */
+function parseEntry(key: string, entry: unknown): LitellmModel | string {
+  if (key === "sample_spec" || !isFields(entry)) return "it is no model";
+  if (typeof entry.litellm_provider !== "string") return "it has no provider";
+  if (entry.mode !== undefined && !MODES.includes(entry.mode as string)) return "its mode has no text";
+  const rates = readRates(entry);
+  if (typeof rates === "string") return rates;
+  const tiers = readTiers(entry.tiered_pricing);
+  if (typeof tiers === "string") return tiers;
+  if (rates.input_cost_per_token === undefined && tiers === undefined) {
+    return "it has no price per input token";
+  }
+  // The map has 0 both for what is free and for what is unknown.
+  const isFree = tiers === undefined && !rates.input_cost_per_token && !rates.output_cost_per_token;
+  if (isFree) return "its prices are 0: free or unknown";
+  const search = searchCost(entry.search_context_cost_per_query);
+  return {
+    litellm_provider: entry.litellm_provider,
+    ...rates,
+    ...(search && { search_context_cost_per_query: search }),
+    ...(tiers && { tiered_pricing: tiers }),
+  };
+}
+
+function readRates(fields: Fields): Record<string, number> | string {
+  const rates: Record<string, number> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (!isLitellmRate(name) || value === null) continue;
+    const fault = typeof value === "number" ? faultOfRate("", perMillion(value)) : " is not a number";
+    if (fault) return `${name}${fault}`;
+    rates[name] = value as number;
+  }
+  return rates;
+}
+
+function readTiers(list: unknown): LitellmTier[] | string | undefined {
+  if (list === undefined) return undefined;
+  if (!Array.isArray(list) || list.length === 0) return "its tiers are no list";
+  const tiers: LitellmTier[] = [];
+  for (const tier of list) {
+    const range = isFields(tier) ? tier.range : undefined;
+    if (!Array.isArray(range) || !range.every((bound) => Number.isSafeInteger(bound))) {
+      return "it has a tier without a range";
+    }
+    const rates = readRates(tier);
+    if (typeof rates === "string") return rates;
+    if (rates.input_cost_per_token === undefined) return "it has a tier without a price per input token";
+    tiers.push({ range: [range[0], range[1]], ...rates });
+  }
+  return tiers;
+}
+
+/** The cost of a search where it doesn't depend on the size of its context, which no provider reports. */
+function searchCost(costs: unknown): Record<string, number> | undefined {
+  if (!isFields(costs)) return undefined;
+  const values = [...new Set(Object.values(costs))];
+  const [value] = values;
+  if (values.length !== 1 || typeof value !== "number" || faultOfRate("_kcount", perThousand(value))) {
+    return undefined;
+  }
+  return { search_context_size_medium: value };
 }

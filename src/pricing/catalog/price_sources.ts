@@ -1,6 +1,6 @@
 import { fineTunedBaseOf, matchModel } from "./names/match_model.ts";
 import { indexNames, type NameIndex } from "./names/model_names.ts";
-import { isRenamed, renamedModel } from "./names/renamed_models.ts";
+import { isRenamed, renamedModel } from "./names/match_model.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
 import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./names/provider_names.ts";
 import type { GenaiPrices, LitellmPrices, ModelPrices } from "./price_data.ts";

@@ -1,7 +1,6 @@
-import { aliasesOf, headsOf, type ModelAlias } from "./model_aliases.ts";
+import { aliasesOf, bedrockVersionOf, headsOf, type ModelAlias } from "./model_aliases.ts";
 import type { NameIndex } from "./model_names.ts";
 import type { ModelPrices } from "../price_data.ts";
-import { isSameModel } from "./same_model.ts";
 
 /** Finds a model by its name, or by a dated, versioned or `-latest` alias of it; never by a part of a name. */
 export function matchModel(index: NameIndex, providerId: string, model: string): ModelPrices | undefined {
@@ -63,4 +62,62 @@ function matchFineTuned(index: NameIndex, providerId: string, name: string): Mod
 /** Returns the name of a fine-tuned model without what is its owner's, or undefined of another model. */
 export function fineTunedBaseOf(name: string): string | undefined {
   return /^ft:[^:]+/.exec(name)?.[0] ?? /^.+?\.ft-/.exec(name)?.[0];
+}
+
+/**
+ * Returns whether an alias that the data doesn't list can only be the model that was found. It can't if the data lists other
+ * dates of the same name at other prices, or another version.
+ */
+export function isSameModel(
+  index: NameIndex,
+  providerId: string,
+  found: ModelPrices,
+  name: string,
+  { base, kind }: ModelAlias,
+): boolean {
+  if (kind === "latest" || kind === "preview") return true;
+  if (providerId === "aws" && kind === "version") {
+    const listed = versionsOf(index, base);
+    return listed.length === 0 ? bedrockVersionOf(name) === "1" : listed.includes(bedrockVersionOf(name)!);
+  }
+  const prices = JSON.stringify(found.prices);
+  for (const [other, model] of index.exact) {
+    if (model === found || !other.startsWith(base) || other.length === base.length) continue;
+    const isDated = aliasesOf(other, providerId).some((one) => one.base === base && one.kind === kind);
+    if (isDated && JSON.stringify(model.prices) !== prices) return false;
+  }
+  return true;
+}
+
+function versionsOf(index: NameIndex, base: string): string[] {
+  return [...index.exact.keys()].flatMap((name) => {
+    const at = name.indexOf(base);
+    return at >= 0 && /^-v\d/.test(name.slice(at + base.length)) ? bedrockVersionOf(name) ?? [] : [];
+  });
+}
+
+/** Names that belong to another model of the same provider than the data says, from a date on, each with its source. */
+const RENAMED: readonly { provider: string; name: string; model: string; from: string }[] = [
+  // The data leaves the alias with the model of 2024; Mistral moved it to Mistral Large 3 (0.5 and 1.5 USD per million instead
+  // of 2 and 6) with its release: https://github.com/mistralai/platform-docs-public/commit/4975b095 and, with Large 4 beside
+  // it under names of its own, LiteLLM's map of 2026-11-12.
+  { provider: "mistral", name: "mistral-large-latest", model: "mistral-large-2512", from: "2025-12-02" },
+  // Moved to Ministral 3 3B (0.1 USD instead of 0.04) by the same commit.
+  { provider: "mistral", name: "ministral-3b-latest", model: "ministral-3b-2512", from: "2025-12-02" },
+  // "The legacy names … are still accepted": at the prices of Flash, also off-peak, which LiteLLM's map doesn't know.
+  // https://api-docs.deepseek.com/quick_start/pricing (2026-11)
+  { provider: "deepseek", name: "deepseek-v4-flash-vision-exp", model: "deepseek-flash", from: "2026-09-10" },
+];
+
+/** Returns the id of the model that a name means at a time, where the data is wrong. */
+export function renamedModel(providerId: string, name: string, at: number): string | undefined {
+  const lower = name.toLowerCase();
+  return RENAMED.find((one) =>
+    one.provider === providerId && one.name === lower && at >= Date.parse(`${one.from}T00:00:00.000Z`)
+  )?.model;
+}
+
+/** Returns whether the meaning of a name changes with time. */
+export function isRenamed(providerId: string, name: string): boolean {
+  return RENAMED.some((one) => one.provider === providerId && one.name === name.toLowerCase());
 }
