@@ -3,13 +3,13 @@ export { type Catalog, type CatalogData, createCatalog, openCatalog } from "./ca
 export type { PriceDifference } from "./catalog/compare_sources.ts";
 export { type ParsedPrices, parsePriceData } from "./catalog/parse_price_data.ts";
 export type { GenaiPrices, LitellmPrices, PriceData } from "./catalog/price_data.ts";
+export { createLazyPriceBook, type LazyPriceBook } from "./lazy_prices.ts";
 export {
-  createLazyPriceBook,
   createPriceBook,
-  type LazyPriceBook,
   type Price,
   type PriceBook,
   type PriceQuery,
+  type PricesInUse,
   type Served,
 } from "./prices.ts";
 export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_id.ts";

@@ -82,10 +82,12 @@ export async function admitCall(
 ): Promise<AdmittedCall> {
   const { provider, modelId, runId, budget } = metering;
   options.abortSignal?.throwIfAborted();
+  // Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound.
+  const prices = ctx.prices.current?.() ?? ctx.prices;
   let grant: Grant | undefined;
   if (budget) {
     const query = { provider, model: modelId, at: ctx.clock.now() };
-    const call = callBounds(ctx.prices, query, budget, options, metering.lastCostNanoUsd?.() ?? null);
+    const call = callBounds(prices, query, budget, options, metering.lastCostNanoUsd?.() ?? null);
     const hasOvershot = metering.hasOvershot?.() ?? false;
     const admission = await ctx.gate.admit({
       runId,
@@ -119,7 +121,7 @@ export async function admitCall(
       const usage = counted ?? estimateUsage(options, answer, partial);
       const { serviceTier, speed, inferenceGeo } = served;
       const query = { provider, model: modelId, at, serviceTier, speed, inferenceGeo };
-      const price = ctx.prices.price({ ...query, usage, statedNanoUsd });
+      const price = prices.price({ ...query, usage, statedNanoUsd });
       const call: ModelCall = {
         callId: ctx.ids.next("call"),
         at,
