@@ -1,4 +1,4 @@
-import { DURABILITIES, type Durability, type Severity } from "../contract/values.ts";
+import { DURABILITIES, type Durability, type PriceUpdates, type Severity } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -49,6 +49,10 @@ export interface Config {
   maxSnapshotBytes: number;
   providers: Record<string, ProviderSettings>;
   prices: PriceOverride[];
+  /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
+  pricesFolder?: string;
+  /** `daily`: a server updates the prices by itself. */
+  priceUpdates: PriceUpdates;
   /** Absolute paths of TypeScript modules with tools. */
   tools: string[];
   /** The notification channels, besides the `log` channel that always exists. */
@@ -155,6 +159,7 @@ export async function loadConfig(input: {
       ]),
     ),
     prices: file.prices ?? [],
+    priceUpdates: file.price_updates ?? "never",
     tools: file.tools ?? [],
     channels: nameChannels(file.channels ?? []),
     plugins: file.plugins ?? [],
@@ -163,6 +168,8 @@ export async function loadConfig(input: {
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
+  const pricesFolder = findPricesFolder(env, platform);
+  if (pricesFolder !== undefined) config.pricesFolder = pricesFolder;
   if (config.dbUrl === "" && config.server === undefined) {
     throw new PurserError(
       "invalid",
@@ -221,10 +228,17 @@ export function findConfigFile(env: Env, platform: Platform): string | undefined
 
 /** Returns the path of the user's `purser.db` on a platform; undefined where the home directory is unknown. */
 export function findDataFile(env: Env, platform: Platform): string | undefined {
-  const folder = platform === "windows"
-    ? env.LOCALAPPDATA || env.APPDATA
-    : absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");
-  return inPurser(folder, "purser.db", platform);
+  return inPurser(findDataFolder(env, platform), "purser.db", platform);
+}
+
+/** Returns the folder of updated prices on a platform: `prices` beside `purser.db`, whatever database is used. */
+export function findPricesFolder(env: Env, platform: Platform): string | undefined {
+  return inPurser(findDataFolder(env, platform), "prices", platform);
+}
+
+function findDataFolder(env: Env, platform: Platform): string | undefined {
+  if (platform === "windows") return env.LOCALAPPDATA || env.APPDATA;
+  return absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");
 }
 
 const MAC_FOLDER = "Library/Application Support";

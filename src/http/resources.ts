@@ -32,6 +32,7 @@ export const RESOURCES = [
   },
   { prefixes: ["/costs"], load: () => import("./routes/costs.ts") },
   { prefixes: ["/costs/events"], load: () => import("./routes/cost_events.ts") },
+  { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
   { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },
   { prefixes: ["/channels"], load: () => import("./routes/channels.ts") },
   { prefixes: ["/anomalies"], load: () => import("./routes/anomalies.ts") },

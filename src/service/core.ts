@@ -3,6 +3,7 @@ import { startDispatcher } from "../delivery/mod.ts";
 import { type Monitor, startMonitor } from "../monitor/mod.ts";
 import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
 import { recover, startRecovery, startRetentionSweeps } from "./maintenance.ts";
+import { startPriceReloads } from "./price_updates.ts";
 import { type CoreOptions, type CoreParts, deliveryContext, openParts, OutboxSignal } from "./parts.ts";
 
 /** The time that a closing process leaves for the first attempts to deliver. */
@@ -40,6 +41,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     if (!options.isReadOnly) {
       if (parts.store.isShared) startRecovery(parts, parts.stopping);
       startRetentionSweeps(parts, parts.stopping);
+      startPriceReloads(parts, parts.stopping);
     }
 
     return {
