@@ -4,7 +4,7 @@
  */
 import { migrate } from "../src/store/schema/migrate.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { databaseLogic } from "../src/service/database_logic.ts";
+import { databaseLogic } from "../src/service/parts.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { installLogic, type Store } from "../src/store/mod.ts";
 import { RemoteStore } from "../src/store/libsql/libsql_store.ts";

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import { silentLog } from "../src/kernel/log.ts";
 import { bundledPrices } from "../src/pricing/catalog/bundled_prices.ts";
-import { litellmNamesOf, providerIdOfLitellm } from "../src/pricing/catalog/provider_names.ts";
+import { litellmNamesOf, providerIdOfLitellm } from "../src/pricing/catalog/names/provider_names.ts";
 import { createCatalog } from "../src/pricing/mod.ts";
 
 interface Name {

@@ -1,7 +1,7 @@
 /** `deno task picture`: draws docs/terminal.svg, a terminal with what the commands print now. */
 import { join } from "node:path";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { main } from "../src/cli/main.ts";
+import { main } from "../src/cli/mod.ts";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { ROOT } from "./run_deno.ts";
 

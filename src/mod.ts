@@ -10,14 +10,29 @@
  *
  * @module
  */
-export {
-  type AgentInput,
-  type ExportOptions,
-  openPurser,
-  type Purser,
-  type PurserOptions,
-  type RunOptions,
-} from "./open_purser.ts";
+import type { Durability, Severity } from "./contract/values.ts";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ToolSet } from "ai";
+import { type Agent, defineAgent, toAgentDefinition } from "./agents/mod.ts";
+import type { AlertEvaluator } from "./alerts/mod.ts";
+import type { Bus } from "./bus/mod.ts";
+import { openDatabase } from "./client/mod.ts";
+import type { Clock } from "./kernel/clock.ts";
+import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
+import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
+import { type App, createApp } from "./http/mod.ts";
+import type { Ids } from "./kernel/ids.ts";
+import { type Log, silentLog } from "./kernel/log.ts";
+import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
+import {
+  bytesOf,
+  exportSession,
+  type ImportResult,
+  importSession,
+  readSnapshot,
+  type Snapshot,
+} from "./snapshots/mod.ts";
+
 export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
 export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/errors.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
@@ -46,3 +61,142 @@ export type { Agent } from "./agents/mod.ts";
 export type { BudgetMode, Severity } from "./contract/values.ts";
 export type { PriceOverride, ProviderSettings } from "./config/mod.ts";
 export type { Log } from "./kernel/log.ts";
+
+/** Settings of `openPurser`. */
+export interface PurserOptions {
+  /** A path, `:memory:`, `libsql://…` or `https://…`; the library has no default. */
+  db: string;
+  dbToken?: string;
+  durability?: Durability;
+  /** The name of this environment; default `local`. */
+  environment?: string;
+  /** Models by name, `provider:model` or bare; they precede the built-in providers. */
+  models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Tools by name; agents name those they use. */
+  tools?: ToolSet;
+  /** OpenAI-compatible servers by name. */
+  providers?: Record<string, ProviderSettings>;
+  /** Prices that override the catalog's. */
+  prices?: PriceOverride[];
+  /** The folder of prices that `purser prices update` has updated; the library has no default. */
+  pricesFolder?: string;
+  /** The size limit of snapshots to restore, in bytes; default 256 MiB. */
+  maxSnapshotBytes?: number;
+  /** Alert rules and the channels that they notify: see `createAlertEvaluator()`. */
+  alerts?: AlertEvaluator;
+  /** Private networks (CIDR) that channels may connect to, such as `127.0.0.0/8`. */
+  allowPrivateNetworks?: readonly string[];
+  /** Absolute paths of modules with further kinds of channels. */
+  plugins?: readonly string[];
+  /** The minimum severity of anomalies that notify the channels; default: none do. */
+  notifyAnomaliesFrom?: Severity;
+  /** The environment with the keys of models; default: that of the process. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** @internal For measurements: leaves the totals as they are. */
+  rollUp?: "never";
+  log?: Log;
+  clock?: Clock;
+  ids?: Ids;
+}
+
+/** The definition of an agent, with the fields of the API. */
+export interface AgentInput extends AgentBody {
+  name: string;
+}
+
+/** Options of one run. */
+export interface RunOptions {
+  sessionId?: string;
+  signal?: AbortSignal;
+  /** Receives the answer as it is streamed, and every event after its commit. */
+  onPart?: (part: RunPart) => void;
+}
+
+/** Options of an export. */
+export interface ExportOptions {
+  /** Tags to add to those of the session in the snapshot. */
+  tags?: Readonly<Record<string, string>>;
+  /** Includes the event log of the session. */
+  withEvents?: boolean;
+}
+
+/** An open Purser. */
+export interface Purser {
+  /**
+   * Runs an agent on an input.
+   *
+   * @throws {BudgetExceededError} with `details.cost_usd_so_far` and `details.budget_usd`
+   * @throws {PurserError} see its `code`
+   */
+  runAgent(agent: AgentInput, input: string, options?: RunOptions): Promise<RunResult>;
+  /** Stores the definition of an agent, for the API and the CLI. */
+  defineAgent(agent: AgentInput): Promise<Agent>;
+  /**
+   * Exports a snapshot of a session as of now, also while a run is in progress. Read-only. The snapshot is held in memory;
+   * `GET /agents/{session_id}/snapshot` of the app streams it.
+   *
+   * @throws {PurserError} `not_found`; `conflict` when the session is another agent's
+   */
+  exportSession(agentId: string, sessionId: string, options?: ExportOptions): Promise<Snapshot>;
+  /**
+   * Restores a session from a snapshot, atomically; see `ImportResult`.
+   *
+   * @throws {PurserError} `invalid` with every problem in `details.issues`; `conflict`; `too_large`
+   */
+  importSession(snapshot: Snapshot, options?: { dryRun?: boolean }): Promise<ImportResult>;
+  /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
+  meter(model: LanguageModelV4, context: MeterContext): LanguageModelV4;
+  /** The HTTP API as a Hono app. It does not authenticate: put it behind your own access control. */
+  app: App;
+  bus: Bus;
+  /** Waits for runs in progress, cancels those that exceed `graceMs`, and closes the database. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/**
+ * Opens Purser over a database.
+ *
+ * @throws {PurserError} `invalid` settings; `unavailable` or `conflict` when the database can't be used
+ */
+export async function openPurser(options: PurserOptions): Promise<Purser> {
+  const { core, close } = await openDatabase({
+    ...options,
+    env: options.env ?? readEnvironment(),
+    log: options.log ?? silentLog,
+    config: {
+      dbUrl: options.db,
+      dbToken: options.dbToken,
+      durability: options.durability ?? "full",
+      environment: options.environment ?? "local",
+      remoteTimeoutMs: 10_000,
+      maxBodyBytes: 8 * 1024 * 1024,
+      providers: options.providers,
+      prices: options.prices,
+      pricesFolder: options.pricesFolder,
+      maxSnapshotBytes: options.maxSnapshotBytes,
+      allowPrivateNetworks: [...options.allowPrivateNetworks ?? []],
+      plugins: [...options.plugins ?? []],
+      notifyAnomaliesFrom: options.notifyAnomaliesFrom,
+    },
+  });
+  await core.prices.ready(); // `meter()` is synchronous, and checks that the model has a price
+  const define = (agent: AgentInput) =>
+    toAgentDefinition(agent.name, readNamedAgent(agent), {
+      checkModel: (model) => core.models.check(model),
+      checkTools: (tools) => core.toolbox.check(tools),
+    });
+  return {
+    runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>
+      await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
+    defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
+    async exportSession(agentId, sessionId, options = {}) {
+      const exported = await exportSession(core, { agentId, sessionId, ...options });
+      return await readSnapshot(exported.write());
+    },
+    importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
+    meter: (model, context) => meter(core, model, context),
+    app: await createApp(core),
+    bus: core.bus,
+    close,
+  };
+}

@@ -20,7 +20,8 @@ import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./har
 
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
-const RUNS = 1_000;
+/** More than the history keeps. */
+const RUNS = 520;
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */
 const SHARED_EVERY = 4;

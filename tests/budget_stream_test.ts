@@ -112,7 +112,7 @@ for (const { name, ignore, create } of settings.filter((setting) => !setting.nam
           await fate.read(model, controller.signal, () => controller.abort());
           const count = async () =>
             Number((await ctx.store.read({ sql: "SELECT count(*) FROM calls" })).rows[0]![0]);
-          for (let i = 0; i < 200 && await count() < fate.booked; i++) await turns(1);
+          for (let i = 0; i < 5_000 && await count() < fate.booked; i++) await turns(1);
           assert.equal(await count(), fate.booked);
           await checkAllFree(ctx, limit);
         },

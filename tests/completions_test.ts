@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { findCli } from "./harness/installed_cli.ts";
 
 /** Completion in real shells: keys are typed, and the result is read. */
 
-const CLI = fileURLToPath(new URL("../cli.ts", import.meta.url));
+const CLI = await findCli();
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = typeof SHELLS[number];
 
@@ -82,7 +81,7 @@ async function openPlace(): Promise<Place> {
   await Deno.mkdir(`${place.folder}/here`);
   await Deno.writeTextFile(
     `${place.folder}/bin/purser`,
-    `#!/bin/sh\nexec ${Deno.execPath()} run ${CLI_PERMISSIONS.join(" ")} --quiet ${CLI} "$@"\n`,
+    `#!/bin/sh\nexec ${CLI.join(" ")} "$@"\n`,
     { mode: 0o755 },
   );
   for (const name of ["one file.json", "two.json"]) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { logLines, openWithChannels as open, outbox, statusOf, until } from "./harness/deliveries.ts";
+import { removeDirectory } from "./harness/in_directory.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
 
 Deno.test("a process that ends makes first attempts for five seconds, waits three more for open ones, and leaves the rest", async () => {
@@ -35,7 +36,7 @@ Deno.test("a process that ends makes first attempts for five seconds, waits thre
   assert.equal(next.sent[0]!.delivery.deliveryId, slow.sent[0]!.delivery.deliveryId);
   await until(async () => await statusOf(second, "slow") === "delivered");
   await second.core.close();
-  await Deno.remove(directory, { recursive: true });
+  await removeDirectory(directory);
 });
 
 /** The lock that a killed instance leaves beside the database; it is free. */
@@ -60,7 +61,7 @@ Deno.test("the next process on a file takes over the deliveries of a dead proces
   const second = await open([ops], { config });
   await ops.until(1);
   await second.core.close();
-  await Deno.remove(directory, { recursive: true });
+  await removeDirectory(directory);
 });
 
 Deno.test("notifications for channels that no config names any more wait, with a warning", async () => {
@@ -74,7 +75,7 @@ Deno.test("notifications for channels that no config names any more wait, with a
   await until(() => second.logs.some(({ message }) => message.startsWith("Notifications wait for channels")));
   assert.equal(await statusOf(second, "gone"), "pending");
   await second.core.close();
-  await Deno.remove(directory, { recursive: true });
+  await removeDirectory(directory);
 });
 
 Deno.test("a test that was cut off with its process is not repeated", async () => {
@@ -92,7 +93,7 @@ Deno.test("a test that was cut off with its process is not repeated", async () =
   assert.equal((await outbox(second, "log"))[0]!.lastError, "the test ended with its process");
   assert.equal(logLines(second).length, 0);
   await second.core.close();
-  await Deno.remove(directory, { recursive: true });
+  await removeDirectory(directory);
 });
 
 /** Reopens a database whose deliveries to `ops` were held by a killed process, after so many attempts. */
@@ -116,7 +117,7 @@ async function openAfterKill(attempts: number, ops: RecordingChannel) {
     config,
     async [Symbol.asyncDispose]() {
       await second.core.close();
-      await Deno.remove(directory, { recursive: true });
+      await removeDirectory(directory);
     },
   };
 }
@@ -203,7 +204,7 @@ Deno.test("an attempt slightly longer than the grace period is not aborted, and 
   await until(async () => (await outbox(second, "slow")).every(({ status }) => status === "delivered"));
   assert.notEqual(next.sent[0]!.delivery.deliveryId, slow.sent[0]!.delivery.deliveryId);
   await second.core.close();
-  await Deno.remove(directory, { recursive: true });
+  await removeDirectory(directory);
 });
 
 Deno.test("alerts that fire while a process is ending are delivered too, even if another channel hangs", async () => {

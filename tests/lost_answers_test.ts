@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 import { snapshotOf } from "./harness/snapshots.ts";
+import { createMigrated } from "./harness/databases.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 
 /**
@@ -181,7 +182,7 @@ for (const { name, prepare, request, status, check } of CASES) {
     async fn() {
       for (const loss of LOSSES) {
         for (let which = 1, isOver = false; !isOver; which++) {
-          const { url, fetch } = await sqld!.createDatabase();
+          const { url, fetch } = await createMigrated(sqld!);
           const losing = losingFetch(fetch);
           await using purser = await openTestPurser({ config: { dbUrl: url }, fetch: losing.send });
           await prepare?.(purser);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
 import { systemClock } from "../src/kernel/clock.ts";
-import { databaseLogic } from "../src/service/database_logic.ts";
+import { databaseLogic } from "../src/service/parts.ts";
 import { listCosts } from "../src/ledger/mod.ts";
 import { migrate } from "../src/store/schema/migrate.ts";
 import { type Migration, migrations } from "../src/store/schema/migrate.ts";

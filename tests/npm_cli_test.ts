@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { delimiter, dirname, join } from "node:path";
-import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
+import { findCli } from "./harness/installed_cli.ts";
 import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
 import { createNpmProject, type NpmProject } from "./harness/npm_project.ts";
 
@@ -59,8 +59,7 @@ const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("s
 
 test("the first rows of the command line's table are the same on Node and on Deno", async () => {
   const onNode = [project.node, join(project.folder, "node_modules/purser/cli/purser.js")];
-  const onDeno = [Deno.execPath(), "run", ...CLI_PERMISSIONS, "--quiet", join(ROOT, "cli.ts")];
-  await testCliTable(onNode, ["file"], { otherProgram: onDeno, rows: FIRST_ROWS });
+  await testCliTable(onNode, ["file"], { otherProgram: await findCli(), rows: FIRST_ROWS });
 });
 
 test("the oldest supported Node can parse every file of it", async () => {

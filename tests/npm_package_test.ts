@@ -3,7 +3,7 @@ import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
 import { ROOT } from "../build/run_deno.ts";
-import { whyExclusive } from "../src/store/sqlite/file_sharing.ts";
+import { whyExclusive } from "../src/store/sqlite/database_file.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { said, skipNode } from "./harness/node.ts";
 import { createNpmProject } from "./harness/npm_project.ts";

@@ -188,7 +188,7 @@ for (const kind of databaseKinds()) {
         Array.from({ length: 100 }, (_, n) => modelCall({ callId: `${i} ${n}`, at: START })),
       );
     }
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 3_000; i++) {
       if ((await positionsOf(ctx!.store)).totals > 0) break;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -261,7 +261,7 @@ for (const kind of databaseKinds()) {
       assert.equal(woken.length, 3);
       const announced = () =>
         ctx.published.filter(({ type }) => type === "alert.triggered").map(({ run_id }) => run_id);
-      for (let i = 0; i < 100 && announced().length < 3; i++) {
+      for (let i = 0; i < 6_000 && announced().length < 3; i++) {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
       assert.deepEqual(announced(), fired);

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import { findCli } from "./harness/installed_cli.ts";
 
 /** Several real processes on one database file. */
+
+const [PROGRAM, ...ARGS] = await findCli();
 
 interface Process {
   kill(signal: Deno.Signal): void;
@@ -52,8 +54,8 @@ async function onOneFile(
 
 /** Starts the real command line. */
 function start(args: string[], env: Record<string, string>): Process {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...CLI_PERMISSIONS, "--quiet", "cli.ts", ...args],
+  const child = new Deno.Command(PROGRAM, {
+    args: [...ARGS, ...args],
     env,
     stdin: "null",
     stdout: "piped",

@@ -1,14 +1,191 @@
+import { type Clock, toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import type { Agent, AgentBody } from "../contract/agents.ts";
+import { AGENT_DEFAULTS } from "../contract/limits.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
+import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
+import { asc, eq } from "drizzle-orm";
+import type { BudgetMode } from "../contract/values.ts";
+
 /** The definitions of agents. */
-export {
-  type AgentDefinition,
-  checkAgentName,
-  defineAgent,
-  describeAgent,
-  getAgent,
-  getAgentDefinition,
-  insertAgentIfNew,
-  listAgents,
-  removeAgent,
-  toAgentDefinition,
-} from "./agents.ts";
-export { type Agent } from "../contract/agents.ts";
+export type { Agent } from "../contract/agents.ts";
+
+/** The definition of an agent, for the runner. */
+export interface AgentDefinition {
+  agentId: string;
+  /** `provider:model`, or a model name that belongs to one provider. */
+  model: string;
+  systemPrompt: string;
+  /** The cost limit of one run in nano-USD; null for none. */
+  costBudgetNanoUsd: NanoUsd | null;
+  budgetMode: BudgetMode;
+  /** Accepts a budget although the model has no known price. */
+  allowUnpriced: boolean;
+  maxSteps: number;
+  maxOutputTokens: number | null;
+  tools: readonly string[];
+}
+
+/** Converts a definition to wire form, as the event log keeps it with each run. */
+export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" | "updated_at"> {
+  return {
+    agent_id: agent.agentId,
+    name: agent.agentId,
+    model: agent.model,
+    system_prompt: agent.systemPrompt,
+    cost_budget_usd: agent.costBudgetNanoUsd === null ? null : toUsd(agent.costBudgetNanoUsd),
+    budget_mode: agent.budgetMode,
+    allow_unpriced: agent.allowUnpriced,
+    max_steps: agent.maxSteps,
+    max_output_tokens: agent.maxOutputTokens,
+    tools: [...agent.tools],
+  };
+}
+
+/** Converts a row to wire form. */
+function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }): Agent {
+  return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
+}
+
+const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
+  allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)`;
+
+const UPSERT = `${INSERT}
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = excluded.system_prompt,
+  cost_budget_nano_usd = excluded.cost_budget_nano_usd, budget_mode = excluded.budget_mode,
+  allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
+  max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, updated_at = excluded.updated_at`;
+
+/** Stores the definition of an agent, and replaces an existing one of that name. */
+export async function defineAgent(
+  ctx: { store: Store; clock: Clock },
+  agent: AgentDefinition,
+): Promise<{ agent: Agent; isNew: boolean }> {
+  checkAgentName(agent.agentId);
+  // Read before the write, whose answer may be lost: a repeated write would read its own result.
+  const before = await ctx.store.read({
+    sql: "SELECT 1 FROM agents WHERE agent_id = ?",
+    args: [agent.agentId],
+  });
+  const now = ctx.clock.now();
+  const results = await ctx.store.write([
+    { sql: UPSERT, args: valuesOf(agent, now) },
+    { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
+  ]);
+  const createdAt = Number(results[1]!.rows[0]?.[0] ?? now);
+  return { agent: toAgent({ ...agent, createdAt, updatedAt: now }), isNew: before.rows.length === 0 };
+}
+
+/**
+ * Returns the statement that defines an agent unless there is one of that name, and only if a condition holds, whose
+ * parameters are numbered from `?1`.
+ */
+export function insertAgentIfNew(
+  agent: AgentDefinition,
+  now: number,
+  condition: { sql: string; args: readonly SqlValue[] },
+): Statement {
+  const values = valuesOf(agent, now);
+  const parameters = [...values, now].map((_, index) => `?${condition.args.length + Math.min(index, 9) + 1}`);
+  return {
+    sql: `${INSERT} SELECT ${parameters.join(", ")} WHERE ${condition.sql} ON CONFLICT (agent_id) DO NOTHING`,
+    args: [...condition.args, ...values],
+  };
+}
+
+/** Returns the columns of a definition and the time, in the order of the table. */
+function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
+  return [
+    agent.agentId,
+    agent.model,
+    agent.systemPrompt,
+    agent.costBudgetNanoUsd,
+    agent.budgetMode,
+    agent.allowUnpriced ? 1 : 0,
+    agent.maxSteps,
+    agent.maxOutputTokens,
+    JSON.stringify(agent.tools),
+    now,
+  ];
+}
+
+/** The checks of the names in a definition; they throw `invalid` for unknown names. */
+export interface DefinitionChecks {
+  checkModel(model: string): void;
+  checkTools(tools: readonly string[]): void;
+}
+
+/** Converts the wire form of a definition. Throws `invalid`, also for unknown names. */
+export function toAgentDefinition(
+  agentId: string,
+  body: AgentBody,
+  checks: DefinitionChecks,
+): AgentDefinition {
+  checkAgentName(agentId);
+  if (body.name !== undefined && body.name !== agentId) {
+    throw new PurserError(
+      "invalid",
+      `Cannot define agent ${agentId}: name is ${JSON.stringify(body.name)}; leave it out or make them equal`,
+      { details: { issues: [{ path: "name", message: "differs from the id in the path" }] } },
+    );
+  }
+  checks.checkModel(body.model);
+  checks.checkTools(body.tools ?? []);
+  const budget = body.cost_budget_usd;
+  return {
+    agentId,
+    model: body.model,
+    systemPrompt: (body.system_prompt ?? AGENT_DEFAULTS.systemPrompt).toWellFormed(),
+    costBudgetNanoUsd: budget === undefined || budget === null ? null : parseUsd(budget, "cost_budget_usd"),
+    budgetMode: body.budget_mode ?? AGENT_DEFAULTS.budgetMode,
+    allowUnpriced: body.allow_unpriced ?? AGENT_DEFAULTS.allowUnpriced,
+    maxSteps: body.max_steps ?? AGENT_DEFAULTS.maxSteps,
+    maxOutputTokens: body.max_output_tokens ?? AGENT_DEFAULTS.maxOutputTokens,
+    tools: body.tools ?? AGENT_DEFAULTS.tools,
+  };
+}
+
+/** Throws `invalid` for a name that agents may not have. */
+export function checkAgentName(name: string): void {
+  if (name === "snapshot") {
+    throw new PurserError("invalid", "Cannot use snapshot as an agent's name: it is a path of the API");
+  }
+  if (!NAME_PATTERN.test(name)) {
+    throw new PurserError(
+      "invalid",
+      `Cannot use ${JSON.stringify(name)} as an agent's name: use ${NAME_RULE}`,
+    );
+  }
+}
+
+const { agents } = tables;
+
+async function readAgent(query: Query, agentId: string) {
+  const [row] = await query.select().from(agents).where(eq(agents.agentId, agentId));
+  if (!row) throw new PurserError("not_found", `Cannot find agent ${agentId}`);
+  return row;
+}
+
+/** Returns one agent in wire form. Throws `not_found`. */
+export async function getAgent(ctx: { query: Query }, agentId: string): Promise<Agent> {
+  return toAgent(await readAgent(ctx.query, agentId));
+}
+
+/** Returns the definition of one agent. Throws `not_found`. */
+export function getAgentDefinition(ctx: { query: Query }, agentId: string): Promise<AgentDefinition> {
+  return readAgent(ctx.query, agentId);
+}
+
+/** Lists all agents by name. */
+export async function listAgents(ctx: { query: Query }): Promise<Agent[]> {
+  return (await ctx.query.select().from(agents).orderBy(asc(agents.agentId))).map(toAgent);
+}
+
+/** Deletes a definition; the sessions of the agent and its calls in the ledger stay. Throws `not_found`. */
+export async function removeAgent(ctx: { store: Store; query: Query }, agentId: string): Promise<void> {
+  // Read before the write, whose answer may be lost: a repeated write would read its own result.
+  await readAgent(ctx.query, agentId);
+  await ctx.store.write([{ sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] }]);
+}

@@ -8,11 +8,12 @@
  */
 export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firing/decide_alerts.ts";
 export { firingLogic } from "./firing/firing_logic.ts";
-export { createRule, removeRule, updateRule } from "./rules/rules.ts";
+export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
 export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
-export type { AlertRule, RuleTest } from "../contract/alerts.ts";
-export { describeAlert, readAlertNotification, testRule } from "./alert_notification.ts";
+export type { RuleTest } from "../contract/alerts.ts";
+export type { AlertRule, RuleChanges, RuleInput } from "../contract/alert_rules.ts";
+export { describeAlert, listAlerts, readAlertNotification, testRule } from "./alerts.ts";
 export {
   type AlertDispatcher,
   type AlertEvaluator,
@@ -21,5 +22,3 @@ export {
   createDispatcher,
 } from "./evaluator.ts";
 export { type AlertContext, hasRules } from "./context.ts";
-export { listAlerts } from "./list_alerts.ts";
-export type { RuleChanges, RuleInput } from "../contract/alerts.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { fixedClock } from "../kernel/clock.ts";
-import { databaseLogic } from "../service/database_logic.ts";
+import { databaseLogic } from "../service/parts.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../kernel/ids.ts";

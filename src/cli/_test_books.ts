@@ -5,7 +5,7 @@ import { openCore } from "../service/mod.ts";
 import { createApp } from "../http/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { main } from "./main.ts";
+import { main } from "./mod.ts";
 import { splitLine } from "./parse/_split_line.ts";
 
 /** The outcome of a command line. */

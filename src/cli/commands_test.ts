@@ -6,7 +6,7 @@ import { createApp } from "../http/mod.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { main } from "./main.ts";
+import { main } from "./mod.ts";
 import { BrokenPipeError } from "./terminal/terminal.ts";
 import { textWidth } from "./terminal/text_width.ts";
 import { openTestBooks } from "./_test_books.ts";

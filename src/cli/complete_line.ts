@@ -5,12 +5,13 @@ import { silentLog } from "../kernel/log.ts";
 import { escapeText } from "./terminal/escape_text.ts";
 import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
-import type { MainOptions } from "./main.ts";
+import type { MainOptions } from "./mod.ts";
 import { idInPath } from "./parse/command_id.ts";
 import { countOf } from "./render/format_values.ts";
 import { cutText } from "./terminal/text_width.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
 import { ALL_OPTIONS, findCommand } from "./parse/parse_command_line.ts";
+import { openConnection } from "./run_command.ts";
 
 /** The timeout of live values: the user is waiting at the prompt. */
 const TIMEOUT_MS = 900;
@@ -81,8 +82,13 @@ function connectLazily({ line }: Cursor, { env, connect }: MainOptions) {
             profile: option("profile"),
           },
         });
-        const open = connect ?? (await import("../client/mod.ts")).connect;
-        return await open({ config, env, log: silentLog, isReadOnly: true, mustExist: true });
+        return await openConnection(connect, {
+          config,
+          env,
+          log: silentLog,
+          isReadOnly: true,
+          mustExist: true,
+        });
       })(),
     close: async () => await (await connection?.catch(() => undefined))?.close(),
   };

@@ -4,7 +4,7 @@ import { nearestName } from "../kernel/text.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 import { COMMANDS } from "./command_table.ts";
-import { main } from "./main.ts";
+import { main } from "./mod.ts";
 import { readCursor } from "./complete_line.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;

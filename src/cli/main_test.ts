@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { problemError } from "../client/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { renderHelp, reportError } from "./main.ts";
+import { renderHelp, reportError } from "./mod.ts";
 import { UsageError } from "./parse/usage_error.ts";
 import { COMMANDS } from "./command_table.ts";
 import { createStyle } from "./terminal/style.ts";

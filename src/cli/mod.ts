@@ -1,4 +1,243 @@
+import type { Clock } from "../kernel/clock.ts";
+import { EXIT, exitCodeOf } from "./exit_code.ts";
+import { parseCommandLine } from "./parse/parse_command_line.ts";
+import { createStyle, type Style } from "./terminal/style.ts";
+import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
+import type { Connect } from "./run_command.ts";
+import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
+import { escapeLines } from "./terminal/escape_text.ts";
+import { UsageError } from "./parse/usage_error.ts";
+import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
+import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
+import { wrapText } from "./terminal/wrap_text.ts";
+
 /** The command line. */
-export { main, type MainOptions } from "./main.ts";
 export { processTerminal } from "./terminal/process_terminal.ts";
 export type { Output, Terminal } from "./terminal/terminal.ts";
+
+/** The environment of a command line. */
+export interface MainOptions {
+  terminal: Terminal;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Connects to the API. Tests pass their own. */
+  connect?: Connect;
+  clock?: Clock;
+}
+
+/** The command of the completion scripts: `purser __complete -- WORD…`; see `complete_line.ts`. */
+const COMPLETE = "__complete";
+
+/** Runs a command line and returns the exit code of the process. Never throws. */
+export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
+  const { terminal: { stdout, stderr } } = options;
+  if (argv[0] === COMPLETE) {
+    const { completeLine } = await import("./complete_line.ts");
+    return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), options);
+  }
+  try {
+    const line = parseCommandLine(argv);
+    switch (line.kind) {
+      case "version": {
+        const { VERSION } = await import("../kernel/version.ts");
+        stdout.write(`purser ${VERSION}\n`);
+        return EXIT.done;
+      }
+      case "help":
+        stdout.write(helpFor(line.topic, stdout));
+        return EXIT.done;
+      case "incomplete":
+        stderr.write(helpFor(line.topic, stderr));
+        return EXIT.badUsage;
+      case "command": {
+        const { runCommand } = await import("./run_command.ts");
+        return await runCommand(line, options);
+      }
+    }
+  } catch (error) {
+    // The reader of standard output closed it, such as `head`.
+    if (error instanceof BrokenPipeError) return EXIT.done;
+    try {
+      reportError(error, stderr, argv.includes("--json"));
+    } catch {
+      // Standard error is closed too.
+    }
+    return exitCodeOf(error);
+  }
+}
+
+function helpFor(topic: string, output: Output): string {
+  return renderHelp(topic, { columns: output.columns, style: createStyle(output.hasColour) }) + "\n";
+}
+
+/** Writes an error to standard error: one sentence and a hint, or the problem document as JSON. */
+export function reportError(error: unknown, stderr: Output, isJson: boolean): void {
+  if (isJson) return stderr.write(JSON.stringify(problemOf(error)) + "\n");
+  const style = createStyle(stderr.hasColour);
+  const sentence = error instanceof PurserError ? error.message : `Internal error: ${messageOf(error)}`;
+  stderr.write(`${style.red("error:")} ${escapeLines(sentence)}\n`);
+  const hint = hintFor(error);
+  if (hint) stderr.write(style.dim(escapeLines(hint)) + "\n");
+}
+
+function hintFor(error: unknown): string | undefined {
+  if (error instanceof UsageError) {
+    return error.command === undefined
+      ? undefined
+      : `See purser ${error.command ? `${error.command} ` : ""}--help`;
+  }
+  if (error instanceof PurserError && error.code === "unauthorized") {
+    return "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; " +
+      "to create one, run purser keys create on the server's own database";
+  }
+  // Only for refusals by the API: `purser serve` reports other errors of this code.
+  if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {
+    return "Give another key with --api-key or PURSER_API_KEY; purser keys list shows the scopes of each";
+  }
+  const { session_id } = problemOf(error);
+  if (typeof session_id !== "string") return undefined;
+  return `The session keeps all steps up to this point: purser sessions show ${session_id}`;
+}
+
+/** Returns the API's problem document, or one of the same form for other errors. */
+function problemOf(error: unknown): Record<string, unknown> {
+  if (!(error instanceof PurserError)) {
+    const detail = `Internal error: ${messageOf(error)}`;
+    return {
+      type: "about:blank",
+      title: "Internal error",
+      status: STATUS.internal,
+      detail,
+      code: "internal",
+    };
+  }
+  if ("problem" in error) return error.problem as Record<string, unknown>;
+  const { code, message, details, extensions } = error;
+  const title = error instanceof UsageError ? "Bad usage" : "Error";
+  const problem = { type: "about:blank", title, status: STATUS[code], detail: message, code };
+  return { ...problem, ...(details && { details }), ...extensions };
+}
+
+/** The width of the help without a terminal. */
+const DEFAULT_COLUMNS = 80;
+
+/** The minimum width of a description beside its name; a narrower one goes below it. */
+const MIN_WIDTH = 20;
+
+interface Layout {
+  columns: number;
+  style: Style;
+}
+
+/** Renders the help of all commands, a group of commands, or one. */
+export function renderHelp(
+  topic: string,
+  { columns = DEFAULT_COLUMNS, style }: { columns: number | undefined; style: Style },
+): string {
+  const layout = { columns: Math.max(40, Math.min(columns, 100)), style };
+  const command = COMMANDS.find(({ name }) => name === topic);
+  if (command) return commandHelp(command, layout);
+  const commands = COMMANDS.filter(({ name }) => topic === "" || name.startsWith(`${topic} `));
+  return topic === "" ? overview(commands, layout) : groupHelp(topic, commands, layout);
+}
+
+function overview(commands: readonly Command[], layout: Layout): string {
+  return sections([
+    prose(
+      "Purser runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
+      layout,
+    ),
+    usage("COMMAND [OPTIONS]", layout),
+    list("Commands", commands.map(usageRow), layout),
+    list(
+      "Options of every command",
+      [...optionRows(COMMON_OPTIONS), ["--version", "Print the version"]],
+      layout,
+    ),
+    list("First steps", [
+      ["purser agents set helper --model demo:echo --tool calculator", ""],
+      ['purser run helper "What is 17 * 23?"', ""],
+      ["purser cost", ""],
+    ], layout),
+    prose(
+      "See purser COMMAND --help for details. The environment variables PURSER_DB, PURSER_SERVER, PURSER_API_KEY, " +
+        "PURSER_PROFILE and PURSER_CONFIG set defaults for --db, --server, --api-key, --profile and --config. Exit codes: " +
+        "0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 budget exceeded, 130 interrupted.",
+      layout,
+    ),
+  ]);
+}
+
+function groupHelp(group: string, commands: readonly Command[], layout: Layout): string {
+  const examples = commands.flatMap(({ examples }) => examples.slice(0, 1));
+  return sections([
+    usage(`${group} COMMAND [OPTIONS]`, layout),
+    list("Commands", commands.map(usageRow), layout),
+    list("Examples", examples.map(([line]) => [line, ""]), layout),
+    prose(`See purser ${group} COMMAND --help for the options of a command.`, layout),
+  ]);
+}
+
+function commandHelp(command: Command, layout: Layout): string {
+  const hasOwn = Object.keys(command.options).length > 0;
+  return sections([
+    prose(command.summary, layout),
+    command.detail ? prose(command.detail, layout) : "",
+    usage([command.name, ...command.args.map(usageOfArg), "[OPTIONS]"].join(" "), layout),
+    hasOwn ? list("Options", optionRows(command.options), layout) : "",
+    list(hasOwn ? "Options of every command" : "Options", optionRows(COMMON_OPTIONS), layout),
+    listExamples(command, layout),
+  ]);
+}
+
+type Row = readonly [left: string, right: string];
+
+function sections(parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+function prose(text: string, { columns }: Layout): string {
+  return wrapText(text, columns).join("\n");
+}
+
+function usage(line: string, { style }: Layout): string {
+  return `${style.bold("Usage:")} purser ${line}`;
+}
+
+function usageRow({ name, args, summary }: Command): Row {
+  return [[name, ...args.map(usageOfArg)].join(" "), summary];
+}
+
+function optionRows(options: Readonly<Record<string, OptionSpec>>): Row[] {
+  return Object.entries(options).map((
+    [name, spec],
+  ) => [`--${name}${spec.value ? ` ${spec.value}` : ""}`, describeOption(spec)]);
+}
+
+/** Returns the summary of an option, followed by its enumeration unless the summary has all of the values. */
+function describeOption({ summary, values }: OptionSpec): string {
+  const { oneOf = [] } = values ?? {};
+  if (oneOf.every((value) => summary.includes(value))) return summary;
+  return `${summary}: ${oneOf.slice(0, -1).join(", ")} or ${oneOf.at(-1)}`;
+}
+
+function list(title: string, rows: readonly Row[], { columns, style }: Layout): string {
+  const beside = Math.max(...rows.map(([left]) => left.length)) + 4;
+  const isBeside = columns - beside >= MIN_WIDTH;
+  const indent = isBeside ? beside : 6;
+  const lines = rows.map(([left, right]) => {
+    if (right === "") return `  ${style.cyan(left)}`;
+    const wrapped = wrapText(right, columns - indent).join("\n" + " ".repeat(indent));
+    const gap = isBeside ? " ".repeat(indent - left.length - 2) : "\n" + " ".repeat(indent);
+    return `  ${style.cyan(left)}${gap}${wrapped}`;
+  });
+  return [style.bold(`${title}:`), ...lines].join("\n");
+}
+
+/** Renders examples, each below its comment: the lines are long. */
+function listExamples({ examples }: Command, { style }: Layout): string {
+  const lines = examples.flatMap(([line, comment]) => [
+    ...(comment ? [`  ${style.dim(`# ${comment}`)}`] : []),
+    `  ${style.cyan(line)}`,
+  ]);
+  return [style.bold(examples.length > 1 ? "Examples:" : "Example:"), ...lines].join("\n");
+}

@@ -4,7 +4,7 @@ import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 import { COMMANDS } from "./command_table.ts";
 import { renderChecks } from "./commands/doctor.ts";
-import { renderHelp } from "./main.ts";
+import { renderHelp } from "./mod.ts";
 import { createStyle } from "./terminal/style.ts";
 import { textWidth } from "./terminal/text_width.ts";
 

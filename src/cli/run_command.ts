@@ -6,7 +6,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { BareContext, CommandContext } from "./command.ts";
 import { escapeText } from "./terminal/escape_text.ts";
 import { EXIT } from "./exit_code.ts";
-import type { MainOptions } from "./main.ts";
+import type { MainOptions } from "./mod.ts";
 import type { Options } from "./parse/options.ts";
 import type { CommandLine } from "./parse/parse_command_line.ts";
 import { createStyle, type Style } from "./terminal/style.ts";
@@ -15,6 +15,15 @@ import { UsageError } from "./parse/usage_error.ts";
 
 /** Opens a connection to the API. */
 export type Connect = (options: ConnectOptions) => Promise<Connection>;
+
+/** Opens the connection of a command; the client is loaded only now. */
+export async function openConnection(
+  connect: Connect | undefined,
+  options: ConnectOptions,
+): Promise<Connection> {
+  const open = connect ?? (await import("../client/mod.ts")).connect;
+  return await open(options);
+}
 
 /** Runs a command with its configuration and connection, and closes the connection in every case. Returns the exit code. */
 export async function runCommand(
@@ -47,10 +56,7 @@ export async function runCommand(
     config,
     log,
     connect: () =>
-      connection ??= (async () => {
-        const open = connect ?? (await import("../client/mod.ts")).connect;
-        return await open({ config, env, log, isReadOnly: command.isReadOnly });
-      })(),
+      connection ??= openConnection(connect, { config, env, log, isReadOnly: command.isReadOnly }),
   };
   try {
     if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;

@@ -1,6 +1,7 @@
 import { PurserError } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/text.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
+import type { Environment } from "./environment.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 
 /** The server or the database of a command, with the secret for it. */
@@ -19,7 +20,7 @@ export interface Target {
 
 interface TargetInput {
   options: { dbUrl?: string; server?: string; apiKey?: string; profile?: string };
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   file: ConfigFile;
   /** For messages. */
   configPath: string | undefined;

@@ -1,93 +1,23 @@
-import { DURABILITIES, type Durability, type PriceUpdates, type Severity } from "../contract/values.ts";
+import { DURABILITIES } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
-import type { PriceOverride } from "../contract/price_override.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
 import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
 import { readTextFile } from "../kernel/files.ts";
 import { chooseTarget } from "./choose_target.ts";
-import { type ChannelConfig, nameChannels } from "./channels.ts";
+import { nameChannels } from "./channels.ts";
 import { oneOf, pickSetting, wholeNumber } from "./pick_setting.ts";
 import { readConfigText } from "./file/read_config_text.ts";
 import type { ProfilesFile } from "./profiles_file.ts";
-
-/** Environment variables by name. Always a parameter, so that an edge entry can pass its own record. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** An OpenAI-compatible server of the config, as `providers.<name>`. */
-export interface ProviderSettings {
-  baseUrl: string;
-  apiKey?: string;
-  headers?: Record<string, string>;
-}
-
-/** Every setting of a Purser process, after precedence. Secrets are in plaintext: never log all of it. */
-export interface Config {
-  /** The name of this environment; snapshots carry it. */
-  environment: string;
-  /** As `parseDatabaseUrl` reads it. Empty only if a server is used and no data directory is known. */
-  dbUrl: string;
-  /** The token for a remote database. */
-  dbToken?: string;
-  durability: Durability;
-  /** Base URL of the Purser server to use, without a trailing slash. Undefined: use `dbUrl`. */
-  server?: string;
-  /** The API key for that server. */
-  apiKey?: string;
-  /** A file that holds the API key, read when the key is needed; see `readKeyFile`. */
-  apiKeyFile?: string;
-  /** The profile of the config file that named the server or the database. */
-  profile?: string;
-  host: string;
-  port: number;
-  logLevel: LogLevel;
-  /** The timeout of one request to a remote database or server. */
-  remoteTimeoutMs: number;
-  /** The largest request body that the server reads. */
-  maxBodyBytes: number;
-  /** The largest snapshot that is read, uncompressed. */
-  maxSnapshotBytes: number;
-  providers: Record<string, ProviderSettings>;
-  prices: PriceOverride[];
-  /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
-  pricesFolder?: string;
-  /** `daily`: a server updates the prices by itself. */
-  priceUpdates: PriceUpdates;
-  /** Absolute paths of TypeScript modules with tools. */
-  tools: string[];
-  /** The notification channels, besides the `log` channel that always exists. */
-  channels: ChannelConfig[];
-  /** Absolute paths of TypeScript modules that define channel kinds. */
-  plugins: string[];
-  /** The private networks that channels may connect to, such as `10.0.0.0/8`. */
-  allowPrivateNetworks: string[];
-  /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
-  notifyAnomaliesFrom?: Severity;
-  /** The absolute path of the config file that was read. */
-  configPath?: string;
-}
-
-/** The default of `max_snapshot_bytes`: 256 MiB. */
-export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
-
-/** Settings from the command line; they override the environment and the config file. */
-export interface ConfigOptions {
-  configPath?: string;
-  dbUrl?: string;
-  server?: string;
-  apiKey?: string;
-  /** A profile of the config file; excludes `dbUrl` and `server`. */
-  profile?: string;
-  host?: string;
-  port?: number;
-  logLevel?: LogLevel;
-}
-
-/** Returns the environment of the process. No other code reads it. */
-export function readEnvironment(): Record<string, string> {
-  // Deno takes as long to load Node's `process` as to run a short command.
-  return globalThis.Deno?.env.toObject() ?? { ...globalThis.process.env };
-}
+import {
+  currentPlatform,
+  type Environment,
+  findConfigFile,
+  findDataFile,
+  findPricesFolder,
+  type Platform,
+} from "./environment.ts";
+import { type Config, type ConfigOptions, DEFAULT_MAX_SNAPSHOT_BYTES } from "./config.ts";
 
 /**
  * Resolves every setting: option > environment > profile > config file > default. A profile that is given as an option
@@ -204,59 +134,6 @@ export async function openProfiles({ env, configPath }: {
   }
   const module = await import("./profiles_file.ts");
   return module.openProfilesFile(path);
-}
-
-/** Operating systems whose conventions for a user's files differ. */
-export type Platform = "linux" | "darwin" | "windows";
-
-/** Returns the platform of this process. */
-function currentPlatform(): Platform {
-  // An edge runtime has neither; without a home directory the default does no harm.
-  const os: string | undefined = globalThis.Deno?.build.os ?? globalThis.process?.platform;
-  return os === "windows" || os === "win32" ? "windows" : os === "darwin" ? "darwin" : "linux";
-}
-
-type Env = Readonly<Record<string, string | undefined>>;
-
-/** Returns the path of the user's `purser.json` on a platform; undefined where the home directory is unknown. */
-export function findConfigFile(env: Env, platform: Platform): string | undefined {
-  const folder = platform === "windows"
-    ? env.APPDATA
-    : absolute(env.XDG_CONFIG_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".config");
-  return inPurser(folder, "purser.json", platform);
-}
-
-/** Returns the path of the user's `purser.db` on a platform; undefined where the home directory is unknown. */
-export function findDataFile(env: Env, platform: Platform): string | undefined {
-  return inPurser(findDataFolder(env, platform), "purser.db", platform);
-}
-
-/** Returns the folder of updated prices on a platform: `prices` beside `purser.db`, whatever database is used. */
-export function findPricesFolder(env: Env, platform: Platform): string | undefined {
-  return inPurser(findDataFolder(env, platform), "prices", platform);
-}
-
-function findDataFolder(env: Env, platform: Platform): string | undefined {
-  if (platform === "windows") return env.LOCALAPPDATA || env.APPDATA;
-  return absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");
-}
-
-const MAC_FOLDER = "Library/Application Support";
-
-function underHome(env: Env, folder: string): string | undefined {
-  const home = absolute(env.HOME);
-  return home === undefined ? undefined : `${home.replace(/\/$/, "")}/${folder}`;
-}
-
-/** The XDG Base Directory Specification ignores relative paths. */
-function absolute(path: string | undefined): string | undefined {
-  return path?.startsWith("/") ? path : undefined;
-}
-
-function inPurser(folder: string | undefined, file: string, platform: Platform): string | undefined {
-  if (!folder) return undefined;
-  const separator = platform === "windows" ? "\\" : "/";
-  return [folder.replace(/[\\/]$/, ""), "purser", file].join(separator);
 }
 
 /** Longer than any key: the content of a wrong file is refused rather than sent. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Config, type ConfigOptions, loadConfig } from "./mod.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { findConfigFile, findDataFile } from "./load_config.ts";
+import { findConfigFile, findDataFile } from "./environment.ts";
 
 const HOME = { HOME: "/home/ada" };
 const DEFAULT_PATH = "/home/ada/.config/purser/purser.json";

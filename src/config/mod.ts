@@ -2,15 +2,12 @@
 export type { PriceOverride } from "../contract/price_override.ts";
 export { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./channels.ts";
 export { describeIssue } from "./file/describe_issue.ts";
+export { loadConfig, openProfiles, readKeyFile } from "./load_config.ts";
 export {
   type Config,
   type ConfigOptions,
   DEFAULT_MAX_SNAPSHOT_BYTES,
-  type Environment,
-  loadConfig,
-  openProfiles,
   type ProviderSettings,
-  readEnvironment,
-  readKeyFile,
-} from "./load_config.ts";
+} from "./config.ts";
+export { type Environment, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";

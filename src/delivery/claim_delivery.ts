@@ -2,7 +2,8 @@ import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext, DispatchContext } from "./context.ts";
 import { decideRetry, MAX_ATTEMPTS } from "./retry_policy.ts";
-import type { ConfiguredChannel, SendResult } from "./channels/mod.ts";
+import type { SendResult } from "./channels/notification.ts";
+import type { ConfiguredChannel } from "./channels/configured_channel.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { traceDelivery } from "../telemetry/mod.ts";
 

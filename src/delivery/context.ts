@@ -4,7 +4,8 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
-import type { Channels, Notification } from "./channels/mod.ts";
+import type { Notification } from "./channels/notification.ts";
+import type { Channels } from "./channels/create_channels.ts";
 
 /** The properties of a channel that a row of the outbox needs. */
 export interface OutboxChannel {

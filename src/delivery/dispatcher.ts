@@ -1,4 +1,4 @@
-import type { ConfiguredChannel } from "./channels/mod.ts";
+import type { ConfiguredChannel } from "./channels/configured_channel.ts";
 import { messageOf } from "../kernel/errors.ts";
 import {
   deliverClaimed,

@@ -1,5 +1,5 @@
 import type { TestResult } from "../contract/channels.ts";
-import type { Delivery, Notification, SendResult } from "./channels/mod.ts";
+import type { Delivery, Notification, SendResult } from "./channels/notification.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { leaseNow, leaseTime, type Statement } from "../store/mod.ts";

@@ -5,7 +5,7 @@ import { bundledPrices } from "./catalog/bundled_prices.ts";
 import { cardAt, possibleCards } from "./catalog/card_at.ts";
 import { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
 import { correctedCuts } from "./catalog/deepseek_peak.ts";
-import { nearestNames } from "./catalog/nearest_names.ts";
+import { nearestNames } from "./catalog/names/nearest_names.ts";
 import type { GenaiPrices, LitellmPrices } from "./catalog/price_data.ts";
 import { createPriceSources, type FoundModel } from "./catalog/price_sources.ts";
 import { dailyCutsOf } from "./catalog/prices_at.ts";

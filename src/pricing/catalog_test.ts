@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { silentLog } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
 import type { GenaiPrices, ModelPrices } from "./catalog/price_data.ts";
-import { providerIdOfLitellm } from "./catalog/provider_names.ts";
+import { providerIdOfLitellm } from "./catalog/names/provider_names.ts";
 import { createCatalog, openCatalog } from "./catalog.ts";
 import { priceUsage, type Rates, tierFor } from "./rates.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";

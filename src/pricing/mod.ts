@@ -1,7 +1,13 @@
 /** Normalizes the usage that providers report, and prices it by model and time. */
 export { type Catalog, type CatalogData, createCatalog, openCatalog } from "./catalog.ts";
-export type { PriceDifference } from "./catalog/compare_sources.ts";
-export { type ParsedPrices, parsePriceData } from "./catalog/parse_price_data.ts";
+export { bundledPrices } from "./catalog/bundled_prices.ts";
+export { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
+export {
+  countSkipped,
+  type ParsedPrices,
+  parsePriceData,
+  type SkippedEntry,
+} from "./catalog/parse_price_data.ts";
 export type { GenaiPrices, LitellmPrices, PriceData } from "./catalog/price_data.ts";
 export { createLazyPriceBook, type LazyPriceBook } from "./lazy_prices.ts";
 export {

@@ -3,7 +3,7 @@ import { type Log, silentLog } from "../kernel/log.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
-import { providerIdOf } from "./catalog/provider_names.ts";
+import { providerIdOf } from "./catalog/names/provider_names.ts";
 import { ratesOfOverride } from "./override_rates.ts";
 import { DEMO_RATES, priceUsage, type Rates, type UsageCost } from "./rates.ts";
 import { readUsedPrices, type UsedPrices } from "./updates/used_prices.ts";

@@ -1,4 +1,4 @@
-import type { CredentialKind } from "./redact_credentials.ts";
+import type { CredentialKind } from "./mod.ts";
 
 export const UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 export const LETTERS = UPPER + UPPER.toLowerCase();

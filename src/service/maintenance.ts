@@ -5,7 +5,7 @@ import { messageOf } from "../kernel/errors.ts";
 import { sweepWindows } from "../ledger/mod.ts";
 import { recoverRuns, RUN_LEASE_MS } from "../sessions/mod.ts";
 import { sweepGenerations } from "../snapshots/generations/mod.ts";
-import type { CoreParts } from "./parts.ts";
+import type { CoreParts } from "./core_parts.ts";
 
 /** Processes that live shorter than this leave the retention sweep to others, and write nothing. */
 const FIRST_SWEEP_AFTER_MS = 1_000;

@@ -1,7 +1,7 @@
 import type { Config } from "../config/mod.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
-import type { CoreParts } from "./parts.ts";
+import type { CoreParts } from "./core_parts.ts";
 
 /** Reads updated prices within a minute after any process has written them. */
 export async function startPriceReloads(

@@ -10,7 +10,10 @@ import {
   publishEvents,
 } from "./append_events.ts";
 import type { RunRef, SessionContext } from "./context.ts";
-import { SESSION_LOST } from "./live_run.ts";
+
+/** The reason of the cancellation of a run that has lost its session. */
+export const SESSION_LOST =
+  "its session was taken from it: restored from a snapshot, or freed by another instance";
 
 /** The end of a run, as it is stored. */
 export interface RunEnd {
@@ -36,6 +39,7 @@ FROM sessions WHERE session_id = ?1 AND ${IS_RUNNING}`;
 
 const IS_LOST = `?2 = 'completed' AND NOT EXISTS (
   SELECT 1 FROM sessions WHERE session_id = ?7 AND active_run_id = ?1)`;
+
 const END_RUN =
   `UPDATE runs SET status = iif(${IS_LOST}, 'cancelled', ?2), output = iif(${IS_LOST}, NULL, ?3),
   error = ?4, steps = ?5, ended_at = ?6

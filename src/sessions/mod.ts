@@ -11,15 +11,8 @@ export type { RunRef, SessionContext } from "./context.ts";
 export type { SessionEvent } from "../contract/events.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
 export { claimSession, type NewRun, startRun } from "./start_run.ts";
-export {
-  endLiveRuns,
-  keepLease,
-  type LiveRun,
-  registerRun,
-  renewLease,
-  RUN_LEASE_MS,
-  type RunState,
-} from "./live_run.ts";
+export { endLiveRuns, type LiveRun, registerRun } from "./live_run.ts";
+export { keepLease, renewLease, RUN_LEASE_MS, type RunState } from "./run_lease.ts";
 export { endRun, type RunEnd } from "./end_run.ts";
 export {
   cancelRun,
@@ -30,20 +23,18 @@ export {
   type RunEndRetries,
 } from "./recover_runs.ts";
 export {
-  lastEventId,
-  listAllEvents,
-  listMessages,
-  listSessionEvents,
-  readEventTexts,
-  readMessageTexts,
-} from "./read_history.ts";
-export {
   findForeignRef,
   findRunOwner,
   findSessionOwner,
   getRun,
   getSession,
+  lastEventId,
+  listAllEvents,
+  listMessages,
+  listSessionEvents,
   listSessions,
+  readEventTexts,
+  readMessageTexts,
 } from "./read_sessions.ts";
 export type { Run } from "../contract/runs.ts";
 export type { Session } from "../contract/sessions.ts";

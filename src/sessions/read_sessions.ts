@@ -1,12 +1,23 @@
 import type { Run } from "../contract/runs.ts";
 import type { Session } from "../contract/sessions.ts";
-import { and, desc, eq, lt, or } from "drizzle-orm";
+import { and, asc, desc, eq, gt, lt, or, type SQL, sql } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { firstAgentsOf, readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
+import {
+  firstAgentsOf,
+  readRunUsage,
+  readSessionUsage,
+  toCostEvent,
+  type TokenUsage,
+  toModelCall,
+} from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
-import { type Store, tables } from "../store/mod.ts";
+import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
+import { toCanonicalText } from "../kernel/json/canonical_json.ts";
+import type { SessionMessage } from "./session_message.ts";
+import type { SessionEventType } from "../contract/values.ts";
+import type { SessionEvent } from "../contract/events.ts";
 
 const { runs, sessions } = tables;
 
@@ -39,7 +50,7 @@ export async function getSession(ctx: ReadContext, sessionId: string): Promise<S
 /** Returns one run. Throws `not_found`. */
 export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
   const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
-  if (!row) throw new PurserError("not_found", `Cannot find run ${runId}`);
+  if (!row) throw runNotFound(runId);
   const usage = await readRunUsage(ctx.store, runId);
   return {
     run_id: row.runId,
@@ -56,6 +67,11 @@ export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
     started_at: toIso(row.startedAt),
     ended_at: row.endedAt === null ? null : toIso(row.endedAt),
   };
+}
+
+/** Returns the error for an unknown run. */
+export function runNotFound(runId: string): PurserError {
+  return new PurserError("not_found", `Cannot find run ${runId}`);
 }
 
 function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Session {
@@ -132,4 +148,198 @@ export async function findForeignRef(
     args: [JSON.stringify(sessionIds), JSON.stringify(runIds), agentId],
   });
   return row && { kind: row[0] as "session" | "run", id: row[1] as string };
+}
+
+/** The limits of a page of messages; the last message of a page may exceed the bytes. */
+const MESSAGE_PAGE_ROWS = 500;
+
+const MESSAGE_PAGE_BYTES = 128 * 1024;
+
+/** Larger texts are read from a server in pieces: it answers with at most 10 MB. */
+const PIECE_CHARACTERS = 1024 * 1024;
+
+// SQLite reads the sizes from the headers of the rows; only contents that fit are read whole.
+const READ_PAGE = `WITH sizes AS (
+  SELECT rowid AS id, octet_length(content) AS size,
+    sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
+  FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3 AND position < ?4)
+SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
+  CASE WHEN s.size <= ?6 THEN m.content END AS content
+FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
+
+const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
+
+const READ_EXTENT = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
+
+interface Row {
+  id: bigint;
+  message_id: string;
+  created_at: bigint;
+  is_whole: bigint;
+  content: string | null;
+}
+
+/** A range of the messages of one generation of a session, [from, to). */
+export interface MessageSpan {
+  sessionId: string;
+  generation: number;
+  from?: number;
+  to: number;
+}
+
+/**
+ * Yields the messages of one generation in order as canonical JSON, in pages of bounded size.
+ *
+ * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile
+ */
+export async function* readMessageTexts(
+  ctx: { store: Pick<Store, "kind" | "read"> },
+  { sessionId, generation, from = 0, to }: MessageSpan,
+): AsyncGenerator<string[]> {
+  for (let position = from; position < to;) {
+    const end = Math.min(to, position + MESSAGE_PAGE_ROWS);
+    const whole = ctx.store.kind === "remote" ? MESSAGE_PAGE_BYTES : Number.MAX_SAFE_INTEGER;
+    const args = [sessionId, generation, position, end, MESSAGE_PAGE_BYTES, whole];
+    const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }));
+    if (rows.length === 0) {
+      throw new PurserError(
+        "conflict",
+        `Cannot read session ${sessionId} to its end: it was replaced by a restored one meanwhile; try again`,
+      );
+    }
+    const page: string[] = [];
+    for (const row of rows) page.push(wholeText(row, row.content ?? await readPieces(ctx.store, row.id)));
+    yield page;
+    position += page.length;
+  }
+}
+
+/** Returns all messages of a session in order. */
+export async function listMessages(
+  ctx: { store: Pick<Store, "kind" | "read"> },
+  sessionId: string,
+): Promise<SessionMessage[]> {
+  const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
+  if (!extent) return [];
+  const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]) };
+  const messages: SessionMessage[] = [];
+  for await (const page of readMessageTexts(ctx, span)) {
+    for (const text of page) messages.push(JSON.parse(text));
+  }
+  return messages;
+}
+
+async function readPieces(store: Pick<Store, "read">, id: bigint): Promise<string> {
+  const pieces: string[] = [];
+  for (let start = 1;; start += PIECE_CHARACTERS) {
+    const { rows } = await store.read({ sql: READ_PIECE, args: [id, start, PIECE_CHARACTERS] });
+    const piece = rows[0]?.[0] as string ?? "";
+    if (piece === "") return pieces.join("");
+    pieces.push(piece);
+  }
+}
+
+/** Completes the text of a message; before the second migration, messages were stored without id and time. */
+function wholeText(row: Row, content: string): string {
+  if (Number(row.is_whole) === 1) return content;
+  return toCanonicalText({
+    ...JSON.parse(content),
+    id: row.message_id,
+    created_at: toIso(Number(row.created_at)),
+  });
+}
+
+const { calls, events } = tables;
+
+/** Lists a page of one session's log, by seq. Large events make it shorter than `limit`; it is empty only at the end. */
+export function listSessionEvents(
+  ctx: Pick<SessionContext, "query">,
+  input: { sessionId: string; after: number; limit: number },
+): Promise<SessionEvent[]> {
+  const where = and(eq(events.sessionId, input.sessionId), gt(events.seq, input.after))!;
+  return selectEvents(ctx, where, events.seq, input.limit);
+}
+
+/** Lists a page of the log of all sessions, by its global position. */
+export function listAllEvents(
+  ctx: Pick<SessionContext, "query">,
+  input: { after: number; limit: number },
+): Promise<SessionEvent[]> {
+  return selectEvents(ctx, gt(events.eventId, input.after), events.eventId, input.limit);
+}
+
+/** The size limit of a page, unless a single event is larger: a libSQL server answers with at most 10 MB. */
+const EVENT_PAGE_BYTES = 1024 * 1024;
+
+/** The size of the event of a booked call, which has its payload in the ledger. */
+const CALL_BYTES = 600;
+
+/** Counts the rows that fit into a page. Reads the sizes of the payloads only. */
+async function countFitting(
+  ctx: Pick<SessionContext, "query">,
+  where: SQL,
+  order: typeof events.seq | typeof events.eventId,
+  limit: number,
+): Promise<number> {
+  const size = sql<number>`coalesce(octet_length(${events.payload}), ${CALL_BYTES})`;
+  const rows = ctx.query.select({ order: order.getSQL().as("position"), size: size.as("size") }).from(events)
+    .where(where).orderBy(asc(order)).limit(limit).as("page_rows");
+  const sums = ctx.query.select({
+    before: sql<
+      number
+    >`sum(${rows.size}) OVER (ORDER BY ${rows.order} ROWS UNBOUNDED PRECEDING) - ${rows.size}`.as("before"),
+  }).from(rows).as("sums");
+  const [row] = await ctx.query.select({ count: sql<bigint>`count(*)` }).from(sums).where(
+    lt(sums.before, EVENT_PAGE_BYTES),
+  );
+  return Number(row?.count ?? 0);
+}
+
+async function selectEvents(
+  ctx: Pick<SessionContext, "query">,
+  where: SQL,
+  order: typeof events.seq | typeof events.eventId,
+  limit: number,
+): Promise<SessionEvent[]> {
+  const fitting = await countFitting(ctx, where, order, limit);
+  if (fitting === 0) return [];
+  const rows = await ctx.query.select({ event: events, call: calls }).from(events)
+    .leftJoin(calls, and(eq(events.type, "cost.recorded"), eq(calls.callId, events.callId)))
+    .where(where).orderBy(asc(order)).limit(fitting);
+  return rows.map(({ event, call }) => ({
+    event_id: event.eventId,
+    seq: event.seq,
+    type: event.type as SessionEventType,
+    at: toIso(event.at),
+    agent_id: event.agentId,
+    session_id: event.sessionId,
+    run_id: event.runId,
+    call_id: event.callId,
+    payload: call ? { ...toCostEvent(toModelCall(call)) } : event.payload ?? {},
+  }));
+}
+
+/** Returns the position of the newest event in the log of all sessions; 0 for an empty log. */
+export async function lastEventId(ctx: Pick<SessionContext, "store">): Promise<number> {
+  const { rows } = await ctx.store.read({ sql: "SELECT max(event_id) FROM events" });
+  return Number(rows[0]?.[0] ?? 0);
+}
+
+const EVENT_PAGE_ROWS = 500;
+
+/**
+ * Yields the log of a session up to `lastSeq` as canonical JSON, in pages of bounded size. Omits `event_id`, which has no
+ * meaning in another database.
+ */
+export async function* readEventTexts(
+  ctx: { query: Query },
+  { sessionId, lastSeq }: { sessionId: string; lastSeq: number },
+): AsyncGenerator<string[]> {
+  for (let after = 0; after < lastSeq;) {
+    const limit = Math.min(EVENT_PAGE_ROWS, lastSeq - after);
+    const events = await listSessionEvents(ctx, { sessionId, after, limit });
+    if (events.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
+    yield events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    after += events.length;
+  }
 }

@@ -4,6 +4,7 @@ import type { SessionContext } from "./context.ts";
 import { eq } from "drizzle-orm";
 import { PurserError } from "../kernel/errors.ts";
 import type { LiveRun } from "./live_run.ts";
+import { runNotFound } from "./read_sessions.ts";
 
 /** The parts of a process that recovery uses. */
 export interface RecoveryContext extends SessionContext {
@@ -163,7 +164,7 @@ const REQUEST = "UPDATE runs SET cancel_requested = 1 WHERE run_id = ? AND statu
 /** Requests in the database that a run ends. Throws like `cancelRun()`. */
 export async function requestCancel(ctx: SessionContext, runId: string): Promise<void> {
   const [run] = await ctx.query.select({ status: runs.status }).from(runs).where(eq(runs.runId, runId));
-  if (!run) throw new PurserError("not_found", `Cannot find run ${runId}`);
+  if (!run) throw runNotFound(runId);
   if (run.status !== "running") {
     throw new PurserError("conflict", `Cannot cancel run ${runId}: it has ended (${run.status})`);
   }

@@ -6,7 +6,7 @@ import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { leaseNow, leaseTime, toObjects } from "../store/mod.ts";
 import type { RunRef, SessionContext } from "./context.ts";
-import { RUN_LEASE_MS } from "./live_run.ts";
+import { RUN_LEASE_MS } from "./run_lease.ts";
 import { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
 import { type NewMessage, newMessage } from "./session_message.ts";
 

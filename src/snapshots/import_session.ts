@@ -8,14 +8,8 @@ import { recoverRuns } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
 import { extrasOf } from "./document/extras.ts";
-import {
-  type Flip,
-  flipGeneration,
-  type NewState,
-  openGeneration,
-  type StagedGeneration,
-  stageGeneration,
-} from "./generations/stage_generation.ts";
+import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
+import { type Flip, flipGeneration, type NewState } from "./generations/flip_generation.ts";
 import { readDocument, type ReadSnapshot } from "./document/read_document.ts";
 import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "../contract/snapshot/snapshot.ts";
 import { removeGeneration, sweepGenerations } from "./generations/sweep_generations.ts";

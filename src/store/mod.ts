@@ -1,12 +1,17 @@
 /** The store: one port, two drivers, embedded migrations, and the tables. */
-export type { InstanceLocks, ResultSet, SqlValue, Statement, Store } from "./store.ts";
-export { ConstraintError, toObjects } from "./store.ts";
 export {
   checkpointsOnCommit,
   checkWritable,
   type CommitDurability,
+  ConstraintError,
+  type InstanceLocks,
   readDurability,
-} from "./health_checks.ts";
+  type ResultSet,
+  type SqlValue,
+  type Statement,
+  type Store,
+  toObjects,
+} from "./store.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export {
   createQuery,
@@ -19,4 +24,4 @@ export {
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { EachRow } from "./each_row.ts";
-export type { SetWriter } from "./write_queue.ts";
+export type { SetWriter } from "./write_unit.ts";

@@ -1,28 +1,6 @@
 import { PurserError } from "../kernel/errors.ts";
-import type { ResultSet, Statement } from "./store.ts";
-
-/** The statements of one caller, committed as a whole. */
-export type WriteUnit = readonly Statement[];
-
-/** Writes items of one kind, as many as wait at the same time, by one set of statements. */
-export interface SetWriter<Item, Result> {
-  /** The statements that write all items, in this order. */
-  toStatements(items: readonly Item[]): Statement[];
-  /** The result of each item, from the results of those statements. */
-  toResults(results: ResultSet[], items: readonly Item[]): Result[];
-  /** Returns the approximate size of an item in bytes. */
-  sizeOf(item: Item): number;
-  /** Returns whether an item may be in a set with those before it. */
-  fits?(item: Item, items: readonly Item[]): boolean;
-}
-
-/** The deadline of a caller for a unit. */
-export interface WriteDeadline {
-  /** The deadline, in the time of a monotonic clock. */
-  until: number;
-  /** Aborts at the deadline. */
-  signal: AbortSignal;
-}
+import type { ResultSet } from "./store.ts";
+import type { SetWriter, WriteDeadline, WriteUnit } from "./write_unit.ts";
 
 /** The wait of units for a database that other processes keep busy, counted from their arrival, not from their turn. */
 export interface BusyDeadline {
@@ -45,6 +23,7 @@ const MAX_STATEMENTS_PER_COMMIT = 4_000;
 
 /** The maximum size of a set: a server accepts values of 5 MB. A single item may be larger. */
 const MAX_ITEMS_PER_SET = 256;
+
 const MAX_BYTES_PER_SET = 1024 * 1024;
 
 /**

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { ResultSet } from "./store.ts";
-import { type SetWriter, WriteQueue, type WriteUnit } from "./write_queue.ts";
+import { WriteQueue } from "./write_queue.ts";
+import type { SetWriter, WriteUnit } from "./write_unit.ts";
 
 const unit = (name: string): WriteUnit => [{ sql: name }];
 const names = (units: readonly WriteUnit[]) => units.map((statements) => statements[0]!.sql);

@@ -14,7 +14,7 @@ const { http, https, smtp, ca }: { http: number; https: number; smtp: number; ca
 );
 const lookup = () => Promise.resolve(["127.0.0.1"]);
 const allowPrivateNetworks = ["127.0.0.0/8"];
-const signal = AbortSignal.timeout(20_000);
+const signal = AbortSignal.timeout(60_000);
 
 const post = createGuardedPost({ lookup, allowPrivateNetworks, ca });
 const statusOf = (url: string) =>

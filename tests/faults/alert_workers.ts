@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/firing/_decision_model.ts";
-import type { RuleRow } from "../../src/alerts/rules/rules.ts";
+import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
-import { databaseLogic } from "../../src/service/database_logic.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, openStore, type Store, tables, toObjects } from "../../src/store/mod.ts";

@@ -5,7 +5,7 @@ import { seededRandom } from "../harness/random.ts";
 /** Many commands at once, each a process of its own, on one file. */
 
 /** The number of rounds; `PURSER_STORM_ROUNDS=15` for a thorough run. */
-const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 2);
+const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 1);
 const COMMANDS = 40;
 
 /** The effects of the commands of all rounds, by the books of this test. */

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
-import { databaseLogic } from "../../src/service/database_logic.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
+import { findCli } from "../harness/installed_cli.ts";
 
 /** The real CLI on a full disk: a tmpfs of a few KB or MB. */
 
-const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const CLI = await findCli();
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -312,7 +312,7 @@ function purserCommand(place: Place, db: string, args: string[], more: Record<st
   const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
   const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), TMPDIR: place.folder, ...more };
   const folders = { XDG_CONFIG_HOME: place.folder, XDG_DATA_HOME: place.folder };
-  const line = [...place.disk.enter, Deno.execPath(), "run", "-A", "--quiet", CLI, "--db", db, ...args];
+  const line = [...place.disk.enter, ...CLI, "--db", db, ...args];
   return command(line, { ...env, ...folders });
 }
 

@@ -1,4 +1,4 @@
-import type { RuleRow } from "../../src/alerts/rules/rules.ts";
+import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
 import type { SqlValue, Store } from "../../src/store/mod.ts";
 
 /** Shared values of tests of alerts. */

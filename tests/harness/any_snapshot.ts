@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import fc from "#dev/fast_check.ts";
+import { anyCharacter } from "./any_character.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { snapshotOf } from "./snapshots.ts";
 
@@ -98,7 +99,7 @@ export function sealedText(document: LooseDocument): string {
 
 /** Text of every kind: any code point, and known troublemakers. */
 export const hardText: fc.Arbitrary<string> = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 12 }),
+  fc.string({ unit: anyCharacter, maxLength: 12 }),
   fc.string({ unit: "grapheme", maxLength: 8 }),
   fc.constantFrom(
     "",

@@ -11,6 +11,9 @@ export const OUTPUT_RATE = 4_000n;
 /** The run that the calls of a test share. */
 export const RUN = "run_shared";
 
+/** The longest wait for a budget that must be free. */
+const TIMEOUT_MS = 10_000;
+
 /** The cost of a response of `local:priced`. */
 export const costOf = (answer: { inputTokens: number; outputTokens: number }) =>
   BigInt(answer.inputTokens) * INPUT_RATE + BigInt(answer.outputTokens) * OUTPUT_RATE;
@@ -43,7 +46,8 @@ export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Prom
     call,
     signal: giveUp.signal,
   }).then((answer) => void (admission = answer), () => {});
-  for (let i = 0; i < 500 && !admission; i++) await new Promise((resolve) => setTimeout(resolve, 0));
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (!admission && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 0));
   giveUp.abort();
   await admitted;
   assert.ok(isGranted(admission), "something is still reserved");

@@ -3,12 +3,12 @@ import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { prepareDatabaseFile } from "../../src/store/sqlite/database_file.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
-import { databaseLogic } from "../../src/service/database_logic.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
 import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
-import { skipSqld, type Sqld, startSqld } from "./sqld.ts";
+import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
 
 /** The options with which a test opens a database. */
 export interface OpenOptions {
@@ -53,7 +53,7 @@ export function databaseKinds(): DatabaseKind[] {
     }
     created++;
     inUse++;
-    const { open, ...database } = await createRemote(sqld!);
+    const { open, ...database } = createRemote(sqld!);
     return {
       open,
       async [Symbol.asyncDispose]() {
@@ -72,13 +72,32 @@ export function databaseKinds(): DatabaseKind[] {
 /** A server with more databases sometimes answers 404 for a new one; then a new server is started. */
 const DATABASES_PER_SERVER = 80;
 
+let migratedFile: Promise<Uint8Array> | undefined;
+
+/** Returns the content of a migrated file: a copy of it is migrated in a fraction of the time. */
+async function makeMigratedFile(): Promise<Uint8Array> {
+  const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
+  const path = join(directory, "purser.db");
+  const store = await SqliteStore.open({ path, durability: "normal" });
+  await prepare(store, []);
+  await store.close();
+  const content = await Deno.readFile(path);
+  await Deno.remove(directory, { recursive: true });
+  return content;
+}
+
 async function createFile(): Promise<TestDatabase> {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const path = join(directory, "purser.db");
   const stores: Store[] = [];
+  let isNew = true;
   return {
     async open(options = {}) {
       await prepareDatabaseFile(path);
+      if (isNew && options.isMigrated !== false) {
+        await Deno.writeFile(path, await (migratedFile ??= makeMigratedFile()));
+      }
+      isNew = false;
       const { onCommit } = options;
       return await prepare(await SqliteStore.open({ path, durability: "normal", onCommit }), stores, options);
     },
@@ -101,11 +120,42 @@ function createMemory(): TestDatabase {
   };
 }
 
-async function createRemote(sqld: Sqld): Promise<TestDatabase> {
-  const { url, fetch } = await sqld.createDatabase();
+const migratedDatabases = new WeakMap<Sqld, Promise<SqldDatabase>>();
+
+/** Creates a database on a server as a process of Purser leaves a new one: the copy of a migrated one. */
+export async function createMigrated(sqld: Sqld): Promise<SqldDatabase> {
+  const model = migratedDatabases.get(sqld) ?? migrateOn(sqld);
+  migratedDatabases.set(sqld, model);
+  return await sqld.copyDatabase((await model).name);
+}
+
+async function migrateOn(sqld: Sqld): Promise<SqldDatabase> {
+  const database = await sqld.createDatabase();
+  const store = openRemote(database);
+  await prepare(store, []);
+  await store.close();
+  return database;
+}
+
+function openRemote({ url, fetch }: Pick<SqldDatabase, "url" | "fetch">, options: OpenOptions = {}): Store {
+  const clock = options.clock ?? eagerClock();
+  const ids = createIds(clock);
+  return new RemoteStore({
+    url,
+    timeoutMs: options.timeoutMs ?? 10_000,
+    clock,
+    newToken: () => ids.next("req"),
+    fetch,
+  });
+}
+
+function createRemote(sqld: Sqld): TestDatabase {
+  let database: Promise<SqldDatabase> | undefined;
   const stores: Store[] = [];
   return {
-    open(options = {}) {
+    async open(options = {}) {
+      const { url, fetch } =
+        await (database ??= options.isMigrated === false ? sqld.createDatabase() : createMigrated(sqld));
       const counting: typeof globalThis.fetch = async (input, init) => {
         const request = input as Request;
         const body = await request.text();
@@ -115,22 +165,13 @@ async function createRemote(sqld: Sqld): Promise<TestDatabase> {
           init,
         );
       };
-      const clock = options.clock ?? eagerClock();
-      const ids = createIds(clock);
-      const store = new RemoteStore({
-        url,
-        timeoutMs: options.timeoutMs ?? 10_000,
-        clock,
-        newToken: () => ids.next("req"),
-        fetch: counting,
-      });
-      return prepare(store, stores, options);
+      return await prepare(openRemote({ url, fetch: counting }, options), stores, options);
     },
     [Symbol.asyncDispose]: () => closeAll(stores),
   };
 }
 
-async function prepare(store: Store, stores: Store[], options: OpenOptions): Promise<Store> {
+async function prepare(store: Store, stores: Store[], options: OpenOptions = {}): Promise<Store> {
   stores.push(store);
   if (options.isMigrated !== false) {
     await migrate(store, options.clock ?? eagerClock());

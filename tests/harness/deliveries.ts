@@ -25,9 +25,12 @@ export function openWithChannels(
   return openTestPurser({ alerts: createAlertEvaluator({ rules, dispatcher }), ...options });
 }
 
-/** Waits until a condition holds, turn by turn of the event loop: it takes no time, only turns. */
+const TIMEOUT_MS = 30_000;
+
+/** Waits until a condition holds, turn by turn of the event loop: no clock of a test advances. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turn = 0; turn < 5_000; turn++) {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (performance.now() < deadline) {
     if (await condition()) return;
     await setImmediate();
   }

@@ -1,6 +1,6 @@
 import type { Scope } from "../../src/contract/values.ts";
 import { withAccessCheck } from "../../src/http/mod.ts";
-import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
+import { createAppCheck, type ResponseCheck } from "./response_check.ts";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 
 /** A request of the client. */
@@ -43,7 +43,7 @@ export function openHttpClient({ core, app }: Pick<TestPurser, "core" | "app">):
     return await handle(request, from ?? undefined);
   };
   const fetch: HttpClient["fetch"] = async (method, path, request) => {
-    check ??= createResponseCheck(await (await app.request("/openapi.json")).json());
+    check ??= await createAppCheck(app);
     const response = await raw(method, path, request);
     return await check(method, path, response);
   };

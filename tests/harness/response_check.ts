@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { App } from "../../src/http/mod.ts";
 import {
   type Answer,
   closeObjects,
@@ -8,7 +9,7 @@ import {
   resolve,
 } from "./openapi_document.ts";
 import { checkRequest, type SentRequest } from "./request_check.ts";
-import { createSchemaCheck } from "./schema_check.ts";
+import { createSchemaCheck, type SchemaCheck } from "./schema_check.ts";
 import { checkStream } from "./stream_check.ts";
 
 /**
@@ -31,11 +32,39 @@ const TRANSPORT = ["connection", "content-length", "content-type", "date", "tran
 /** Headers that keep proxies from buffering a stream of events. */
 const OF_STREAMS = ["cache-control"];
 
-/** Creates the check for a document; every test of the API sends its requests through it. */
-export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
+/** A document with closed objects, and the compiled checks of its schemas. */
+interface CompiledDocument {
+  closed: OpenApiDocument;
+  checkAnswer: SchemaCheck;
+  checkSent: SchemaCheck;
+}
+
+function compileDocument(document: OpenApiDocument): CompiledDocument {
   const closed = closeObjects(document);
-  const checkAnswer = createSchemaCheck(closed, "answer");
-  const checkSent = createSchemaCheck(document, "request");
+  return {
+    closed,
+    checkAnswer: createSchemaCheck(closed, "answer"),
+    checkSent: createSchemaCheck(document, "request"),
+  };
+}
+
+let ownDocument: CompiledDocument | undefined;
+
+/**
+ * Creates the check for an app of this process; every test of the API sends its requests through it. All apps serve the
+ * same document, so that it is read and compiled once.
+ */
+export async function createAppCheck(app: Pick<App, "request">): Promise<ResponseCheck> {
+  ownDocument ??= compileDocument(await (await app.request("/openapi.json")).json());
+  return checkWith(ownDocument);
+}
+
+/** Creates the check for a document. */
+export function createResponseCheck(document: OpenApiDocument): ResponseCheck {
+  return checkWith(compileDocument(document));
+}
+
+function checkWith({ closed, checkAnswer, checkSent }: CompiledDocument): ResponseCheck {
   const succeeded = new Set<string>();
 
   const check = async (method: string, path: string, response: Response, request?: SentRequest) => {

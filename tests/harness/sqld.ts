@@ -30,6 +30,8 @@ export interface Sqld extends AsyncDisposable {
   readonly pid: number;
   /** Creates a new, empty database on this server. */
   createDatabase(): Promise<SqldDatabase>;
+  /** Creates a copy of an existing database on this server. */
+  copyDatabase(name: string): Promise<SqldDatabase>;
   /** An existing database. */
   databaseOf(name: string): SqldDatabase;
   /** Stops the process (SIGSTOP): connections are accepted and never answered. */
@@ -62,6 +64,13 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   let databases = 0;
   let server = await startSomewhere(binary, directory, options);
   const address = () => `http://127.0.0.1:${server.port}`;
+  const databaseOf = (name: string) => ({ name, url: address(), fetch: fetchFrom(name, client) });
+  const add = async (pathOf: (name: string) => string) => {
+    const name = `db${++databases}`;
+    await admin(server, `/v1/namespaces/${pathOf(name)}`, {});
+    await setDurability(server, name, options);
+    return databaseOf(name);
+  };
   return {
     get url() {
       return address();
@@ -69,13 +78,9 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
     get pid() {
       return server.child.pid;
     },
-    async createDatabase() {
-      const name = `db${++databases}`;
-      await admin(server, `/v1/namespaces/${name}/create`, {});
-      await setDurability(server, name, options);
-      return { name, url: address(), fetch: fetchFrom(name, client) };
-    },
-    databaseOf: (name) => ({ name, url: address(), fetch: fetchFrom(name, client) }),
+    createDatabase: () => add((name) => `${name}/create`),
+    copyDatabase: (of) => add((name) => `${of}/fork/${name}`),
+    databaseOf,
     admin: (path, body) => admin(server, path, body),
     pause: () => server.child.kill("SIGSTOP"),
     resume: () => server.child.kill("SIGCONT"),

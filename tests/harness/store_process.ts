@@ -1,4 +1,4 @@
-import { databaseLogic } from "../../src/service/database_logic.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
 /**
  * A process that uses a database file as a command or a service would, for tests of several at once. It is run with one
  * argument of JSON; it prints one line of JSON for each result.

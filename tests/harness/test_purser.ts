@@ -12,7 +12,7 @@ import { runAgent, type RunInput } from "../../src/runner/mod.ts";
 import { listMessages, listSessionEvents, type SessionEvent } from "../../src/sessions/mod.ts";
 import { FIXTURE_AT, LOCAL_PRICE } from "../fixtures/providers/mod.ts";
 import type { FakeProvider } from "./fake_provider.ts";
-import { createResponseCheck, type ResponseCheck } from "./response_check.ts";
+import { createAppCheck, type ResponseCheck } from "./response_check.ts";
 
 /** A line that was logged. */
 export interface LogLine {
@@ -91,7 +91,7 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
   let check: ResponseCheck | undefined;
 
   const send: TestPurser["fetch"] = async (method, path, { body, headers } = {}) => {
-    check ??= createResponseCheck(await (await app.request("/openapi.json")).json());
+    check ??= await createAppCheck(app);
     const isRaw = body === undefined || typeof body === "string" || body instanceof Uint8Array;
     const response = await app.request(path, {
       method,

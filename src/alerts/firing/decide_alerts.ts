@@ -10,8 +10,9 @@ import {
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
 import { type ResultSet, type Statement, tables } from "../../store/mod.ts";
-import { toAlertRecord } from "../list_alerts.ts";
+import { toAlertRecord } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
+import { DECIDED_COLUMNS } from "./firing_logic.ts";
 
 /**
  * The maximum time by which a rule may have fired in the future without a clock having been set back: a process reads its
@@ -35,10 +36,8 @@ const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?
 WHERE enabled = 1 AND ${IS_AHEAD}`;
 
 // The trigger `decide_call` of `firing_logic.ts` decides each of these rows.
-const DECIDE =
-  `INSERT INTO decisions (position, at, agent_id, session_id, run_id, key_id, cost_nano_usd, adjusts, now,
-  alert_prefix, channels)
-SELECT c.position, c.at, c.agent_id, c.session_id, c.run_id, c.key_id, c.cost_nano_usd, c.adjusts, ${TIME}, ?2, ?3
+const DECIDE = `INSERT INTO decisions (${DECIDED_COLUMNS.join(", ")}, now, alert_prefix, channels)
+SELECT ${DECIDED_COLUMNS.map((column) => `c.${column}`).join(", ")}, ${TIME}, ?2, ?3
 ${TAIL_WITH_RULES} ORDER BY c.position`;
 
 /**

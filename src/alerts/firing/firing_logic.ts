@@ -29,11 +29,22 @@ import type { Logic } from "../../store/mod.ts";
  * to the spend. A rule that has fired rests until its cooldown has passed; then `decide_alerts.ts` arms it again.
  */
 
+/** The columns of a call that are decided on. */
+export const DECIDED_COLUMNS = [
+  "position",
+  "at",
+  "agent_id",
+  "session_id",
+  "run_id",
+  "key_id",
+  "cost_nano_usd",
+  "adjusts",
+] as const;
+
 /** A call to decide, as of a time: a view without rows, whose INSERT trigger decides. */
 const DECISIONS: Logic = {
   name: "decisions",
-  sql:
-    `CREATE VIEW decisions AS SELECT position, at, agent_id, session_id, run_id, key_id, cost_nano_usd, adjusts,
+  sql: `CREATE VIEW decisions AS SELECT ${DECIDED_COLUMNS.join(", ")},
   at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE 0`,
 };
 

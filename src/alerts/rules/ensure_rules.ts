@@ -1,20 +1,14 @@
-import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { toHex } from "../../kernel/text.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { RuleInput } from "../../contract/alerts.ts";
-import { type ChangeContext, updateRule } from "./rules.ts";
+import type { RuleInput } from "../../contract/alert_rules.ts";
+import { type ChangeContext, insertRule, updateRule } from "./change_rules.ts";
+import { withDefaults } from "./rule_fields.ts";
 
 /** A rule that a program defines. */
 export type RuleInCode = RuleInput & {
   /** Identifies the rule across restarts. Default: derived from its name. */
   rule_id?: string;
 };
-
-/** Inserts a disabled rule; the update that follows sets its fields. */
-const INSERT_NEW =
-  `INSERT OR IGNORE INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity,
-  cooldown_ms, repeat, scope, enabled, is_armed, created_at, updated_at)
-VALUES (?1, ?2, ?3, 1, ?4, 0, 'cooldown', '', 0, 0, ?5, ?5)`;
 
 const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
 
@@ -30,7 +24,7 @@ export async function ensureRules(
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;
-  const { readRuleInput } = await import("../../contract/alerts.ts");
+  const { readRuleInput } = await import("../../contract/alert_rules.ts");
   const seen = new Set<string>();
   for (const { rule_id, ...input } of rules) {
     const rule = readRuleInput(input);
@@ -45,17 +39,9 @@ export async function ensureRules(
       throw new PurserError("invalid", `Cannot use two rules named ${rule.name}: give them a rule_id each`);
     }
     seen.add(ruleId);
-    await ctx.store.write([{
-      sql: INSERT_NEW,
-      args: [ruleId, rule.name, rule.threshold_type, rule.severity, ctx.clock.now()],
-    }]);
-    const {
-      cooldown_seconds = DEFAULT_COOLDOWN_SECONDS,
-      repeat = "cooldown",
-      agent_id = null,
-      enabled = true,
-    } = rule;
-    await updateRule(ctx, ruleId, { ...rule, cooldown_seconds, repeat, agent_id, enabled });
+    // Disabled, until the update that follows decides the calls before.
+    await ctx.store.write([insertRule(ruleId, { ...rule, enabled: false }, ctx.clock.now())]);
+    await updateRule(ctx, ruleId, withDefaults(rule));
   }
 }
 

@@ -31,7 +31,7 @@ async function runDemo(ctx: BareContext): Promise<number> {
   const folder = await files.makeTemporaryFolder("purser_demo_");
   const db = `${folder}/purser.db`;
   const env = { ...Object.fromEntries(KEPT.map((name) => [name, ctx.env[name]])), PURSER_DB: db };
-  const { main } = await import("../main.ts");
+  const { main } = await import("../mod.ts");
   const { terminal, print, style } = ctx;
   const { stdout, interrupted } = terminal;
   // One stream, so that errors stay beside their commands when the output is piped.

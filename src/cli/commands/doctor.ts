@@ -6,7 +6,8 @@ import type { Config } from "../../config/mod.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { countOf } from "../render/format_values.ts";
 import type { Style } from "../terminal/style.ts";
-import { textWidth, wrapText } from "../terminal/text_width.ts";
+import { textWidth } from "../terminal/text_width.ts";
+import { wrapText } from "../terminal/wrap_text.ts";
 
 /** `purser doctor` */
 export const doctor: Command = {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { describeRule, describeWatch, formatCooldown, formatSpent } from "./describe_rule.ts";
+import { describeRule, describeWatch, formatCooldown } from "./describe_rule.ts";
+import { formatSpent } from "./format_spent.ts";
 
 const RULE = {
   threshold_type: "per_day_usd",

@@ -1,7 +1,7 @@
 import { escapeLines } from "../terminal/escape_text.ts";
 import type { Style } from "../terminal/style.ts";
 import { textWidth } from "../terminal/text_width.ts";
-import { wrapText } from "../terminal/text_width.ts";
+import { wrapText } from "../terminal/wrap_text.ts";
 
 /** The minimum width of a wrapped value. */
 const MIN_WIDTH = 16;

@@ -5,7 +5,7 @@ import type { CommandContext } from "../command.ts";
 import { exitCodeOf } from "../exit_code.ts";
 import { memoryTerminal } from "../terminal/_memory_terminal.ts";
 import { Options } from "../parse/options.ts";
-import { reportError } from "../main.ts";
+import { reportError } from "../mod.ts";
 import { runCommand } from "../run_command.ts";
 import { openTestBooks } from "../_test_books.ts";
 import { readScreens } from "./_read_screens.ts";

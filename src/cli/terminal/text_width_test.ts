@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { cutText, textWidth, wrapColumns } from "./text_width.ts";
+import { cutText, textWidth } from "./text_width.ts";
+import { wrapColumns } from "./wrap_text.ts";
 
 Deno.test("textWidth() counts columns of a terminal", () => {
   const cases: [string, number][] = [

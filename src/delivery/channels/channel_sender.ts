@@ -1,7 +1,8 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
-import { type Channel, type Delivery, DeliveryError, type Notification, type SendResult } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import { type Delivery, DeliveryError, type Notification, type SendResult } from "./notification.ts";
 import type { Scrub } from "./settings/scrub_secrets.ts";
 import { settleWithin } from "./settle_within.ts";
 import { oneLine } from "./text.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../../kernel/clock.ts";
 import { silentLog } from "../../kernel/log.ts";
-import type { Channel, Delivery } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import type { Delivery } from "./notification.ts";
 import { createSender } from "./channel_sender.ts";
 import { NOTIFICATION } from "./testing/_notifications.ts";
 import type { OpenChannel } from "./channel_sender.ts";

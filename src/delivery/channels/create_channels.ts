@@ -4,7 +4,8 @@ import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "..
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { readTextFile } from "../../kernel/files.ts";
-import { type Channel, type ChannelPlugin, DeliveryError } from "./channel.ts";
+import type { Channel, ChannelPlugin } from "./channel.ts";
+import { DeliveryError } from "./notification.ts";
 import { createSender } from "./channel_sender.ts";
 import { type ChannelDeps, type ConfiguredChannel, createConfiguredChannel } from "./configured_channel.ts";
 import type { GuardOptions } from "./http/guarded_http.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { fixedClock } from "../../kernel/clock.ts";
 import type { Log } from "../../kernel/log.ts";
 import { NOTIFICATION } from "./testing/_notifications.ts";
-import { type ChannelModule, type Delivery, type SendResult } from "./channel.ts";
-import { DeliveryError } from "./channel.ts";
+import type { ChannelModule } from "./channel.ts";
+import { type Delivery, DeliveryError, type SendResult } from "./notification.ts";
 import { createChannels, type NamedChannel } from "./create_channels.ts";
 
 type Send = NamedChannel["send"];

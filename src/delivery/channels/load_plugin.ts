@@ -9,8 +9,8 @@ import {
   type ChannelModule,
   type ChannelPlugin,
   defineChannel,
-  DeliveryError,
 } from "./channel.ts";
+import { DeliveryError } from "./notification.ts";
 import { httpResult, isHttpUrl } from "./http/post_json.ts";
 import { settleWithin } from "./settle_within.ts";
 import { cutText, oneLine } from "./text.ts";

@@ -8,12 +8,14 @@ export {
   type ChannelModule,
   type ChannelPlugin,
   defineChannel,
+} from "./channel.ts";
+export {
   type Delivery,
   DeliveryError,
   type Fact,
   type Notification,
   type SendResult,
-} from "./channel.ts";
+} from "./notification.ts";
 export { isAtLeast, SEVERITIES, type Severity } from "../../contract/values.ts";
 export type { PostAnswer, PostJson, PostRequest } from "./http/post_json.ts";
 export type { ResolveHost } from "./http/guarded_http.ts";

@@ -6,6 +6,7 @@ import type { Handler } from "../server/listen.ts";
 import { isOpenPath } from "../resources.ts";
 import { ANONYMOUS } from "./principal.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
+import { checkLoopbackRequest, isLoopback } from "./loopback.ts";
 
 /**
  * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
@@ -73,38 +74,4 @@ function refusalOf(request: Request, from: string | undefined): unknown {
 function checkAddress({ url }: Request): void {
   if (URL.canParse(url)) return;
   throw new PurserError("invalid", "Cannot read the request: its Host header names no host");
-}
-
-/** The names under which a loopback server may be addressed. */
-const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
-/** Returns whether an address to bind to can be reached from this machine only. */
-export function isLoopback(host: string): boolean {
-  return LOOPBACK_HOSTS.has(host) || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
-/**
- * Refuses requests that a web page made to a loopback server without keys. A page on another site can make a browser
- * send requests here; they are recognized by the Host (DNS rebinding), the Origin, and the browser's own
- * `Sec-Fetch-Site`. Following a link is harmless: it reads nothing and changes nothing.
- */
-export function checkLoopbackRequest(request: Request): void {
-  const host = request.headers.get("host") ?? new URL(request.url).host;
-  const hostname = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:\d{1,5})?$/.exec(host)?.[1]?.toLowerCase();
-  if (hostname === undefined || !isLoopback(hostname)) {
-    throw new PurserError(
-      "forbidden",
-      `Cannot answer for the host ${host}: without keys this server answers for localhost only`,
-    );
-  }
-  const origin = request.headers.get("origin");
-  if (origin !== null && origin !== `http://${host}`) {
-    throw new PurserError("forbidden", "Cannot answer a web page of another origin");
-  }
-  const site = request.headers.get("sec-fetch-site");
-  const isVisit = request.method === "GET" && request.headers.get("sec-fetch-mode") === "navigate" &&
-    request.headers.get("sec-fetch-dest") === "document";
-  if (site !== null && site !== "same-origin" && site !== "none" && !isVisit) {
-    throw new PurserError("forbidden", "Cannot answer a request that a web page of another site made");
-  }
 }

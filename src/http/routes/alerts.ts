@@ -14,7 +14,8 @@ import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
 import { limitQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { Alert, AlertRule, RuleBody, RuleChangesBody, RuleId, RuleTest } from "../../contract/alerts.ts";
+import { Alert, RuleTest } from "../../contract/alerts.ts";
+import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alert_rules.ts";
 
 const params = z.object({ rule_id: RuleId });
 

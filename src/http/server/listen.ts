@@ -3,7 +3,8 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
-import { isLoopback, withAccessCheck } from "../middleware/access_check.ts";
+import { withAccessCheck } from "../middleware/access_check.ts";
+import { isLoopback } from "../middleware/loopback.ts";
 
 /** A listening server. */
 export interface Listening {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
+import { anyCharacter } from "../../../tests/harness/any_character.ts";
 import { parseSlowly } from "./parse_slowly.ts";
 import { JsonFault, type JsonPart, splitJson, type SplitOptions } from "./split_json.ts";
 
@@ -62,7 +63,7 @@ function escapeAll(text: string): string {
 }
 
 const hardString = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.string({
     unit: fc.constantFrom("\\", '"', "[", "]", "{", "}", ",", ":", " ", "\n", "é", "😀", "\ud800"),
   }),

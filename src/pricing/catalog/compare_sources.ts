@@ -1,4 +1,4 @@
-import { providerIdOfLitellm } from "./provider_names.ts";
+import { providerIdOfLitellm } from "./names/provider_names.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { correctedCuts, correctedPricesAt } from "./deepseek_peak.ts";

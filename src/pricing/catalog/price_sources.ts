@@ -1,8 +1,8 @@
-import { fineTunedBaseOf, matchModel } from "./match_model.ts";
-import { indexNames, type NameIndex } from "./model_names.ts";
-import { isRenamed, renamedModel } from "./renamed_models.ts";
+import { fineTunedBaseOf, matchModel } from "./names/match_model.ts";
+import { indexNames, type NameIndex } from "./names/model_names.ts";
+import { isRenamed, renamedModel } from "./names/renamed_models.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
-import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./provider_names.ts";
+import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./names/provider_names.ts";
 import type { GenaiPrices, LitellmPrices, ModelPrices } from "./price_data.ts";
 
 /** The model that a name means. */

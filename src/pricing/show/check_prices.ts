@@ -1,4 +1,4 @@
-import { providerIdOf } from "../catalog/provider_names.ts";
+import { providerIdOf } from "../catalog/names/provider_names.ts";
 import type { PriceDifference } from "../catalog/compare_sources.ts";
 import type { PricesInUse } from "../prices.ts";
 

@@ -1,6 +1,6 @@
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { providerIdOf } from "../catalog/provider_names.ts";
+import { providerIdOf } from "../catalog/names/provider_names.ts";
 import type { PricesInUse } from "../prices.ts";
 import { listEntries } from "../updates/entries.ts";
 import type { PriceLookup } from "./describe_price.ts";

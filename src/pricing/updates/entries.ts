@@ -2,7 +2,7 @@ import { modelOfLitellm } from "../catalog/litellm_rates.ts";
 import type { ModelPrices, PriceData, PriceTable, ProviderPrices } from "../catalog/price_data.ts";
 import { isList } from "../catalog/prices_at.ts";
 import type { FoundModel } from "../catalog/price_sources.ts";
-import { providerIdOfLitellm } from "../catalog/provider_names.ts";
+import { providerIdOfLitellm } from "../catalog/names/provider_names.ts";
 
 /** One model of a file of prices, by which updates take or hold back. */
 export interface PriceEntry {

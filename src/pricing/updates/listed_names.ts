@@ -1,7 +1,7 @@
 import type { CatalogData } from "../catalog.ts";
-import { indexNames } from "../catalog/model_names.ts";
+import { indexNames } from "../catalog/names/model_names.ts";
 import type { GenaiPrices, LitellmPrices } from "../catalog/price_data.ts";
-import { litellmNamesOf, providerIdOfLitellm } from "../catalog/provider_names.ts";
+import { litellmNamesOf, providerIdOfLitellm } from "../catalog/names/provider_names.ts";
 
 /** A dated alias of a name that the data lists by its beginning. */
 const ANY_DATE = "2026-01-01";

@@ -7,8 +7,9 @@ import {
 import { messageOf } from "../../kernel/errors.ts";
 import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
 import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
-import { decodeDocument } from "../files/snapshot_source.ts";
-import { computeIntegrity, DOCUMENT_LISTS, type ElementPages } from "./write_document.ts";
+import { openSource, type SnapshotSource } from "../files/snapshot_source.ts";
+import { decodeDocument } from "./decode_document.ts";
+import { computeIntegrity, DOCUMENT_LISTS, type ElementPages } from "./canonical_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import { SCHEMA_VERSION, Snapshot, type SnapshotHead } from "../../contract/snapshot/snapshot.ts";
@@ -39,9 +40,12 @@ type Json = Record<string, unknown>;
 
 /** Messages and events may be as deep as in a session; the document adds its own levels. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 10;
+
 /** The spool's line for an element that is not valid JSON, which has been reported. */
 const UNREADABLE = "";
+
 const MAX_MEMBERS = 10_000;
+
 const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
 
 /**
@@ -299,4 +303,22 @@ export function upgrade(
     if (part === "head") upgraded = { ...upgraded, schema_version: step.from + 1 };
   }
   return upgraded;
+}
+
+/**
+ * Reads a snapshot as one value, from a file or a stream, also in gzip.
+ *
+ * @throws {PurserError} `invalid` with every problem in `details.issues`; `too_large`
+ */
+export async function readSnapshot(
+  source: SnapshotSource,
+  { maxBytes = Number.MAX_SAFE_INTEGER } = {},
+): Promise<Snapshot> {
+  await using read = await readDocument(await openSource(source), { maxBytes });
+  const { head } = read;
+  const messages: unknown[] = [];
+  for await (const page of read.messages()) for (const text of page) messages.push(JSON.parse(text));
+  const events: unknown[] = [];
+  for await (const page of read.events()) for (const text of page) events.push(JSON.parse(text));
+  return { ...head, state: { ...head.state, messages }, ...(head.events && { events }) } as Snapshot;
 }

@@ -1,60 +1,13 @@
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { splitJson } from "../../kernel/json/split_json.ts";
-import { decodeDocument } from "../files/snapshot_source.ts";
-
-/** Pages of elements in order, each as canonical JSON. */
-export type ElementPages = AsyncIterable<readonly string[]>;
-
-/** The paths of a document's two lists, which are streamed. */
-export const DOCUMENT_LISTS: readonly (readonly string[])[] = [["state", "messages"], ["events"]];
-
-/** The parts of a snapshot's document. */
-export interface DocumentParts {
-  /** The document without its integrity and the elements of its two lists. */
-  head: Readonly<Record<string, unknown>>;
-  messages: ElementPages;
-  /** Undefined omits the list. */
-  events?: ElementPages;
-}
-
-/** Writes a snapshot's document as canonical JSON (RFC 8785) without its `integrity`, in chunks. */
-export async function* writeCanonical({ head, messages, events }: DocumentParts): AsyncGenerator<string> {
-  const keys = new Set(Object.keys(head)).add("state");
-  if (events) keys.add("events");
-  else keys.delete("events");
-  keys.delete("integrity");
-  let separator = "{";
-  for (const key of [...keys].sort()) {
-    yield `${separator}${JSON.stringify(key)}:`;
-    separator = ",";
-    if (key === "events") yield* writeList(events!);
-    else if (key === "state") yield* writeState(head.state as Record<string, unknown>, messages);
-    else yield toCanonicalText(head[key]);
-  }
-  yield "}";
-}
-
-async function* writeState(state: Record<string, unknown>, messages: ElementPages): AsyncGenerator<string> {
-  let separator = "{";
-  for (const key of [...new Set(Object.keys(state)).add("messages")].sort()) {
-    yield `${separator}${JSON.stringify(key)}:`;
-    separator = ",";
-    if (key === "messages") yield* writeList(messages);
-    else yield toCanonicalText(state[key]);
-  }
-  yield "}";
-}
-
-async function* writeList(pages: ElementPages): AsyncGenerator<string> {
-  let separator = "[";
-  for await (const page of pages) {
-    if (page.length === 0) continue;
-    yield separator + page.join(",");
-    separator = ",";
-  }
-  yield separator === "[" ? "[]" : "]";
-}
+import { decodeDocument } from "./decode_document.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { MessageCheck } from "./check_document.ts";
+import { Issues } from "./issues.ts";
+import { Snapshot } from "../../contract/snapshot/snapshot.ts";
+import { writeFile } from "../files/write_file.ts";
+import { DOCUMENT_LISTS, type DocumentParts, writeCanonical } from "./canonical_document.ts";
 
 /** Writes a document's bytes; it ends with its integrity, the SHA-256 of the rest. */
 export async function* writeDocument(parts: DocumentParts): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -70,18 +23,12 @@ export async function* writeDocument(parts: DocumentParts): AsyncGenerator<Uint8
   yield encoder.encode(`,"integrity":"sha256:${hash.digest("hex")}"}`);
 }
 
-/** Computes the integrity of a document: `sha256:` and the SHA-256 of its canonical JSON without that field, in hex. */
-export async function computeIntegrity(parts: DocumentParts): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of writeCanonical(parts)) hash.update(piece);
-  return `sha256:${hash.digest("hex")}`;
-}
-
 /** Rewrites a member of the document or of its state, a message or an event. */
 export type Rewrite = (value: unknown, path: readonly string[]) => unknown;
 
 /** More than any valid document has: it was validated when it was exported. */
 const MAX_DEPTH = 1_000;
+
 const FLUSH_CHARACTERS = 256 * 1024;
 
 /**
@@ -133,4 +80,53 @@ export async function* rewriteDocument(
   yield encode(text);
   hash.update("}");
   yield encoder.encode(`,"integrity":"sha256:${hash.digest("hex")}"}`);
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+/**
+ * Writes a snapshot to a file, as canonical JSON with its integrity recomputed; in gzip if the name ends with `.gz`. The
+ * file is replaced atomically.
+ *
+ * @throws {PurserError} `invalid` when it is not a snapshot; `unavailable` when the file can't be written
+ */
+export async function writeSnapshot(snapshot: Snapshot, path: string): Promise<void> {
+  const issues = new Issues();
+  const checked = Snapshot.safeParse(snapshot);
+  if (!checked.success) issues.addSchemaIssues([], checked.error.issues);
+  const messages = new MessageCheck(issues);
+  if (checked.success) snapshot.state.messages.forEach((message, index) => messages.check(index, message));
+  issues.throwIfAny();
+  await writeFile(path, snapshotBytes(snapshot));
+}
+
+/** Encodes a snapshot as it is, in chunks; the reader validates it. */
+export async function* bytesOf(snapshot: unknown): AsyncGenerator<Uint8Array> {
+  const bytes = new TextEncoder().encode(toText(snapshot));
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+    yield bytes.subarray(start, start + CHUNK_BYTES);
+  }
+}
+
+function toText(snapshot: unknown): string {
+  try {
+    return JSON.stringify(snapshot);
+  } catch (error) {
+    throw new PurserError("invalid", `Cannot read the snapshot: it has no JSON form: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function snapshotBytes({ events, ...head }: Snapshot): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  return writeDocument({
+    head,
+    messages: pagesOf(head.state.messages),
+    ...(events && { events: pagesOf(events) }),
+  });
+}
+
+/** Pages of one element each, so that every chunk stays small. */
+async function* pagesOf(elements: readonly unknown[]): AsyncGenerator<string[]> {
+  for (const element of elements) yield [toCanonicalText(element)];
 }

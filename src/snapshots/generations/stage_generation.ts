@@ -3,10 +3,8 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement } from "../../store/mod.ts";
 import type { SnapshotContext } from "../context.ts";
-import type { ElementPages } from "../document/write_document.ts";
+import type { ElementPages } from "../document/canonical_document.ts";
 import type { ReadSnapshot } from "../document/read_document.ts";
-import { type AgentDefinition, insertAgentIfNew } from "../../agents/mod.ts";
-import type { Extras } from "../document/extras.ts";
 
 /** A generation that an import is staging. */
 export interface StagedGeneration {
@@ -17,7 +15,9 @@ export interface StagedGeneration {
 
 /** Limits of one commit, so that it holds the database only briefly. */
 const COMMIT_ROWS = 1_000;
+
 const COMMIT_CHARACTERS = 256 * 1024;
+
 /** The disk space that an import leaves free. */
 const RESERVE_BYTES = 4 * 1024 * 1024;
 
@@ -28,14 +28,16 @@ SELECT ?1, 1 + max(
   coalesce((SELECT max(generation) FROM loose_generations WHERE session_id = ?1), 1)), ?2, ${
   leaseTime("?3")
 }`;
+
 const READ_OPENED = "SELECT generation FROM loose_generations WHERE session_id = ? AND staged_by = ?";
 
 /** True while the import may still be finished: it has not been swept as dead. */
-const IS_STAGED =
+export const IS_STAGED =
   "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3)";
 
 const KEEP_ALIVE = `UPDATE loose_generations SET since = ${leaseTime("?4")}
 WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3`;
+
 /** Rows per statement; the rest is inserted row by row. */
 const ROWS_PER_STATEMENT = 32;
 
@@ -51,6 +53,7 @@ const ADD_MESSAGES = addRows(
     `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
 SELECT ?1, ?2, column1, column2, column3, column4, 1 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
 );
+
 const ADD_EVENTS = addRows(
   2,
   (values) =>
@@ -168,106 +171,4 @@ function toMessageRow(ctx: SnapshotContext, text: string, exportedAt: string): [
 function markImported(text: string, source: string): string {
   const event = JSON.parse(text) as { imported_from?: string };
   return event.imported_from === undefined ? toCanonicalText({ ...event, imported_from: source }) : text;
-}
-
-/** The new state of a session. */
-export interface NewState {
-  agentId: string;
-  status: string;
-  messageCount: number;
-  tags: Readonly<Record<string, string>>;
-  /** Its origin, in wire form. */
-  restoredFrom: Record<string, unknown>;
-  extras: Extras;
-  /** Defined unless an agent of that name exists. */
-  agent: AgentDefinition | undefined;
-}
-
-/** The outcome of a flip. */
-export interface Flip {
-  messagesBefore: number;
-  /** The run that held the session; its writes are refused from now on. */
-  fencedRunId: string | null;
-  isNewSession: boolean;
-  /** The position of its `session.restored` event in the log. */
-  seq: number;
-  payload: Record<string, unknown>;
-}
-
-/** The condition of every statement, so that either all of them take effect or none. */
-const IS_READY = `${IS_STAGED} AND EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND agent_id = ?4)`;
-
-const CREATE_SESSION = `INSERT INTO sessions (session_id, agent_id, status, created_at, updated_at)
-SELECT ?1, ?4, 'idle', ?5, ?5 WHERE ${IS_STAGED} ON CONFLICT (session_id) DO NOTHING`;
-const LOG_CREATION = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
-SELECT session_id, 1, NULL, agent_id, 'session.created', ?5, '{}' FROM sessions
-WHERE session_id = ?1 AND event_count = 0 AND ${IS_READY}`;
-const COUNT_CREATION =
-  `UPDATE sessions SET event_count = 1 WHERE session_id = ?1 AND event_count = 0 AND ${IS_READY}`;
-// The event records the previous state: it is read back, also after an answer was lost.
-const LOG_RESTORE = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
-SELECT session_id, event_count + 1, NULL, agent_id, 'session.restored', ?5,
-  json_set(?6, '$.messages_before', message_count, '$.fenced_run_id', active_run_id,
-    '$.new_session', json(iif(event_count = 1 AND message_count = 0, 'true', 'false')))
-FROM sessions WHERE session_id = ?1 AND ${IS_READY}`;
-const FENCE_RUN = `UPDATE runs SET cancel_requested = 1 WHERE status = 'running' AND ${IS_READY}
-  AND run_id = (SELECT active_run_id FROM sessions WHERE session_id = ?1)`;
-const LOOSEN = `INSERT INTO loose_generations (session_id, generation, staged_by, since)
-SELECT session_id, generation, NULL, ${leaseTime("?5")} FROM sessions
-WHERE session_id = ?1 AND ${IS_READY}`;
-const FLIP = `UPDATE sessions SET generation = ?2, event_count = event_count + 1, active_run_id = NULL,
-  status = ?6, message_count = ?7, tags = ?8, restored_from = ?9, extras = ?10, updated_at = ?5
-WHERE session_id = ?1 AND ${IS_READY}`;
-const SETTLE = `DELETE FROM loose_generations WHERE session_id = ?1 AND generation = ?2 AND staged_by = ?3
-  AND EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND agent_id = ?4)`;
-const READ_RESTORE = `SELECT seq, payload FROM events WHERE session_id = ?1 AND type = 'session.restored'
-  AND payload ->> '$.import_id' = ?2 ORDER BY seq DESC LIMIT 1`;
-
-/**
- * Makes a staged generation the session's current state, in one commit: the previous one is loose from then on, and a
- * run in progress no longer holds the session. Returns undefined when the session belongs to another agent by now, or
- * the staged rows were swept.
- */
-export async function flipGeneration(
-  ctx: SnapshotContext,
-  staged: StagedGeneration,
-  state: NewState,
-): Promise<Flip | undefined> {
-  const { sessionId, generation, importId } = staged;
-  const now = ctx.clock.now();
-  const key = [sessionId, generation, importId, state.agentId];
-  const event = { import_id: importId, messages: state.messageCount, ...state.restoredFrom };
-  const statements: Statement[] = [
-    { sql: CREATE_SESSION, args: [...key, now] },
-    { sql: LOG_CREATION, args: [...key, now] },
-    { sql: COUNT_CREATION, args: key },
-    { sql: LOG_RESTORE, args: [...key, now, JSON.stringify(event)] },
-    { sql: FENCE_RUN, args: key },
-    { sql: LOOSEN, args: [...key, leaseNow(ctx)] },
-    {
-      sql: FLIP,
-      args: [
-        ...key,
-        now,
-        state.status,
-        state.messageCount,
-        JSON.stringify(state.tags),
-        JSON.stringify(state.restoredFrom),
-        JSON.stringify(state.extras),
-      ],
-    },
-    ...(state.agent ? [insertAgentIfNew(state.agent, now, { sql: IS_READY, args: key })] : []),
-    { sql: SETTLE, args: key },
-    { sql: READ_RESTORE, args: [sessionId, importId] },
-  ];
-  const row = (await ctx.store.write(statements)).at(-1)!.rows[0];
-  if (!row) return undefined;
-  const payload = JSON.parse(row[1] as string) as Record<string, unknown>;
-  return {
-    seq: Number(row[0]),
-    payload,
-    messagesBefore: payload.messages_before as number,
-    fencedRunId: payload.fenced_run_id as string | null,
-    isNewSession: payload.new_session as boolean,
-  };
 }

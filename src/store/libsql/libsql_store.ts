@@ -13,7 +13,8 @@ import {
 } from "./libsql_client.ts";
 import { DATABASE_NOW } from "../lease_clock.ts";
 import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
-import { type SetWriter, type WriteDeadline, WriteQueue, type WriteUnit } from "../write_queue.ts";
+import { WriteQueue } from "../write_queue.ts";
+import type { SetWriter, WriteDeadline, WriteUnit } from "../write_unit.ts";
 
 /** The options of a remote store: its server, and everything it must not take from the machine itself. */
 export interface RemoteOptions extends RemotePlace {

@@ -1,4 +1,4 @@
-import { databaseLogic } from "../../service/database_logic.ts";
+import { databaseLogic } from "../../service/parts.ts";
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";

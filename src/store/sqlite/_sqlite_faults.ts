@@ -1,4 +1,4 @@
-import { databaseLogic } from "../../service/database_logic.ts";
+import { databaseLogic } from "../../service/parts.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { openStore, type Store } from "../mod.ts";

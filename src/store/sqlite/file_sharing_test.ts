@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { said } from "../../../tests/harness/node.ts";
-import {
-  busyPauseMs,
-  findFileSystem,
-  loadFileSystemOf,
-  retryWhileBusy,
-  whyExclusive,
-} from "./file_sharing.ts";
+import { busyPauseMs, retryWhileBusy } from "./sqlite_errors.ts";
+import { findFileSystem, loadFileSystemOf, whyExclusive } from "./database_file.ts";
 import { eagerClock } from "../../../tests/harness/eager_clock.ts";
 
 const MOUNTS = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

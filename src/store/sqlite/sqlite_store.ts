@@ -4,15 +4,18 @@ import { setImmediate } from "node:timers";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files, type IdentifyFile } from "../../kernel/files.ts";
-import { explainBusy, explainSqliteError, StoreBusyError } from "./sqlite_errors.ts";
-import { type FileSystemOf, loadFileSystemOf, whyExclusive } from "./file_sharing.ts";
-import { FileWatch } from "./database_file.ts";
-import { createInstanceLocks } from "./database_file.ts";
-import { PreparedStatements } from "./sqlite_driver.ts";
-import { retryWhileBusy, WriterPause } from "./file_sharing.ts";
-import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
+import { explainBusy, explainSqliteError, retryWhileBusy, StoreBusyError } from "./sqlite_errors.ts";
+import {
+  createInstanceLocks,
+  type FileSystemOf,
+  FileWatch,
+  loadFileSystemOf,
+  whyExclusive,
+} from "./database_file.ts";
+import { loadSqlite, PreparedStatements, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
-import { type SetWriter, WriteQueue, type WriteUnit } from "../write_queue.ts";
+import { WriteQueue } from "../write_queue.ts";
+import type { SetWriter, WriteUnit } from "../write_unit.ts";
 
 /** The options of `SqliteStore.open`. Optional ones are for tests. */
 export interface SqliteOptions {
@@ -285,4 +288,51 @@ export class SqliteStore implements Store {
 
 function isBusy(error: unknown): boolean {
   return error instanceof StoreBusyError;
+}
+
+/** A gap between commits in which another process can take the write lock; waiting ones retry at least every 20 ms. */
+const PAUSE_MS = 3;
+
+/** The longest run of commits without a pause, while others write. */
+const LONGEST_RUN_MS = 20;
+
+/** The time after another process has written during which others count as writing. */
+const OTHERS_WRITE_MS = 1_000;
+
+/** The options of `WriterPause`. */
+interface WriterPauseOptions {
+  clock: { monotonic(): number; sleep(ms: number): Promise<void> };
+  /** Changes when another connection has written: `PRAGMA data_version`. */
+  readVersion(): unknown;
+}
+
+/**
+ * Lets other processes write while this one commits continuously: every 20 ms, if others have written recently. A process
+ * that is alone loses nothing; another that starts to write gets its turn between two commits, a little later.
+ */
+class WriterPause {
+  #begunAt = -Infinity;
+  #endedAt = -Infinity;
+  #version: unknown;
+  #othersWroteAt = -Infinity;
+
+  constructor(private readonly options: WriterPauseOptions) {}
+
+  /** Called at the end of each commit. */
+  commitEnded(): void {
+    this.#endedAt = this.options.clock.monotonic();
+  }
+
+  /** Called between two commits that follow each other at once. */
+  between(): Promise<void> | undefined {
+    const { clock, readVersion } = this.options;
+    const now = clock.monotonic();
+    if (now - this.#endedAt >= PAUSE_MS) this.#begunAt = now; // a gap of its own
+    if (now - this.#begunAt < LONGEST_RUN_MS) return undefined;
+    this.#begunAt = now;
+    const version = readVersion();
+    if (this.#version !== undefined && version !== this.#version) this.#othersWroteAt = now;
+    this.#version = version;
+    return now - this.#othersWroteAt < OTHERS_WRITE_MS ? clock.sleep(PAUSE_MS) : undefined;
+  }
 }

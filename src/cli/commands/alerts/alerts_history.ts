@@ -4,7 +4,7 @@ import { countOf } from "../../render/format_values.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
-import { formatSpent, paintSeverity } from "../../render/describe_rule.ts";
+import { formatSpent, paintSeverity } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";

@@ -1,11 +1,6 @@
-import type { AlertRule } from "../../../contract/alerts.ts";
-import {
-  describeWatch,
-  formatCooldown,
-  formatSpent,
-  paintSeverity,
-  paintSpent,
-} from "../../render/describe_rule.ts";
+import type { AlertRule } from "../../../contract/alert_rules.ts";
+import { describeWatch, formatCooldown } from "../../render/describe_rule.ts";
+import { formatSpent, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { putIdsBelow } from "../../render/render_table.ts";

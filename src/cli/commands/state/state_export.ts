@@ -5,7 +5,7 @@ import { fetchStream } from "../../fetch_stream.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { readUnlessAborted, unlessAborted } from "../../terminal/interruptible.ts";
-import type { Found } from "../../../snapshots/mod.ts";
+import type { Found } from "../../../redaction/mod.ts";
 import { countOf, formatBytes } from "../../render/format_values.ts";
 import { escapeJson, escapeText } from "../../terminal/escape_text.ts";
 import { createProgress } from "../../terminal/progress.ts";
@@ -188,7 +188,8 @@ const STRUCTURAL = new Set([
 ]);
 
 async function createCredentialCheck(): Promise<CredentialCheck> {
-  const { decodeDocument, DOCUMENT_LISTS, redactValue } = await import("../../../snapshots/mod.ts");
+  const { decodeDocument, DOCUMENT_LISTS } = await import("../../../snapshots/mod.ts");
+  const { redactValue } = await import("../../../redaction/mod.ts");
   const { splitJson } = await import("../../../kernel/json/split_json.ts");
   const found: Found = new Map();
   let messages = 0;

@@ -1,7 +1,7 @@
 import { escapeJson, escapeLines, escapeText } from "../../terminal/escape_text.ts";
 import { formatCount } from "../../render/format_values.ts";
 import type { Style } from "../../terminal/style.ts";
-import { formatTotalCost, totalUsd } from "../steps/call_totals.ts";
+import { formatTotalCost, totalUsd } from "../steps/format_totals.ts";
 import { describeStep } from "../steps/describe_step.ts";
 import { formatGap, formatInstant } from "../steps/format_duration.ts";
 import { MESSAGE } from "../steps/replay_event.ts";

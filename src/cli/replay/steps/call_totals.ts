@@ -1,5 +1,4 @@
-import { formatUsd, type NanoUsd, toUsd } from "../../../kernel/money.ts";
-import { countOf, formatCount } from "../../render/format_values.ts";
+import type { NanoUsd } from "../../../kernel/money.ts";
 import { callIdOf, payloadOf, readCost, readCount, type ReplayEvent } from "./replay_event.ts";
 
 /** The totals of the calls of a log. The cost is that of the calls with a price. */
@@ -55,29 +54,6 @@ export function createCallCounter(): CallCounter {
       totals = sum(totals, figures, 1);
     },
   };
-}
-
-/** Returns the cost in USD of the calls with a price; null if there are calls and none has one. */
-export function totalUsd(totals: CallTotals): number | null {
-  return hasNoPrice(totals) ? null : toUsd(totals.costNanoUsd);
-}
-
-/** Formats the cost: `$0.0001506 + 1 call without a known price`. */
-export function formatTotalCost(totals: CallTotals): string {
-  if (hasNoPrice(totals)) return "no price";
-  const cost = `$${formatUsd(totals.costNanoUsd)}`;
-  return totals.unpricedCalls === 0
-    ? cost
-    : `${cost} + ${countOf(totals.unpricedCalls, "call")} without a known price`;
-}
-
-/** Formats input and output tokens: `1,234 + 56 tokens`. */
-export function formatTokens(inputTokens: number, outputTokens: number): string {
-  return `${formatCount(inputTokens)} + ${formatCount(outputTokens)} tokens`;
-}
-
-function hasNoPrice({ calls, unpricedCalls }: CallTotals): boolean {
-  return calls > 0 && calls === unpricedCalls;
 }
 
 function figuresOf(event: ReplayEvent): CallTotals {

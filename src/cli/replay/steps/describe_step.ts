@@ -1,6 +1,6 @@
 import { formatUsd } from "../../../kernel/money.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
-import { formatTokens } from "./call_totals.ts";
+import { formatTokens } from "./format_totals.ts";
 import { formatDuration } from "./format_duration.ts";
 import {
   isRecord,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { formatTotalCost, totalUsd } from "./call_totals.ts";
+import { formatTotalCost, totalUsd } from "./format_totals.ts";
 import { holdSteps, replaySteps, selectSteps, type SeqRange } from "./replay_steps.ts";
 import { called, event, stepsOf, STORY } from "../_test_events.ts";
 

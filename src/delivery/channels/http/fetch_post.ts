@@ -1,8 +1,9 @@
 import { isIP } from "node:net";
 import { VERSION } from "../../../kernel/version.ts";
 import { createAddressGuard } from "./address_guard.ts";
-import { DeliveryError } from "../channel.ts";
-import { describeNetworkError, parseHttpUrl, type PostJson, readBody } from "./post_json.ts";
+import { DeliveryError } from "../notification.ts";
+import type { PostJson } from "./post_json.ts";
+import { describeNetworkError, parseHttpUrl, readBody } from "./http_client.ts";
 
 /** Names that never resolve in public DNS: RFC 6761, 6762 and 8375, and those that clouds and offices use. */
 const PRIVATE_SUFFIXES = /(^|\.)(localhost|local|internal|intranet|lan|corp|home\.arpa|test|invalid)$/;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rejection } from "../../../../tests/harness/test_purser.ts";
 import { createFetchPost } from "./fetch_post.ts";
-import { MAX_ANSWER_BYTES } from "./post_json.ts";
+import { MAX_ANSWER_BYTES } from "./http_client.ts";
 
 const signal = new AbortController().signal;
 const reached: { url: string; init: RequestInit }[] = [];

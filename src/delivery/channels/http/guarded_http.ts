@@ -2,16 +2,9 @@ import http from "node:http";
 import https from "node:https";
 import { isIP } from "node:net";
 import { VERSION } from "../../../kernel/version.ts";
-import { DeliveryError } from "../channel.ts";
-import {
-  codeOf,
-  describeNetworkError,
-  parseHttpUrl,
-  type PostAnswer,
-  type PostJson,
-  type PostRequest,
-  readBody,
-} from "./post_json.ts";
+import { DeliveryError } from "../notification.ts";
+import type { PostAnswer, PostJson, PostRequest } from "./post_json.ts";
+import { codeOf, describeNetworkError, parseHttpUrl, readBody } from "./http_client.ts";
 import { lookup } from "node:dns/promises";
 import { type AddressGuard, createAddressGuard } from "./address_guard.ts";
 

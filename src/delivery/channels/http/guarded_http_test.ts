@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Answer, readRequest, startHttpReceiver, startReceiver } from "../testing/_receiver.ts";
-import { DeliveryError } from "../channel.ts";
+import { DeliveryError } from "../notification.ts";
 import { createGuardedPost, type GuardOptions } from "./guarded_http.ts";
 import type { PostAnswer } from "./post_json.ts";
 

@@ -1,5 +1,4 @@
-import { messageOf } from "../../../kernel/errors.ts";
-import { DeliveryError, type SendResult } from "../channel.ts";
+import type { SendResult } from "../notification.ts";
 import { oneLine } from "../text.ts";
 
 /** A POST of JSON text to a configured URL. */
@@ -21,40 +20,11 @@ export interface PostAnswer {
 /** Posts; rejects with a DeliveryError when there is no response. Never follows a redirect. */
 export type PostJson = (request: PostRequest) => Promise<PostAnswer>;
 
-/** The number of bytes of a response body that are read. */
-export const MAX_ANSWER_BYTES = 64 * 1024;
-
-/** Decodes the start of a response body; leaving the loop cancels the rest. */
-export async function readBody(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let left = MAX_ANSWER_BYTES;
-  try {
-    for await (const chunk of chunks) {
-      text += decoder.decode(chunk.subarray(0, left), { stream: true });
-      left -= chunk.byteLength;
-      if (left <= 0) break;
-    }
-  } catch (error) {
-    // The status has arrived: a body that breaks off is no reason to send again.
-    if (signal.aborted) throw error;
-  }
-  return text;
-}
-
 /** Returns true for a URL that channels post to: http or https, with a host, and without user and password, which belong in a header. */
 export function isHttpUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.hostname !== "" &&
     url.username === "" && url.password === "";
-}
-
-/** Parses a URL that passes `isHttpUrl`; throws a permanent DeliveryError for any other. */
-export function parseHttpUrl(text: string): URL {
-  if (isHttpUrl(text)) return new URL(text);
-  throw new DeliveryError("the address must be an http:// or https:// URL without user and password", {
-    retry: false,
-  });
 }
 
 /** Statuses below 500 that are retried: timeout, too early, too many requests. */
@@ -97,40 +67,4 @@ function readRetryAfter(value: string | undefined, now: number): number | undefi
   const isDate = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/.test(text);
   const delay = /^\d+$/.test(text) ? Number(text) * 1000 : isDate ? Date.parse(text) - now : NaN;
   return delay >= 0 ? delay : undefined;
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection reset",
-  ECONNABORTED: "connection reset",
-  EPIPE: "connection closed",
-  EHOSTUNREACH: "no route to host",
-  ENETUNREACH: "network is unreachable",
-  EADDRNOTAVAIL: "address not available",
-  ETIMEDOUT: "connection timed out",
-};
-
-/**
- * Describes an error of the network or of TLS, for people. All of them may be retried: a certificate that is wrong or
- * has expired is replaced sooner than people look for the alert that was given up.
- */
-export function describeNetworkError(
-  error: unknown,
-  context: { host: string; signal: AbortSignal },
-): DeliveryError {
-  if (error instanceof DeliveryError) return error;
-  if (context.signal.aborted) return new DeliveryError("stopped before there was an answer", { retry: true });
-  const message = messageOf(error);
-  const code = codeOf(error);
-  const isTls = /certificate|tls|ssl|handshake|InvalidContentType|corrupt message/i.test(
-    `${code} ${message}`,
-  );
-  const reason = REASONS[code] ?? (isTls ? `TLS failed: ${message}` : message);
-  return new DeliveryError(`cannot reach ${context.host}: ${reason}`, { retry: true, cause: error });
-}
-
-/** Returns the code of a system error, or an empty string. */
-export function codeOf(error: unknown): string {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return typeof code === "string" ? code : "";
 }

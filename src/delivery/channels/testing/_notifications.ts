@@ -1,4 +1,4 @@
-import type { Notification } from "../channel.ts";
+import type { Notification } from "../notification.ts";
 
 /** The notification of an alert. */
 export const NOTIFICATION: Notification = {

@@ -1,4 +1,5 @@
-import type { Channel, ChannelContext, ChannelModule, Delivery } from "../channel.ts";
+import type { Channel, ChannelContext, ChannelModule } from "../channel.ts";
+import type { Delivery } from "../notification.ts";
 import { createChannelKit } from "../load_plugin.ts";
 import type { PostAnswer, PostRequest } from "../http/post_json.ts";
 

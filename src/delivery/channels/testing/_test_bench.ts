@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../../../kernel/clock.ts";
 import type { Log } from "../../../kernel/log.ts";
-import type { ChannelModule, Delivery, Notification, SendResult } from "../channel.ts";
+import type { ChannelModule } from "../channel.ts";
+import type { Delivery, Notification, SendResult } from "../notification.ts";
 import type { ConfiguredChannel } from "../configured_channel.ts";
 import type { ConformanceOptions, TestAddress } from "./conformance.ts";
 import { NOTIFICATION } from "./_notifications.ts";

@@ -4,7 +4,7 @@ import { registerTest } from "./_test_runner.ts";
 import { AWKWARD_TEXTS, MANY_FACTS, withText } from "./_notifications.ts";
 import { type Receiver, startHttpReceiver } from "./_receiver.ts";
 import { addressOf, openBench, type Subject } from "./_test_bench.ts";
-import type { Notification } from "../channel.ts";
+import type { Notification } from "../notification.ts";
 
 /** Any text is delivered, as much of it as the channel accepts; none makes the delivery fail. */
 export function testTexts(subject: Subject): void {

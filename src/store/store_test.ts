@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { databaseKinds } from "../../tests/harness/databases.ts";
-import { checkWritable } from "./health_checks.ts";
+import { checkWritable } from "./store.ts";
 
 for (const kind of databaseKinds()) {
   Deno.test({

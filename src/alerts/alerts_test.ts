@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import type { Delivery, Notification, SendResult } from "../delivery/channels/mod.ts";
 import { fixedClock } from "../kernel/clock.ts";
-import { databaseLogic } from "../service/database_logic.ts";
+import { databaseLogic } from "../service/parts.ts";
 import { createBus } from "../bus/mod.ts";
 import { silentLog } from "../kernel/log.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { createQuery, openStore } from "../store/mod.ts";
 import { noTelemetry } from "../telemetry/mod.ts";
 import { rejection } from "../../tests/harness/test_purser.ts";
-import { createRule } from "./rules/rules.ts";
+import { createRule } from "./rules/change_rules.ts";
 import { getRule } from "./rules/rules.ts";
-import { listAlerts } from "./list_alerts.ts";
+import { listAlerts, testRule } from "./alerts.ts";
 import { testChannel, type TestContext } from "../delivery/mod.ts";
-import { testRule } from "./alert_notification.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "info" } as const;
 const AT = "2026-11-01T12:00:00.000Z";

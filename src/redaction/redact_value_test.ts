@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { type Found, redactValue } from "./redact_value.ts";
+import { type Found, redactValue } from "./mod.ts";
 
 /** Put together here, so that no scanner of repositories takes it for a real one. */
 const KEY = "sk-" + "ant-api03-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7x".repeat(3);

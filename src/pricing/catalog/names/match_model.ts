@@ -1,6 +1,6 @@
 import { aliasesOf, headsOf, type ModelAlias } from "./model_aliases.ts";
 import type { NameIndex } from "./model_names.ts";
-import type { ModelPrices } from "./price_data.ts";
+import type { ModelPrices } from "../price_data.ts";
 import { isSameModel } from "./same_model.ts";
 
 /** Finds a model by its name, or by a dated, versioned or `-latest` alias of it; never by a part of a name. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { PurserError } from "../kernel/errors.ts";
-import { readRuleInput, RuleChanges } from "./alerts.ts";
+import { readRuleInput, RuleChanges } from "./alert_rules.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "warning" };
 

@@ -1,6 +1,6 @@
 import { aliasesOf, bedrockVersionOf, type ModelAlias } from "./model_aliases.ts";
 import type { NameIndex } from "./model_names.ts";
-import type { ModelPrices } from "./price_data.ts";
+import type { ModelPrices } from "../price_data.ts";
 
 /**
  * Returns whether an alias that the data doesn't list can only be the model that was found. It can't if the data lists other

@@ -1,4 +1,4 @@
-import type { MatchClause, ModelPrices } from "./price_data.ts";
+import type { MatchClause, ModelPrices } from "../price_data.ts";
 
 /** The names that a clause gives, in lower case. */
 export interface ClauseNames {

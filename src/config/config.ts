@@ -1,0 +1,73 @@
+import type { Durability, PriceUpdates, Severity } from "../contract/values.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
+import type { LogLevel } from "../kernel/log.ts";
+import type { ChannelConfig } from "./channels.ts";
+
+/** An OpenAI-compatible server of the config, as `providers.<name>`. */
+export interface ProviderSettings {
+  baseUrl: string;
+  apiKey?: string;
+  headers?: Record<string, string>;
+}
+
+/** Every setting of a Purser process, after precedence. Secrets are in plaintext: never log all of it. */
+export interface Config {
+  /** The name of this environment; snapshots carry it. */
+  environment: string;
+  /** As `parseDatabaseUrl` reads it. Empty only if a server is used and no data directory is known. */
+  dbUrl: string;
+  /** The token for a remote database. */
+  dbToken?: string;
+  durability: Durability;
+  /** Base URL of the Purser server to use, without a trailing slash. Undefined: use `dbUrl`. */
+  server?: string;
+  /** The API key for that server. */
+  apiKey?: string;
+  /** A file that holds the API key, read when the key is needed; see `readKeyFile`. */
+  apiKeyFile?: string;
+  /** The profile of the config file that named the server or the database. */
+  profile?: string;
+  host: string;
+  port: number;
+  logLevel: LogLevel;
+  /** The timeout of one request to a remote database or server. */
+  remoteTimeoutMs: number;
+  /** The largest request body that the server reads. */
+  maxBodyBytes: number;
+  /** The largest snapshot that is read, uncompressed. */
+  maxSnapshotBytes: number;
+  providers: Record<string, ProviderSettings>;
+  prices: PriceOverride[];
+  /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
+  pricesFolder?: string;
+  /** `daily`: a server updates the prices by itself. */
+  priceUpdates: PriceUpdates;
+  /** Absolute paths of TypeScript modules with tools. */
+  tools: string[];
+  /** The notification channels, besides the `log` channel that always exists. */
+  channels: ChannelConfig[];
+  /** Absolute paths of TypeScript modules that define channel kinds. */
+  plugins: string[];
+  /** The private networks that channels may connect to, such as `10.0.0.0/8`. */
+  allowPrivateNetworks: string[];
+  /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
+  notifyAnomaliesFrom?: Severity;
+  /** The absolute path of the config file that was read. */
+  configPath?: string;
+}
+
+/** The default of `max_snapshot_bytes`: 256 MiB. */
+export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
+
+/** Settings from the command line; they override the environment and the config file. */
+export interface ConfigOptions {
+  configPath?: string;
+  dbUrl?: string;
+  server?: string;
+  apiKey?: string;
+  /** A profile of the config file; excludes `dbUrl` and `server`. */
+  profile?: string;
+  host?: string;
+  port?: number;
+  logLevel?: LogLevel;
+}

@@ -1,0 +1,115 @@
+import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
+import { z } from "@hono/zod-openapi";
+import { AgentId, Count, id, Severity, Time, Usd } from "./parts.ts";
+import { DEFAULT_COOLDOWN_SECONDS, LABEL_PATTERN, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "./limits.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import { parseUsd } from "../kernel/money.ts";
+import { toIssues } from "./schema_issues.ts";
+
+/** The wire schemas of alert rules. */
+
+const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`;
+
+const RuleName = z.string().refine(
+  (name) => LABEL_PATTERN.test(name) && name.trim() !== "",
+  "must be 1 to 200 characters, none of them a control character, and not blank",
+).meta({ ...LABEL_SCHEMA, description: "Name in notifications; not blank", examples: ["Daily limit"] });
+
+/** USD, more than 0, exact. */
+const Threshold = z.number().superRefine((value, ctx) => {
+  try {
+    if (parseUsd(value) <= 0n) ctx.addIssue({ code: "custom", message: "must be more than 0" });
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+  }
+}).meta({
+  format: "decimal",
+  // The smallest amount over 0: what the 3.0 form of the API's document can say too.
+  minimum: 1e-9,
+  maximum: 1e9,
+  description: "USD, at most nine decimals",
+  examples: [10],
+});
+
+const OneAgentId = z.string().regex(
+  NAME_PATTERN,
+  `must be ${NAME_RULE}`,
+);
+
+/** A rule as a client sends it. */
+export const RuleInput = z.strictObject({
+  name: RuleName,
+  threshold_type: z.enum(THRESHOLD_TYPES),
+  threshold_usd: Threshold,
+  severity: z.enum(SEVERITIES),
+  cooldown_seconds: z.number().int(COOLDOWN_RULE).min(0, COOLDOWN_RULE).max(
+    MAX_COOLDOWN_SECONDS,
+    COOLDOWN_RULE,
+  )
+    .optional().meta({
+      description: `Minimum time between two alerts; of a new rule ${DEFAULT_COOLDOWN_SECONDS} if not given`,
+    }),
+  repeat: z.enum(REPEATS).optional().meta({
+    description:
+      "While the threshold stays exceeded: again after each cooldown, or once per run, session, day or month, and " +
+      "for the hour once until spend has fallen below; of a new rule `cooldown` if not given",
+  }),
+  agent_id: OneAgentId.nullish().meta({
+    description: "Measures only this agent's calls; null for all agents",
+  }),
+  enabled: z.boolean().optional().meta({ description: "Of a new rule true if not given" }),
+});
+
+export type RuleInput = z.infer<typeof RuleInput>;
+
+/** A change of a rule: any of its fields but the id, at least one. */
+export const RuleChanges = RuleInput.partial().refine(
+  (changes) => Object.values(changes).some((value) => value !== undefined),
+  {
+    error: `must have at least one of ${Object.keys(RuleInput.shape).join(", ")}`,
+    when: ({ issues }) => issues.length === 0,
+  },
+).meta({ minProperties: 1 });
+
+export type RuleChanges = z.infer<typeof RuleChanges>;
+
+/** Checks a rule that did not come through a route. Throws `invalid` with every issue and its path. */
+export function readRuleInput(value: unknown): RuleInput {
+  const result = RuleInput.safeParse(value);
+  if (result.success) return result.data;
+  const issues = toIssues(result.error.issues);
+  const messages = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
+  throw new PurserError("invalid", `Cannot read the alert rule: ${messages.join("; ")}`, {
+    details: { issues },
+  });
+}
+
+export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
+
+export const RuleChangesBody = RuleChanges.clone().openapi("AlertRuleChanges");
+
+export const ThresholdType = z.enum(THRESHOLD_TYPES);
+
+export const RuleId = id("rule_01k9qv3v8c7e9g1j3m5p7r9t1w");
+
+export const AlertRule = z.object({
+  rule_id: RuleId,
+  name: z.string(),
+  threshold_type: ThresholdType,
+  threshold_usd: Usd,
+  severity: Severity,
+  cooldown_seconds: Count,
+  repeat: z.enum(REPEATS),
+  agent_id: AgentId.nullable().openapi({ description: "Null for all agents" }),
+  enabled: z.boolean(),
+  last_fired_at: Time.nullable(),
+  created_at: Time,
+  updated_at: Time,
+  value_usd: Usd.nullable().openapi({
+    description:
+      "Spend in the current window; for a rule per run or session, in the newest one. Null: none yet",
+  }),
+}).openapi("AlertRule");
+
+export type AlertRule = z.infer<typeof AlertRule>;

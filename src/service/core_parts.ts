@@ -1,0 +1,132 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ToolSet } from "ai";
+import type { AlertEvaluator } from "../alerts/mod.ts";
+import type { RollUps } from "../booking/mod.ts";
+import type { BudgetGate } from "../budgets/mod.ts";
+import type { Bus } from "../bus/mod.ts";
+import type { Config, Environment } from "../config/mod.ts";
+import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
+import type { OutboxChannel } from "../delivery/mod.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Log } from "../kernel/log.ts";
+import type { KeyCache, SharedKeys } from "../keys/mod.ts";
+import type { LazyPriceBook } from "../pricing/mod.ts";
+import type { ModelResolver } from "../runner/models/mod.ts";
+import type { Toolbox } from "../runner/tools/mod.ts";
+import type { LiveRun } from "../sessions/mod.ts";
+import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
+import type { SpoolOptions } from "../snapshots/mod.ts";
+import type { Query, SharedStore, Store } from "../store/mod.ts";
+import type { Telemetry } from "../telemetry/mod.ts";
+
+/** Options of a core. The environment and defaults fill in the rest. */
+export interface CoreOptions {
+  config:
+    & Pick<Config, "dbUrl" | "durability" | "remoteTimeoutMs" | "maxBodyBytes" | "environment">
+    & Partial<
+      Pick<
+        Config,
+        | "dbToken"
+        | "maxSnapshotBytes"
+        | "providers"
+        | "prices"
+        | "pricesFolder"
+        | "tools"
+        | "channels"
+        | "plugins"
+        | "allowPrivateNetworks"
+        | "notifyAnomaliesFrom"
+        | "configPath"
+      >
+    >;
+  /** Rules and channels of a program; its channels come after those of the config. */
+  alerts?: AlertEvaluator;
+  /** Keys and base URLs of the model providers. */
+  env?: Environment;
+  clock?: Clock;
+  ids?: Ids;
+  log?: Log;
+  fetch?: typeof globalThis.fetch;
+  /** The process only reads: it recovers, delivers and removes nothing, and loads no tools. */
+  isReadOnly?: boolean;
+  /** For measurements: leaves the totals as they are. */
+  rollUp?: "never";
+  /** Models of a library user by name; they come before all others. */
+  models?: Readonly<Record<string, LanguageModelV4>>;
+  /** Tools of a library user by name. */
+  tools?: ToolSet;
+  /** Replaces the files, sockets and caches of a machine. */
+  runtime?: Runtime;
+  /** Receives spans and metrics; default: the OpenTelemetry implementation of this process, if any. */
+  telemetry?: Telemetry;
+}
+
+/** The replacements of a runtime without files and sockets; see `openRequestCore()`. */
+export interface Runtime {
+  store: SharedStore;
+  keys: SharedKeys;
+  prices: LazyPriceBook;
+  /** Replace built-in kinds of channels. */
+  plugins: BuiltInChannels;
+  channels: Pick<ChannelsOptions, "readTextFile" | "loadModule" | "reachOut">;
+  spool: SpoolOptions;
+  keepAlive(work: Promise<unknown>): void;
+}
+
+/**
+ * The parts of one process or request, over one database. None of them runs in the background. A function takes only the
+ * parts that it needs, as a `…Context` of its folder.
+ */
+export interface CoreParts {
+  // Machine
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  telemetry: Telemetry;
+
+  // Database
+  store: Store;
+  query: Query;
+  /** This process, as the holder of leases. */
+  instanceId: string;
+  /** The name of this environment. */
+  environment: string;
+
+  // Booking
+  prices: LazyPriceBook;
+  gate: BudgetGate;
+  rollUps: RollUps;
+  bus: Bus;
+
+  // Alerts and their delivery
+  rules: { mayExist: boolean };
+  channels: Channels;
+  outboxChannels: readonly OutboxChannel[];
+  wakeDispatcher(subjectIds: readonly string[]): void;
+
+  // Runs
+  models: ModelResolver;
+  toolbox: Toolbox;
+  /** The runs of this process, by id. */
+  liveRuns: Map<string, LiveRun>;
+
+  // Snapshots
+  maxSnapshotBytes: number;
+  spool: SpoolOptions | undefined;
+  generationsInUse: GenerationsInUse;
+
+  // HTTP API
+  keyCache: KeyCache;
+  maxBodyBytes: number;
+  /** The config file that the settings come from, if any. */
+  configPath: string | undefined;
+
+  // Lifetime
+  /** Aborts when the core is about to close; streams without an end of their own end then. */
+  stopping: AbortSignal;
+  /** Aborts `stopping`. */
+  stop(): void;
+  /** Registers work that outlives its request, on platforms that end a process with the request. */
+  keepAlive: ((work: Promise<unknown>) => void) | undefined;
+}

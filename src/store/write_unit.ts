@@ -1,0 +1,24 @@
+import type { ResultSet, Statement } from "./store.ts";
+
+/** The statements of one caller, committed as a whole. */
+export type WriteUnit = readonly Statement[];
+
+/** Writes items of one kind, as many as wait at the same time, by one set of statements. */
+export interface SetWriter<Item, Result> {
+  /** The statements that write all items, in this order. */
+  toStatements(items: readonly Item[]): Statement[];
+  /** The result of each item, from the results of those statements. */
+  toResults(results: ResultSet[], items: readonly Item[]): Result[];
+  /** Returns the approximate size of an item in bytes. */
+  sizeOf(item: Item): number;
+  /** Returns whether an item may be in a set with those before it. */
+  fits?(item: Item, items: readonly Item[]): boolean;
+}
+
+/** The deadline of a caller for a unit. */
+export interface WriteDeadline {
+  /** The deadline, in the time of a monotonic clock. */
+  until: number;
+  /** Aborts at the deadline. */
+  signal: AbortSignal;
+}
