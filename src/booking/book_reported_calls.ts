@@ -194,7 +194,7 @@ export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   return isSameCost && isSameCacheWrite && contentOf(booked, incoming) === contentOf(incoming, incoming);
 }
 
-/** What a report leaves out of how a call was served matches anything. */
+/** The content of a call to compare with a report. A tier, speed or region that the report leaves out is not compared. */
 function contentOf(call: ModelCall, as: ModelCall): string {
   const { usage } = call;
   return JSON.stringify([

@@ -50,7 +50,7 @@ export const billedParts = <Part extends z.ZodType>(tokens: Part, calls: Part) =
   code_executions: calls.optional().openapi({ description: "Code executions that the provider bills" }),
 });
 
-/** What a provider reports of how it served a call. */
+/** The fields for how a provider has served a call. */
 export const servedAs = (text: z.ZodString) => ({
   service_tier: text.optional().openapi({
     description: "Service tier that the provider used",

@@ -71,7 +71,7 @@ export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 export const SCOPES = ["read", "run", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** Where a call was booked from: a run of an agent, a metered model of a library user, a report. */
+/** The origins of a booked call: a run of an agent, a metered model of a library user, a report. */
 export const CALL_SOURCES = ["run", "meter", "report"] as const;
 export type CallSource = typeof CALL_SOURCES[number];
 

@@ -18,7 +18,7 @@ export interface PriceQuery {
   at: number;
 }
 
-/** What the provider reports of how it served a call; each may have its own rates. */
+/** The service that a provider reports of a call; each property may have its own rates. */
 export interface Served {
   /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
   serviceTier?: string | undefined;

@@ -70,7 +70,7 @@ Deno.test("price() gives null, never 0, where no price is known, and warns once"
     {
       provider: "openai",
       model: "gpt-5-minni",
-      nearest: ["gpt-5-mini", "gpt-5-nano", "gpt-5.4-mini"],
+      nearest: ["gpt-5-mini", "gpt-4o-mini", "gpt-5-1-mini"],
       see: "purser prices show openai:gpt-5-minni",
     },
     { provider: "local", model: "my-model", see: "purser prices show local:my-model" },

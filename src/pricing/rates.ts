@@ -26,9 +26,9 @@ export interface Rates {
   source: string;
   /** At least one tier, by rising threshold. */
   tiers: readonly RateTier[];
-  /** The id of the model in the source, where that is not the one that was asked for. */
+  /** The id of the model in the source, where that is not the one of the query. */
   model?: string;
-  /** What was served for which the source has no rates, such as `service_tier`: its calls are partly priced. */
+  /** The properties of the service, such as `service_tier`, that the source has no rates for: its calls are partly priced. */
   unknown?: readonly string[];
 }
 

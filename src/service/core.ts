@@ -39,10 +39,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     const dispatcher = options.isReadOnly ? undefined : startDispatcher(deliveryContext(parts));
     if (dispatcher) outboxSignal.onFire(() => dispatcher.wake());
     const monitor = startMonitor({ ...parts, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
+    const maintenance: Promise<void>[] = [];
     if (!options.isReadOnly) {
-      if (parts.store.isShared) startRecovery(parts, parts.stopping);
-      startRetentionSweeps(parts, parts.stopping);
-      startPriceReloads(parts, parts.stopping);
+      if (parts.store.isShared) maintenance.push(startRecovery(parts, parts.stopping));
+      maintenance.push(startRetentionSweeps(parts, parts.stopping));
+      maintenance.push(startPriceReloads(parts, parts.stopping));
     }
 
     return {
@@ -57,6 +58,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
         parts.stop();
         await endLiveRuns(parts, graceMs);
         await runEndRetries.stop();
+        await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
         await parts.rollUps.ended();
         await monitor.stop();
         await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });

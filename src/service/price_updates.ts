@@ -63,7 +63,7 @@ async function updateOldPrices(ctx: PriceUpdateContext, signal: AbortSignal): Pr
       const last = await updatedAt(folder, source);
       if (last !== undefined && clock.now() - last < DAY_MS - JITTER_MS) continue;
       const { date, added, changed, held } = await updatePrices(
-        { clock, log, folder, fetch },
+        { clock, log, folder, fetch, signal },
         { from: PRICE_URLS[source], accepted: new Set(), isDryRun: false },
       );
       const models = changed.map(({ model }) => model);
@@ -74,6 +74,7 @@ async function updateOldPrices(ctx: PriceUpdateContext, signal: AbortSignal): Pr
         models: held.map(({ model }) => model),
       });
     } catch (error) {
+      if (signal.aborted) return;
       log.warn("The prices could not be updated", { source, reason: messageOf(error) });
     }
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { APICallError, generateText, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
-import { createPriceBook, trackStreamUsage, usageFromAiSdk, usageOf } from "../../src/pricing/mod.ts";
+import { createPriceBook, trackAnswerUsage, usageFromAiSdk, usageOf } from "../../src/pricing/mod.ts";
 import { type Fixture, FIXTURE_AT, LOCAL_PRICE, providerFixtures } from "../fixtures/providers/mod.ts";
 import { answerTo } from "./answers.ts";
 import { type FakeProvider, type Reply, startFakeProvider } from "./fake_provider.ts";
@@ -62,7 +62,7 @@ async function ask(reply: Reply, api: (typeof APIS)[number], isStreamed: boolean
   await using fake = await startFakeProvider(() => reply);
   const real = realModel(fake, api, MODEL);
   const { model, usages } = meteredModel(real);
-  const chunks = trackStreamUsage(real.provider);
+  const chunks = trackAnswerUsage(real.provider);
   const call = { model, prompt: "Hi", maxRetries: 0 };
   let error: unknown;
   try {

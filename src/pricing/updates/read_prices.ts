@@ -21,6 +21,8 @@ export interface PriceText {
 export interface ReadContext {
   clock: Clock;
   fetch: typeof globalThis.fetch;
+  /** Ends a download. */
+  signal?: AbortSignal;
 }
 
 /** Reads prices from a path or a URL, at most 16 MB. Throws `invalid`, `too_large` or `unavailable`. */
@@ -62,7 +64,7 @@ function parseUrl(from: string): URL {
   throw refuse(`${url.protocol}// is not allowed; give an https:// URL, or http:// of this machine`);
 }
 
-async function download({ clock, fetch }: ReadContext, from: string): Promise<PriceText> {
+async function download({ clock, fetch, signal }: ReadContext, from: string): Promise<PriceText> {
   const url = parseUrl(from);
   const done = new AbortController();
   const timedOut = new AbortController();
@@ -74,7 +76,7 @@ async function download({ clock, fetch }: ReadContext, from: string): Promise<Pr
   try {
     const response = await fetch(url, {
       redirect: "manual",
-      signal: timedOut.signal,
+      signal: signal ? AbortSignal.any([timedOut.signal, signal]) : timedOut.signal,
       headers: { accept: "application/json, text/plain" },
     });
     if (response.status !== 200) {

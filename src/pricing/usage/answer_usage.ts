@@ -3,7 +3,7 @@ import type { Served } from "../prices.ts";
 import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
 import { count, type Fields, isFields, type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 
-/** What one answer has reported so far, whole or as the chunks of a stream. */
+/** The facts that one answer has reported so far, whole or as the chunks of a stream. */
 export interface AnswerUsage {
   /** Reads a whole body, or the next chunk as sent by the provider: the `rawValue` of the AI SDK's `raw` stream parts. */
   take(chunk: unknown): void;

@@ -17,7 +17,7 @@ export interface Usage {
   cacheWrite1hTokens: number;
   /** The part of the output that was reasoning. */
   reasoningTokens: number;
-  /** What most calls don't have; undefined without any. */
+  /** The quantities billed apart from text; undefined without any, as for most calls. */
   details?: UsageDetails;
 }
 
