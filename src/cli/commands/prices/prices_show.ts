@@ -6,7 +6,7 @@ import { printAnswer } from "../../render/print_answer.ts";
 export const pricesShow: Command = {
   name: "prices show",
   args: [optionalArg("MODEL", { live: "model" })],
-  summary: "Show the rates of a model, or where prices come from",
+  summary: "Show the prices of a model",
   detail:
     "Shows the rates by which a call is billed: their source and its date, the tiers of the context length, the service " +
     "tiers with rates of their own, and what has no price. MODEL is PROVIDER:NAME, or a name alone where its provider is " +
