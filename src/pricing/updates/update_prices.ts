@@ -6,6 +6,7 @@ import { replaceFile } from "../../kernel/replace_file.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
 import { entriesOf } from "./entries.ts";
 import { type Accepted, type MergedPrices, mergePrices } from "./merge_prices.ts";
+import { formatCopy, hasHead } from "./price_copy.ts";
 import { type ReadContext, readPriceText } from "./read_prices.ts";
 import { pathOfPrices, type PriceSourceName, readUsedPrices } from "./used_prices.ts";
 
@@ -59,11 +60,8 @@ export interface PriceUpdate extends Omit<MergedPrices, "data"> {
  */
 export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Promise<PriceUpdate> {
   const { text, ...origin } = await readPriceText(ctx, input.from);
-  const hasHead = /^\s*\{\s*"source"\s*:/.test(text);
-  const { data: next, skipped } = parsePriceData(
-    text,
-    hasHead ? {} : { ...origin, ...(origin.url && { license: LICENSE }) },
-  );
+  const head = hasHead(text) ? {} : { ...origin, ...(origin.url && { license: LICENSE }) };
+  const { data: next, skipped } = parsePriceData(text, head);
   const used = await readUsedPrices(ctx.folder, ctx.log);
   const { date: previousDate } = next.source === "litellm" ? used.litellm : used.genai;
   const refuse = (reason: string) =>
@@ -81,7 +79,7 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   const path = pathOfPrices(ctx.folder, next.source);
   if (!input.isDryRun) {
     await files.makeFolder(ctx.folder);
-    await replaceFile(path, JSON.stringify(data), { backup: `${path}.bak` });
+    await replaceFile(path, await formatCopy(data), { backup: `${path}.bak` });
   }
   return {
     source: next.source,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { publish, publishedPrices, type PublishingServer } from "../../../tests/harness/price_files.ts";
 import { fixedClock } from "../../kernel/clock.ts";
+import { sha256Hex } from "../../kernel/text.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { readUsedPrices } from "./used_prices.ts";
 import { DOWNLOAD_TIMEOUT_MS } from "./read_prices.ts";
@@ -175,17 +176,23 @@ Deno.test("updatePrices() refuses older prices than those in use, and some of th
     await assert.rejects(update("good.json"), { code: "invalid" });
   }));
 
-const DAMAGED: [name: string, damage: (text: string) => string][] = [
+/** Returns a copy that another version has written with a change. */
+function resealed(text: string, before: string, after: string): Promise<string> {
+  const rest = text.replace(/^.*?,/, "").replace(before, after);
+  return sha256Hex(rest).then((hash) => `{"checked":"0.0.0 ${hash}",${rest}`);
+}
+
+const DAMAGED: [name: string, damage: (text: string) => string | Promise<string>][] = [
   ["empty", () => ""],
   ["half written", (text) => text.slice(0, text.length / 2)],
   ["no JSON", () => "<html>"],
-  ["without a date", (text) => text.replace(/"date":"[^"]*",/, "")],
+  ["without its checksum", (text) => text.replace(/"checked":"[^"]*",/, "")],
+  ["with a rate that was changed", (text) => text.replace('"input_mtok":7', '"input_mtok":8')],
   [
-    "of another source",
-    () =>
-      `{"source":"litellm","date":"2027-01-02","models":{"a":{"litellm_provider":"openai","input_cost_per_token":1}}}`,
+    "of another version, with a rate that is none",
+    (text) => resealed(text, '"input_mtok":7', '"input_mtok":"7"'),
   ],
-  ["with a rate that is none", (text) => text.replace('"input_mtok":7', '"input_mtok":"7"')],
+  ["of another version, without a date", (text) => resealed(text, '"date":"2027-01-02",', "")],
 ];
 
 for (const [name, damage] of DAMAGED) {
@@ -193,7 +200,7 @@ for (const [name, damage] of DAMAGED) {
     inFolder(async ({ update, used, folder, warnings }) => {
       await update("good.json");
       const path = `${folder}/genai_prices.json`;
-      await Deno.writeTextFile(path, damage(await read(path)));
+      await Deno.writeTextFile(path, await damage(await read(path)));
       const { genai, updated } = await used();
       assert.deepEqual([...updated], []);
       assert.notEqual(genai.date, "2027-01-02");
@@ -206,11 +213,16 @@ for (const [name, damage] of DAMAGED) {
     }));
 }
 
-Deno.test("a copy that is older than the release's prices is not used", () =>
+Deno.test("a copy of another version is checked again, and one that is older than the release's prices is not used", () =>
   inFolder(async ({ update, used, folder, warnings }) => {
     await update("good.json");
     const path = `${folder}/genai_prices.json`;
-    await Deno.writeTextFile(path, (await read(path)).replace('"date":"2027-01-02"', '"date":"2026-01-02"'));
+    const copy = await read(path);
+    const { genai } = await used();
+    await Deno.writeTextFile(path, await resealed(copy, "", ""));
+    assert.deepEqual((await used()).genai, genai);
+    await Deno.writeTextFile(path, await resealed(copy, '"date":"2027-01-02"', '"date":"2026-01-02"'));
     assert.deepEqual([...(await used()).updated], []);
     assert.deepEqual(warnings, []);
+    await assert.rejects(update(path), { message: /those in use are newer/ });
   }));

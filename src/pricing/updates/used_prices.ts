@@ -3,8 +3,8 @@ import { files } from "../../kernel/files.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 import { bundledPrices } from "../catalog/bundled_prices.ts";
-import { parsePriceData } from "../catalog/parse_price_data.ts";
 import type { GenaiPrices, LitellmPrices, PriceData } from "../catalog/price_data.ts";
+import { parseCopy } from "./price_copy.ts";
 
 /** The sources of prices; the first wins where both know a model. */
 export const PRICE_SOURCES = ["genai-prices", "litellm"] as const;
@@ -57,14 +57,13 @@ export async function updatedAt(folder: string, source: PriceSourceName): Promis
   return (await files.stampOf(pathOfPrices(folder, source)))?.modifiedAt;
 }
 
-/** Reads the copy of an update. A damaged one, of which anything can't be read, is not used at all. */
+/** Reads the copy of an update, unless it is damaged. */
 async function readCopy(folder: string, source: PriceSourceName, log: Log): Promise<PriceData | undefined> {
   const path = pathOfPrices(folder, source);
   try {
-    const { data, skipped } = parsePriceData(await files.readText(path));
-    if (data.source !== source) throw new PurserError("invalid", `the file has the prices of ${data.source}`);
-    if (skipped.length === 0) return data;
-    throw new PurserError("invalid", `the file is damaged at ${skipped[0]!.entry}: ${skipped[0]!.reason}`);
+    const data = await parseCopy(await files.readText(path));
+    if (data.source === source) return data;
+    throw new PurserError("invalid", `the copy has the prices of ${data.source}`);
   } catch (error) {
     if (systemCodeOf(error) === "ENOENT") return undefined;
     log.warn("Updated prices cannot be used, those of this release are; run purser prices update", {

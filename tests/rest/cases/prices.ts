@@ -22,7 +22,7 @@ export const priceCases: RestCase[] = [
       assert.ok(price.unpriced.includes("output_audio_tokens"));
       const named = await api.expect(200, "GET", "/prices?model=openai:gpt-4o-mini&service_tier=batch");
       assert.equal(named.price.tiers[0].rates[0].usd, 0.075);
-      const own = await api.expect(200, "GET", "/prices?model=local:local-model");
+      const own = await api.expect(200, "GET", "/prices?model=local:my-model");
       assert.equal(own.price.source, "config");
     },
   },
