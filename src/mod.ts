@@ -35,6 +35,7 @@ import {
 
 export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
 export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/errors.ts";
+export { createSingleSendFetch } from "./kernel/single_send.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
 export type { CostEvent, TokenUsage } from "./ledger/mod.ts";
 export type { MeterContext, RunPart, RunResult, ToolKit } from "./runner/mod.ts";

@@ -52,8 +52,17 @@ const streamFates: StreamFate[] = [
     booked: 1,
   },
   {
-    name: "fails before it begins",
+    name: "ends before it begins",
     async *stream() {},
+    read: (model, signal) => assert.rejects(readAll(model, signal)),
+    booked: 1,
+  },
+  {
+    name: "is refused before it begins",
+    // deno-lint-ignore require-yield -- it has no part
+    async *stream() {
+      throw Object.assign(new Error("Slow down"), { statusCode: 429 });
+    },
     read: (model, signal) => assert.rejects(readAll(model, signal)),
     booked: 0,
   },

@@ -101,14 +101,16 @@ for (const [name, model] of Object.entries(MODELS)) {
   });
 
   for (const [way, more] of Object.entries(WAYS)) {
-    Deno.test(`an invalid response of ${name} fails the run, ${way}`, async () => {
+    Deno.test(`an invalid response of ${name} fails the run, and is booked by an estimate, ${way}`, async () => {
       for (const text of ["<html>Bad gateway</html>", "[]", "", '{"surprise":']) {
         await using fake = await startFakeProvider(() => ({ text }));
         await using purser = await openTestPurser({ fake });
         const error = await rejection(purser.run({ model }, "Hello", { sessionId: "s1", ...more }));
         assert.equal(error.code, "provider_error", `${text}: ${error.stack}`);
         assert.equal(error.extensions.session_id, "s1");
-        assert.deepEqual(await calls(purser), [], text);
+        const [call, ...others] = await calls(purser);
+        assert.deepEqual([call?.estimated, others.length], [true, 0], text);
+        assert.ok(call!.input > 0 && call!.cost! > 0n, Deno.inspect(call));
         const { body } = await purser.api("GET", "/sessions/s1");
         assert.equal(body.status, "failed");
         assert.equal(body.active_run_id, null);
@@ -250,6 +252,7 @@ const FAILURE_FRAMES: Record<string, string> = {
     `event: error\ndata: {"type":"error","sequence_number":9,"code":"server_error","message":"Overloaded","param":null}\n\n`,
   "Anthropic":
     `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n`,
+  "Gemini": `data: {"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}\n\n`,
   "OpenAI-compatible": `data: {"error":{"message":"Overloaded"}}\n\n`,
 };
 
@@ -267,6 +270,7 @@ for (const [name, frame] of Object.entries(FAILURE_FRAMES)) {
     const booked = await calls(purser);
     assert.equal(booked.length, 1);
     assert.equal(booked[0]!.estimated, true);
+    assert.ok(booked[0]!.input > 0 && booked[0]!.output >= 2, Deno.inspect(booked));
     assert.deepEqual((await purser.messages("s1")).map(({ role }) => role), ["user"]);
     assert.equal((await purser.events("s1")).at(-1)!.type, "run.failed");
   });

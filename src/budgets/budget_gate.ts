@@ -58,6 +58,9 @@ export interface BudgetGate {
   endRun(runId: string): Statement[];
 }
 
+/** The state of a run that has not cost anything yet, on which the first decision is made without a read. */
+const NO_COST = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
+
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
 
@@ -148,6 +151,11 @@ export function createBudgetGate(options: {
     return { go: true, grant };
   }
 
+  async function read(runId: string) {
+    const { isReserved: _, ...state } = readState(await store.read({ sql: READ, args: [runId, null] }));
+    return state;
+  }
+
   function freeAhead(runId: string): Statement[] {
     const grants = ahead.get(runId) ?? [];
     ahead.delete(runId);
@@ -181,11 +189,19 @@ export function createBudgetGate(options: {
         // The loop may be in a tool that waits for this call, while its reservation for the next call blocks it.
         await store.write(freeAhead(runId));
       }
-      let state = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
+      let state = NO_COST;
       let delayMs = FIRST_POLL_MS;
       for (;;) {
         signal?.throwIfAborted();
         const decision = decideCall({ budget, ...state, call });
+        if (decision.go && decision.isUnreserved) {
+          if (state !== NO_COST) {
+            return hold(request, { reservationId: newReservationId(), runId, reservedNanoUsd: 0n });
+          }
+          // No write decides again, so the state must be that of the database.
+          state = await read(runId);
+          continue;
+        }
         if (decision.go) {
           const { grant, isReserved, ...seen } = await reserve(request, decision);
           if (isReserved) return hold(request, grant);
@@ -193,14 +209,13 @@ export function createBudgetGate(options: {
           continue;
         }
         if (!decision.wait) {
-          const { settledNanoUsd } = readState(await store.read({ sql: READ, args: [runId, null] }));
+          const { settledNanoUsd } = await read(runId);
           return { go: false, reason: decision.reason, settledNanoUsd };
         }
         await pause(runId, delayMs, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
-        const { isReserved: _, ...seen } = readState(await store.read({ sql: READ, args: [runId, null] }));
-        state = seen;
+        state = await read(runId);
       }
     },
     booked(grant, isNextReserved) {

@@ -6,6 +6,8 @@ import { BudgetExceededError } from "../kernel/errors.ts";
 export interface Budget {
   limitNanoUsd: NanoUsd;
   mode: "stop" | "strict";
+  /** True if calls without any known price are made: they have no cost that a budget could count. */
+  allowUnpriced?: boolean;
 }
 
 /** The upper bounds of the next call. */
@@ -23,9 +25,12 @@ export interface CallBounds {
 /** The reason of a refusal. */
 export type RefusalReason = "spent" | "would_overshoot" | "unbounded" | "unpriced";
 
-/** The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. */
+/**
+ * The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. `isUnreserved`: it is made
+ * without a reservation, since it has no price.
+ */
 export type CallDecision =
-  | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number }
+  | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number; isUnreserved?: boolean }
   | { go: false; wait: true }
   | { go: false; wait: false; reason: RefusalReason };
 
@@ -37,7 +42,8 @@ export type CallDecision =
  *
  * `stop`: refused once the settled cost has reached the limit; waits while settled and reserved cost together have.
  * `strict`: made only if its worst case fits beside the settled and reserved cost; the output limit is lowered to what fits,
- * once no other call is in flight whose reservation may still shrink.
+ * once no other call is in flight whose reservation may still shrink. A model without any known price has no worst case: its
+ * calls are refused, or with `allowUnpriced` made without a reservation until the settled cost has reached the limit.
  */
 export function decideCall(state: {
   budget: Budget;
@@ -53,6 +59,9 @@ export function decideCall(state: {
   if (budget.mode === "stop") {
     if (settled + reserved >= limit) return { go: false, wait: true };
     return { go: true, reserveNanoUsd: call.estimateNanoUsd };
+  }
+  if (call.rates === null && budget.allowUnpriced) {
+    return { go: true, reserveNanoUsd: 0n, isUnreserved: true };
   }
   // First: without a bound there is no tier, and so no price.
   if (!("max" in call.inputTokens)) return refuse("unbounded");

@@ -152,3 +152,29 @@ Deno.test("decideCall() lowers an output limit no further than it has to", () =>
     assert.ok(settledNanoUsd + oneMore > budget.limitNanoUsd);
   }));
 });
+
+Deno.test("decideCall() makes calls without any price if that is allowed, without a reservation, until the budget is spent", () => {
+  const call: CallBounds = {
+    inputTokens: { unboundedBecause: "it has a file" },
+    outputTokens: 10,
+    rates: null,
+    estimateNanoUsd: 0n,
+  };
+  const budget = { limitNanoUsd: 100n, mode: "strict" as const, allowUnpriced: true };
+  const state = { budget, settledNanoUsd: 99n, reservedNanoUsd: 1_000n, lostNanoUsd: 1_000n, call };
+  assert.deepEqual(decideCall(state), { go: true, reserveNanoUsd: 0n, isUnreserved: true });
+  assert.deepEqual(decideCall({ ...state, settledNanoUsd: 100n }), {
+    go: false,
+    wait: false,
+    reason: "spent",
+  });
+  const priced = { ...call, rates: { input: 1n, output: 1n } };
+  assert.deepEqual(decideCall({ ...state, call: priced }), { go: false, wait: false, reason: "unbounded" });
+  const strict = { ...budget, allowUnpriced: false };
+  const bounded = { ...call, inputTokens: { max: 1 } };
+  assert.deepEqual(decideCall({ ...state, budget: strict, call: bounded }), {
+    go: false,
+    wait: false,
+    reason: "unpriced",
+  });
+});

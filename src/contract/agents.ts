@@ -31,7 +31,7 @@ export const AgentBody = z.strictObject({
   }),
   allow_unpriced: z.boolean().optional().openapi({
     description:
-      "Allows a `stop` budget on a model without a known price, whose calls count as 0; false if not given",
+      "Allows a budget on a model without a known price, whose calls count as 0; false if not given",
   }),
   max_steps: z.number().int().min(1).max(AGENT_LIMITS.maxSteps).optional().openapi({
     format: "int32",

@@ -1,4 +1,4 @@
-import { AGENT_LIMITS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
+import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
 import { billedParts, servedAs } from "./usage.ts";
@@ -6,7 +6,7 @@ import { billedParts, servedAs } from "./usage.ts";
 /** The wire schemas of reported calls, which were made elsewhere. */
 
 const UsdCost = z.number().nonnegative().max(MAX_CALL_USD);
-const Tokens = z.number().int().nonnegative().max(1e9).openapi({ format: "int64" });
+const Tokens = z.number().int().nonnegative().max(MAX_CALL_TOKENS).openapi({ format: "int64" });
 
 export const CostEventBody = z.strictObject({
   call_id: Label.openapi({ description: "A call of the same id is booked once", example: "my-call-1" }),

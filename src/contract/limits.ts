@@ -1,7 +1,10 @@
 /** Every limit and default of the wire, once. Schemas, statements, commands and the documents take them from here. */
 
-/** The maximum cost of one reported call, in USD. */
+/** The maximum cost of one call, in USD. */
 export const MAX_CALL_USD = 1_000_000;
+
+/** The maximum of each token count of one call. */
+export const MAX_CALL_TOKENS = 1_000_000_000;
 
 /** The most calls that one report may have. */
 export const MAX_REPORTED_CALLS = 1_000;

@@ -211,7 +211,8 @@ function checkBudget(
         `${provider}:${modelId}; add one to "prices" in the config, or set allow_unpriced`,
     );
   }
-  return { limitNanoUsd: agent.costBudgetNanoUsd, mode: agent.budgetMode };
+  const { costBudgetNanoUsd: limitNanoUsd, budgetMode: mode, allowUnpriced } = agent;
+  return { limitNanoUsd, mode, allowUnpriced };
 }
 
 type End = Omit<RunEnd, "endedAt" | "steps">;

@@ -31,7 +31,7 @@ let prices: Promise<PriceBook> | undefined;
 /** The contexts of one process for booking. */
 export async function createBooking(
   store: Store,
-  options: { clock?: Clock; instanceId?: string } = {},
+  options: { clock?: Clock; instanceId?: string; prices?: PriceBook } = {},
 ): Promise<TestBooking> {
   const clock = options.clock ?? eagerClock();
   const ids = createIds(clock);
@@ -55,7 +55,7 @@ export async function createBooking(
     bus,
     rollUps: new RollUps(),
     gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
-    prices: await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
+    prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
     telemetry: noTelemetry,
     rules: { mayExist: true },

@@ -58,7 +58,7 @@ type RunPromise = ReturnType<typeof runAgent>;
 
 /** Options of a test's Purser; `fake` is the model API that every provider's base URL points at. */
 export type TestOptions = Partial<Omit<CoreOptions, "config">> & {
-  fake?: FakeProvider;
+  fake?: Pick<FakeProvider, "baseUrls">;
   config?: Partial<CoreOptions["config"]>;
 };
 
@@ -138,7 +138,7 @@ export async function openTestPurser(options: TestOptions = {}): Promise<TestPur
 }
 
 /** The environment that points every built-in provider at the fake one. */
-export function fakeEnvironment(fake: FakeProvider): Record<string, string> {
+export function fakeEnvironment(fake: Pick<FakeProvider, "baseUrls">): Record<string, string> {
   return {
     OPENAI_API_KEY: "not-a-key",
     OPENAI_BASE_URL: fake.baseUrls.openai,

@@ -67,12 +67,13 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
         record("openai-responses", response.usage, true);
         tools = toolsOfResponse(response) ?? tools;
       } else if (isFields(chunk.usageMetadata)) {
-        record("google", chunk.usageMetadata, hasFinished(chunk.candidates));
+        record("google", chunk.usageMetadata, hasFinished(chunk.candidates) && !isFields(chunk.error));
         tools = searchesOfGemini(chunk) ?? tools;
       } else if (Array.isArray(chunk.choices)) {
         recordServed({ service_tier: chunk.service_tier });
         // Most providers send it once, at the end; some send the usage so far with every chunk.
-        const isLast = chunk.choices.length === 0 || hasFinished(chunk.choices);
+        // One with an error interrupts the answer.
+        const isLast = (chunk.choices.length === 0 || hasFinished(chunk.choices)) && !isFields(chunk.error);
         record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
       }
     },

@@ -252,3 +252,16 @@ Deno.test("trackAnswerUsage() reads Anthropic's speed and region where they are 
   answer.take({ type: "message_delta", usage: { output_tokens: 7, speed: "fast", inference_geo: "us" } });
   assert.deepEqual(answer.served(), { serviceTier: "standard", speed: "fast", inferenceGeo: "us" });
 });
+
+Deno.test("trackAnswerUsage() does not take the counts beside an error for final", () => {
+  const error = { code: 503, message: "Overloaded" };
+  const compatible = trackAnswerUsage("local.chat");
+  compatible.take({ choices: [], error, usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.deepEqual(compatible.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }));
+  assert.equal(compatible.isFinal(), false);
+  const gemini = trackAnswerUsage("google.generative-ai");
+  gemini.take({ candidates: [{}], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
+  gemini.take({ error });
+  assert.deepEqual(gemini.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
+  assert.equal(gemini.isFinal(), false);
+});

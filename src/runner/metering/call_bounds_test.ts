@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { boundInput } from "./admit_call.ts";
+import { boundInput } from "./call_bounds.ts";
 
 const prompt: LanguageModelV4CallOptions["prompt"] = [{
   role: "user",

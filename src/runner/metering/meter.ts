@@ -55,7 +55,9 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     agentId: context.agentId,
     sessionId: context.sessionId ?? null,
     runId,
-    budget: limitNanoUsd === null ? null : { limitNanoUsd, mode: context.budgetMode ?? "stop" },
+    budget: limitNanoUsd === null
+      ? null
+      : { limitNanoUsd, mode: context.budgetMode ?? "stop", allowUnpriced: context.allowUnpriced },
     hasOvershot: () => hasOvershot,
     overshot(call, reservedNanoUsd) {
       hasOvershot = true;

@@ -9,9 +9,13 @@ import type {
 } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
 import { trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
-import { admitCall, type AdmittedCall, CANCELLED, type Metering, type UsageReport } from "./admit_call.ts";
+import { admitCall, type AdmittedCall, type Metering } from "./admit_call.ts";
+import { chargeEvidence } from "./charge_evidence.ts";
+import { contentOf, readFailedAnswer } from "./failed_answer.ts";
+import { CANCELLED, type UsageReport } from "./settle_usage.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
 
 /**
@@ -28,36 +32,33 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
     },
     async doGenerate(options) {
       const call = await admitCall(ctx, metering, options, { isStreamed: false });
+      const answered = answersOf(model);
       let result: LanguageModelV4GenerateResult;
       try {
         result = await call.run(() => model.doGenerate(call.options));
       } catch (error) {
-        await settleUnanswered(call, options, error);
+        const hasAnswered = answersOf(model) > answered;
+        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
         throw error;
       }
-      const read = readResult(model, result);
-      if (read === undefined) {
-        const error = new Error(NO_ANSWER);
-        await call.fail(error);
-        throw error;
-      }
-      await call.book(read.answer, read.report);
+      const { answer, report } = readResult(model, result);
+      await call.book(answer, report);
+      if (report.failure !== undefined) throw report.failure;
       return result;
     },
     async doStream(options) {
       const call = await admitCall(ctx, metering, options, { isStreamed: true });
+      const answered = answersOf(model);
       let result: LanguageModelV4StreamResult;
       try {
         // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
         result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
       } catch (error) {
-        await settleUnanswered(call, options, error);
+        const hasAnswered = answersOf(model) > answered;
+        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
         throw error;
       }
-      return {
-        ...result,
-        stream: meterStream(result.stream, call, model.provider, options.includeRawChunks === true),
-      };
+      return { ...result, stream: meterStream(result.stream, call, model, options) };
     },
   };
 }
@@ -77,25 +78,46 @@ async function openStream(
   }
 }
 
-/** Ends a call without an answer. If it was cancelled, the provider has read the prompt and charges for it. */
+/**
+ * Ends a call without an answer: books it if its provider may have charged, by the usage in the error if there is one, else
+ * by an estimate. If it was cancelled, the provider has read the prompt and charges for it. An error that says nothing counts
+ * only if the provider `hasAnswered`: the model of a library user may fail before it has sent anything.
+ */
 async function settleUnanswered(
   call: AdmittedCall,
-  { abortSignal }: LanguageModelV4CallOptions,
+  { provider }: LanguageModelV4,
   error: unknown,
+  { signal, hasAnswered }: { signal?: AbortSignal; hasAnswered: boolean },
 ): Promise<void> {
-  if (abortSignal?.aborted) await call.book(emptyAnswer(), { counted: undefined, errorType: CANCELLED });
-  else await call.fail(error);
+  const isCancelled = signal?.aborted === true;
+  const evidence = isCancelled && error === signal?.reason ? "possible" : chargeEvidence(error);
+  const report = readFailedAnswer(provider, error);
+  const isCharged = evidence === "possible" || (evidence === "unknown" && (isCancelled || hasAnswered)) ||
+    hasTokens(report);
+  if (!isCharged) return await call.fail(error);
+  await call.book(
+    { ...emptyAnswer(), finish_reason: isCancelled ? "unknown" : "error" },
+    isCancelled
+      ? { ...report, errorType: CANCELLED }
+      : { ...report, errorType: errorTypeOf(error), failure: error },
+  );
 }
 
-/** Reads the result of a model; undefined if it is no answer: the model of a library user may return anything. */
+/** Returns true for usage that a provider charges. Gateways send zeros with a refusal. */
+function hasTokens({ counted, partial }: UsageReport): boolean {
+  const usage = counted ?? partial;
+  return usage !== undefined && usage.inputTokens + usage.outputTokens > 0;
+}
+
+/** Reads the result of a model. Without an answer, it has a failure: the model of a library user may return anything. */
 function readResult(
   model: LanguageModelV4,
   result: LanguageModelV4GenerateResult,
-): { answer: Answer; report: UsageReport } | undefined {
+): { answer: Answer; report: UsageReport } {
   try {
     const counted = usageFromAiSdk(model.provider, result.usage);
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
-      return undefined;
+      return noAnswer(result.response?.body);
     }
     const seen = trackAnswerUsage(model.provider);
     seen.take(result.response?.body);
@@ -105,6 +127,7 @@ function readResult(
       answer: answerOf(result.content, result.finishReason),
       report: {
         counted: counted && seen.withTools(counted),
+        raw: result.usage.raw,
         served: { ...seen.served(), serviceTier },
         statedNanoUsd: seen.statedNanoUsd(),
         responseId,
@@ -112,8 +135,15 @@ function readResult(
       },
     };
   } catch {
-    return undefined;
+    return noAnswer();
   }
+}
+
+function noAnswer(body?: unknown): { answer: Answer; report: UsageReport } {
+  const failure = new Error(NO_ANSWER);
+  const unreadText = body === undefined ? undefined : contentOf(body);
+  const report = { counted: undefined, unreadText, errorType: errorTypeOf(failure), failure };
+  return { answer: { ...emptyAnswer(), finish_reason: "error" }, report };
 }
 
 /** Returns true if the provider never reported the end of its answer. */
@@ -129,6 +159,8 @@ interface End {
   usage?: LanguageModelV4Usage;
   metadata?: Metadata;
   errorType?: string;
+  /** The error that ended it. */
+  brokenBy?: unknown;
 }
 
 /** The error for an answer with status 200 whose body is not that of a model. */
@@ -144,47 +176,62 @@ const INTERRUPTED = "interrupted";
 function meterStream(
   source: ReadableStream<Part>,
   call: AdmittedCall,
-  provider: string,
-  wantsRawChunks: boolean,
+  model: LanguageModelV4,
+  { abortSignal: signal, includeRawChunks }: LanguageModelV4CallOptions,
 ): ReadableStream<Part> {
+  const { provider } = model;
   const reader = source.getReader();
   const answer = emptyAnswer();
   const seen = trackAnswerUsage(provider);
   let isSettled = false;
   /** True once a part of an answer has arrived. */
   let hasStarted = false;
-  /** True once the stream has reported an error of the provider, which the AI SDK forwards itself. */
-  let hasFailed = false;
+  /** The error that the stream has reported, which the AI SDK forwards itself. */
+  let reported: { error: unknown } | undefined;
   let response: { responseId?: string; responseModel?: string } = {};
 
   async function book(end: End = {}): Promise<void> {
     if (isSettled) return;
     isSettled = true;
-    const { usage, metadata, errorType } = end;
-    const counted = (usage && usageFromAiSdk(provider, usage)) ?? (seen.isFinal() ? seen.usage() : undefined);
+    const { usage, metadata, errorType, brokenBy } = end;
+    const atEnd = usage && usageFromAiSdk(provider, usage);
+    const soFar = seen.usage();
+    // After an error, the end of the stream has only the counts that had arrived before.
+    const counted = (reported ? undefined : atEnd) ?? (seen.isFinal() ? soFar : undefined);
     await call.book(answer, {
       counted: counted && seen.withTools(counted),
-      partial: seen.usage(),
+      partial: soFar ?? atEnd,
+      raw: usage?.raw,
       served: { ...seen.served(), serviceTier: serviceTierOf(metadata) ?? seen.served().serviceTier },
       statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
       ...response,
-      errorType: errorType ?? (hasFailed ? INTERRUPTED : undefined),
+      errorType: errorType ?? (reported ? INTERRUPTED : undefined),
+      brokenBy: brokenBy ?? reported?.error,
     });
   }
 
-  async function refuse(): Promise<void> {
+  /** Ends a call of whose answer nothing has arrived. */
+  async function refuse(error: unknown): Promise<void> {
     if (isSettled) return;
     isSettled = true;
-    const error = new Error(NO_ANSWER);
-    await call.fail(error);
-    if (!hasFailed) throw error;
+    await settleUnanswered(call, model, error, { signal, hasAnswered: true });
   }
+
+  const isEmpty = () => !hasStarted && seen.usage() === undefined;
 
   /** A connection may close cleanly in the middle of an answer, which must not count as complete. */
   async function breakOff(): Promise<void> {
-    if (!hasStarted && seen.usage() === undefined) return await refuse();
-    await book({ errorType: seen.isFinal() ? undefined : INTERRUPTED });
-    if (!seen.isFinal() && !hasFailed) throw new Error("its answer broke off");
+    const error = new Error(isEmpty() ? NO_ANSWER : "its answer broke off");
+    if (isEmpty()) await refuse(reported?.error ?? error);
+    else if (seen.isFinal()) return await book();
+    else await book({ errorType: INTERRUPTED, brokenBy: reported?.error ?? error });
+    if (!reported) throw error;
+  }
+
+  async function fail(error: unknown): Promise<void> {
+    if (isEmpty()) await refuse(error);
+    else if (signal?.aborted) await book({ errorType: CANCELLED });
+    else await book({ errorType: errorTypeOf(error), brokenBy: error });
   }
 
   async function finish(part: Part & { type: "finish" }): Promise<void> {
@@ -201,7 +248,7 @@ function meterStream(
   function track(part: Part): void {
     addStreamPart(answer, part);
     if (part.type === "raw") seen.take(part.rawValue);
-    if (part.type === "error") hasFailed = true;
+    if (part.type === "error") reported ??= { error: part.error };
     if (part.type === "response-metadata") response = { responseId: part.id, responseModel: part.modelId };
     hasStarted ||= part.type.endsWith("-delta") || part.type === "tool-call" ||
       (part.type === "raw" && part.rawValue !== undefined);
@@ -214,7 +261,7 @@ function meterStream(
         try {
           next = await reader.read();
         } catch (error) {
-          await book({ errorType: errorTypeOf(error) });
+          await fail(error);
           throw error;
         }
         if (next.done) {
@@ -225,7 +272,7 @@ function meterStream(
         const part = next.value;
         track(part);
         if (part.type === "finish") await finish(part);
-        if (part.type === "raw" && !wantsRawChunks) continue;
+        if (part.type === "raw" && !includeRawChunks) continue;
         controller.enqueue(part);
         return;
       }

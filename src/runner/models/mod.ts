@@ -3,6 +3,7 @@ import type { Environment, ProviderSettings } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
 import { createSingleSendFetch } from "../../kernel/single_send.ts";
+import { countAnswers } from "./answered_requests.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 
 /** A model to call, and the names under which its calls are priced and booked. */
@@ -50,7 +51,10 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const own = Object.hasOwn(custom, name) ? custom[name] : undefined;
     if (own !== undefined) return describeCustomModel(name, own);
     const parsed = parseModelName(name, providers);
-    const model = await createModel({ providers, env, fetch: options.fetch }, parsed);
+    const model = await countAnswers(
+      options.fetch ?? sendOnce,
+      (fetch) => createModel({ providers, env, fetch }, parsed),
+    );
     return { provider: parsed.provider, modelId: parsed.modelId, model };
   }
 

@@ -38,7 +38,7 @@ export const agentsSet: Command = {
       some: ["calculator", "current_time"],
     }),
     "no-tools": flag("Remove all tools"),
-    "allow-unpriced": flag("Allow a stop budget on a model without a known price; its calls count as $0"),
+    "allow-unpriced": flag("Allow a budget on a model without a known price; its calls count as $0"),
     "no-allow-unpriced": flag("Undo --allow-unpriced"),
   },
   examples: [

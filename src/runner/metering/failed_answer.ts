@@ -1,0 +1,113 @@
+import type { LanguageModelV4Usage } from "@ai-sdk/provider";
+import { statedCost, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { isRecord, linksOf } from "./error_links.ts";
+import type { UsageReport } from "./settle_usage.ts";
+
+/** The part of an answer that an error holds. */
+export type FailedAnswer = Pick<
+  UsageReport,
+  "counted" | "partial" | "raw" | "served" | "statedNanoUsd" | "responseId" | "unreadText"
+>;
+
+const NOTHING: FailedAnswer = { counted: undefined };
+
+/**
+ * Reads the usage and the text of an answer from the error with which a call has failed: the AI SDK keeps a body that it could
+ * not read, and that of an error status. `provider` is the model's own `.provider`.
+ */
+export function readFailedAnswer(provider: string, error: unknown): FailedAnswer {
+  let text: string | undefined;
+  for (const link of linksOf(error)) {
+    for (const body of [link.responseBody, link.text, link.value, link.data, link.error]) {
+      if (body === undefined || body === null) continue;
+      const answer = readBody(provider, body);
+      if (answer.raw !== undefined || answer.partial) return answer;
+      text ??= answer.unreadText;
+    }
+  }
+  return text === undefined ? NOTHING : { counted: undefined, unreadText: text };
+}
+
+function readBody(provider: string, body: unknown): FailedAnswer {
+  if (typeof body !== "string") return readJson(provider, body);
+  try {
+    return readJson(provider, JSON.parse(body));
+  } catch {
+    return /^data:/m.test(body) ? readEvents(provider, body) : { counted: undefined, unreadText: body };
+  }
+}
+
+/** Totals that the AI SDK knows nothing of. */
+const NO_TOTALS: LanguageModelV4Usage = {
+  inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+};
+
+/** Gemini answers with a list of chunks, of which the last has the counts; an event has its answer inside. */
+function readJson(provider: string, body: unknown): FailedAnswer {
+  const parts = Array.isArray(body) ? body.toReversed() : [body];
+  for (const part of parts.filter(isRecord)) {
+    for (const holder of [part, part.response, part.message, part.error].filter(isRecord)) {
+      const raw = holder.usage ?? holder.usageMetadata;
+      if (!isRecord(raw)) continue;
+      const seen = trackAnswerUsage(provider);
+      seen.take(part);
+      const counted = usageFromAiSdk(provider, { ...NO_TOTALS, raw: raw as LanguageModelV4Usage["raw"] });
+      const tier = textAt(holder, "service_tier") ?? textAt(raw, "service_tier");
+      return {
+        counted: counted && seen.withTools(counted),
+        raw,
+        served: { ...(tier !== undefined && { serviceTier: tier }), ...seen.served() },
+        statedNanoUsd: statedCost(raw),
+        responseId: textAt(holder, "id") ?? textAt(holder, "responseId"),
+        unreadText: contentOf(body),
+      };
+    }
+  }
+  return { counted: undefined, unreadText: contentOf(body) };
+}
+
+/** Reads a stream of events that came where none was expected. */
+function readEvents(provider: string, text: string): FailedAnswer {
+  const seen = trackAnswerUsage(provider);
+  let unreadText = "";
+  for (const [, line] of text.matchAll(/^data:\s*(\{.*\})\s*$/gm)) {
+    try {
+      const event: unknown = JSON.parse(line!);
+      seen.take(event);
+      unreadText += textsOf(event);
+    } catch {
+      unreadText += line;
+    }
+  }
+  const usage = seen.usage();
+  return {
+    counted: seen.isFinal() ? usage : undefined,
+    partial: usage,
+    served: seen.served(),
+    statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
+    unreadText: unreadText || text,
+  };
+}
+
+function textAt(fields: Record<string, unknown>, key: string): string | undefined {
+  const value = fields[key];
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Returns the text of an answer of any provider, or all of a body that has none. */
+export function contentOf(body: unknown): string {
+  return textsOf(body) || (JSON.stringify(body) ?? "");
+}
+
+/** The names under which providers send what a model has written. */
+const TEXTS = /^(text|content|thinking|reasoning|reasoning_content|refusal|arguments|partial_json|delta)$/;
+const ARGUMENTS = /^(input|args)$/;
+
+function textsOf(value: unknown): string {
+  if (!isRecord(value)) return "";
+  return Object.entries(value).map(([key, field]) => {
+    if (typeof field === "string") return TEXTS.test(key) ? field : "";
+    return ARGUMENTS.test(key) ? JSON.stringify(field) ?? "" : textsOf(field);
+  }).join("");
+}

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
+import { type Usage, usageOf } from "../../pricing/mod.ts";
+import { emptyAnswer } from "../answer.ts";
+import { settleUsage, type UsageReport } from "./settle_usage.ts";
+
+const options = {
+  prompt: [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }],
+  maxOutputTokens: 100,
+};
+
+/** A price of one USD per thousand input tokens, and a nano-USD per output token. */
+const priceOf = (usage: Usage) => ({
+  costNanoUsd: BigInt(usage.inputTokens) * 1_000_000n + BigInt(usage.outputTokens),
+  priceSource: "config",
+  rates: null,
+});
+
+function settle(report: Partial<UsageReport>, text = "") {
+  return settleUsage({ counted: undefined, ...report }, { ...emptyAnswer(), text }, options, priceOf);
+}
+
+Deno.test("settleUsage() takes the provider's counts, up to the most that a call can have", () => {
+  const counted = usageOf({ inputTokens: 1_000, outputTokens: MAX_CALL_TOKENS });
+  assert.deepEqual(settle({ counted }), { usage: counted, price: priceOf(counted) });
+});
+
+Deno.test("settleUsage() does not take counts beyond what a call can have, nor a cost", () => {
+  const fields = Object.keys(usageOf({})).map((field) => ({ [field]: MAX_CALL_TOKENS + 1 }));
+  for (const field of [...fields, { details: { web_searches: MAX_CALL_TOKENS + 1 } }]) {
+    const counted = { ...usageOf({}), ...field };
+    const { usage, estimatedBecause } = settle({ counted, partial: counted }, "x".repeat(40));
+    assert.equal(usage.outputTokens, 10, Deno.inspect(field));
+    assert.ok(usage.inputTokens > 0 && usage.inputTokens < 100);
+    assert.equal(estimatedBecause, "its usage is more than 1000000000 tokens");
+  }
+  const dear = usageOf({ inputTokens: MAX_CALL_TOKENS, outputTokens: 1 });
+  const { usage, estimatedBecause } = settle({ counted: dear });
+  assert.ok(usage.inputTokens < 100);
+  assert.equal(estimatedBecause, "its usage would cost more than $1000000");
+});
+
+Deno.test("settleUsage() completes the counts of a broken answer by its text", () => {
+  const partial = usageOf({ inputTokens: 7, outputTokens: 1 });
+  const { usage, estimatedBecause } = settle({ partial }, "x".repeat(40));
+  assert.deepEqual(usage, usageOf({ inputTokens: 7, outputTokens: 10 }));
+  assert.equal(estimatedBecause, "it has no usage");
+  const absurd = usageOf({ inputTokens: 9e15, outputTokens: 1 });
+  assert.ok(settle({ partial: absurd }).usage.inputTokens < 100);
+});
+
+Deno.test("settleUsage() estimates an answer that could not be read up to the call's output limit", () => {
+  assert.equal(settle({ unreadText: "x".repeat(80) }).usage.outputTokens, 20);
+  assert.equal(settle({ unreadText: "x".repeat(8_000) }).usage.outputTokens, 100);
+});
+
+Deno.test("settleUsage() says that the provider's usage could not be read", () => {
+  assert.equal(settle({ raw: { prompt_tokens: -1 } }).estimatedBecause, "its usage can't be read");
+});
