@@ -90,6 +90,9 @@ Deno.test("a key of one agent can read and do everything of that agent", async (
   assert.equal((await get(`/agents/${sessions.mine}/snapshot?with_events=true`)).agent_id, "mine");
   assert.equal((await get(`/runs/${runs.mine}`)).agent_id, "mine");
   assert.deepEqual(agentsOf(await get("/costs")), ["mine"]);
+  assert.equal((await get("/costs/what-if?model=demo:echo&group_by=agent")).rows.length, 1);
+  const [{ call_id }] = (await get("/sessions/loose_mine/costs")).calls;
+  assert.equal((await get(`/costs/calls/${call_id}`)).call.agent_id, "mine");
   assert.equal((await get("/costs?group_by=session&agent_id=mine")).length, 2);
   assert.equal((await get("/costs?group_by=day"))[0].model_calls, 2);
   await get("/anomalies?agent_id=mine");
@@ -141,12 +144,14 @@ Deno.test("a key of one agent can reach nothing of another agent, on any route",
 
 Deno.test("the owner or the existence of a session, a run or a rule is not disclosed", async () => {
   await using shared = await share();
-  const { client, key, sessions, runs, rules } = shared;
+  const { purser, client, key, sessions, runs, rules } = shared;
+  const { body: { calls: [theirCall] } } = await purser.api("GET", "/sessions/loose_theirs/costs");
   const pairs: [string, string, string, string][] = [
     ["GET", "/sessions/X", sessions.theirs!, "ses_nothing"],
     ["GET", "/sessions/X/events", sessions.theirs!, "ses_nothing"],
     ["GET", "/sessions/X/costs", sessions.theirs!, "ses_nothing"],
     ["GET", "/sessions/X/costs", "loose_theirs", "loose_nothing"],
+    ["GET", "/costs/calls/X", theirCall.call_id, "call_nothing"],
     ["GET", "/agents/X/snapshot", sessions.theirs!, "ses_nothing"],
     ["GET", "/runs/X", runs.theirs!, "run_nothing"],
     ["POST", "/runs/X/cancel", runs.theirs!, "run_nothing"],

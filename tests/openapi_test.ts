@@ -33,13 +33,16 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 
 /** The names from which clients in many languages have been generated: they never change. */
 const OPERATIONS = {
+  applyRepricing: "POST /repricings/{repricing_id}/apply",
   cancelRun: "POST /runs/{run_id}/cancel",
   createAlertRule: "POST /alerts/rules",
   createApiKey: "POST /keys",
   defineAgent: "PUT /agents/{agent_id}",
   deleteAgent: "DELETE /agents/{agent_id}",
   deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
+  estimateCosts: "GET /costs/what-if",
   examineService: "GET /doctor",
+  explainCall: "GET /costs/calls/{call_id}",
   exportSession: "GET /agents/{session_id}/snapshot",
   getAgent: "GET /agents/{agent_id}",
   getAlertRule: "GET /alerts/rules/{rule_id}",
@@ -50,6 +53,7 @@ const OPERATIONS = {
   getOpenApiDocument: "GET /openapi.json",
   getPrices: "GET /prices",
   getReadiness: "GET /readyz",
+  getRepricing: "GET /repricings/{repricing_id}",
   getRun: "GET /runs/{run_id}",
   getSession: "GET /sessions/{session_id}",
   getSessionCosts: "GET /sessions/{session_id}/costs",
@@ -63,9 +67,11 @@ const OPERATIONS = {
   listChannels: "GET /channels",
   listCosts: "GET /costs",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
+  listRepricings: "GET /repricings",
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
   redirectToDocs: "GET /",
+  repriceCalls: "POST /repricings",
   reportCalls: "POST /costs/events",
   restoreSession: "POST /agents/snapshot/restore",
   revokeApiKey: "DELETE /keys/{key_id}",
@@ -73,6 +79,7 @@ const OPERATIONS = {
   streamEvents: "GET /events",
   testAlertRule: "POST /alerts/rules/{rule_id}/test",
   testChannel: "POST /channels/{name}/test",
+  undoRepricing: "POST /repricings/{repricing_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
 };
 
@@ -104,6 +111,10 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
   ["POST", "/costs/events", [EVENT]],
   ["GET", "/prices?model=gpt-5-mini&provider=openai&at=2026-11-01&service_tier=flex"],
+  ["GET", `/costs/calls/${EVENT.call_id}`],
+  ["GET", "/costs/what-if?model=openai:gpt-5-mini&group_by=day&from=2026-11-01"],
+  ["POST", "/repricings", { unpriced: true }],
+  ["GET", "/repricings?limit=5"],
   ["GET", "/anomalies?from=2026-11-01"],
   ["GET", "/alerts/rules"],
   ["GET", "/alerts/history?limit=1"],
@@ -139,6 +150,10 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("PATCH", place, { enabled: false });
   await purser.api("POST", `${place}/test`);
   await purser.api("DELETE", place);
+  const repricing = (await purser.api("POST", "/repricings", { unpriced: true, apply: true })).body;
+  await purser.api("GET", `/repricings/${repricing.repricing_id}`);
+  await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
+  await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",

@@ -1,7 +1,7 @@
 import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { MAX_AHEAD_MS, type ModelCall, toModelCall } from "../ledger/mod.ts";
+import { MAX_AHEAD_MS, type ModelCall, toModelCall, withAdjustments } from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
@@ -56,23 +56,28 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
+/** A booked call, as booked and as adjusted since: a report may repeat either. */
+type KnownCall = readonly ModelCall[];
+
 /** Returns the calls that are not in the ledger. */
 async function findFresh(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
   const known = await findKnown(ctx, calls);
   return calls.filter((call) => !isKnown(call, known));
 }
 
-async function findKnown(ctx: BookingContext, calls: readonly ModelCall[]): Promise<Map<string, ModelCall>> {
+async function findKnown(ctx: BookingContext, calls: readonly ModelCall[]): Promise<Map<string, KnownCall>> {
   const ids = JSON.stringify(calls.map((call) => call.callId));
   const rows = await ctx.query.select().from(ledger)
     .where(inArray(ledger.callId, sql`(SELECT value FROM json_each(${ids}))`));
-  return new Map(rows.map((row) => [row.callId, toModelCall(row)]));
+  const booked = rows.map(toModelCall);
+  const adjusted = await withAdjustments(ctx.query, booked);
+  return new Map(booked.map((call, index) => [call.callId, [call, adjusted[index]!]]));
 }
 
-function isKnown(call: ModelCall, known: ReadonlyMap<string, ModelCall>): boolean {
+function isKnown(call: ModelCall, known: ReadonlyMap<string, KnownCall>): boolean {
   const booked = known.get(call.callId);
   if (booked === undefined) return false;
-  if (isSameReport(booked, call)) return true;
+  if (booked.some((each) => isSameReport(each, call))) return true;
   throw conflict(call.callId, "the ledger");
 }
 

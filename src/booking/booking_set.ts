@@ -53,7 +53,8 @@ const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
 const RUN_COLUMNS = ["call_id", "session_id", "run_id", "next_id"];
 
-const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
+/** SQL for a {@link LedgerState}. */
+export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'totals'),
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions')
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
@@ -158,7 +159,8 @@ function toRunStates(bookings: readonly Booking[], result: ResultSet): Map<strin
   return states;
 }
 
-function toLedgerState(result: ResultSet): LedgerState {
+/** Converts the result of `READ_LEDGER`. */
+export function toLedgerState(result: ResultSet): LedgerState {
   const [hasRules, unrolled, undecided] = result.rows[0]!;
   return { hasRules: hasRules === 1n, unrolledCalls: Number(unrolled), undecidedCalls: Number(undecided) };
 }

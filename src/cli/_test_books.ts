@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { PriceOverride } from "../contract/price_override.ts";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { openCore } from "../service/mod.ts";
@@ -16,7 +17,9 @@ export interface Outcome {
 }
 
 /** A database in memory for command lines of this process, with a fixed clock. */
-export async function openTestBooks(options: { models?: Record<string, LanguageModelV4> } = {}) {
+export async function openTestBooks(
+  options: { models?: Record<string, LanguageModelV4>; prices?: PriceOverride[] } = {},
+) {
   const clock = fixedClock("2026-11-21T09:30:00.000Z");
   const core = await openCore({
     config: {
@@ -25,6 +28,7 @@ export async function openTestBooks(options: { models?: Record<string, LanguageM
       remoteTimeoutMs: 1_000,
       maxBodyBytes: 1_000_000,
       environment: "test",
+      prices: options.prices,
     },
     clock,
     ids: countingIds(),

@@ -12,7 +12,8 @@ import { alertsTry } from "./commands/alerts/alerts_try.ts";
 import { channelsList } from "./commands/channels/channels_list.ts";
 import { channelsTry } from "./commands/channels/channels_try.ts";
 import { completions } from "./commands/completions.ts";
-import { cost } from "./commands/cost.ts";
+import { cost } from "./commands/cost/cost.ts";
+import { costExplain } from "./commands/cost/cost_explain.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { keysCreate } from "./commands/keys/keys_create.ts";
@@ -23,6 +24,9 @@ import { pricesUpdate } from "./commands/prices/prices_update.ts";
 import { profilesAdd } from "./commands/profiles/profiles_add.ts";
 import { profilesList } from "./commands/profiles/profiles_list.ts";
 import { profilesRemove } from "./commands/profiles/profiles_remove.ts";
+import { reprice } from "./commands/reprice/reprice.ts";
+import { repriceApply, repriceUndo } from "./commands/reprice/reprice_continue.ts";
+import { repriceList } from "./commands/reprice/reprice_list.ts";
 import { run } from "./commands/run.ts";
 import { serve } from "./commands/serve.ts";
 import { sessionsList } from "./commands/sessions/sessions_list.ts";
@@ -61,6 +65,11 @@ export const COMMANDS: readonly Command[] = [
   stateImport,
   stateReplay,
   cost,
+  costExplain,
+  reprice,
+  repriceList,
+  repriceApply,
+  repriceUndo,
   pricesShow,
   pricesUpdate,
   alertsList,

@@ -216,8 +216,9 @@ export function readCursor(words: readonly string[]): Cursor {
   if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
   if (!command) return { ...cursor, words: nextWords(positionals) };
   const next = command.args[args.length];
-  // After the last argument, options are offered.
-  return next ? { ...cursor, values: next.values ?? {} } : { ...cursor, words: optionsOf(command, options) };
+  if (next) return { ...cursor, values: next.values ?? {} };
+  // After the last argument, options are offered, and the words of longer commands: `cost explain`.
+  return { ...cursor, words: [...nextWords(positionals), ...optionsOf(command, options)] };
 }
 
 function readBefore(words: readonly string[]) {

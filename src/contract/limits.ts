@@ -41,6 +41,7 @@ export const PAGE_SIZES = {
   events: { default: 500, max: 1_000 },
   calls: { default: 1_000, max: 1_000 },
   costs: { default: 100, max: 1_000 },
+  repricings: { default: 100, max: 500 },
   anomalies: { default: 100, max: 500 },
   alerts: { default: MAX_ALERT_HISTORY, max: MAX_ALERT_HISTORY },
   keys: { default: 100, max: 1_000 },

@@ -75,6 +75,10 @@ export type Scope = typeof SCOPES[number];
 export const CALL_SOURCES = ["run", "meter", "report"] as const;
 export type CallSource = typeof CALL_SOURCES[number];
 
+/** The statuses of repricings; `dry_run` is one that changes nothing, and is not stored. */
+export const REPRICING_STATUSES = ["dry_run", "applying", "applied", "undoing", "undone"] as const;
+export type RepricingStatus = typeof REPRICING_STATUSES[number];
+
 /** The statuses of API keys. */
 export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
 export type KeyStatus = typeof KEY_STATUSES[number];

@@ -13,6 +13,7 @@ export type IdKind =
   | "alert"
   | "dlv"
   | "anom"
+  | "rep"
   | "key";
 
 /** Generates ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */

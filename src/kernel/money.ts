@@ -102,6 +102,13 @@ export function formatUsd(nano: NanoUsd): string {
   return sign + digits.slice(0, -9) + (fraction ? "." + fraction : "");
 }
 
+/** Converts `units / 10 ** decimals` to the nearest double, whose shortest text is that decimal number. */
+export function toDecimal(units: bigint, decimals: number): number {
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0");
+  const text = `${digits.slice(0, digits.length - decimals)}.${digits.slice(digits.length - decimals)}`;
+  return units < 0n ? -Number(text) : Number(text);
+}
+
 /**
  * Converts an amount to the USD number of the wire: the nearest double, whose shortest text has at most nine decimals.
  * It is exact to the nano-USD up to 4,194,304 USD; above, JSON numbers are coarser.

@@ -5,6 +5,7 @@ import type { CostEvent } from "../contract/usage.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { priceRecordOf, type Rates, type Usage, USAGE_DETAILS, type UsageDetails } from "../pricing/mod.ts";
 import { toIso } from "../kernel/clock.ts";
+import { withAdjustments } from "./adjustments.ts";
 import type { StepCost } from "../contract/sessions.ts";
 
 /** The tolerance for calls made elsewhere with a time ahead of this process's clock. */
@@ -229,7 +230,7 @@ const PRICE_COLUMNS = ["price_id", "hash", "rates"];
 
 /** Returns the statement that stores the rate cards of calls that `known` does not have, and their ids. */
 export function recordPrices(
-  calls: readonly ModelCall[],
+  calls: readonly Pick<ModelCall, "rates">[],
   known: ReadonlySet<number>,
 ): { statements: Statement[]; priceIds: number[] } {
   const fresh = new Map<number, SqlValue[]>();
@@ -281,7 +282,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
 
 const { calls } = tables;
 
-/** Lists the calls of a session in chronological order, as cost events. */
+/** Lists the calls of a session in chronological order, as cost events, with their costs as adjusted. */
 export async function listCalls(
   query: Query,
   input: { sessionId: string; limit: number; after?: { at: number; callId: string } },
@@ -292,5 +293,5 @@ export async function listCalls(
     isNull(calls.adjusts),
     after && or(gt(calls.at, after.at), and(eq(calls.at, after.at), gt(calls.callId, after.callId))),
   )).orderBy(asc(calls.at), asc(calls.callId)).limit(limit);
-  return rows.map((row) => toCostEvent(toModelCall(row)));
+  return (await withAdjustments(query, rows.map(toModelCall))).map(toCostEvent);
 }

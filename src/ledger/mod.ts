@@ -9,6 +9,10 @@ export {
   toCostEvent,
   toModelCall,
 } from "./calls.ts";
+export { adjustCall, type Adjustment, readAdjustments, withAdjustments } from "./adjustments.ts";
+export { explainCall, readRates } from "./explain_call.ts";
+export { explainPrice } from "./explain_price.ts";
+export { priceRows, whatIfNotes } from "./what_if.ts";
 export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {
   costUsd,

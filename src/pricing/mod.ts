@@ -19,7 +19,15 @@ export {
   type Served,
 } from "./prices.ts";
 export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_id.ts";
-export { type PriceLine, priceLines, type Rates, type RateTier, sumLines } from "./rates.ts";
+export {
+  type PriceLine,
+  priceLines,
+  priceUsage,
+  type Rates,
+  type RateTier,
+  sumLines,
+  tierFor,
+} from "./rates.ts";
 export { type AnswerUsage, statedCost, trackAnswerUsage } from "./usage/answer_usage.ts";
 export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export {

@@ -66,6 +66,8 @@ export interface PriceBookOptions {
   overrides?: readonly PriceOverride[];
   /** The folder of updated prices; without one, the prices are those of this release. */
   folder?: string | undefined;
+  /** Replaces the catalog of the prices in use. */
+  catalog?: Catalog;
   log?: Log;
 }
 
@@ -82,7 +84,7 @@ export async function openPrices(options: PriceBookOptions = {}): Promise<Prices
   const log = options.log ?? silentLog;
   const overrides = await readOverrides(options.overrides ?? []);
   const listed = await readUsedPrices(options.folder, log);
-  const catalog = createCatalog(listed, log);
+  const catalog = options.catalog ?? createCatalog(listed, log);
   return { book: createPriceBookOver(catalog, overrides, log), overrides, catalog, listed };
 }
 

@@ -10,6 +10,7 @@ import {
   toCostEvent,
   type TokenUsage,
   toModelCall,
+  withAdjustments,
 } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
 import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
@@ -306,6 +307,8 @@ async function selectEvents(
   const rows = await ctx.query.select({ event: events, call: calls }).from(events)
     .leftJoin(calls, and(eq(events.type, "cost.recorded"), eq(calls.callId, events.callId)))
     .where(where).orderBy(asc(order)).limit(fitting);
+  const booked = rows.flatMap(({ call }) => call ? [toModelCall(call)] : []);
+  const adjusted = new Map((await withAdjustments(ctx.query, booked)).map((call) => [call.callId, call]));
   return rows.map(({ event, call }) => ({
     event_id: event.eventId,
     seq: event.seq,
@@ -315,7 +318,7 @@ async function selectEvents(
     session_id: event.sessionId,
     run_id: event.runId,
     call_id: event.callId,
-    payload: call ? { ...toCostEvent(toModelCall(call)) } : event.payload ?? {},
+    payload: call ? { ...toCostEvent(adjusted.get(call.callId)!) } : event.payload ?? {},
   }));
 }
 

@@ -104,6 +104,46 @@ export const ROWS: readonly Row[] = [
   { line: "cost --by session --since 24h", out: /^SESSION / },
   { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
 
+  { line: "cost --by agent --since 24h --to 1h", out: /^No calls since / },
+  { line: "cost --since 1h --from 1h", code: 2, err: /give one of them/ },
+  {
+    line: "cost --what-if demo:echo",
+    out: /^MODEL .*ON demo:echo[^]*\ndemo:loop .*\n[^]*\nAll /,
+    err: /another model counts and answers differently/,
+  },
+  { line: "cost --what-if demo:echo --by agent --json", out: /"what_if_cost_usd":0\.\d+/ },
+  { line: "cost --what-if nope", code: 1, err: /write its provider too/ },
+  {
+    line: "state export helper --session first --with-events --output - --json",
+    out: /^\{/,
+    keep: ["CALL", /"call_id":"(call_\w+)"/],
+  },
+  {
+    line: "cost explain $CALL",
+    out: /^Call +call_\w+\n[^]*As booked\nBy the rates of demo\nPART .*\ninput_tokens .* \$1 \/ 1M /,
+  },
+  { line: "cost explain $CALL --json", out: /"difference_usd":0\}/ },
+  { line: "cost explain call_nope", code: 3, err: /^error: Cannot find call call_nope\n$/ },
+  { line: "cost explain ..", code: 2, err: /as the id of a call/ },
+  { line: "reprice", code: 2, err: /without --unpriced, or --from and --to/ },
+  { line: "reprice --unpriced", out: /^No calls match\n$/ },
+  {
+    line: "reprice --from 24h --to 2030-01-01 --agent helper",
+    out: /\n0 calls of 4 would change, by \+\$0 in all\n$/,
+  },
+  {
+    line: "reprice --from 24h --to 2030-01-01 --apply --json",
+    out: /"status":"applied"/,
+    keep: ["REPRICING", /"repricing_id":"(rep_\w+)"/],
+  },
+  { line: "reprice apply $REPRICING", out: /is applied; purser reprice undo / },
+  { line: "reprice apply rep_nope", code: 3, err: /^error: Cannot find repricing rep_nope\n$/ },
+  { line: "reprice list", out: /^REPRICING .*\nrep_\w+ +applied / },
+  { line: "reprice list --limit 0", code: 2, err: /--limit/ },
+  { line: "reprice undo $REPRICING", out: /is undone\n$/ },
+  { line: "reprice undo rep_nope --json", code: 3, err: /"code":"not_found"/ },
+  { line: "reprice apply $REPRICING", code: 1, err: /it is undone/ },
+
   // Prices
   { line: "prices show", out: /^SOURCE .*\ngenai-prices .*\nlitellm / },
   {

@@ -6,7 +6,7 @@ import { checkId, idInPath, readId } from "../parse/command_id.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
 import { escapeLines, escapeText } from "../terminal/escape_text.ts";
-import { countOf, formatCost, formatCount } from "../render/format_values.ts";
+import { countOf, formatCost, formatCount, nameUncounted } from "../render/format_values.ts";
 import { createStyle } from "../terminal/style.ts";
 import { cutText } from "../terminal/text_width.ts";
 import { fetchStream, readEvents } from "../fetch_stream.ts";
@@ -190,13 +190,13 @@ function warningOf({ finish_reason, steps }: Record<string, unknown>): string | 
 }
 
 function summaryOf({ steps, token_usage: usage, session_id }: FollowedResult): string {
-  const unpriced = usage.unpriced_calls > 0 && usage.cost_usd !== null
-    ? ` + ${countOf(usage.unpriced_calls, "call")} without a known price`
-    : "";
+  const uncounted = usage.cost_usd === null
+    ? ""
+    : nameUncounted({ unpriced: usage.unpriced_calls, partlyPriced: usage.partly_priced_calls });
   return [
     countOf(steps, "step"),
     `${formatCount(usage.input_tokens)} + ${formatCount(usage.output_tokens)} tokens`,
-    formatCost(usage.cost_usd) + unpriced,
+    formatCost(usage.cost_usd) + (uncounted && ` + ${uncounted}`),
     session_id,
   ].join(" · ");
 }
@@ -218,6 +218,7 @@ export interface FollowedResult {
     output_tokens: number;
     cost_usd: number | null;
     unpriced_calls: number;
+    partly_priced_calls: number;
   };
   text: string;
 }

@@ -46,9 +46,10 @@ function nameOf({ name }: OptionToken): string {
   return name === "h" ? "help" : name;
 }
 
-/** Returns the command whose name the words begin with. */
+/** Returns the command whose name the words begin with; of `cost` and `cost explain`, the longer one. */
 export function findCommand(words: readonly string[]): Command | undefined {
-  return COMMANDS.find(({ name }) => words.slice(0, name.split(" ").length).join(" ") === name);
+  const found = COMMANDS.filter(({ name }) => words.slice(0, name.split(" ").length).join(" ") === name);
+  return found.sort((a, b) => b.name.length - a.name.length)[0];
 }
 
 /** Returns the words that begin a command's name, without arguments. Throws a `UsageError` if they begin none. */

@@ -19,6 +19,16 @@ export function formatBytes(bytes: number): string {
   return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${["", "kB", "MB", "GB"][power]}`;
 }
 
+/** Names the calls that a cost leaves out: `1 call without a known price, 2 calls partly priced`; empty without any. */
+export function nameUncounted(
+  { unpriced, partlyPriced }: { unpriced: number; partlyPriced: number },
+): string {
+  return [
+    unpriced > 0 ? `${countOf(unpriced, "call")} without a known price` : "",
+    partlyPriced > 0 ? `${countOf(partlyPriced, "call")} partly priced` : "",
+  ].filter(Boolean).join(", ");
+}
+
 /** Formats an exact amount, as `$0.0001506`; null is a cost without a known price. */
 export function formatCost(usd: number | null): string {
   return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;

@@ -14,12 +14,14 @@ import type { Style } from "../terminal/style.ts";
 /** The fields of a row of `GET /costs` that commands use. */
 export type CostRow =
   & Pick<LedgerRow, "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day">
-  & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "total_tokens" | "cost_usd">;
+  & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
 
 /** The sums of rows; the cost in nano-USD. */
 export interface Spend {
   modelCalls: number;
   unpricedCalls: number;
+  /** Calls of which a part has no price. */
+  partlyPricedCalls: number;
   totalTokens: number;
   costNanoUsd: NanoUsd;
 }
@@ -31,10 +33,17 @@ export function costOf(row: CostRow): NanoUsd {
 
 /** Sums rows exactly. */
 export function sumRows(rows: readonly CostRow[]): Spend {
-  const sum: Spend = { modelCalls: 0, unpricedCalls: 0, totalTokens: 0, costNanoUsd: 0n };
+  const sum: Spend = {
+    modelCalls: 0,
+    unpricedCalls: 0,
+    partlyPricedCalls: 0,
+    totalTokens: 0,
+    costNanoUsd: 0n,
+  };
   for (const row of rows) {
     sum.modelCalls += row.model_calls;
     sum.unpricedCalls += row.unpriced_calls;
+    sum.partlyPricedCalls += row.partly_priced_calls;
     sum.totalTokens += row.total_tokens;
     sum.costNanoUsd += costOf(row);
   }
@@ -113,7 +122,8 @@ export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout:
     { title: "SHARE", align: "right", cell: (row) => formatShare(costOf(row), total), drop: 2 },
     { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
     { title: "TOKENS", align: "right", cell: (row) => formatCount(row.total_tokens), drop: 5 },
-    ...unpricedColumn(rows, (row) => row.unpriced_calls),
+    ...countColumn(rows, "UNPRICED", (row) => row.unpriced_calls),
+    ...countColumn(rows, "PARTLY", (row) => row.partly_priced_calls),
   ];
   const table = renderTable(rows, columns, layout);
   if (!isBelow) return table;
@@ -136,7 +146,8 @@ export function renderPeriods(
     },
     { title: "CALLS", align: "right", cell: ({ spend }) => formatCount(spend.modelCalls), drop: 1 },
     { title: "TOKENS", align: "right", cell: ({ spend }) => formatCount(spend.totalTokens), drop: 2 },
-    ...unpricedColumn(periods, ({ spend }) => spend.unpricedCalls),
+    ...countColumn(periods, "UNPRICED", ({ spend }) => spend.unpricedCalls),
+    ...countColumn(periods, "PARTLY", ({ spend }) => spend.partlyPricedCalls),
   ], layout);
 }
 
@@ -149,14 +160,25 @@ function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
 export function unpricedWarning(unpricedCalls: number): string {
   return `${countOf(unpricedCalls, "call")} without a known price ${
     unpricedCalls === 1 ? "counts" : "count"
-  } as $0 here: add the model to "prices" in the config`;
+  } as $0 here: add the model to "prices" in the config, then run purser reprice --unpriced`;
 }
 
-/** Returns the UNPRICED column, unless all its cells would be empty. */
-function unpricedColumn<Row>(rows: readonly Row[], count: (row: Row) => number): Column<Row>[] {
+/** Returns the warning about calls of which a part counts as 0. */
+export function partlyPricedWarning(partlyPricedCalls: number): string {
+  return `${countOf(partlyPricedCalls, "call")} ${
+    partlyPricedCalls === 1 ? "has" : "have"
+  } a part without a known price, which counts as $0 here: purser cost explain names it`;
+}
+
+/** Returns a column of calls that are not wholly priced, unless all its cells would be empty. */
+function countColumn<Row>(
+  rows: readonly Row[],
+  title: string,
+  count: (row: Row) => number,
+): Column<Row>[] {
   if (rows.every((row) => count(row) === 0)) return [];
   return [{
-    title: "UNPRICED",
+    title,
     align: "right",
     cell: (row) => (count(row) === 0 ? "" : formatCount(count(row))),
     paint: (_, style) => style.yellow,

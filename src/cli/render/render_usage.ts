@@ -1,4 +1,4 @@
-import { countOf, formatCost, formatCount } from "./format_values.ts";
+import { formatCost, formatCount, nameUncounted } from "./format_values.ts";
 
 /** The usage counters of agents, sessions and runs. */
 export interface Usage {
@@ -10,6 +10,7 @@ export interface Usage {
   reasoning_tokens: number;
   model_calls: number;
   unpriced_calls: number;
+  partly_priced_calls: number;
 }
 
 /** Returns usage as fields for `renderFields`. */
@@ -19,14 +20,13 @@ export function usageFields(usage: Usage): Record<string, string> {
     usage.cache_write_tokens > 0 ? `${formatCount(usage.cache_write_tokens)} written to it` : "",
   ].filter(Boolean).join(", ");
   const output = usage.reasoning_tokens > 0 ? `${formatCount(usage.reasoning_tokens)} for reasoning` : "";
-  const unpriced = usage.unpriced_calls > 0 && usage.cost_usd !== null
-    ? `${countOf(usage.unpriced_calls, "call")} without a known price`
-    : "";
+  const { unpriced_calls: unpriced, partly_priced_calls: partlyPriced } = usage;
+  const uncounted = usage.cost_usd === null ? "" : nameUncounted({ unpriced, partlyPriced });
   const withDetail = (text: string, detail: string) => (detail ? `${text} (${detail})` : text);
   return {
     "Model calls": formatCount(usage.model_calls),
     "Tokens": `${withDetail(`${formatCount(usage.input_tokens)} in`, input)}, ` +
       withDetail(`${formatCount(usage.output_tokens)} out`, output),
-    "Cost": withDetail(formatCost(usage.cost_usd), unpriced),
+    "Cost": withDetail(formatCost(usage.cost_usd), uncounted),
   };
 }

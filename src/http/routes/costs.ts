@@ -1,14 +1,15 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { listCosts } from "../../ledger/mod.ts";
+import { explainCall, listCosts } from "../../ledger/mod.ts";
 import { linkNext, readCursor } from "../pagination.ts";
-import { narrowToAgent } from "../middleware/principal.ts";
-import { createRoute, problems, z } from "../create_route.ts";
+import { narrowToAgent, onlyAgentOf } from "../middleware/principal.ts";
+import { createRoute, json, problems, z } from "../create_route.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, QueryTime } from "../../contract/parts.ts";
+import { AgentId, CallId, QueryTime } from "../../contract/parts.ts";
 import { CostRow, Grouping } from "../../contract/costs.ts";
+import { ExplainedCall } from "../../contract/explained_calls.ts";
 
 const list = createRoute({
   method: "get",
@@ -36,8 +37,27 @@ const list = createRoute({
 
 const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
+const explain = createRoute({
+  method: "get",
+  path: "/costs/calls/{call_id}",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "explainCall",
+  summary: "Explain the cost of a call",
+  description:
+    "Tokens by rate, line by line, computed again from the usage and the rate card that the ledger " +
+    "keeps, and every adjustment since.",
+  tags: ["costs"],
+  request: { params: z.object({ call_id: CallId }) },
+  responses: { 200: json(ExplainedCall, "The call and its prices"), ...problems("not_found") },
+});
+
 export function createRoutes(core: Core) {
   return createRouter()
+    .openapi(
+      explain,
+      async (c) => c.json(await explainCall(core, c.req.valid("param").call_id, onlyAgentOf(c)), 200),
+    )
     .openapi(list, async (c) => {
       const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");
       if (from !== undefined && to !== undefined && from > to) {

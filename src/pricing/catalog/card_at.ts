@@ -43,7 +43,13 @@ function cardServedAs(
 
 function rulesOf(providerId: string, modelId: string) {
   const isClaude = modelId.includes("claude");
-  return { isClaude, isGoogle: providerId === "google" && !isClaude };
+  return { isClaude, isGoogle: providerId === "google" && !isClaude, medium: mediumOf(modelId) };
+}
+
+/** https://ai.google.dev/gemini-api/docs/pricing and https://developers.openai.com/api/docs/pricing list one output price. */
+function mediumOf(modelId: string): "audio" | "image" | undefined {
+  if (/-tts(?:-|$)/.test(modelId)) return "audio";
+  return /^gpt-image-/.test(modelId) ? "image" : undefined;
 }
 
 /** The service tiers that a project's default can choose for a call that asks for none. */

@@ -52,10 +52,9 @@ export function variantAt(
 }
 
 /** Returns the times of the UTC day at which prices change, such as DeepSeek's peak hours, ascending. */
-export function dailyCutsOf({ prices }: Pick<ModelPrices, "prices">): number[] {
-  if (!isList(prices)) return [];
+export function dailyCutsOf({ prices, price_variants = [] }: ModelPrices): number[] {
   const cuts = new Set<number>();
-  for (const { constraint } of prices) {
+  for (const { constraint } of [...isList(prices) ? prices : [], ...price_variants]) {
     if (constraint?.type !== "time_of_date") continue;
     cuts.add(timeOfDayMs(constraint.start_time)).add(timeOfDayMs(constraint.end_time));
   }

@@ -1,4 +1,4 @@
-import type { PicoUsdPerToken } from "../../kernel/money.ts";
+import { divideHalfEven, type PicoUsdPerToken } from "../../kernel/money.ts";
 import type { RateTier } from "../rates.ts";
 import type { UsageDetail } from "../usage/usage.ts";
 import { type Dimension, toPicoUsd } from "./dimensions.ts";
@@ -10,6 +10,8 @@ export interface CardRules {
   isClaude: boolean;
   /** Google's own models, such as Gemini. */
   isGoogle: boolean;
+  /** The medium of all output of a model of speech or images: its price of output is the one of the medium. */
+  medium?: "audio" | "image" | undefined;
 }
 
 /** Converts prices to the tiers of a rate card; null without a price for input tokens. */
@@ -47,7 +49,7 @@ function tierAt(prices: PriceTable, rules: CardRules, aboveInputTokens: number):
   // Anthropic: writes of five minutes cost 1.25x and of one hour 2x of the input, on every platform.
   // https://platform.claude.com/docs/en/build-with-claude/prompt-caching#pricing
   const cacheWrite = at("cache_write_5m_mtok") ?? at("cache_write_mtok") ??
-    (rules.isClaude ? input * 5n / 4n : input);
+    (rules.isClaude ? divideHalfEven(input * 5n, 4n) : input);
   const request = at("requests_kcount");
   const details = detailsAt(at, rules, input, cacheRead);
   return {
@@ -74,7 +76,9 @@ function detailsAt(
   // Google bills all modalities at the input price where it lists none for audio: https://ai.google.dev/gemini-api/docs/pricing
   const audio = at("input_audio_mtok") ?? (rules.isGoogle ? input : undefined);
   const image = at("input_image_mtok");
-  const cachedAudio = at("cache_audio_read_mtok") ?? (at("input_audio_mtok") ?? (audio && cacheRead));
+  const output = at("output_mtok");
+  const cachedAudio = at("cache_audio_read_mtok") ?? at("input_audio_mtok") ??
+    (rules.isGoogle ? cacheRead : undefined);
   const rates: [UsageDetail, bigint | undefined][] = [
     ["cache_write_12h_tokens", at("cache_write_12h_mtok")],
     ["input_audio_tokens", audio],
@@ -83,8 +87,8 @@ function detailsAt(
     ["input_image_tokens", image ?? input],
     ["cache_read_image_tokens", at("cache_image_read_mtok") ?? image ?? cacheRead],
     ["input_video_tokens", at("input_video_mtok") ?? input],
-    ["output_audio_tokens", at("output_audio_mtok")],
-    ["output_image_tokens", at("output_image_mtok")],
+    ["output_audio_tokens", at("output_audio_mtok") ?? (rules.medium === "audio" ? output : undefined)],
+    ["output_image_tokens", at("output_image_mtok") ?? (rules.medium === "image" ? output : undefined)],
     ["output_video_tokens", at("output_video_mtok")],
     ["web_searches", at("web_searches_kcount")],
     ["file_searches", at("storage_searches_kcount")],

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { DIMENSIONS } from "./dimensions.ts";
-import { scaleTiers, tiersOf } from "./rate_card.ts";
+import { type CardRules, scaleTiers, tiersOf } from "./rate_card.ts";
 import type { PriceTable } from "./price_data.ts";
 
-const PLAIN = { isClaude: false, isGoogle: false };
+const PLAIN: CardRules = { isClaude: false, isGoogle: false };
 
-function tierOf(prices: PriceTable, rules: Partial<typeof PLAIN> = {}) {
+function tierOf(prices: PriceTable, rules: Partial<CardRules> = {}) {
   return tiersOf(prices, { ...PLAIN, ...rules })![0]!;
 }
 
 const defaults: [
   rule: string,
   prices: PriceTable,
-  rules: Partial<typeof PLAIN>,
+  rules: Partial<CardRules>,
   part: string,
   rate: bigint | null | undefined,
 ][] = [
@@ -27,6 +27,34 @@ const defaults: [
     5_000_000n,
   ],
   ["Claude's cache write costs 1.25x", { input_mtok: 4 }, { isClaude: true }, "cacheWrite", 5_000_000n],
+  [
+    "Claude's cache write is rounded half to even",
+    { input_mtok: 0.000006 },
+    { isClaude: true },
+    "cacheWrite",
+    8n,
+  ],
+  [
+    "cached audio of a free model of Google costs as the cache",
+    { input_mtok: 0, cache_read_mtok: 1 },
+    { isGoogle: true },
+    "cache_read_audio_tokens",
+    1_000_000n,
+  ],
+  [
+    "the output of a model of speech is audio",
+    { input_mtok: 1, output_mtok: 2 },
+    { medium: "audio" },
+    "output_audio_tokens",
+    2_000_000n,
+  ],
+  [
+    "an output image of a model of images has its own price",
+    { input_mtok: 1, output_mtok: 2, output_image_mtok: 3 },
+    { medium: "image" },
+    "output_image_tokens",
+    3_000_000n,
+  ],
   [
     "Claude's write of an hour costs 2x",
     { input_mtok: 4, cache_write_mtok: 5 },

@@ -1,7 +1,8 @@
 import { type NanoUsd, roundUsd } from "../../kernel/money.ts";
 import type { Served } from "../prices.ts";
+import { count, type Fields, isFields } from "./fields.ts";
 import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
-import { count, type Fields, isFields, type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
+import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 
 /** The facts that one answer has reported so far, whole or as the chunks of a stream. */
 export interface AnswerUsage {
@@ -15,7 +16,10 @@ export interface AnswerUsage {
   served(): Served;
   /** Returns the cost that the provider states, if it does. */
   statedNanoUsd(): NanoUsd | undefined;
-  /** Adds the searches and tools that the answer has reported beside its usage. */
+  /**
+   * Adds what a copy of the usage lacks: the parts that the AI SDK drops, and the searches and tools that the answer has
+   * reported beside its usage.
+   */
   withTools(usage: Usage): Usage;
 }
 
@@ -50,7 +54,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
     }
   }
 
-  const tracker: AnswerUsage = {
+  return {
     take(chunk) {
       if (!isFields(chunk)) return;
       if (chunk.type === "message_start" && isFields(chunk.message)) {
@@ -79,18 +83,24 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
     },
     usage() {
       const usage = api && usageFromRaw(api, raw);
-      return usage && tracker.withTools(usage);
+      return usage && withDetails(usage, tools);
     },
     isFinal: () => isFinal,
     served: () => served,
     statedNanoUsd: () => raw && statedCost(raw),
     withTools(usage) {
-      if (!tools) return usage;
-      const more = usageOf({ ...usage, details: { ...usage.details, ...tools } });
-      return faultOfUsage(more) ? usage : more;
+      const own = api && usageFromRaw(api, raw);
+      const isSame = own?.inputTokens === usage.inputTokens && own.outputTokens === usage.outputTokens;
+      return withDetails(isSame ? own : usage, tools);
     },
   };
-  return tracker;
+}
+
+/** Adds details to a usage, unless they contradict it. */
+function withDetails(usage: Usage, details: UsageDetails | undefined): Usage {
+  if (!details) return usage;
+  const more = usageOf({ ...usage, details: { ...usage.details, ...details } });
+  return faultOfUsage(more) ? usage : more;
 }
 
 function hasFinished(choices: unknown): boolean {

@@ -253,6 +253,16 @@ Deno.test("trackAnswerUsage() reads Anthropic's speed and region where they are 
   assert.deepEqual(answer.served(), { serviceTier: "standard", speed: "fast", inferenceGeo: "us" });
 });
 
+Deno.test("trackAnswerUsage() restores the parts that a copy of the usage has lost, and no other usage", () => {
+  const answer = trackAnswerUsage("openai.chat");
+  const prompt_tokens_details = { audio_tokens: 60 };
+  answer.take({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 9, prompt_tokens_details } });
+  const copy = usageOf({ inputTokens: 100, outputTokens: 9 });
+  assert.deepEqual(answer.withTools(copy), usageOf({ ...copy, details: { input_audio_tokens: 60 } }));
+  const other = usageOf({ inputTokens: 100, outputTokens: 10 });
+  assert.deepEqual(answer.withTools(other), other);
+});
+
 Deno.test("trackAnswerUsage() does not take the counts beside an error for final", () => {
   const error = { code: 503, message: "Overloaded" };
   const compatible = trackAnswerUsage("local.chat");

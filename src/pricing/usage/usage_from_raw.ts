@@ -1,10 +1,9 @@
+import { count, type Fields, isFields } from "./fields.ts";
+import { readModalities } from "./gemini_modalities.ts";
 import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
 
 /** The APIs whose usage objects are supported. */
 export type UsageApi = "openai-chat" | "openai-responses" | "anthropic" | "google" | "openai-compatible";
-
-/** An object of a provider's answer. */
-export type Fields = Record<string, unknown>;
 
 /**
  * Normalizes the usage object of a provider, in the form that the provider documents. Undefined if it is missing, empty or
@@ -25,17 +24,6 @@ const READERS = {
   "google": readGoogle,
   "openai-compatible": readCompatible,
 } satisfies Record<UsageApi, (raw: Fields) => Partial<Usage> | undefined>;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Returns the number at a path, if there is one. */
-export function count(fields: Fields, ...path: string[]): number | undefined {
-  let value: unknown = fields;
-  for (const key of path) value = isFields(value) ? value[key] : undefined;
-  return typeof value === "number" ? value : undefined;
-}
 
 function readChat(raw: Fields): Partial<Usage> | undefined {
   const inputTokens = count(raw, "prompt_tokens");
@@ -104,32 +92,15 @@ function readGoogle(raw: Fields): Partial<Usage> | undefined {
   const candidates = count(raw, "candidatesTokenCount");
   const thoughts = count(raw, "thoughtsTokenCount");
   if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
+  const inputTokens = (prompt ?? 0) + (count(raw, "toolUsePromptTokenCount") ?? 0);
+  const cacheReadTokens = count(raw, "cachedContentTokenCount");
   return {
-    inputTokens: (prompt ?? 0) + (count(raw, "toolUsePromptTokenCount") ?? 0),
+    inputTokens,
     outputTokens: (candidates ?? 0) + (thoughts ?? 0),
-    cacheReadTokens: count(raw, "cachedContentTokenCount"),
+    cacheReadTokens,
     reasoningTokens: thoughts,
-    details: {
-      input_audio_tokens: ofModality(raw, "AUDIO", "promptTokensDetails", "toolUsePromptTokensDetails"),
-      cache_read_audio_tokens: ofModality(raw, "AUDIO", "cacheTokensDetails"),
-      input_image_tokens: ofModality(raw, "IMAGE", "promptTokensDetails", "toolUsePromptTokensDetails"),
-      cache_read_image_tokens: ofModality(raw, "IMAGE", "cacheTokensDetails"),
-      output_audio_tokens: ofModality(raw, "AUDIO", "candidatesTokensDetails"),
-      output_image_tokens: ofModality(raw, "IMAGE", "candidatesTokensDetails"),
-      output_video_tokens: ofModality(raw, "VIDEO", "candidatesTokensDetails"),
-    },
+    details: readModalities(raw, inputTokens - (cacheReadTokens ?? 0)),
   };
-}
-
-/** Returns Gemini's tokens of one modality, over lists such as `[{modality: "TEXT", tokenCount: 5}]`. */
-function ofModality(raw: Fields, modality: string, ...lists: string[]): number {
-  let tokens = 0;
-  for (const list of lists) {
-    for (const entry of Array.isArray(raw[list]) ? raw[list] : []) {
-      if (isFields(entry) && entry.modality === modality) tokens += count(entry, "tokenCount") ?? 0;
-    }
-  }
-  return tokens;
 }
 
 /**

@@ -10,7 +10,7 @@ import { formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { PriceBook } from "../../pricing/mod.ts";
 import { callBounds, isCovered } from "./call_bounds.ts";
 import { settleUsage, type UsageReport } from "./settle_usage.ts";
-import { warnOfEstimate } from "./warn_of_estimate.ts";
+import { warnOfEstimate } from "./settle_usage.ts";
 
 /** The attribution, budget and booking of a metered model's calls. */
 export interface Metering {

@@ -15,6 +15,7 @@ export interface ModelTotals {
   model: string;
   modelCalls: bigint;
   unpricedCalls: bigint;
+  partlyPricedCalls: bigint;
   /** Without cache reads and writes. */
   inputTokens: bigint;
   cacheReadTokens: bigint;
@@ -38,7 +39,7 @@ export interface ServiceTotals {
   waiting: ReadonlyMap<string, bigint>;
 }
 
-const SUMS = `sum(model_calls), sum(unpriced_calls),
+const SUMS = `sum(model_calls), sum(unpriced_calls), sum(partly_priced_calls),
   sum(input_tokens - cache_read_tokens - cache_write_tokens), sum(cache_read_tokens), sum(cache_write_tokens),
   sum(output_tokens - reasoning_tokens), sum(reasoning_tokens),
   sum(whole_usd), sum(rest_nano_usd)`;
@@ -73,13 +74,15 @@ export async function readTotals(
 }
 
 function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTotals {
-  const [calls, unpriced, input, cacheRead, cacheWrite, output, reasoning, usd, rest] = sums as bigint[];
+  const [calls, unpriced, partly, input, cacheRead, cacheWrite, output, reasoning, usd, rest] =
+    sums as bigint[];
   return {
     ...(agentId !== null && { agentId: agentId as string }),
     provider: provider as string,
     model: model as string,
     modelCalls: calls!,
     unpricedCalls: unpriced!,
+    partlyPricedCalls: partly!,
     inputTokens: input!,
     cacheReadTokens: cacheRead!,
     cacheWriteTokens: cacheWrite!,
@@ -151,6 +154,13 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
       type: "counter",
       help: `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
       samples: each(({ unpricedCalls }) => unpricedCalls),
+    },
+    {
+      name: "purser_partly_priced_calls_total",
+      type: "counter",
+      help:
+        `Model calls in the ledger with a part that has no known price, which the spend leaves out. ${SHARED}`,
+      samples: each(({ partlyPricedCalls }) => partlyPricedCalls),
     },
   ];
 }

@@ -2,46 +2,14 @@ import type {
   AgentStatus,
   BudgetMode,
   CallSource,
+  RepricingStatus,
   Scope,
   Severity,
   ThresholdType,
 } from "../../contract/values.ts";
-import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
-
-/** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
-const int = customType<{ data: number; driverData: bigint }>({
-  dataType: () => "integer",
-  fromDriver: Number,
-  toDriver: BigInt,
-});
-
-/** An INTEGER amount in nano-USD. */
-const nanoUsd = customType<{ data: bigint; driverData: bigint }>({
-  dataType: () => "integer",
-  fromDriver: BigInt,
-});
-
-const flag = customType<{ data: boolean; driverData: bigint }>({
-  dataType: () => "integer",
-  fromDriver: (value) => Number(value) !== 0,
-  toDriver: (value) => (value ? 1n : 0n),
-});
-
-/** The columns that every rollup counts with. */
-const counters = () => ({
-  modelCalls: int("model_calls").notNull(),
-  unpricedCalls: int("unpriced_calls").notNull(),
-  partlyPricedCalls: int("partly_priced_calls").notNull(),
-  estimatedCalls: int("estimated_calls").notNull(),
-  inputTokens: int("input_tokens").notNull(),
-  outputTokens: int("output_tokens").notNull(),
-  cacheReadTokens: int("cache_read_tokens").notNull(),
-  cacheWriteTokens: int("cache_write_tokens").notNull(),
-  reasoningTokens: int("reasoning_tokens").notNull(),
-  totalTokens: int("total_tokens").notNull(),
-  wholeUsd: nanoUsd("whole_usd").notNull(),
-  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
-});
+import type { RepricingFilter } from "../../contract/repricings.ts";
+import { sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { counters, flag, int, nanoUsd } from "./columns.ts";
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -159,6 +127,41 @@ export const prices = sqliteTable("prices", {
   priceId: int("price_id").primaryKey(),
   hash: text("hash").notNull(),
   rates: text("rates").notNull(),
+});
+
+/** Repricings; see the migration. */
+export const repricings = sqliteTable("repricings", {
+  position: int("position").primaryKey(),
+  repricingId: text("repricing_id").notNull(),
+  undoId: text("undo_id").notNull(),
+  status: text("status").$type<RepricingStatus>().notNull(),
+  /** True or null. */
+  inProgress: flag("in_progress"),
+  filter: text("filter", { mode: "json" }).$type<RepricingFilter>().notNull(),
+  upTo: int("up_to").notNull(),
+  cursorAt: int("cursor_at").notNull(),
+  cursorPosition: int("cursor_position").notNull(),
+  undoCursor: text("undo_cursor").notNull(),
+  createdAt: int("created_at").notNull(),
+  appliedAt: int("applied_at"),
+  undoneAt: int("undone_at"),
+});
+
+/** The sums of a repricing by model. */
+export const repricingModels = sqliteTable("repricing_models", {
+  repricingId: text("repricing_id").notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  calls: int("calls").notNull(),
+  changedCalls: int("changed_calls").notNull(),
+  unpricedBefore: int("unpriced_before").notNull(),
+  unpricedAfter: int("unpriced_after").notNull(),
+  partlyPricedBefore: int("partly_priced_before").notNull(),
+  partlyPricedAfter: int("partly_priced_after").notNull(),
+  wholeUsdBefore: nanoUsd("whole_usd_before").notNull(),
+  restNanoUsdBefore: nanoUsd("rest_nano_usd_before").notNull(),
+  wholeUsdAfter: nanoUsd("whole_usd_after").notNull(),
+  restNanoUsdAfter: nanoUsd("rest_nano_usd_after").notNull(),
 });
 
 /** The position up to which the ledger is rolled up. */
@@ -355,6 +358,8 @@ export const tables = {
   importedEvents,
   calls,
   prices,
+  repricings,
+  repricingModels,
   rollupPositions,
   usageRuns,
   usageSessions,

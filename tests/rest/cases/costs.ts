@@ -95,4 +95,91 @@ export const costCases: RestCase[] = [
       await api.refused(400, "invalid", "POST", "/costs/events", [report(api, "3", { at: ahead })]);
     },
   },
+  {
+    name: "a call is explained by its rates, and a call of another agent is not found",
+    async run(api) {
+      const call = report(api, "1");
+      const unpriced = report(api, "a call/2?", { model: "unknown-model" });
+      await api.expect(201, "POST", "/costs/events", [call, unpriced]);
+      const explained = await api.expect(200, "GET", `/costs/calls/${encodeURIComponent(call.call_id)}`);
+      assert.equal(explained.call.call_id, call.call_id);
+      assert.deepEqual([explained.booked.basis, explained.booked.difference_usd], ["rates", 0]);
+      assert.equal(explained.booked.computed_usd, explained.call.cost_usd);
+      assert.deepEqual(
+        explained.booked.lines.map((line: { part: string; quantity: number }) => [line.part, line.quantity]),
+        [["input_tokens", call.input_tokens], ["output_tokens", call.output_tokens]],
+      );
+      const other = await api.expect(200, "GET", `/costs/calls/${encodeURIComponent(unpriced.call_id)}`);
+      assert.deepEqual([other.booked.basis, other.booked.lines, other.call.cost_usd], ["none", [], null]);
+      await api.refused(404, "not_found", "GET", "/costs/calls/nope");
+    },
+  },
+  {
+    name: "the same usage is priced on another model, with notes on what that leaves out",
+    async run(api) {
+      await api.expect(201, "POST", "/costs/events", [
+        report(api, "1", { cost_usd: 1, input_tokens: 1_000_000, output_tokens: 0 }),
+        report(api, "2", { model: "unknown-model", input_tokens: 1_000_000, output_tokens: 1_000_000 }),
+      ]);
+      const answer = await api.expect(
+        200,
+        "GET",
+        `/costs/what-if?model=demo:echo&agent_id=${api.prefix}&group_by=agent`,
+      );
+      assert.equal(answer.price_source, "demo");
+      assert.deepEqual([answer.rows[0].cost_usd, answer.rows[0].what_if_cost_usd], [1, 6]);
+      assert.ok(answer.notes.some((note: string) => /without a known price/.test(note)), answer.notes);
+      await api.refused(400, "invalid", "GET", "/costs/what-if?model=echo");
+      await api.refused(400, "invalid", "GET", "/costs/what-if?model=openai:unknown-model");
+      await api.refused(400, "invalid", "GET", "/costs/what-if");
+    },
+  },
+  {
+    name: "a repricing is planned, booked as adjustments, listed and undone",
+    async run(api) {
+      const stated = report(api, "1", { cost_usd: 1, session_id: `${api.prefix}:s` });
+      await api.expect(201, "POST", "/costs/events", [
+        stated,
+        report(api, "2", { session_id: `${api.prefix}:s` }),
+      ]);
+      const filter = {
+        from: "2026-01-01",
+        to: "2100-01-01",
+        agent_id: api.prefix,
+        include_reported: true,
+      };
+      const total = async () => (await api.expect(200, "GET", `/costs?agent_id=${api.prefix}`))[0].cost_usd;
+      const before = await total();
+      const planned = await api.expect(200, "POST", "/repricings", filter);
+      assert.deepEqual([planned.status, planned.repricing_id], ["dry_run", null]);
+      assert.deepEqual([planned.calls, planned.changed_calls], [2, 1]);
+      assert.equal(await total(), before);
+      const applied = await api.expect(200, "POST", "/repricings", { ...filter, apply: true });
+      const { cost_usd_after } = planned;
+      assert.deepEqual([applied.status, applied.cost_usd_after, await total()], [
+        "applied",
+        cost_usd_after,
+        cost_usd_after,
+      ]);
+      const costs = await api.expect(200, "GET", `/sessions/${api.prefix}:s/costs`);
+      assert.equal(costs.calls[0].cost_usd, costs.calls[1].cost_usd);
+      // The call as it is listed now can be reported back, and so can the one that was booked.
+      const { duplicates } = await api.expect(201, "POST", "/costs/events", [stated]);
+      assert.equal(duplicates, 1);
+      assert.equal((await api.expect(201, "POST", "/costs/events", costs.calls)).duplicates, 2);
+      const path = `/repricings/${applied.repricing_id}`;
+      assert.deepEqual(await api.expect(200, "POST", `${path}/apply`), applied);
+      assert.equal((await api.expect(200, "POST", `${path}/undo`)).status, "undone");
+      assert.equal(await total(), before);
+      assert.equal((await api.expect(200, "GET", path)).undone_at !== null, true);
+      assert.equal(
+        (await api.expect(200, "GET", "/repricings?limit=1"))[0].repricing_id,
+        applied.repricing_id,
+      );
+      await api.refused(409, "conflict", "POST", `${path}/apply`);
+      await api.refused(404, "not_found", "POST", "/repricings/rep_nope/undo");
+      await api.refused(400, "invalid", "POST", "/repricings", {});
+      await api.refused(400, "invalid", "POST", "/repricings", { from: "2026-02-01", to: "2026-01-01" });
+    },
+  },
 ];

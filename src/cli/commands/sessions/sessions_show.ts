@@ -73,7 +73,11 @@ async function showSession(ctx: CommandContext): Promise<void> {
         { title: "TOOLS", cell: ({ tools }) => tools.join(", ") || "-", cutTo: 5 },
         { title: "INPUT", align: "right", cell: ({ input_tokens }) => formatCount(input_tokens) },
         { title: "OUTPUT", align: "right", cell: ({ output_tokens }) => formatCount(output_tokens) },
-        { title: "COST", align: "right", cell: ({ cost_usd }) => formatCost(cost_usd) },
+        {
+          title: "COST",
+          align: "right",
+          cell: (step) => formatCost(step.cost_usd) + (step.partly_priced_calls > 0 ? " (partly)" : ""),
+        },
       ], { columns, style, hasUnicode })]),
     ].join("\n"));
   }

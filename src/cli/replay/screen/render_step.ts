@@ -75,6 +75,7 @@ export function renderJsonStep(step: ReplayStep): string {
       output_tokens_so_far: soFar.outputTokens,
       calls_so_far: soFar.calls,
       unpriced_calls_so_far: soFar.unpricedCalls,
+      partly_priced_calls_so_far: soFar.partlyPricedCalls,
     }),
   }));
 }

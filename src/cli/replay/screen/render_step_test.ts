@@ -177,6 +177,7 @@ Deno.test("renderJsonStep() has the event, the cost event of its call, and the t
     output_tokens_so_far: 2,
     calls_so_far: 1,
     unpriced_calls_so_far: 0,
+    partly_priced_calls_so_far: 0,
   });
   assert.equal(lines.at(-1).cost_usd_so_far, 0.3);
   assert.equal("cost_recorded" in lines[0], false);

@@ -8,6 +8,8 @@ export interface CallTotals {
   outputTokens: number;
   calls: number;
   unpricedCalls: number;
+  /** Calls of which a part has no price. */
+  partlyPricedCalls: number;
 }
 
 /** Sums the calls of a log, each once. */
@@ -23,6 +25,7 @@ const NOTHING: CallTotals = {
   outputTokens: 0,
   calls: 0,
   unpricedCalls: 0,
+  partlyPricedCalls: 0,
 };
 
 /** Creates a counter at zero. */
@@ -57,7 +60,7 @@ export function createCallCounter(): CallCounter {
 }
 
 function figuresOf(event: ReplayEvent): CallTotals {
-  const { cost_usd, input_tokens, output_tokens } = payloadOf(event);
+  const { cost_usd, input_tokens, output_tokens, unpriced_parts } = payloadOf(event);
   const cost = readCost(cost_usd);
   return {
     costNanoUsd: cost ?? 0n,
@@ -65,6 +68,7 @@ function figuresOf(event: ReplayEvent): CallTotals {
     outputTokens: readCount(output_tokens),
     calls: 1,
     unpricedCalls: cost === null ? 1 : 0,
+    partlyPricedCalls: cost !== null && Array.isArray(unpriced_parts) ? 1 : 0,
   };
 }
 
@@ -75,5 +79,6 @@ function sum(totals: CallTotals, figures: CallTotals, sign: 1 | -1): CallTotals 
     outputTokens: totals.outputTokens + sign * figures.outputTokens,
     calls: totals.calls + sign * figures.calls,
     unpricedCalls: totals.unpricedCalls + sign * figures.unpricedCalls,
+    partlyPricedCalls: totals.partlyPricedCalls + sign * figures.partlyPricedCalls,
   };
 }

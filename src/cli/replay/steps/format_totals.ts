@@ -1,5 +1,5 @@
 import { formatUsd, toUsd } from "../../../kernel/money.ts";
-import { countOf, formatCount } from "../../render/format_values.ts";
+import { formatCount, nameUncounted } from "../../render/format_values.ts";
 import type { CallTotals } from "./call_totals.ts";
 
 /** Returns the cost in USD of the calls with a price; null if there are calls and none has one. */
@@ -10,10 +10,9 @@ export function totalUsd(totals: CallTotals): number | null {
 /** Formats the cost: `$0.0001506 + 1 call without a known price`. */
 export function formatTotalCost(totals: CallTotals): string {
   if (hasNoPrice(totals)) return "no price";
-  const cost = `$${formatUsd(totals.costNanoUsd)}`;
-  return totals.unpricedCalls === 0
-    ? cost
-    : `${cost} + ${countOf(totals.unpricedCalls, "call")} without a known price`;
+  const { costNanoUsd, unpricedCalls: unpriced, partlyPricedCalls: partlyPriced } = totals;
+  const uncounted = nameUncounted({ unpriced, partlyPriced });
+  return `$${formatUsd(costNanoUsd)}${uncounted && ` + ${uncounted}`}`;
 }
 
 /** Formats input and output tokens: `1,234 + 56 tokens`. */

@@ -43,6 +43,7 @@ Deno.test("replaySteps() sums exactly, where floats would not", async () => {
     outputTokens: 4,
     calls: 2,
     unpricedCalls: 0,
+    partlyPricedCalls: 0,
   });
   const many = await stepsOf(
     Array.from({ length: 1_000 }, (_, index) => called(index * 2 + 1, `c${index}`, 1e-9)).flat(),

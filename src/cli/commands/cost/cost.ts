@@ -1,21 +1,28 @@
-import { PAGE_SIZES } from "../../contract/limits.ts";
-import { type Grouping, GROUPINGS } from "../../contract/values.ts";
-import type { Connection } from "../../client/mod.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
-import { type Command, type CommandContext, option } from "../command.ts";
-import { type CostRow, readAllCosts, type Spend, sumRows } from "../render/render_costs.ts";
-import { escapeText } from "../terminal/escape_text.ts";
-import { parseSince } from "../parse/parse_time.ts";
-import { hasMore, printAnswer } from "../render/print_answer.ts";
-import { readNewestAnomalies, renderAnomalies } from "../render/render_costs.ts";
+import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { type Grouping, GROUPINGS } from "../../../contract/values.ts";
+import type { Connection } from "../../../client/mod.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
 import {
   type CostLayout,
+  type CostRow,
   nameOf,
+  partlyPricedWarning,
+  readAllCosts,
+  readNewestAnomalies,
+  renderAnomalies,
   renderCosts,
   renderPeriods,
+  type Spend,
+  sumRows,
   unpricedWarning,
-} from "../render/render_costs.ts";
-import { textWidth } from "../terminal/text_width.ts";
+} from "../../render/render_costs.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { parseSince } from "../../parse/parse_time.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import { textWidth } from "../../terminal/text_width.ts";
+import { renderWhatIf } from "../../render/render_what_if.ts";
 
 /** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
@@ -24,16 +31,20 @@ export const cost: Command = {
   summary: "Show recent spending across all agents",
   detail:
     "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
-    "the last 30 days; with --by hour, the last 24 hours.",
+    "the last 30 days; with --by hour, the last 24 hours. purser cost explain shows one call.",
   options: {
     by: option("GROUP", "Group by", { oneOf: GROUPINGS }),
     since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
+    from: option("WHEN", "The same as --since"),
+    to: option("WHEN", "Only calls before WHEN"),
+    "what-if": option("MODEL", "What the same usage would cost on another model, such as openai:gpt-5-mini"),
     limit: option("N", "Maximum number of rows, 1 to 1000 (default 100)"),
   },
   examples: [
     ["purser cost", "Today, this week, this month; by agent and by model"],
     ["purser cost --by model --since 24h", "By model, the last 24 hours"],
     ["purser cost --by day --since 2026-11-01 --json", "For another program"],
+    ["purser cost --what-if openai:gpt-5-mini --by agent", "On another model"],
   ],
   isReadOnly: true,
   run: showCosts,
@@ -43,18 +54,25 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const groupBy = ctx.options.oneOf("by", GROUPINGS);
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max }) ?? 100;
   const span = readSpan(ctx, groupBy);
+  const to = readEnd(ctx);
+  const model = ctx.options.text("what-if");
+  if (model !== undefined) {
+    return await printWhatIf(ctx, { model, from: span.from, to, limit: String(limit) });
+  }
   const { api } = await ctx.connect();
-  if (groupBy === undefined && !ctx.isJson) return await printOverview(ctx, api, span, limit);
+  if (groupBy === undefined && to === undefined && !ctx.isJson) {
+    return await printOverview(ctx, api, span, limit);
+  }
 
-  const query = { group_by: groupBy ?? "agent", from: span.from, limit: String(limit) };
+  const query = { group_by: groupBy ?? "agent", from: span.from, to, limit: String(limit) };
   const answer = await api.costs.$get({ query });
-  let unpricedCalls = 0;
+  let total: Spend | undefined;
   await printAnswer(ctx, answer, (rows) => {
-    ({ unpricedCalls } = sumRows(rows));
+    total = sumRows(rows);
     return rows.length === 0 ? `No calls ${span.name}` : renderCosts(rows, query.group_by, layoutOf(ctx));
   });
   if (ctx.isJson) return;
-  warnOfUnpriced(ctx, unpricedCalls);
+  if (total) warnOfUnpriced(ctx, total);
   if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }
 
@@ -64,10 +82,19 @@ interface Span {
   name: string;
 }
 
+/** Returns the time of `--to`. */
+function readEnd({ options, clock }: CommandContext): string | undefined {
+  return options.read("to", (text) => parseSince(text, clock.now()));
+}
+
 function readSpan({ options, clock }: CommandContext, groupBy: Grouping | undefined): Span {
   const now = clock.now();
-  if (options.has("since")) {
-    const from = options.read("since", (text) => parseSince(text, now));
+  if (options.has("since") && options.has("from")) {
+    throw new UsageError("Cannot use --since together with --from: give one of them", options.command);
+  }
+  const start = options.has("since") ? "since" : "from";
+  if (options.has(start)) {
+    const from = options.read(start, (text) => parseSince(text, now));
     return {
       from,
       name: from === undefined ? "of all time" : `since ${from.slice(0, 16).replace("T", " ")} UTC`,
@@ -132,7 +159,7 @@ async function printOverview(
     parts.push(section(title, renderAnomalies(anomalies, layout)));
   }
   ctx.print(parts.join("\n\n"));
-  warnOfUnpriced(ctx, total.unpricedCalls);
+  warnOfUnpriced(ctx, total);
 }
 
 /** Returns seven days from `start`, including days without a call. */
@@ -140,7 +167,7 @@ function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
   return Array.from({ length: 7 }, (_, index) => {
     const day = toIso(start + index * DAY_MS).slice(0, 10);
     return rows.find((row) => row.day === day) ??
-      { day, model_calls: 0, unpriced_calls: 0, total_tokens: 0, cost_usd: 0 };
+      { day, model_calls: 0, unpriced_calls: 0, partly_priced_calls: 0, total_tokens: 0, cost_usd: 0 };
   });
 }
 
@@ -152,6 +179,25 @@ function layoutOf({ terminal, style }: CommandContext): CostLayout {
   return { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode };
 }
 
-function warnOfUnpriced({ warn }: CommandContext, unpricedCalls: number): void {
+function warnOfUnpriced({ warn }: CommandContext, { unpricedCalls, partlyPricedCalls }: Spend): void {
   if (unpricedCalls > 0) warn(unpricedWarning(unpricedCalls));
+  if (partlyPricedCalls > 0) warn(partlyPricedWarning(partlyPricedCalls));
+}
+
+/** `purser cost --what-if MODEL`: the cost of the same usage on another model */
+export async function printWhatIf(
+  ctx: CommandContext,
+  query: { model: string; from: string | undefined; to: string | undefined; limit: string },
+): Promise<void> {
+  const groupBy: Grouping = ctx.options.oneOf("by", GROUPINGS) ?? "model";
+  const { api } = await ctx.connect();
+  const answer = await api.costs["what-if"].$get({ query: { ...query, group_by: groupBy } });
+  let notes: readonly string[] = [];
+  await printAnswer(ctx, answer, (body) => {
+    notes = body.notes;
+    const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+    return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, { style, columns, hasUnicode });
+  });
+  for (const note of notes) ctx.say(note);
+  if (!ctx.isJson && hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }

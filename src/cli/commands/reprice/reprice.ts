@@ -1,0 +1,62 @@
+import { type Command, type CommandContext, flag, option } from "../../command.ts";
+import { parseSince } from "../../parse/parse_time.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import { applyToEnd, printRepricing } from "./print_repricing.ts";
+
+/** `purser reprice`: a dry run unless `--apply` */
+export const reprice: Command = {
+  name: "reprice",
+  args: [],
+  summary: "Price booked calls again by today's prices",
+  detail:
+    "Prices each call at its own time, and books the difference as an adjustment; no row is changed, and totals follow. " +
+    "Without --apply it only shows what would change. Calls without a known price today keep their cost. WHEN is a " +
+    "duration back from now (24h, 7d), a date or an ISO time, in UTC.",
+  options: {
+    unpriced: flag("Only calls of which the price, or a part of it, is not known so far"),
+    from: option("WHEN", "Only calls since WHEN"),
+    to: option("WHEN", "Only calls before WHEN"),
+    provider: option("NAME", "Only calls to this provider"),
+    model: option("MODEL", "Only calls to this model, without its provider"),
+    agent: option("AGENT", "Only calls of this agent", { live: "agent" }),
+    estimated: flag("Only calls whose tokens are an estimate"),
+    "include-reported": flag("Also calls whose cost was reported, or stated by the provider"),
+    apply: flag("Book the differences"),
+  },
+  examples: [
+    ["purser reprice --unpriced", "What calls without a price would cost by now"],
+    ["purser reprice --unpriced --apply", ""],
+    ["purser reprice --from 2026-11-01 --to 2026-11-08 --model gpt-5-mini", ""],
+  ],
+  run: repriceCalls,
+};
+
+async function repriceCalls(ctx: CommandContext): Promise<void> {
+  const filter = readFilter(ctx);
+  const connection = await ctx.connect();
+  const answer = await connection.api.repricings.$post({
+    json: { ...filter, apply: ctx.options.has("apply") },
+  });
+  printRepricing(ctx, await applyToEnd(connection, answer, "apply"));
+}
+
+function readFilter({ options, clock }: CommandContext) {
+  const time = (name: string) =>
+    options.read(name, (text) => {
+      const at = parseSince(text, clock.now());
+      if (at !== undefined) return at;
+      throw new Error("it needs a time");
+    });
+  const filter = {
+    ...options.has("unpriced") && { unpriced: true },
+    from: time("from"),
+    to: time("to"),
+    provider: options.text("provider"),
+    model: options.text("model"),
+    agent_id: options.text("agent"),
+    ...options.has("estimated") && { estimated: true },
+    ...options.has("include-reported") && { include_reported: true },
+  };
+  if (filter.unpriced || (filter.from !== undefined && filter.to !== undefined)) return filter;
+  throw new UsageError("Cannot reprice without --unpriced, or --from and --to", options.command);
+}

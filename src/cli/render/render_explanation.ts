@@ -1,0 +1,123 @@
+import type {
+  ExplainedAdjustment,
+  ExplainedCall,
+  ExplainedPrice,
+  PriceLine,
+} from "../../contract/explained_calls.ts";
+import type { Style } from "../terminal/style.ts";
+import { formatCost, formatCount, formatTime } from "./format_values.ts";
+import { renderFields } from "./render_fields.ts";
+import { renderTable } from "./render_table.ts";
+import { escapeText } from "../terminal/escape_text.ts";
+
+interface Layout {
+  style: Style;
+  columns: number | undefined;
+  hasUnicode: boolean;
+}
+
+/** Renders the explanation of a call's cost: how it was booked, and each adjustment since. */
+export function renderExplanation({ call, booked, adjustments }: ExplainedCall, layout: Layout): string {
+  const { style } = layout;
+  const served = [
+    call.service_tier && `tier ${call.service_tier}`,
+    call.speed && `speed ${call.speed}`,
+    call.inference_geo && `region ${call.inference_geo}`,
+  ].filter(Boolean).join(", ");
+  const step = call.step === null ? "" : `, step ${call.step}`;
+  return [
+    renderFields({
+      "Call": call.call_id,
+      "Time": `${formatTime(call.at)} UTC`,
+      "Agent": call.agent_id,
+      "Session": call.session_id ?? undefined,
+      "Run": call.run_id === null ? undefined : call.run_id + step,
+      "Model": `${call.provider}:${call.model}`,
+      "Served": served || undefined,
+      "Tokens": `${formatCount(call.input_tokens)} in, ${formatCount(call.output_tokens)} out` +
+        (call.estimated ? "; an estimate, since the provider's count never arrived" : ""),
+      "Cost": formatCost(call.cost_usd) +
+        (call.unpriced_parts ? ` + ${call.unpriced_parts.join(", ")} without a known price` : ""),
+    }, layout),
+    section("As booked", booked, layout),
+    ...adjustments.map((adjustment) => {
+      const title = style.bold(titleOf(adjustment));
+      return adjustment.is_undo ? `${title}\nCost ${formatCost(adjustment.price.cost_usd)}` : section(
+        titleOf(adjustment),
+        adjustment.price,
+        layout,
+      );
+    }),
+  ].join("\n\n");
+}
+
+function titleOf({ repricing_id, is_undo, at, difference_usd, adjustment_id }: ExplainedAdjustment): string {
+  const what = repricing_id === null
+    ? `Adjusted by ${adjustment_id}`
+    : `${is_undo ? "Undone" : "Repriced"} by ${repricing_id}`;
+  const when = at === null ? "" : `, ${formatTime(at)} UTC`;
+  return escapeText(
+    `${what}${when}: ${difference_usd < 0 ? "-" : "+"}${formatCost(Math.abs(difference_usd))}`,
+  );
+}
+
+function section(title: string, price: ExplainedPrice, layout: Layout): string {
+  const { style } = layout;
+  const parts = [style.bold(title), escapeText(describeBasis(price))];
+  if (price.lines.length > 0) parts.push(renderLines(price.lines, layout));
+  if (price.sum_usd !== null) {
+    parts.push(`Sum $${decimal(price.sum_usd)}, rounded half to even: ${formatCost(price.computed_usd)}`);
+  }
+  if (price.unpriced_parts) {
+    parts.push(style.yellow(escapeText(`No price is known for ${price.unpriced_parts.join(", ")}`)));
+  }
+  if (price.list_cost_usd !== undefined) parts.push(`List price ${formatCost(price.list_cost_usd)}`);
+  if (price.difference_usd) {
+    parts.push(style.red(`Stored: ${decimal(price.difference_usd)} USD more than its rates give`));
+  }
+  return parts.join("\n");
+}
+
+/** Describes in a sentence how a price came about. */
+function describeBasis({ basis, price_source, rate_card: card, cost_usd }: ExplainedPrice): string {
+  const tier = card && card.tier.of > 1
+    ? `, tier ${card.tier.number} of ${card.tier.of}` +
+      (card.tier.above_input_tokens === null
+        ? ""
+        : `, above ${formatCount(card.tier.above_input_tokens)} input tokens`)
+    : "";
+  const rates = card && `rates of ${card.source}${card.model ? `, as ${card.model}` : ""}${tier}`;
+  switch (basis) {
+    case "rates":
+      return `By the ${rates}`;
+    case "stated":
+      return `${formatCost(cost_usd)} was stated by the provider${rates ? `; beside it, the ${rates}` : ""}`;
+    case "reported":
+      return `${formatCost(cost_usd)} was reported with the call; no rates were used`;
+    case "not_kept":
+      return `${formatCost(cost_usd)} by ${price_source}; this call was booked before rates were kept`;
+    case "none":
+      return "No price was known";
+  }
+}
+
+function renderLines(lines: readonly PriceLine[], layout: Layout): string {
+  return renderTable(lines, [
+    { title: "PART", cell: ({ part }) => part, cutTo: 12 },
+    { title: "QUANTITY", align: "right", cell: ({ quantity }) => formatCount(quantity) },
+    {
+      title: "RATE",
+      align: "right",
+      cell: ({ rate_usd, per }) => rate_usd === null ? "unknown" : `$${decimal(rate_usd)}${PER[per] ?? ""}`,
+      paint: ({ rate_usd }, style) => rate_usd === null ? style.yellow : undefined,
+    },
+    { title: "USD", align: "right", cell: ({ cost_usd }) => cost_usd === null ? "-" : decimal(cost_usd) },
+  ], layout);
+}
+
+const PER: Readonly<Record<number, string>> = { 1_000_000: " / 1M", 1_000: " / 1k", 1: " each" };
+
+/** Formats a number of at most twelve decimals without an exponent. */
+function decimal(value: number): string {
+  return value.toFixed(12).replace(/\.?0+$/, "");
+}

@@ -1,0 +1,70 @@
+import type { Repricing } from "../../contract/repricings.ts";
+import type { Style } from "../terminal/style.ts";
+import { countOf, formatCost, formatCount, formatTime } from "./format_values.ts";
+import { type Column, renderTable } from "./render_table.ts";
+
+interface Layout {
+  style: Style;
+  columns: number | undefined;
+  hasUnicode: boolean;
+}
+
+type Sums = Repricing["models"][number];
+
+/** Renders what a repricing changes, by model. */
+export function renderRepricing(repricing: Repricing, layout: Layout): string {
+  const { models, calls, changed_calls, status, repricing_id } = repricing;
+  if (calls === 0) return "No calls match";
+  const rows = models.length === 1 ? models : [...models, { ...repricing, provider: "", model: "" }];
+  const cost = formatDifference(repricing.difference_usd);
+  const verb =
+    { dry_run: "would change", applying: "have changed", applied: "have changed" }[status as string] ??
+      "had changed";
+  const summary = `${countOf(changed_calls, "call")} of ${formatCount(calls)} ${verb}, by ${cost} in all`;
+  const unpriced = [
+    countUnless0(repricing.unpriced_calls_after, "still without a known price"),
+    countUnless0(repricing.partly_priced_calls_after, "only partly priced"),
+  ].filter(Boolean).join(", ");
+  return [
+    renderTable(rows, COLUMNS, layout),
+    "",
+    `${summary}${unpriced && `; ${unpriced}`}`,
+    ...repricing_id === null ? [] : [
+      `${repricing_id} is ${status}` +
+      (status === "applied" ? `; purser reprice undo ${repricing_id} takes it back` : ""),
+    ],
+  ].join("\n");
+}
+
+const COLUMNS: readonly Column<Sums>[] = [
+  {
+    title: "MODEL",
+    cell: ({ provider, model }) => provider === "" ? "All" : `${provider}:${model}`,
+    cutTo: 12,
+  },
+  { title: "CALLS", align: "right", cell: ({ calls }) => formatCount(calls), drop: 1 },
+  { title: "CHANGED", align: "right", cell: ({ changed_calls }) => formatCount(changed_calls), drop: 2 },
+  { title: "BEFORE", align: "right", cell: ({ cost_usd_before }) => formatCost(cost_usd_before) },
+  { title: "AFTER", align: "right", cell: ({ cost_usd_after }) => formatCost(cost_usd_after) },
+  {
+    title: "UNPRICED",
+    align: "right",
+    cell: (row) => `${formatCount(row.unpriced_calls_before)} > ${formatCount(row.unpriced_calls_after)}`,
+    drop: 3,
+  },
+];
+
+const countUnless0 = (count: number, what: string) => count === 0 ? "" : `${formatCount(count)} ${what}`;
+
+const formatDifference = (usd: number) => `${usd < 0 ? "-" : "+"}${formatCost(Math.abs(usd))}`;
+
+/** Renders a list of repricings. */
+export function renderRepricings(rows: readonly Repricing[], layout: Layout): string {
+  return renderTable(rows, [
+    { title: "REPRICING", cell: ({ repricing_id }) => repricing_id! },
+    { title: "STATUS", cell: ({ status }) => status },
+    { title: "WHEN (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 2 },
+    { title: "CHANGED", align: "right", cell: ({ changed_calls }) => formatCount(changed_calls), drop: 1 },
+    { title: "DIFFERENCE", align: "right", cell: ({ difference_usd }) => formatDifference(difference_usd) },
+  ], layout);
+}

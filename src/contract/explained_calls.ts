@@ -1,0 +1,75 @@
+import { z } from "@hono/zod-openapi";
+import { CallId, CostUsd, Count, Time, Usd } from "./parts.ts";
+import { RepricingId } from "./repricings.ts";
+import { CostEvent } from "./usage.ts";
+
+/** The wire schemas of the cost of one call, explained. */
+
+const ExactUsd = Usd.openapi({ description: "USD, at most twelve decimals" });
+
+export const PriceLine = z.object({
+  part: z.string().openapi({ description: "The part of the usage", example: "cache_read_tokens" }),
+  quantity: Count.openapi({ description: "Tokens or counts that no other line has" }),
+  rate_usd: Usd.nullable().openapi({ description: "USD for each `per`; null where no price is known" }),
+  per: z.number().int().openapi({ description: "1000000 for tokens, 1000 for searches, else 1" }),
+  cost_usd: ExactUsd.nullable(),
+}).openapi("PriceLine");
+export type PriceLine = z.infer<typeof PriceLine>;
+
+export const RateCard = z.object({
+  source: z.string().openapi({ description: "Source of the prices and its date" }),
+  model: z.string().optional().openapi({ description: "The model in the source, where its name differs" }),
+  tier: z.object({
+    number: Count.openapi({ description: "From 1" }),
+    of: Count,
+    above_input_tokens: Count.nullable().openapi({ description: "Null for the first tier" }),
+  }).openapi({ description: "The tier of the context length that applied" }),
+  unknown: z.array(z.string()).optional().openapi({
+    description: "How the call was served for which the source has no rates, such as `service_tier`",
+  }),
+}).openapi("RateCard");
+
+/** The kinds of prices of a call. */
+export const PRICE_BASES = ["rates", "stated", "reported", "not_kept", "none"] as const;
+
+export const ExplainedPrice = z.object({
+  basis: z.enum(PRICE_BASES).openapi({
+    description:
+      "`rates`: by the rate card. `stated`: by the provider, beside the card where there is one. " +
+      "`reported`: the cost came with the call. `not_kept`: booked before rates were kept. `none`: no price was known",
+  }),
+  cost_usd: CostUsd,
+  price_source: z.string(),
+  rate_card: RateCard.nullable(),
+  lines: z.array(PriceLine),
+  sum_usd: ExactUsd.nullable().openapi({
+    description: "Sum of the lines, before it is rounded half to even",
+  }),
+  computed_usd: CostUsd.openapi({ description: "The sum, rounded to nine decimals" }),
+  difference_usd: Usd.nullable().openapi({
+    description:
+      "What is stored less what was computed again, 0 unless the ledger is damaged; null where rates are not kept",
+  }),
+  unpriced_parts: z.array(z.string()).optional(),
+  list_cost_usd: Usd.optional(),
+}).openapi("ExplainedPrice");
+export type ExplainedPrice = z.infer<typeof ExplainedPrice>;
+
+export const ExplainedAdjustment = z.object({
+  adjustment_id: CallId,
+  repricing_id: RepricingId.nullable(),
+  is_undo: z.boolean().openapi({ description: "True for the opposite of an earlier adjustment" }),
+  at: Time.nullable().openapi({ description: "Time of the repricing" }),
+  difference_usd: Usd.openapi({ description: "What it adds to the cost" }),
+  price: ExplainedPrice.openapi({ description: "The price after it" }),
+}).openapi("ExplainedAdjustment");
+export type ExplainedAdjustment = z.infer<typeof ExplainedAdjustment>;
+
+export const ExplainedCall = z.object({
+  call: CostEvent.openapi({ description: "The call with its cost as adjusted" }),
+  booked: ExplainedPrice.openapi({ description: "The price that it was booked with" }),
+  adjustments: z.array(ExplainedAdjustment).openapi({
+    description: "In the order in which they were booked",
+  }),
+}).openapi("ExplainedCall");
+export type ExplainedCall = z.infer<typeof ExplainedCall>;

@@ -1,0 +1,71 @@
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import type { Core } from "../../service/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { listCosts, priceRows, whatIfNotes } from "../../ledger/mod.ts";
+import { linkNext, page, pageQuery, readCursor } from "../pagination.ts";
+import { narrowToAgent } from "../middleware/principal.ts";
+import { createRoute, problems, z } from "../create_route.ts";
+import { createRouter } from "../router.ts";
+import { AgentId, QueryTime } from "../../contract/parts.ts";
+import { Grouping, WhatIf } from "../../contract/costs.ts";
+
+const whatIf = createRoute({
+  method: "get",
+  path: "/costs/what-if",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "estimateCosts",
+  summary: "Sum spend, and what the same usage would cost on another model",
+  description: "Computed from totals of tokens, not from calls; `notes` says what that leaves out.",
+  tags: ["costs"],
+  request: {
+    query: z.strictObject({
+      model: z.string().openapi({ description: "`provider:model`", example: "openai:gpt-5-mini" }),
+      group_by: Grouping.default("model"),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
+      to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
+      agent_id: AgentId.optional(),
+      ...pageQuery(PAGE_SIZES.costs),
+    }),
+  },
+  responses: { 200: page(WhatIf, "One row per group"), ...problems("invalid") },
+});
+
+const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+export function createRoutes(core: Core) {
+  return createRouter().openapi(whatIf, async (c) => {
+    const { model, group_by, from, to, agent_id, limit, cursor } = c.req.valid("query");
+    if (from !== undefined && to !== undefined && from > to) {
+      throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
+    }
+    const rates = await findRates(core, model);
+    const offset = readCursor(cursor, isOffset) ?? 0;
+    const filter = { groupBy: group_by, from, to, agentId: narrowToAgent(c, agent_id), limit, offset };
+    const rows = await listCosts(core.store, filter);
+    if (rows.length === limit) linkNext(c, offset + limit);
+    return c.json({
+      model,
+      price_source: rates.source,
+      rows: priceRows(rows, rates),
+      notes: whatIfNotes(rows, rates),
+    }, 200);
+  });
+}
+
+async function findRates({ prices, clock }: Core, name: string) {
+  await prices.ready();
+  const [, provider, model] = /^([^:]+):(.+)$/s.exec(name) ?? [];
+  if (!provider || !model) {
+    throw new PurserError(
+      "invalid",
+      `Cannot price the model ${name}: write its provider too, as in openai:gpt-5-mini`,
+    );
+  }
+  const rates = prices.rates({ provider, model, at: clock.now() });
+  if (rates) return rates;
+  throw new PurserError(
+    "invalid",
+    `Cannot price the model ${name}: no price is known for it; add one to "prices" in the config`,
+  );
+}

@@ -1,0 +1,94 @@
+import { asc, eq, inArray, or, sql } from "drizzle-orm";
+import type { ExplainedAdjustment, ExplainedCall } from "../contract/explained_calls.ts";
+import { toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { toUsd } from "../kernel/money.ts";
+import { parsePriceRecord, type Rates } from "../pricing/mod.ts";
+import { type Query, tables } from "../store/mod.ts";
+import { adjustCall, type Adjustment } from "./adjustments.ts";
+import { type ModelCall, toCostEvent, toModelCall } from "./calls.ts";
+import { explainPrice } from "./explain_price.ts";
+
+const { calls, prices, repricings } = tables;
+type Row = typeof calls.$inferSelect;
+
+/**
+ * Explains the cost of a call: each part by its rate, and each adjustment, computed again from what the ledger keeps.
+ *
+ * @throws {PurserError} `not_found`, also for a call of another agent than `onlyAgentId`
+ */
+export async function explainCall(
+  { query }: { query: Query },
+  callId: string,
+  onlyAgentId?: string,
+): Promise<ExplainedCall> {
+  const [row] = await query.select().from(calls).where(eq(calls.callId, callId));
+  if (!row || row.adjusts !== null || (onlyAgentId !== undefined && row.agentId !== onlyAgentId)) {
+    const among = onlyAgentId === undefined ? "" : ` among those of agent ${onlyAgentId}`;
+    throw new PurserError("not_found", `Cannot find call ${callId}${among}`);
+  }
+  const entries = await query.select().from(calls).where(eq(calls.adjusts, callId))
+    .orderBy(asc(calls.position));
+  const cards = await readRates(query, [row, ...entries].flatMap(({ priceId }) => priceId ?? []));
+  const repriced = await readRepricings(query, entries);
+  const booked = toModelCall(row);
+  let call = booked;
+  let sum: Adjustment | undefined;
+  const adjustments = entries.map((entry): ExplainedAdjustment => {
+    const costNanoUsd = entry.costNanoUsd ?? 0n;
+    sum = {
+      ...entry,
+      costNanoUsd: costNanoUsd + (sum?.costNanoUsd ?? 0n),
+      unpriced: entry.unpriced + (sum?.unpriced ?? 0),
+      partlyPriced: entry.partlyPriced + (sum?.partlyPriced ?? 0),
+    };
+    call = adjustCall(booked, sum);
+    const cause = repriced.find(({ entryId }) => entryId === entry.callId);
+    return {
+      adjustment_id: entry.callId,
+      repricing_id: cause?.repricingId ?? null,
+      is_undo: cause?.isUndo ?? false,
+      at: cause?.at == null ? null : toIso(cause.at),
+      difference_usd: toUsd(costNanoUsd),
+      price: explained(call, cards),
+    };
+  });
+  return { call: toCostEvent(call), booked: explained(booked, cards), adjustments };
+}
+
+function explained(call: ModelCall, cards: ReadonlyMap<number, Rates>) {
+  const rates = call.priceId == null ? null : cards.get(call.priceId) ?? null;
+  return explainPrice(call, call.usage, rates);
+}
+
+/** Reads rate cards by their ids. */
+export async function readRates(query: Query, priceIds: readonly number[]): Promise<Map<number, Rates>> {
+  const ids = JSON.stringify([...new Set(priceIds)]);
+  const rows = await query.select().from(prices)
+    .where(inArray(prices.priceId, sql`(SELECT value FROM json_each(${ids}))`));
+  return new Map(rows.map(({ priceId, rates }) => [priceId, parsePriceRecord(rates)]));
+}
+
+interface Cause {
+  entryId: string;
+  repricingId: string;
+  isUndo: boolean;
+  at: number | null;
+}
+
+/** Reads the repricings that have booked entries, which the ids of the entries begin with. */
+async function readRepricings(query: Query, entries: readonly Row[]): Promise<Cause[]> {
+  if (entries.length === 0) return [];
+  const ids = JSON.stringify(entries.map(({ callId }) => callId.slice(0, callId.indexOf(":"))));
+  const among = sql`(SELECT value FROM json_each(${ids}))`;
+  const rows = await query.select().from(repricings)
+    .where(or(inArray(repricings.repricingId, among), inArray(repricings.undoId, among)));
+  return entries.flatMap(({ callId }): Cause[] => {
+    const prefix = callId.slice(0, callId.indexOf(":"));
+    const row = rows.find(({ repricingId, undoId }) => repricingId === prefix || undoId === prefix);
+    if (!row) return [];
+    const isUndo = row.undoId === prefix;
+    const at = isUndo ? row.undoneAt : row.appliedAt ?? row.createdAt;
+    return [{ entryId: callId, repricingId: row.repricingId, isUndo, at }];
+  });
+}

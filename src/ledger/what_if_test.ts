@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { toUsd } from "../kernel/money.ts";
+import { anyRates, anyUsage } from "../pricing/_arbitraries.ts";
+import { priceUsage, type Rates, type Usage, usageOf } from "../pricing/mod.ts";
+import type { CostRow } from "../contract/costs.ts";
+import { priceRows, whatIfNotes } from "./what_if.ts";
+
+const rowOf = (usage: Usage, more: Partial<CostRow> = {}): CostRow => ({
+  model_calls: 1,
+  unpriced_calls: 0,
+  partly_priced_calls: 0,
+  input_tokens: usage.inputTokens,
+  output_tokens: usage.outputTokens,
+  cache_read_tokens: usage.cacheReadTokens,
+  cache_write_tokens: usage.cacheWriteTokens,
+  reasoning_tokens: usage.reasoningTokens,
+  total_tokens: usage.inputTokens + usage.outputTokens,
+  cost_usd: 1,
+  ...more,
+});
+
+const RATES: Rates = {
+  source: "test",
+  tiers: [{
+    aboveInputTokens: -1,
+    input: 2n,
+    output: 3n,
+    reasoning: 5n,
+    cacheRead: 2n,
+    cacheWrite: 2n,
+    cacheWrite1h: 2n,
+    request: 7_000n,
+  }],
+};
+
+Deno.test("priceRows() prices a row as the first tier prices the sum of its tokens", () => {
+  fc.assert(fc.property(anyRates, anyUsage, ({ source, tiers }, usage) => {
+    const rates = { source, tiers: tiers.slice(0, 1) };
+    // Totals don't keep the lifetimes of cache writes.
+    const { costNanoUsd } = priceUsage(rates, { ...usage, cacheWrite1hTokens: 0 });
+    assert.equal(priceRows([rowOf(usage)], rates)[0]!.what_if_cost_usd, toUsd(costNanoUsd!));
+  }));
+});
+
+Deno.test("priceRows() counts the fee of each request, and has no cost for output without a rate", () => {
+  const usage = usageOf({ inputTokens: 500, outputTokens: 1 });
+  const [tier] = RATES.tiers;
+  assert.equal(priceRows([rowOf(usage, { model_calls: 3 })], RATES)[0]!.what_if_cost_usd, 22e-9);
+  const embedding = { ...RATES, tiers: [{ ...tier!, output: null, reasoning: null }] };
+  assert.equal(priceRows([rowOf(usage)], embedding)[0]!.what_if_cost_usd, null);
+  assert.equal(priceRows([rowOf(usageOf({ inputTokens: 500 }))], embedding)[0]!.what_if_cost_usd, 8e-9);
+});
+
+Deno.test("whatIfNotes() says what applies: long contexts, caches, and calls without a price", () => {
+  const [tier] = RATES.tiers;
+  const plain = rowOf(usageOf({ inputTokens: 5 }));
+  const always = whatIfNotes([plain], RATES);
+  assert.equal(always.length, 3);
+  const noted = (rows: CostRow[], rates: Rates) =>
+    whatIfNotes(rows, rates).filter((note) => !always.includes(note));
+  const cached = rowOf(usageOf({ inputTokens: 5, cacheReadTokens: 1, cacheWriteTokens: 1 }));
+  assert.deepEqual(noted([plain, cached], RATES), [
+    "The model has no lower rate for cache reads: they count as other input",
+  ]);
+  assert.deepEqual(noted([cached], { ...RATES, tiers: [{ ...tier!, cacheRead: 1n, cacheWrite1h: 4n }] }), [
+    "All cache writes count as those of the shorter lifetime: totals don't keep them apart",
+  ]);
+  assert.deepEqual(noted([plain], { ...RATES, tiers: [tier!, { ...tier!, aboveInputTokens: 200_000 }] }), [
+    "Rates for calls of more than 200000 input tokens are left out: totals don't keep the length of calls",
+  ]);
+  assert.equal(noted([rowOf(usageOf({}), { unpriced_calls: 1, partly_priced_calls: 1 })], RATES).length, 2);
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { silentLog } from "../src/kernel/log.ts";
+import {
+  createCatalog,
+  createPriceBook,
+  type GenaiPrices,
+  type LitellmPrices,
+  parsePriceData,
+} from "../src/pricing/mod.ts";
+import { type AnyCall, anyCase, PROVIDER_NAMES } from "./harness/any_prices.ts";
+import { oracleBill, usageOfLeaves } from "./harness/price_oracle.ts";
+import { configRows, genaiFile, litellmFile, type Spec } from "./harness/price_spec.ts";
+
+/** Calls that are priced by each random set of prices. */
+const CALLS = 50;
+const CASES = Number(Deno.env.get("PURSER_PRICE_CASES") ?? 5_000);
+
+const IDS = new Map(Object.entries(PROVIDER_NAMES).flatMap(([id, names]) => names.map((name) => [name, id])));
+const idOf = (name: string) => IDS.get(name) ?? name;
+
+/** Reads the published forms of random prices. */
+function openBook(spec: Spec) {
+  const genai = parsePriceData(genaiFile(spec), { date: "2026-11-10" });
+  const litellm = spec.second.length === 0
+    ? undefined
+    : parsePriceData(litellmFile(spec), { date: "2026-11-12" });
+  assert.deepEqual([genai.skipped, litellm?.skipped ?? []], [[], []]);
+  const catalog = createCatalog({
+    genai: genai.data as GenaiPrices,
+    litellm: litellm?.data as LitellmPrices | undefined,
+  }, silentLog);
+  return createPriceBook({ overrides: configRows(spec), catalog });
+}
+
+function expectedOf(spec: Spec, { call, stated }: AnyCall) {
+  const bill = oracleBill(spec, idOf, call);
+  if (stated === undefined) return bill;
+  const list = bill.nano === null || bill.unpriced.length > 0 ? {} : { list: bill.nano };
+  return { nano: stated, unpriced: [], source: "provider", ...list };
+}
+
+Deno.test(`${CASES} random calls cost what a second calculation says, at random prices`, async () => {
+  const property = fc.asyncProperty(
+    anyCase(CALLS),
+    async ({ spec, calls }) => {
+      const book = await openBook(spec);
+      for (const one of calls) {
+        const { model, at, served, leaves } = one.call;
+        const usage = usageOfLeaves(leaves);
+        const price = book.price({
+          provider: one.name,
+          model,
+          at,
+          ...served,
+          usage,
+          statedNanoUsd: one.stated,
+        });
+        const { costNanoUsd, unpricedParts = [], priceSource, listCostNanoUsd } = price;
+        const actual = {
+          nano: costNanoUsd,
+          unpriced: [...unpricedParts].sort(),
+          source: priceSource.replace(/@.*/, ""),
+          ...listCostNanoUsd !== undefined && { list: listCostNanoUsd },
+        };
+        assert.deepEqual(actual, expectedOf(spec, one), JSON.stringify(one, asText));
+      }
+    },
+  );
+  await fc.assert(property, { numRuns: Math.ceil(CASES / CALLS) });
+});
+
+const asText = (_: string, value: unknown) => typeof value === "bigint" ? String(value) : value;

@@ -1,0 +1,413 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
+import {
+  applyRepricing,
+  continueRepricing,
+  getRepricing,
+  listRepricings,
+  planRepricing,
+  undoRepricing,
+} from "../src/booking/repricing/mod.ts";
+import type { PriceOverride } from "../src/contract/price_override.ts";
+import type { Repricing, RepricingFilter } from "../src/contract/repricings.ts";
+import { createRule } from "../src/alerts/mod.ts";
+import { listAllEvents } from "../src/sessions/mod.ts";
+import { explainCall, listCalls, type ModelCall, readSessionUsage } from "../src/ledger/mod.ts";
+import { createPriceBook, type PriceBook, usageOf } from "../src/pricing/mod.ts";
+import type { Store } from "../src/store/mod.ts";
+import { createBooking, type TestBooking } from "./harness/booking.ts";
+import { checkTotals } from "./harness/check_books.ts";
+import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { modelCall } from "./harness/model_calls.ts";
+
+const AT = Date.parse("2026-11-21T09:30:00.000Z");
+const ALL: RepricingFilter = { from: "2026-11-01", to: "2026-12-01" };
+
+const price = (model: string, input: number): PriceOverride => ({
+  provider: "local",
+  model,
+  input_usd_per_million: input,
+  output_usd_per_million: 2 * input,
+});
+
+const books = new Map<string, Promise<PriceBook>>();
+
+/** A price book of some models, by their input price. */
+function bookOf(prices: Readonly<Record<string, number>>): Promise<PriceBook> {
+  const key = JSON.stringify(prices);
+  let book = books.get(key);
+  if (!book) {
+    const overrides = Object.entries(prices).map(([model, input]) => price(model, input));
+    books.set(key, book = createPriceBook({ overrides }));
+  }
+  return book;
+}
+
+/** The context of one process with its own prices. */
+async function withPrices(ctx: TestBooking, prices: Readonly<Record<string, number>>): Promise<TestBooking> {
+  return { ...ctx, prices: await bookOf(prices) };
+}
+
+/** Prices a call as a booking does. */
+function priced(ctx: TestBooking, fields: Partial<ModelCall> & Pick<ModelCall, "callId">): ModelCall {
+  const call = modelCall({ provider: "local", model: "a", ...fields });
+  const { usage, provider, model, at } = call;
+  return { ...call, ...ctx.prices.price({ usage, provider, model, at }) };
+}
+
+const manyCalls = (ctx: TestBooking, count: number, fields: Partial<ModelCall> = {}) =>
+  Array.from({ length: count }, (_, index) =>
+    priced(ctx, {
+      callId: `call_${String(index).padStart(5, "0")}`,
+      at: AT + index % 7 * 3_600_000,
+      sessionId: "ses_1",
+      ...fields,
+    }));
+
+async function total(store: Store): Promise<[nanoUsd: bigint, unpriced: number, partly: number]> {
+  const { rows } = await store.read({
+    sql:
+      `SELECT coalesce(sum(whole_usd), 0), coalesce(sum(rest_nano_usd), 0), coalesce(sum(unpriced_calls), 0),
+      coalesce(sum(partly_priced_calls), 0) FROM total_usage`,
+  });
+  const [whole, rest, unpriced, partly] = rows[0] as bigint[];
+  return [whole! * 1_000_000_000n + rest!, Number(unpriced), Number(partly)];
+}
+
+const sums = (
+  { repricing_id: _id, status: _status, created_at: _at, applied_at: _applied, ...rest }: Repricing,
+) => rest;
+
+for (const { name, ignore, create } of databaseKinds()) {
+  const test = (sentence: string, body: (ctx: TestBooking, database: TestDatabase) => Promise<void>) =>
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await create();
+        await body(await createBooking(await database.open()), database);
+      },
+    });
+
+  test("a dry run changes nothing, and applying does what it said", async (ctx) => {
+    const before = await withPrices(ctx, { a: 1 });
+    await bookLooseCalls(ctx, manyCalls(before, 30));
+    await bookLooseCalls(ctx, [
+      priced(before, { callId: "unknown", model: "b" }),
+      priced(before, { callId: "unknown still", model: "c" }),
+      { ...priced(before, { callId: "reported" }), costNanoUsd: 5n, priceSource: "reported", rates: null },
+    ]);
+    const now = await withPrices(ctx, { a: 2, b: 3 });
+    const planned = await planRepricing(now, ALL);
+    assert.equal(planned.repricing_id, null);
+    assert.deepEqual(
+      [planned.calls, planned.changed_calls, planned.unpriced_calls_before, planned.unpriced_calls_after],
+      [32, 31, 2, 1],
+    );
+    assert.equal(planned.difference_usd, 30 * 14e-6 + 42e-6);
+    assert.deepEqual(await total(ctx.store), [30n * 14_000n + 5n, 2, 0]);
+    const applied = await applyRepricing(now, ALL);
+    assert.equal(applied.status, "applied");
+    assert.deepEqual(sums(applied), sums(planned));
+    assert.deepEqual(await total(ctx.store), [30n * 28_000n + 42_000n + 5n, 1, 0]);
+    assert.deepEqual((await planRepricing(now, ALL)).changed_calls, 0);
+    await checkTotals(ctx.store);
+  });
+
+  test("calls without a price get one when it is known, and lose it when that is undone", async (ctx) => {
+    const before = await withPrices(ctx, { a: 1 });
+    await bookLooseCalls(ctx, [
+      priced(before, { callId: "one", model: "b", sessionId: "s" }),
+      priced(before, { callId: "two", sessionId: "s" }),
+    ]);
+    const now = await withPrices(ctx, { a: 9, b: 3 });
+    const applied = await applyRepricing(now, { unpriced: true });
+    assert.deepEqual([applied.calls, applied.changed_calls], [1, 1]);
+    const costs = async () =>
+      (await listCalls(ctx.query, { sessionId: "s", limit: 9 })).map((
+        call,
+      ) => [call.cost_usd, call.price_source]);
+    assert.deepEqual(await costs(), [[0.000042, "config"], [0.000014, "config"]]);
+    assert.equal((await undoRepricing(now, applied.repricing_id!)).status, "undone");
+    assert.deepEqual(await costs(), [[null, "none"], [0.000014, "config"]]);
+    // Undone is done: it neither happens twice, nor can it be applied again.
+    const entries = await listEntries(ctx.store);
+    assert.equal((await undoRepricing(now, applied.repricing_id!)).status, "undone");
+    assert.deepEqual(await listEntries(ctx.store), entries);
+    await assert.rejects(continueRepricing(now, applied.repricing_id!), { code: "conflict" });
+    await checkTotals(ctx.store);
+  });
+
+  test("a partly priced call is whole when all its parts have a rate", async (ctx) => {
+    const { prices } = ctx;
+    const partly = { ...priced(ctx, { callId: "one" }), costNanoUsd: 3n, unpricedParts: ["web_searches"] };
+    await bookLooseCalls(ctx, [{ ...partly, rates: null, priceSource: "config" }]);
+    assert.deepEqual(await total(ctx.store), [3n, 0, 1]);
+    const now = await withPrices(ctx, { a: 1 });
+    const applied = await applyRepricing(now, { unpriced: true });
+    assert.deepEqual([applied.partly_priced_calls_before, applied.partly_priced_calls_after], [1, 0]);
+    assert.deepEqual(await total(ctx.store), [14_000n, 0, 0]);
+    await undoRepricing({ ...now, prices }, applied.repricing_id!);
+    assert.deepEqual(await total(ctx.store), [3n, 0, 1]);
+    assert.deepEqual((await explainCall(ctx, "one")).call.unpriced_parts, ["web_searches"]);
+  });
+
+  test("a stated cost is left alone unless it is included", async (ctx) => {
+    const now = await withPrices(ctx, { a: 1 });
+    await bookLooseCalls(ctx, [
+      {
+        ...priced(now, { callId: "stated" }),
+        costNanoUsd: 5n,
+        priceSource: "provider",
+        listCostNanoUsd: 14_000n,
+      },
+    ]);
+    assert.equal((await planRepricing(now, ALL)).calls, 0);
+    const applied = await applyRepricing(now, { ...ALL, include_reported: true });
+    assert.equal(applied.changed_calls, 1);
+    assert.equal((await explainCall(ctx, "stated")).call.list_cost_usd, undefined);
+    await undoRepricing(now, applied.repricing_id!);
+    const { call, adjustments } = await explainCall(ctx, "stated");
+    assert.deepEqual([call.cost_usd, call.list_cost_usd, call.price_source], [5e-9, 0.000014, "provider"]);
+    assert.deepEqual(
+      adjustments.map(({ is_undo, price }) => [is_undo, price.cost_usd, price.difference_usd]),
+      [
+        [false, 0.000014, 0],
+        [true, 5e-9, 0],
+      ],
+    );
+  });
+
+  test("a repricing fires no rule, and the next call is decided on what the others cost by now", async (ctx) => {
+    await createRule(ctx, {
+      ...{ name: "r", threshold_type: "per_run_usd", severity: "info", cooldown_seconds: 0 },
+      threshold_usd: 0.00005,
+    });
+    const before = await withPrices(ctx, { a: 1 });
+    await bookLooseCalls(ctx, [priced(before, { callId: "1", runId: "run", sessionId: "s" })]);
+    const now = await withPrices(ctx, { a: 4 });
+    await applyRepricing(now, ALL);
+    const alerts = async () => (await ctx.store.read({ sql: "SELECT value_nano_usd FROM alerts" })).rows;
+    assert.deepEqual(await alerts(), []);
+    await bookLooseCalls(ctx, [priced(before, { callId: "2", runId: "run", sessionId: "s" })]);
+    assert.deepEqual(await alerts(), [[56_000n + 14_000n]]);
+    const events = await listAllEvents(ctx, { after: 0, limit: 9 });
+    assert.deepEqual(events.map(({ payload }) => payload.cost_usd), [0.000056, 0.000014]);
+    assert.equal((await readSessionUsage(ctx.store, ["s"])).get("s")!.cost_usd, 0.00007);
+  });
+
+  test("a filter chooses calls by time, provider, model, agent and estimate", async (ctx) => {
+    const before = await withPrices(ctx, {});
+    await bookLooseCalls(ctx, [
+      priced(before, { callId: "1", agentId: "ann", model: "a" }),
+      priced(before, { callId: "2", agentId: "bob", model: "b", isEstimated: true }),
+      priced(before, { callId: "3", agentId: "bob", model: "a", at: AT + 3_600_000 }),
+    ]);
+    const count = async (filter: RepricingFilter) => (await planRepricing(before, filter)).calls;
+    const iso = (ms: number) => new Date(ms).toISOString();
+    assert.equal(await count({ unpriced: true }), 3);
+    assert.equal(await count({ unpriced: true, agent_id: "bob" }), 2);
+    assert.equal(await count({ unpriced: true, model: "a" }), 2);
+    assert.equal(await count({ unpriced: true, provider: "openai" }), 0);
+    assert.equal(await count({ unpriced: true, estimated: true }), 1);
+    assert.equal(await count({ from: iso(AT), to: iso(AT + 3_600_000) }), 2);
+    assert.equal(await count({ from: iso(AT + 1), to: iso(AT + 3_600_001) }), 1);
+  });
+
+  test("a repricing that was interrupted is finished by the next, each call once", async (ctx) => {
+    const before = await withPrices(ctx, { a: 1 });
+    const calls = manyCalls(before, 2_500);
+    for (let i = 0; i < calls.length; i += 1_000) await bookLooseCalls(ctx, calls.slice(i, i + 1_000));
+    const now = await withPrices(ctx, { a: 2 });
+    await assert.rejects(applyRepricing(failingAfter(now, 2), ALL), /out of order/);
+    const [interrupted] = (await listRepricings(ctx, { limit: 9 })).rows;
+    assert.equal(interrupted!.status, "applying");
+    assert.ok(interrupted!.calls > 0 && interrupted!.calls < 2_500, String(interrupted!.calls));
+    await checkTotals(ctx.store);
+    await assert.rejects(applyRepricing(now, { unpriced: true }), { code: "conflict" });
+    // Two processes finish it at once, one by the same request.
+    const [one, other] = await Promise.all([
+      applyRepricing(now, ALL),
+      continueRepricing(now, interrupted!.repricing_id!),
+    ]);
+    assert.deepEqual([one.status, other.status, one.repricing_id], [
+      "applied",
+      "applied",
+      other.repricing_id,
+    ]);
+    assert.deepEqual([one.calls, one.changed_calls], [2_500, 2_500]);
+    assert.deepEqual(await total(ctx.store), [2_500n * 28_000n, 0, 0]);
+    await assert.rejects(undoRepricing(failingAfter(now, 2), one.repricing_id!), /out of order/);
+    assert.equal((await getRepricing(ctx, one.repricing_id!)).status, "undoing");
+    await Promise.all([undoRepricing(now, one.repricing_id!), undoRepricing(now, one.repricing_id!)]);
+    assert.deepEqual(await total(ctx.store), [2_500n * 14_000n, 0, 0]);
+    await rollUp(ctx);
+    await checkTotals(ctx.store);
+  });
+
+  test("a repricing that is half applied can be undone", async (ctx) => {
+    const before = await withPrices(ctx, { a: 1 });
+    for (const fields of [{ callId: "1" }]) await bookLooseCalls(ctx, [priced(before, fields)]);
+    const now = await withPrices(ctx, { a: 2 });
+    await assert.rejects(applyRepricing(failingAfter(now, 1), ALL), /out of order/);
+    const [half] = (await listRepricings(ctx, { limit: 1 })).rows;
+    assert.equal((await undoRepricing(now, half!.repricing_id!)).status, "undone");
+    assert.deepEqual(await total(ctx.store), [14_000n, 0, 0]);
+  });
+
+  test("a repricing is undone only after those that followed it", async (ctx) => {
+    const before = await withPrices(ctx, { a: 1 });
+    await bookLooseCalls(ctx, [priced(before, { callId: "1" })]);
+    const first = await applyRepricing(await withPrices(ctx, { a: 2 }), ALL);
+    const second = await applyRepricing(await withPrices(ctx, { a: 3 }), ALL);
+    assert.equal(second.difference_usd, 0.000014);
+    const { repricing_id: empty } = await applyRepricing(await withPrices(ctx, { a: 3 }), ALL);
+    await assert.rejects(undoRepricing(ctx, first.repricing_id!), {
+      code: "conflict",
+      message: new RegExp(`${second.repricing_id} was applied after it`),
+    });
+    assert.notEqual(empty, second.repricing_id);
+    await undoRepricing(ctx, second.repricing_id!);
+    await undoRepricing(ctx, first.repricing_id!);
+    assert.deepEqual(await total(ctx.store), [14_000n, 0, 0]);
+  });
+
+  Deno.test({
+    name: `${name}: after any bookings, repricings and undos, totals are the sum of the entries`,
+    ignore,
+    fn: () =>
+      fc.assert(
+        fc.asyncProperty(anyHistory, async (history) => {
+          await using database = await create();
+          const ctx = await createBooking(await database.open());
+          await goThrough(ctx, history);
+        }),
+        { numRuns: name === "file" ? 20 : name === "memory" ? 40 : 5 },
+      ),
+  });
+}
+
+async function listEntries(store: Store): Promise<unknown[]> {
+  return (await store.read({ sql: "SELECT call_id, adjusts FROM calls ORDER BY position" })).rows;
+}
+
+/** The context of a process that dies after so many commits. */
+function failingAfter(ctx: TestBooking, commits: number): TestBooking {
+  let left = commits;
+  const store = new Proxy(ctx.store, {
+    get(target, key) {
+      const value = Reflect.get(target, key);
+      if (typeof value !== "function") return value;
+      if (key !== "write") return value.bind(target);
+      return (...args: unknown[]) =>
+        left-- > 0 ? value.apply(target, args) : Promise.reject(new Error("The database is out of order"));
+    },
+  });
+  return { ...ctx, store, rollUps: new (ctx.rollUps.constructor as new () => TestBooking["rollUps"])() };
+}
+
+const anyPrices = fc.record({ a: fc.constantFrom(0, 1, 2.5), b: fc.constantFrom(1, 7) }, {
+  requiredKeys: [],
+});
+const anyFilter: fc.Arbitrary<RepricingFilter> = fc.oneof(
+  fc.constant({ unpriced: true }),
+  fc.constant(ALL),
+  fc.constantFrom("a", "b").map((model) => ({ ...ALL, model })),
+  fc.constant({ ...ALL, include_reported: true }),
+);
+const anyHistory = fc.array(
+  fc.oneof(
+    fc.record({
+      does: fc.constant("book" as const),
+      models: fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 4 }),
+      kind: fc.constantFrom("priced" as const, "reported" as const, "partly" as const),
+      prices: anyPrices,
+    }),
+    fc.record({ does: fc.constant("reprice" as const), filter: anyFilter, prices: anyPrices }),
+    fc.record({ does: fc.constant("undo" as const) }),
+    fc.record({ does: fc.constant("roll up" as const) }),
+  ),
+  { minLength: 1, maxLength: 12 },
+);
+type History = typeof anyHistory extends fc.Arbitrary<infer T> ? T : never;
+
+async function goThrough(ctx: TestBooking, history: History): Promise<void> {
+  /** The totals before each repricing that is not undone, and what was booked since. */
+  const applied: { repricingId: string; before: readonly [bigint, number, number] }[] = [];
+  let booked = 0;
+  for (const step of history) {
+    switch (step.does) {
+      case "book": {
+        const prices = await withPrices(ctx, step.prices);
+        const before = await total(ctx.store);
+        await bookLooseCalls(
+          ctx,
+          step.models.map((model): ModelCall => {
+            const call = priced(prices, {
+              callId: `call_${String(booked++).padStart(4, "0")}`,
+              model,
+              at: AT + booked * 1_700_000,
+              runId: `run_${booked % 3}`,
+              sessionId: `ses_${booked % 2}`,
+              usage: usageOf({ inputTokens: booked * 3, outputTokens: booked }),
+            });
+            if (step.kind === "reported") {
+              return { ...call, costNanoUsd: 77n, priceSource: "reported", rates: null };
+            }
+            if (step.kind === "partly" && call.costNanoUsd !== null) {
+              return { ...call, unpricedParts: ["web_searches"] };
+            }
+            return call;
+          }),
+        );
+        const after = await total(ctx.store);
+        for (const each of applied) {
+          each.before = [0, 1, 2].map((i) =>
+            (each.before as unknown as number[])[i]! +
+            ((after as unknown as number[])[i]! - (before as unknown as number[])[i]!)
+          ) as unknown as typeof each.before;
+        }
+        break;
+      }
+      case "reprice": {
+        const now = await withPrices(ctx, step.prices);
+        const before = await total(ctx.store);
+        const planned = await planRepricing(now, step.filter);
+        const done = await applyRepricing(now, step.filter);
+        assert.deepEqual(sums(done), sums(planned));
+        applied.push({ repricingId: done.repricing_id!, before });
+        break;
+      }
+      case "undo": {
+        const last = applied.pop();
+        if (!last) break;
+        await undoRepricing(ctx, last.repricingId);
+        assert.deepEqual(await total(ctx.store), last.before);
+        break;
+      }
+      case "roll up":
+        await rollUp(ctx);
+    }
+    await checkTotals(ctx.store);
+    await checkCalls(ctx);
+  }
+}
+
+/** Each call, as listed, is the sum of its entries, and is explained without a difference. */
+async function checkCalls(ctx: TestBooking): Promise<void> {
+  const { rows } = await ctx.store.read({
+    sql:
+      `SELECT coalesce(adjusts, call_id), sum(coalesce(cost_nano_usd, 0)), sum(unpriced), sum(partly_priced)
+      FROM calls GROUP BY 1`,
+  });
+  for (const [callId, cost, unpriced, partly] of rows) {
+    const { call, booked, adjustments } = await explainCall(ctx, String(callId));
+    assert.equal(call.cost_usd, unpriced === 1n ? null : Number(cost) / 1e9);
+    assert.equal(call.unpriced_parts !== undefined, partly === 1n);
+    assert.equal((adjustments.at(-1)?.price ?? booked).cost_usd, call.cost_usd);
+    for (const { price } of adjustments) {
+      assert.ok(price.difference_usd === null || price.difference_usd === 0, JSON.stringify(price));
+    }
+  }
+}
