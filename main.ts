@@ -30,11 +30,14 @@ async function startOnDeno(): Promise<Server> {
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
 
   // Lazy, as everything that the bundle for other runtimes leaves out.
-  const [{ openDatabase }, { checkChannels }, { withAccessCheck }] = await Promise.all([
-    import("./src/client/mod.ts"),
-    import("./src/delivery/channels/mod.ts"),
-    import("./src/http/mod.ts"),
-  ]);
+  const [{ openDatabase }, { checkChannels }, { withAccessCheck }, { keepPricesCurrent }] = await Promise.all(
+    [
+      import("./src/client/mod.ts"),
+      import("./src/delivery/channels/mod.ts"),
+      import("./src/http/mod.ts"),
+      import("./src/service/mod.ts"),
+    ],
+  );
   const { core, app, close } = await openDatabase({ config, env, log });
   try {
     await checkChannels(core.channels, config.configPath);
@@ -43,6 +46,7 @@ async function startOnDeno(): Promise<Server> {
     await close({ graceMs: GRACE_MS });
     Deno.exit(1);
   }
+  keepPricesCurrent(core, config);
   endOnSignals(() => close({ graceMs: GRACE_MS }));
   // `deno serve` binds to all addresses by default; the access check decides which requests are answered.
   const handle = withAccessCheck(core, app);

@@ -79,6 +79,8 @@ export interface PurserOptions {
   providers?: Record<string, ProviderSettings>;
   /** Prices that override the catalog's. */
   prices?: PriceOverride[];
+  /** The folder of prices that `purser prices update` has updated; the library has no default. */
+  pricesFolder?: string;
   /** The size limit of snapshots to restore, in bytes; default 256 MiB. */
   maxSnapshotBytes?: number;
   /** Alert rules and the channels that they notify: see `createAlertEvaluator()`. */
@@ -171,6 +173,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       maxBodyBytes: 8 * 1024 * 1024,
       providers: options.providers,
       prices: options.prices,
+      pricesFolder: options.pricesFolder,
       maxSnapshotBytes: options.maxSnapshotBytes,
       allowPrivateNetworks: [...options.allowPrivateNetworks ?? []],
       plugins: [...options.plugins ?? []],

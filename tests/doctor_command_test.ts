@@ -4,6 +4,7 @@ import { migrations } from "../src/store/schema/migrate.ts";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/commands/doctor.ts";
+import { bundledPrices } from "../src/pricing/mod.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
@@ -11,6 +12,13 @@ import { leaveDelivery } from "./harness/deliveries.ts";
 
 /** The version of a database that this program creates. */
 const SCHEMA = migrations.at(-1)!.version;
+
+/** The release's prices, as the doctor lists them. */
+const { genai, litellm } = await bundledPrices();
+const LISTED = [
+  `${genai.source} of ${genai.date}, ${genai.providers.flatMap(({ models }) => models).length} models`,
+  `${litellm.source} of ${litellm.date}, ${Object.keys(litellm.models).length} models`,
+];
 
 /** Removes the padding that is there for alignment only. */
 const squeeze = (text: string) => text.replaceAll(/ {2,}/g, "  ");
@@ -39,6 +47,8 @@ ok       clock               this machine's own is the only one
 ok       channel ops         webhook; its settings are right
 ok       alert rules         none yet; purser alerts add makes one
 ok       models              no provider has a key
+ok       prices              ${LISTED.join("; ")}
+ok       prices of models    no calls in the last 30 days
 ok       API keys            none yet, so a server answers this machine only
 ok       waiting deliveries  none
 ok       failed deliveries   none in the history that is kept
@@ -77,6 +87,8 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
                          purser channels test ops
 ✓  alert rules         none yet; purser alerts add makes one
 ✓  models              no provider has a key
+✓  prices              ${LISTED.join(";\n                       ")}
+✓  prices of models    no calls in the last 30 days
 ✓  API keys            none yet, so a server answers this machine only
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
@@ -110,7 +122,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   assert.match(shown, /\n\n1 warning\n$/);
 
   await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 9]);
+  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 11]);
 });
 
 /** Gives a machine a config file. */

@@ -9,6 +9,8 @@ import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 Deno.test("a fresh Purser is ok, and every check reports its finding", async () => {
   await using purser = await openTestPurser({ env: {} });
+  const listed: { name: string; date: string; models: number }[] =
+    (await purser.api("GET", "/prices")).body.sources;
   const { body } = await purser.api("GET", "/doctor");
   assert.deepEqual(body, [
     {
@@ -25,6 +27,12 @@ Deno.test("a fresh Purser is ok, and every check reports its finding", async () 
     { name: "channel log", ...WELL, detail: "log; its settings are right" },
     { name: "alert rules", ...WELL, detail: "none yet; purser alerts add makes one" },
     { name: "models", ...WELL, detail: "no provider has a key" },
+    {
+      name: "prices",
+      ...WELL,
+      detail: listed.map(({ name, date, models }) => `${name} of ${date}, ${models} models`).join("; "),
+    },
+    { name: "prices of models", ...WELL, detail: "no calls in the last 30 days" },
     { name: "API keys", ...WELL, detail: "none yet, so a server answers this machine only" },
     { name: "waiting deliveries", ...WELL, detail: "none" },
     { name: "failed deliveries", ...WELL, detail: "none in the history that is kept" },
@@ -62,8 +70,10 @@ Deno.test("an unusable database fails together with all checks that need it, and
   assert.equal(database.status, "failed");
   assert.match(database.detail, /^Cannot /);
   assert.equal(log.status, "ok");
-  assert.equal(others.length, 5);
-  for (const other of [clock, ...others]) {
+  assert.equal(others.find(({ name }) => name === "prices")!.status, "ok");
+  const needing = others.filter(({ name }) => name !== "prices");
+  assert.equal(needing.length, 6);
+  for (const other of [clock, ...needing]) {
     assert.deepEqual([other.status, other.detail], [
       "failed",
       "not checked, since the database can't be used",

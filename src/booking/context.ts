@@ -11,7 +11,7 @@ import type { Telemetry } from "../telemetry/mod.ts";
 export interface BookingContext extends SessionContext, AlertContext {
   bus: Bus;
   gate: BudgetGate;
-  prices: PriceBook & Partial<Pick<LazyPriceBook, "ready">>;
+  prices: PriceBook & Partial<Pick<LazyPriceBook, "ready" | "current">>;
   log: Log;
   telemetry: Telemetry;
   rollUps: RollUps;

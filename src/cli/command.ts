@@ -50,10 +50,11 @@ export interface OptionSpec {
   summary: string;
 }
 
-/** A required argument. */
+/** An argument; those that are optional come last. */
 export interface ArgSpec {
   name: string;
   values?: Values;
+  isOptional?: true;
 }
 
 /** The values of an option or an argument. The help lists `oneOf`, completion offers all of them. */
@@ -68,7 +69,7 @@ export interface Values {
 }
 
 /** Values that completion asks the API for. */
-export type LiveValue = "agent" | "session" | "rule" | "channel" | "key" | "profile";
+export type LiveValue = "agent" | "session" | "rule" | "channel" | "key" | "profile" | "model";
 
 /** An option that takes a value. */
 export const option = (value: string, summary: string, values?: Values): OptionSpec => ({
@@ -83,6 +84,15 @@ export const flag = (summary: string): OptionSpec => ({ type: "boolean", summary
 
 /** An argument. */
 export const arg = (name: string, values?: Values): ArgSpec => ({ name, ...(values && { values }) });
+
+/** An argument that may be left out. */
+export const optionalArg = (name: string, values?: Values): ArgSpec => ({
+  ...arg(name, values),
+  isOptional: true,
+});
+
+/** Returns the name of an argument in the usage of its command: `NAME`, or `[NAME]` for an optional one. */
+export const usageOfArg = ({ name, isOptional }: ArgSpec): string => isOptional ? `[${name}]` : name;
 
 /** The context of a command without configuration. */
 export interface BareContext {

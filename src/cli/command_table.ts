@@ -19,6 +19,8 @@ import { doctor } from "./commands/doctor.ts";
 import { keysCreate } from "./commands/keys/keys_create.ts";
 import { keysList } from "./commands/keys/keys_list.ts";
 import { keysRevoke } from "./commands/keys/keys_revoke.ts";
+import { pricesShow } from "./commands/prices/prices_show.ts";
+import { pricesUpdate } from "./commands/prices/prices_update.ts";
 import { profilesAdd } from "./commands/profiles/profiles_add.ts";
 import { profilesList } from "./commands/profiles/profiles_list.ts";
 import { profilesRemove } from "./commands/profiles/profiles_remove.ts";
@@ -68,6 +70,8 @@ export const COMMANDS: readonly Command[] = [
   repriceList,
   repriceApply,
   repriceUndo,
+  pricesShow,
+  pricesUpdate,
   alertsList,
   alertsAdd,
   alertsEnable,

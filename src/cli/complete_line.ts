@@ -7,6 +7,7 @@ import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./mod.ts";
 import { idInPath } from "./parse/command_id.ts";
+import { countOf } from "./render/format_values.ts";
 import { cutText } from "./terminal/text_width.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
 import { ALL_OPTIONS, findCommand } from "./parse/parse_command_line.ts";
@@ -140,6 +141,19 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
       value: key_id,
       description: `${name}, ${scopes.join(", ")}`,
     }));
+  },
+  model: async ({ line, connect }) => {
+    const query = { group_by: "model" as const, limit: LIMIT };
+    const [models, agents] = await Promise.all([
+      connect().then(async ({ api }) => await (await api.costs.$get({ query })).json()),
+      connect().then(async ({ api }) => await (await api.agents.$get()).json()),
+    ]);
+    const used = models.map(({ provider, model, model_calls }) => ({
+      value: line.options.has("provider") ? model! : `${provider}:${model}`,
+      description: countOf(model_calls, "call"),
+    }));
+    const named = agents.map(({ agent_id, model }) => ({ value: model, description: agent_id }));
+    return [...used, ...named.filter(({ value }) => !used.some((one) => one.value === value))];
   },
   profile: async ({ line, env }) => {
     const profiles = await openProfiles({ env, configPath: line.options.get("config") });

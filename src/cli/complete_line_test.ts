@@ -38,6 +38,16 @@ Deno.test("completion offers a flag once, and no option after --", async () => {
   assert.deepEqual(await offered(books, "run helper -- --"), []);
 });
 
+Deno.test("completion offers the models of the ledger and of the agents", async () => {
+  await using books = await openTestBooks();
+  assert.deepEqual(await offered(books, "prices |"), ["show", "update"]);
+  await books.purser("agents set helper --model demo:echo");
+  await books.purser("run helper hi");
+  await books.purser("agents set other --model openai:gpt-5-mini");
+  assert.deepEqual(await offered(books, "prices show |"), ["demo:echo", "openai:gpt-5-mini"]);
+  assert.deepEqual(await offered(books, "prices show --provider demo e"), ["echo"]);
+});
+
 Deno.test("completion leaves paths to the shell", async () => {
   await using books = await openTestBooks();
   assert.deepEqual(await offered(books, "state show |"), [":files"]);

@@ -7,7 +7,7 @@ import type { Connect } from "./run_command.ts";
 import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
 import { escapeLines } from "./terminal/escape_text.ts";
 import { UsageError } from "./parse/usage_error.ts";
-import type { Command, OptionSpec } from "./command.ts";
+import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
 import { wrapText } from "./terminal/wrap_text.ts";
 
@@ -182,7 +182,7 @@ function commandHelp(command: Command, layout: Layout): string {
   return sections([
     prose(command.summary, layout),
     command.detail ? prose(command.detail, layout) : "",
-    usage([command.name, ...command.args.map(({ name }) => name), "[OPTIONS]"].join(" "), layout),
+    usage([command.name, ...command.args.map(usageOfArg), "[OPTIONS]"].join(" "), layout),
     hasOwn ? list("Options", optionRows(command.options), layout) : "",
     list(hasOwn ? "Options of every command" : "Options", optionRows(COMMON_OPTIONS), layout),
     listExamples(command, layout),
@@ -204,7 +204,7 @@ function usage(line: string, { style }: Layout): string {
 }
 
 function usageRow({ name, args, summary }: Command): Row {
-  return [[name, ...args.map(({ name }) => name)].join(" "), summary];
+  return [[name, ...args.map(usageOfArg)].join(" "), summary];
 }
 
 function optionRows(options: Readonly<Record<string, OptionSpec>>): Row[] {

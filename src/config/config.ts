@@ -1,4 +1,4 @@
-import type { Durability, Severity } from "../contract/values.ts";
+import type { Durability, PriceUpdates, Severity } from "../contract/values.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { LogLevel } from "../kernel/log.ts";
 import type { ChannelConfig } from "./channels.ts";
@@ -38,6 +38,10 @@ export interface Config {
   maxSnapshotBytes: number;
   providers: Record<string, ProviderSettings>;
   prices: PriceOverride[];
+  /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
+  pricesFolder?: string;
+  /** `daily`: a server updates the prices by itself. */
+  priceUpdates: PriceUpdates;
   /** Absolute paths of TypeScript modules with tools. */
   tools: string[];
   /** The notification channels, besides the `log` channel that always exists. */

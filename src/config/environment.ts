@@ -27,10 +27,17 @@ export function findConfigFile(env: Environment, platform: Platform): string | u
 
 /** Returns the path of the user's `purser.db` on a platform; undefined where the home directory is unknown. */
 export function findDataFile(env: Environment, platform: Platform): string | undefined {
-  const folder = platform === "windows"
-    ? env.LOCALAPPDATA || env.APPDATA
-    : absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");
-  return inPurser(folder, "purser.db", platform);
+  return inPurser(findDataFolder(env, platform), "purser.db", platform);
+}
+
+/** Returns the folder of updated prices on a platform: `prices` beside `purser.db`, whatever database is used. */
+export function findPricesFolder(env: Environment, platform: Platform): string | undefined {
+  return inPurser(findDataFolder(env, platform), "prices", platform);
+}
+
+function findDataFolder(env: Environment, platform: Platform): string | undefined {
+  if (platform === "windows") return env.LOCALAPPDATA || env.APPDATA;
+  return absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");
 }
 
 const MAC_FOLDER = "Library/Application Support";

@@ -14,6 +14,7 @@ import {
   type Environment,
   findConfigFile,
   findDataFile,
+  findPricesFolder,
   type Platform,
 } from "./environment.ts";
 import { type Config, type ConfigOptions, DEFAULT_MAX_SNAPSHOT_BYTES } from "./config.ts";
@@ -88,6 +89,7 @@ export async function loadConfig(input: {
       ]),
     ),
     prices: file.prices ?? [],
+    priceUpdates: file.price_updates ?? "never",
     tools: file.tools ?? [],
     channels: nameChannels(file.channels ?? []),
     plugins: file.plugins ?? [],
@@ -96,6 +98,8 @@ export async function loadConfig(input: {
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
+  const pricesFolder = findPricesFolder(env, platform);
+  if (pricesFolder !== undefined) config.pricesFolder = pricesFolder;
   if (config.dbUrl === "" && config.server === undefined) {
     throw new PurserError(
       "invalid",

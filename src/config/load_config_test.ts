@@ -56,6 +56,8 @@ Deno.test("loadConfig() has a default for everything", async () => {
     maxSnapshotBytes: 268_435_456,
     providers: {},
     prices: [],
+    pricesFolder: "/home/ada/.local/share/purser/prices",
+    priceUpdates: "never",
     tools: [],
     channels: [],
     plugins: [],
@@ -214,6 +216,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
         "plugins": ["./ntfy.ts", "/opt/sms.ts"],
         "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
         "anomalies": {"notify_from": "warning"},
+        "price_updates": "daily",
       }`,
     },
   });
@@ -237,6 +240,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
   assert.deepEqual(config.plugins, ["/etc/purser/ntfy.ts", "/opt/sms.ts"]);
   assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
   assert.equal(config.notifyAnomaliesFrom, "warning");
+  assert.equal(config.priceUpdates, "daily");
 });
 
 Deno.test("loadConfig() refuses duplicate channel names and invalid networks", async () => {

@@ -1,7 +1,7 @@
-import { basename, dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { PurserError } from "../kernel/errors.ts";
-import { systemReason } from "../kernel/system_errors.ts";
 import { readTextFile } from "../kernel/files.ts";
+import { replaceFile } from "../kernel/replace_file.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { describeIssue } from "./file/describe_issue.ts";
 import { nearestName } from "../kernel/text.ts";
@@ -9,7 +9,6 @@ import { parseJsonc, withoutByteOrderMark } from "./file/parse_jsonc.ts";
 import { keysKnownAt, PROFILE_NAME, Profiles } from "./file/parse_config_file.ts";
 import { readConfigText } from "./file/read_config_text.ts";
 import { parseServerUrl } from "./choose_target.ts";
-import { randomUUID } from "node:crypto";
 import { applyEdits, type JSONPath, modify } from "jsonc-parser";
 
 /** A profile in listings: its target, and whether it has a secret, never the secret. */
@@ -167,23 +166,4 @@ function formattingOf(text: string) {
     tabSize: indent.startsWith("\t") ? 1 : indent.length,
     eol: text.includes("\r\n") ? "\r\n" : "\n",
   };
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const { chmod, mkdir, open, realpath, rename, rm, stat } = await import("node:fs/promises");
-  let draft: string | undefined;
-  try {
-    const target = await realpath(path).catch(() => path);
-    const mode = await stat(target).then((stat) => stat.mode, () => null);
-    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    draft = join(dirname(target), `.${basename(target)}.${randomUUID().slice(0, 8)}.part`);
-    await using file = await open(draft, "wx", 0o600);
-    await file.writeFile(text);
-    await file.datasync();
-    if (mode !== null) await chmod(draft, mode & 0o777);
-    await rename(draft, target);
-  } catch (error) {
-    if (draft !== undefined) await rm(draft, { force: true }).catch(() => {});
-    throw new PurserError("unavailable", `Cannot write ${path}: ${systemReason(error)}`, { cause: error });
-  }
 }

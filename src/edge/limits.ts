@@ -72,6 +72,12 @@ export const EDGE_LIMITS = {
     advice: "addresses and localhost are checked as elsewhere; names that can't be public are refused, and " +
       "the platform has to make its private networks unreachable",
   },
+  price_updates: {
+    what: "Updated prices (`purser prices update`, `price_updates`)",
+    reason: "there is no file system, and nothing runs between requests",
+    effect: "differs",
+    advice: "calls are billed by the prices of the release: deploy a newer one",
+  },
   background_work: {
     what: "Work between requests: retries of deliveries, ending the runs of instances that died",
     reason: "nothing runs between requests",

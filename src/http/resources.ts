@@ -32,6 +32,7 @@ export const RESOURCES = [
   },
   { prefixes: ["/costs"], load: () => import("./routes/costs.ts") },
   { prefixes: ["/costs/events"], load: () => import("./routes/cost_events.ts") },
+  { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
   { prefixes: ["/costs/what-if"], load: () => import("./routes/what_if.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
   { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },

@@ -18,8 +18,17 @@ export interface Files {
   isFolder(path: string): Promise<boolean>;
   /** Lists the names in a folder, in no order. */
   list(folder: string): Promise<string[]>;
+  /** Returns the time of a file's last change, in milliseconds since the epoch, its size and its number; undefined without one. */
+  stampOf(path: string): Promise<FileStamp | undefined>;
   /** Loads a synchronous function that identifies the file of a path. */
   loadIdentify(): Promise<IdentifyFile>;
+}
+
+/** The facts of a file of which one differs after it was written or replaced. */
+export interface FileStamp {
+  modifiedAt: number;
+  size: number;
+  inode: number | null;
 }
 
 /** The identity of a file: no two files of a system have the same pair at the same time. */
@@ -54,6 +63,10 @@ export const nodeFiles: Files = {
   realPath: async (path) => await (await node()).realpath(path),
   isFolder: async (path) => (await (await node()).stat(path)).isDirectory(),
   list: async (folder) => await (await node()).readdir(folder),
+  async stampOf(path) {
+    const stat = await (await node()).stat(path).catch(() => undefined);
+    return stat && { modifiedAt: stat.mtimeMs, size: stat.size, inode: stat.ino };
+  },
   async loadIdentify() {
     const { statSync } = await import("node:fs");
     return (path) => {
@@ -74,6 +87,10 @@ export function denoFiles(deno: typeof Deno): Files {
     realPath: (path) => deno.realPath(path),
     isFolder: async (path) => (await deno.stat(path)).isDirectory,
     list: async (folder) => (await Array.fromAsync(deno.readDir(folder))).map(({ name }) => name),
+    async stampOf(path) {
+      const stat = await deno.stat(path).catch(() => undefined);
+      return stat && { modifiedAt: stat.mtime?.getTime() ?? 0, size: stat.size, inode: stat.ino };
+    },
     loadIdentify: () =>
       Promise.resolve((path) => {
         const { dev, ino } = deno.statSync(path);

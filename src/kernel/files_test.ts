@@ -11,7 +11,7 @@ async function codeOf(task: Promise<unknown>): Promise<string | undefined> {
 }
 
 for (
-  const [name, { readText, writeNew, makeFolder, rename, remove, realPath, isFolder }] of [
+  const [name, { readText, writeNew, makeFolder, rename, remove, realPath, isFolder, stampOf }] of [
     ["Deno's", denoFiles(Deno)],
     ["Node's", nodeFiles],
   ] as const
@@ -31,6 +31,20 @@ for (
       assert.equal(await realPath(join(root, "link")), await Deno.realPath(path));
       await remove(path);
       assert.deepEqual([...Deno.readDirSync(folder)], []);
+    }));
+
+  Deno.test(`${name} stamp of a file changes when it is replaced, also by one of its size and time`, () =>
+    inDirectory(async (root) => {
+      const [path, draft] = [join(root, "file"), join(root, "draft")];
+      assert.equal(await stampOf(path), undefined);
+      await writeNew(path, "one");
+      await writeNew(draft, "two");
+      for (const each of [path, draft]) await Deno.utime(each, 1_800_000_000, 1_800_000_000);
+      const before = await stampOf(path);
+      assert.deepEqual([before!.modifiedAt, before!.size], [1_800_000_000_000, 3]);
+      assert.deepEqual(await stampOf(path), before);
+      await rename(draft, path);
+      assert.notDeepEqual(await stampOf(path), before);
     }));
 
   Deno.test(`${name} calls throw errors with the system's code`, () =>

@@ -9,13 +9,13 @@ export {
   type SkippedEntry,
 } from "./catalog/parse_price_data.ts";
 export type { GenaiPrices, LitellmPrices, PriceData } from "./catalog/price_data.ts";
+export { createLazyPriceBook, type LazyPriceBook } from "./lazy_prices.ts";
 export {
-  createLazyPriceBook,
   createPriceBook,
-  type LazyPriceBook,
   type Price,
   type PriceBook,
   type PriceQuery,
+  type PricesInUse,
   type Served,
 } from "./prices.ts";
 export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./rates.ts";

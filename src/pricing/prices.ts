@@ -2,10 +2,11 @@ import { PurserError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import { type Catalog, openCatalog } from "./catalog.ts";
+import { type Catalog, createCatalog } from "./catalog.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
 import { ratesOfOverride } from "./override_rates.ts";
 import { DEMO_RATES, priceUsage, type Rates, type UsageCost } from "./rates.ts";
+import { readUsedPrices, type UsedPrices } from "./updates/used_prices.ts";
 import { checkUsage, type Usage } from "./usage/usage.ts";
 import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
 
@@ -60,16 +61,36 @@ const MAX_WARNINGS = 1_000;
 
 const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", rates: null });
 
-/**
- * Loads all prices; without a catalog, that of this release. Throws `invalid`, naming the path, if `overrides` are wrong or
- * contradict each other.
- */
-export async function createPriceBook(
-  options: { overrides?: readonly PriceOverride[]; catalog?: Catalog; log?: Log } = {},
-): Promise<PriceBook> {
+/** Options of a price book. */
+export interface PriceBookOptions {
+  overrides?: readonly PriceOverride[];
+  /** The folder of updated prices; without one, the prices are those of this release. */
+  folder?: string | undefined;
+  /** Replaces the catalog of the prices in use. */
+  catalog?: Catalog;
+  log?: Log;
+}
+
+/** The prices in use: a price book, and its parts. */
+export interface PricesInUse {
+  book: PriceBook;
+  overrides: readonly PriceOverride[];
+  catalog: Catalog;
+  listed: UsedPrices;
+}
+
+/** Loads all prices. Throws `invalid`, naming the path, if `overrides` are wrong or contradict each other. */
+export async function openPrices(options: PriceBookOptions = {}): Promise<PricesInUse> {
   const log = options.log ?? silentLog;
-  const rows = await readOverrides(options.overrides ?? []);
-  return createPriceBookOver(options.catalog ?? await openCatalog(log), rows, log);
+  const overrides = await readOverrides(options.overrides ?? []);
+  const listed = await readUsedPrices(options.folder, log);
+  const catalog = options.catalog ?? createCatalog(listed, log);
+  return { book: createPriceBookOver(catalog, overrides, log), overrides, catalog, listed };
+}
+
+/** Loads a price book, as `openPrices()` does. */
+export async function createPriceBook(options?: PriceBookOptions): Promise<PriceBook> {
+  return (await openPrices(options)).book;
 }
 
 /** Checks the overrides, and returns them as a copy. Without any, the schema is not loaded. */
@@ -82,39 +103,20 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
   throw new PurserError("invalid", `Cannot read the prices: ${["prices", ...path].join(".")} ${message}`);
 }
 
-/** A price book that is loaded on first use. */
-export interface LazyPriceBook extends PriceBook {
-  /** Loads the prices; the other functions throw before that. Rejects like `createPriceBook()`. */
-  ready(): Promise<void>;
-}
-
-/** Creates a price book that loads the catalog, which takes 30 ms, on first use: most commands price nothing. */
-export function createLazyPriceBook(options: Parameters<typeof createPriceBook>[0]): LazyPriceBook {
-  let loading: Promise<void> | undefined;
-  let book: PriceBook | undefined;
-  const loaded = (): PriceBook => {
-    if (book) return book;
-    throw new Error("Cannot price: the prices are not loaded yet");
-  };
-  return {
-    ready: () => loading ??= createPriceBook(options).then((prices) => void (book = prices)),
-    rates: (input) => loaded().rates(input),
-    price: (input) => loaded().price(input),
-    worstCaseRates: (input) => loaded().worstCaseRates(input),
-    worstCase: (input) => loaded().worstCase(input),
-  };
-}
-
 /** Creates a price book over a given catalog. */
 function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
   const overrides = indexOverrides(rows);
   const warned = new Set<string>();
 
-  function warnOnce(message: string, fields: Record<string, unknown>): void {
+  function warnOnce(
+    message: string,
+    fields: Record<string, unknown>,
+    more?: () => Record<string, unknown>,
+  ): void {
     const key = JSON.stringify([message, fields]);
     if (warned.has(key) || warned.size >= MAX_WARNINGS) return;
     warned.add(key);
-    log.warn(message, fields);
+    log.warn(message, { ...fields, ...more?.() });
   }
 
   function listed(query: PriceQuery & Served): Rates | null {
@@ -140,7 +142,12 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
         };
       }
       if (rates === null || cost === null || cost.costNanoUsd === null) {
-        warnOnce("No price is known for a model: its calls are booked without a cost", { provider, model });
+        const message = "No price is known for a model: its calls are booked without a cost";
+        warnOnce(message, { provider, model }, () => {
+          const nearest = catalog.nearest(provider, model);
+          const see = `purser prices show ${provider}:${model}`;
+          return nearest.length > 0 ? { nearest, see } : { see };
+        });
         return UNPRICED;
       }
       if (cost.unpricedParts) {

@@ -61,14 +61,20 @@ Deno.test("price() knows the demo models", async () => {
 Deno.test("price() gives null, never 0, where no price is known, and warns once", async () => {
   const { log, warnings } = recordingLog();
   const book = await createPriceBook({ log });
-  for (const model of ["gpt-4o", "gpt-4o", "my-model"]) {
-    const price = priceOf(book, { provider: "local", model, at, usage });
+  const names = [["openai", "gpt-5-minni"], ["openai", "gpt-5-minni"], ["local", "my-model"]] as const;
+  for (const [provider, model] of names) {
+    const price = priceOf(book, { provider, model, at, usage });
     assert.deepEqual(price, { costNanoUsd: null, priceSource: "none" });
   }
-  assert.deepEqual(warnings, [{ provider: "local", model: "gpt-4o" }, {
-    provider: "local",
-    model: "my-model",
-  }]);
+  assert.deepEqual(warnings, [
+    {
+      provider: "openai",
+      model: "gpt-5-minni",
+      nearest: ["gpt-5-mini", "gpt-4o-mini", "gpt-5-1-mini"],
+      see: "purser prices show openai:gpt-5-minni",
+    },
+    { provider: "local", model: "my-model", see: "purser prices show local:my-model" },
+  ]);
 });
 
 Deno.test("price() gives 0 where the price is 0", async () => {

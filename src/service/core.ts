@@ -4,6 +4,7 @@ import { type Monitor, startMonitor } from "../monitor/mod.ts";
 import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
 import { recover, startRecovery, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
 import { deliveryContext, openParts, OutboxSignal } from "./parts.ts";
+import { startPriceReloads } from "./price_updates.ts";
 import type { CoreOptions, CoreParts, Runtime } from "./core_parts.ts";
 
 /** The time that a closing process leaves for the first attempts to deliver. */
@@ -42,6 +43,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     if (!options.isReadOnly) {
       if (parts.store.isShared) maintenance.push(startRecovery(parts, parts.stopping));
       maintenance.push(startRetentionSweeps(parts, parts.stopping));
+      maintenance.push(startPriceReloads(parts, parts.stopping));
     }
 
     return {

@@ -31,6 +31,7 @@ export interface CoreOptions {
         | "maxSnapshotBytes"
         | "providers"
         | "prices"
+        | "pricesFolder"
         | "tools"
         | "channels"
         | "plugins"

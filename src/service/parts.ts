@@ -99,7 +99,8 @@ export async function openParts(
       query: createQuery(store),
       instanceId: ids.next("inst"),
       environment: config.environment,
-      prices: runtime?.prices ?? createLazyPriceBook({ overrides: config.prices, log }),
+      prices: runtime?.prices ??
+        createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
       gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       bus: createBus(log),

@@ -47,6 +47,13 @@ export const ROWS: readonly Row[] = [
   { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
 
+  {
+    line: "prices update --server http://127.0.0.1:1",
+    code: 2,
+    err: /^error: Cannot update the prices of a server from here: run purser prices update on its machine/,
+    isOffline: true,
+  },
+
   // An empty database
   { line: "agents list", out: /^No agents yet/ },
   { line: "sessions list", out: /^No sessions yet\n$/ },
@@ -136,6 +143,21 @@ export const ROWS: readonly Row[] = [
   { line: "reprice undo $REPRICING", out: /is undone\n$/ },
   { line: "reprice undo rep_nope --json", code: 3, err: /"code":"not_found"/ },
   { line: "reprice apply $REPRICING", code: 1, err: /it is undone/ },
+
+  // Prices
+  { line: "prices show", out: /^SOURCE .*\ngenai-prices .*\nlitellm / },
+  {
+    line: "prices show gpt-5-mini --at 2026-11-01",
+    out: /^Model +openai:gpt-5-mini\n[^]*^RATE \(USD\) +STANDARD +FLEX/m,
+  },
+  {
+    line: "prices show openai:gpt-5-mini --at 2026-11-01 --json",
+    out: /"part":"input_tokens","usd":0\.25,"per":1000000/,
+  },
+  { line: "prices show openai:gpt-5-minni", code: 3, err: /did you mean openai:gpt-5-mini/ },
+  { line: "prices show openai:gpt-5-minni --json", code: 3, err: /"nearest":\["openai:gpt-5-mini"/ },
+  { line: "prices show --service-tier flex", code: 2, err: /without MODEL/ },
+  { line: "prices show gpt-5-mini --at yesterday", code: 2, err: /yesterday is no date/ },
 
   // Snapshots
   {

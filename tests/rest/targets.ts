@@ -50,7 +50,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
   const key = await makeFirstKey(database);
   const child = new Deno.Command(Deno.execPath(), {
     args: ["serve", ...CLI_PERMISSIONS, "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
-    env: { ...env, PURSER_DB: database, XDG_CONFIG_HOME: directory, NO_COLOR: "1" },
+    env: { ...env, PURSER_DB: database, XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory, NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",
     stderr: "piped",

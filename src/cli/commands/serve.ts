@@ -44,13 +44,14 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
   const { openDatabase } = await import("../../client/mod.ts");
   const { checkChannels } = await import("../../delivery/channels/mod.ts");
   const { createApp, serve: listen } = await import("../../http/mod.ts");
-  const { watchServerDurability } = await import("../../service/mod.ts");
+  const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
   const { endLiveRuns } = await import("../../sessions/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log }), stopped.promise]);
   if (!database) return EXIT.interrupted;
   try {
     await checkChannels(database.core.channels, config.configPath);
     await watchServerDurability(database.core);
+    keepPricesCurrent(database.core, config);
     const server = await listen(database.core, await createApp(database.core), {
       host: config.host,
       port: config.port,

@@ -133,9 +133,9 @@ function unknownOption(
 function readArgs(words: readonly string[], command: Command): string[] {
   const args = words.slice(command.name.split(" ").length);
   const names = command.args.map(({ name }) => name);
-  const missing = names[args.length];
-  if (missing !== undefined) {
-    throw new UsageError(`Cannot use ${command.name} without ${missing}`, command.name);
+  const missing = command.args[args.length];
+  if (missing !== undefined && !missing.isOptional) {
+    throw new UsageError(`Cannot use ${command.name} without ${missing.name}`, command.name);
   }
   const surplus = args[names.length];
   if (surplus !== undefined) {

@@ -7,7 +7,7 @@ import { formatPath } from "../../kernel/text.ts";
 import { z } from "zod";
 import { LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
-import { BUILT_IN_PROVIDERS, DURABILITIES, SEVERITIES } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
 import { CHANNEL_NAME } from "../channels.ts";
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
@@ -109,6 +109,7 @@ export const ConfigFile = z.strictObject({
   max_snapshot_bytes: z.int().positive(),
   providers: z.record(providerName, Provider),
   prices: PriceOverrides,
+  price_updates: z.enum(PRICE_UPDATES),
   tools: z.array(z.string().min(1)),
   channels: Channels,
   plugins: z.array(z.string().min(1)),

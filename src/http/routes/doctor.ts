@@ -12,7 +12,7 @@ const route = createRoute({
   summary: "Diagnose the service: each check's status, and what to do",
   description:
     "Checks the config, the database and its clock, each channel's settings, the alert rules, the keys of models and " +
-    "of this API, and the outbox. Sends nothing and calls no model. The status is 200 whatever was found.",
+    "of this API, the prices, and the outbox. Sends nothing and calls no model. The status is 200 whatever was found.",
   tags: ["service"],
   responses: { 200: json(z.array(DoctorCheck), "One entry per check"), ...problems() },
 });

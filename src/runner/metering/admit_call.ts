@@ -7,6 +7,7 @@ import { type Span, traceCall } from "../../telemetry/mod.ts";
 import type { Answer } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
 import { formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
+import type { PriceBook } from "../../pricing/mod.ts";
 import { callBounds, isCovered } from "./call_bounds.ts";
 import { settleUsage, type UsageReport } from "./settle_usage.ts";
 import { warnOfEstimate } from "./settle_usage.ts";
@@ -66,10 +67,12 @@ export async function admitCall(
 ): Promise<AdmittedCall> {
   const { provider, modelId, runId, budget } = metering;
   options.abortSignal?.throwIfAborted();
+  // Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound.
+  const prices = ctx.prices.current?.() ?? ctx.prices;
   let grant: Grant | undefined;
   let at = ctx.clock.now();
   if (budget) {
-    ({ grant, at } = await reserveCall(ctx, metering, budget, options, at));
+    ({ grant, at } = await reserveCall(ctx, prices, metering, budget, options, at));
     if (grant.outputLimit !== undefined) options = { ...options, maxOutputTokens: grant.outputLimit };
   }
   const startedAt = ctx.clock.monotonic();
@@ -92,7 +95,7 @@ export async function admitCall(
         report,
         answer,
         options,
-        (usage, statedNanoUsd) => ctx.prices.price({ ...query, usage, statedNanoUsd }),
+        (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
       );
       const call: ModelCall = {
         callId: ctx.ids.next("call"),
@@ -145,6 +148,7 @@ export async function admitCall(
  */
 async function reserveCall(
   ctx: BookingContext,
+  prices: PriceBook,
   metering: Metering,
   budget: Budget,
   options: LanguageModelV4CallOptions,
@@ -153,7 +157,7 @@ async function reserveCall(
   const { provider, modelId: model, runId } = metering;
   for (;;) {
     const call = callBounds(
-      ctx.prices,
+      prices,
       { provider, model, at },
       budget,
       options,
@@ -176,7 +180,7 @@ async function reserveCall(
     const boundAt = at;
     at = ctx.clock.now();
     if (budget.mode === "stop" || at === boundAt) return { grant, at };
-    if (isCovered(ctx.prices, { provider, model, at }, budget, call, grant)) return { grant, at };
+    if (isCovered(prices, { provider, model, at }, budget, call, grant)) return { grant, at };
     await ctx.gate.release(grant);
   }
 }

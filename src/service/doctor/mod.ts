@@ -8,26 +8,13 @@ import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/val
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { listAgents } from "../../agents/mod.ts";
+import { checkModelPrices, checkPriceAge } from "./check_prices.ts";
+import { failed, type Finding, ok, warning } from "./finding.ts";
 import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
 
-/** The result of a check, without its name. */
-type Finding = Omit<DoctorCheck, "name">;
-
-function ok(detail: string): Finding {
-  return { status: "ok", detail, advice: null };
-}
-
-function warning(detail: string, advice: string): Finding {
-  return { status: "warning", detail, advice };
-}
-
-function failed(detail: string, advice: string | null): Finding {
-  return { status: "failed", detail, advice };
-}
-
 /**
- * Checks the config, the database and its clock, the channels, the alert rules, the keys of models and of the API, and
- * the outbox. Sends nothing and calls no model. Never rejects: a check that throws is a failed one.
+ * Checks the config, the database and its clock, the channels, the alert rules, the keys of models and of the API,
+ * the prices, and the outbox. Sends nothing and calls no model. Never rejects: a check that throws is a failed one.
  */
 export async function examineService(core: Core): Promise<DoctorCheck[]> {
   const database = await run(core, "database", () => checkDatabase(core));
@@ -45,6 +32,8 @@ export async function examineService(core: Core): Promise<DoctorCheck[]> {
     ...channels,
     await inDatabase("alert rules", () => checkRules(core)),
     await inDatabase("models", () => checkModels(core)),
+    await run(core, "prices", () => checkPriceAge(core)),
+    await inDatabase("prices of models", () => checkModelPrices(core)),
     await inDatabase("API keys", () => checkApiKeys(core)),
     // Last: a process that has just started delivers in the meantime what was waiting for it.
     await inDatabase(

@@ -6,6 +6,7 @@ import { channelCases } from "./channels.ts";
 import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
 import { keyCases } from "./keys.ts";
+import { priceCases } from "./prices.ts";
 import { refusalCases } from "./refusals.ts";
 import { runCases } from "./runs.ts";
 import { serviceCases } from "./service.ts";
@@ -18,6 +19,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   runs: runCases,
   sessions: sessionCases,
   costs: costCases,
+  prices: priceCases,
   snapshots: snapshotCases,
   alerts: alertCases,
   channels: channelCases,

@@ -1,0 +1,64 @@
+import { z } from "@hono/zod-openapi";
+import { Count, Time, Usd } from "./parts.ts";
+
+/** The wire schemas of prices. */
+
+const Day = z.string().openapi({ format: "date", example: "2026-11-10" });
+
+export const PriceSource = z.object({
+  name: z.enum(["genai-prices", "litellm"]),
+  date: Day.openapi({ description: "The day of the prices" }),
+  age_days: Count,
+  origin: z.enum(["release", "update"]).openapi({
+    description: "`release`: the prices are those of this version; `update`: of `purser prices update`",
+  }),
+  url: z.string().nullable(),
+  models: Count.openapi({ description: "Number of models with prices" }),
+}).openapi("PriceSource");
+export type PriceSource = z.infer<typeof PriceSource>;
+
+export const PriceRate = z.object({
+  part: z.string().openapi({ description: "The part of a call's usage", example: "input_tokens" }),
+  usd: Usd,
+  per: Count.openapi({ description: "The number of tokens or counts that cost this: 1000000 or 1000" }),
+}).openapi("PriceRate");
+export type PriceRate = z.infer<typeof PriceRate>;
+
+const PriceTier = z.object({
+  above_input_tokens: Count.openapi({
+    description: "The rates apply to all of a call with more input tokens than this; 0 for the first tier",
+  }),
+  rates: z.array(PriceRate),
+}).openapi("PriceTier");
+
+export const PriceVariant = z.object({
+  served: z.string().openapi({
+    description: "`service_tier`, `speed` or `inference_geo`, and its value",
+    example: "service_tier=flex",
+  }),
+  tiers: z.array(PriceTier),
+}).openapi("PriceVariant");
+export type PriceVariant = z.infer<typeof PriceVariant>;
+
+export const PriceCard = z.object({
+  provider: z.string().openapi({ example: "openai" }),
+  model: z.string().openapi({ example: "gpt-5-mini" }),
+  at: Time,
+  source: z.string().openapi({
+    description: "The `price_source` of calls: `config`, `demo`, or a source and its date",
+    example: "genai-prices@2026-11-10",
+  }),
+  matched_model: z.string().openapi({ description: "The id of the model in the source" }),
+  tiers: z.array(PriceTier).openapi({ description: "By the number of input tokens of a call, ascending" }),
+  variants: z.array(PriceVariant).openapi({ description: "The calls that are billed at other rates" }),
+  unpriced: z.array(z.string()).openapi({
+    description: "The parts of a usage without a rate: a call that has one is partly priced",
+  }),
+}).openapi("PriceCard");
+export type PriceCard = z.infer<typeof PriceCard>;
+
+export const PriceReport = z.object({
+  sources: z.array(PriceSource).openapi({ description: "The first one that knows a model prices it" }),
+  price: PriceCard.nullable().openapi({ description: "The rates of `model`; null without one" }),
+}).openapi("PriceReport");
+export type PriceReport = z.infer<typeof PriceReport>;

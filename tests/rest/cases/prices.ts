@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import type { RestCase } from "../rest_case.ts";
+
+export const priceCases: RestCase[] = [
+  {
+    name: "it shows where its prices come from",
+    async run(api) {
+      const { sources, price } = await api.expect(200, "GET", "/prices");
+      assert.equal(price, null);
+      const names = sources.map(({ name, origin }: Record<string, string>) => [name, origin]);
+      assert.deepEqual(names, [["genai-prices", "release"], ["litellm", "release"]]);
+      for (const { models, date } of sources) assert.ok(models > 1_000 && /^\d{4}-\d{2}-\d{2}$/.test(date));
+    },
+  },
+  {
+    name: "it shows the rates of a model, of the config before those of the catalog",
+    async run(api) {
+      const path = "/prices?model=gpt-4o-mini-2024-07-18&provider=openai&at=2026-11-01T00:00:00Z";
+      const { price } = await api.expect(200, "GET", path);
+      assert.deepEqual([price.provider, price.matched_model], ["openai", "gpt-4o-mini"]);
+      assert.deepEqual(price.tiers[0].rates[0], { part: "input_tokens", usd: 0.15, per: 1_000_000 });
+      assert.ok(price.unpriced.includes("output_audio_tokens"));
+      const named = await api.expect(200, "GET", "/prices?model=openai:gpt-4o-mini&service_tier=batch");
+      assert.equal(named.price.tiers[0].rates[0].usd, 0.075);
+      const own = await api.expect(200, "GET", "/prices?model=local:my-model");
+      assert.equal(own.price.source, "config");
+    },
+  },
+  {
+    name: "it suggests the nearest models for an unknown one",
+    async run(api) {
+      const problem = await api.refused(404, "not_found", "GET", "/prices?model=openai:gpt-4o-mino");
+      assert.equal(problem.details.nearest[0], "openai:gpt-4o-mini");
+      assert.match(problem.detail, /did you mean openai:gpt-4o-mini/);
+      await api.refused(400, "invalid", "GET", "/prices?provider=openai");
+      await api.refused(400, "invalid", "GET", "/prices?model=gpt-4o-mini&at=yesterday");
+    },
+  },
+];
