@@ -1,6 +1,5 @@
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { files } from "../../kernel/files.ts";
 import type { Log } from "../../kernel/log.ts";
 import { replaceFile } from "../../kernel/replace_file.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
@@ -78,7 +77,6 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   });
   const path = pathOfPrices(ctx.folder, next.source);
   if (!input.isDryRun) {
-    await files.makeFolder(ctx.folder);
     await replaceFile(path, await formatCopy(data), { backup: `${path}.bak` });
   }
   return {
