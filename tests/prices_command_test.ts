@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { main } from "../src/cli/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { DOWNLOAD_TIMEOUT_MS } from "../src/pricing/updates/read_prices.ts";
+import { DOWNLOAD_TIMEOUT_MS } from "../src/pricing/updates/mod.ts";
 import { newPlace, purser, startServer } from "./harness/cli_process.ts";
 import { publish, publishedPrices } from "./harness/price_files.ts";
 

@@ -1,4 +1,201 @@
+import { type Clock, systemClock } from "../kernel/clock.ts";
+import { type Config, type Environment, loadConfig } from "../config/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { createLazyApp, pathOf, problemResponse, toProblem, withAccessCheck } from "../http/mod.ts";
+import { createIds } from "../kernel/ids.ts";
+import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
+import { openRequestCore, type RequestCore, type RequestCoreOptions } from "../service/mod.ts";
+import { newSharedKeys } from "../keys/mod.ts";
+import { createLazyPriceBook } from "../pricing/mod.ts";
+import { newSharedStore } from "../store/mod.ts";
+import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
+import { parseDatabaseUrl } from "../kernel/database_url.ts";
+
 /** The API without native code, files and background work, for `main.ts` on edge runtimes. */
-export { createEdgeHandler, type EdgeContext, type EdgeHandler, type EdgeOptions } from "./handler.ts";
 export { EDGE_LIMITS, type EdgeLimit, type EdgeLimitName, unsupportedAtEdge } from "./limits.ts";
-export type { EdgeBindings } from "./settings.ts";
+
+/** The runtime's context of a request, which keeps work alive after the response. */
+export interface EdgeContext {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+/** Options of `createEdgeHandler`. */
+export interface EdgeOptions {
+  /** Writes a line of the log. */
+  write: (line: string) => void;
+  /** The settings; by default they come from the environment. */
+  config?: Config;
+  clock?: Clock;
+  fetch?: typeof globalThis.fetch;
+}
+
+/** The API as functions without state between calls. */
+export interface EdgeHandler {
+  fetch(request: Request, bindings: EdgeBindings, context: EdgeContext): Promise<Response>;
+  /** Makes the due deliveries, and ends the runs of instances that died. Rejects when that failed. */
+  scheduled(bindings: EdgeBindings): Promise<void>;
+}
+
+/**
+ * The state that the requests of one isolate share: settings, prices, and cached facts about the database. It has no
+ * connection, and nothing that other instances would need.
+ */
+interface Isolate {
+  config: Config;
+  env: Environment;
+  log: Log;
+  runtime: RequestCoreOptions["runtime"];
+  /** When this isolate last looked for due work of other instances, in epoch milliseconds. */
+  lookedAt: number;
+}
+
+/** Creates the state that requests share. */
+function createIsolate(
+  { config, env, write }: { config: Config; env: Environment; write: (line: string) => void },
+): Isolate {
+  const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
+  return {
+    config,
+    env,
+    log,
+    lookedAt: -Infinity,
+    runtime: {
+      store: newSharedStore(),
+      keys: newSharedKeys(),
+      prices: createLazyPriceBook({ overrides: config.prices, log }),
+      plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
+      channels: {
+        readTextFile: () => Promise.reject(unsupportedAtEdge("read a secret from a file", "secret_files")),
+        loadModule: () => Promise.reject(unsupportedAtEdge("load a plugin from disk", "plugins")),
+        reachOut: "fetch",
+      },
+      spool: {
+        memoryCharacters: MAX_EDGE_SNAPSHOT_CHARACTERS,
+        refuse: () => unsupportedAtEdge("restore a snapshot of this size", "large_snapshots"),
+      },
+    },
+  };
+}
+
+/** Minimum interval at which requests look for due work of other instances. */
+const LOOK_MS = 30_000;
+
+/** Bounds of deliveries after a response: platforms end what takes longer than 30 s. */
+const AFTER_REQUEST = { timeoutMs: 10_000, attemptsPerChannel: 20 };
+
+/** Bounds of deliveries by one call of the scheduled handler, which is triggered every minute. */
+const SCHEDULED = { timeoutMs: 45_000, attemptsPerChannel: 200 };
+
+/**
+ * Creates the handlers of an edge. Each request has its own core, since requests can't share connections; work after the
+ * response, such as a run whose client has disconnected or a delivery, is passed to `waitUntil`. Every request needs an
+ * API key, since the edge can't recognize requests from the same machine.
+ */
+export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
+  const { clock = systemClock, write } = options;
+  let current: { settings: string; isolate: Isolate } | undefined;
+
+  async function isolateOf(bindings: EdgeBindings): Promise<Isolate> {
+    const env = environmentOf(bindings);
+    // The same values, whether or not in the same object.
+    const settings = JSON.stringify(env);
+    if (current?.settings === settings) return current.isolate;
+    if (options.config) checkEdgeConfig(options.config);
+    const config = options.config ?? await loadEdgeConfig(env);
+    current = { settings, isolate: createIsolate({ config, env, write }) };
+    return current.isolate;
+  }
+
+  const open = ({ config, env, log, runtime }: Isolate): Promise<RequestCore> =>
+    openRequestCore({ config, env, log, runtime, clock, fetch: options.fetch });
+
+  /** Returns the response to every request of a deployment that can't start, such as one with wrong settings. */
+  function refuse(error: unknown, request: Request): Response {
+    const isForCaller = error instanceof PurserError &&
+      (error.code === "unsupported" || error.code === "unavailable");
+    const log = neverThrowing(createJsonLog({ level: "error", write }));
+    // Wrong settings are not the client's fault, whatever their code says: the log has the reason.
+    const shown = isForCaller ? error : new Error(messageOf(error));
+    return problemResponse(
+      toProblem(shown, pathOf(request.url), log, createIds(clock).next("req")),
+    );
+  }
+
+  /** Completes the work after a response. Never rejects. */
+  async function finish(isolate: Isolate, core: RequestCore, answer: Promise<Response>): Promise<void> {
+    try {
+      await answer.catch(() => {});
+      await core.settle();
+      const shouldLook = clock.now() - isolate.lookedAt >= LOOK_MS;
+      if (shouldLook) isolate.lookedAt = clock.now();
+      if (shouldLook || core.hasFired) await core.deliverDue(AFTER_REQUEST);
+      if (shouldLook) await core.recover();
+      await core.close();
+    } catch (error) {
+      isolate.log.warn("The work after a request failed", { reason: messageOf(error) });
+    }
+  }
+
+  return {
+    async fetch(request, bindings, context) {
+      let isolate: Isolate;
+      let core: RequestCore;
+      try {
+        isolate = await isolateOf(bindings);
+        core = await open(isolate);
+      } catch (error) {
+        return refuse(error, request);
+      }
+      const handle = withAccessCheck(core, createLazyApp(core));
+      const answer = (async () => await handle(request))();
+      // Before the response: a client that disconnects would end the request, and with it a run.
+      context.waitUntil(finish(isolate, core, answer));
+      return await answer;
+    },
+    async scheduled(bindings) {
+      const isolate = await isolateOf(bindings);
+      const core = await open(isolate);
+      isolate.lookedAt = clock.now();
+      const [recovered] = await Promise.allSettled([core.recover(), core.deliverDue(SCHEDULED)]);
+      await core.close();
+      if (recovered.status === "rejected") throw recovered.reason;
+    },
+  };
+}
+
+/** The bindings that a runtime passes to its handlers: variables, secrets and others. */
+export type EdgeBindings = Readonly<Record<string, unknown>>;
+
+/** Returns the bindings that are strings. The config document may also be an object. */
+export function environmentOf(bindings: EdgeBindings): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(bindings)) {
+    if (typeof value === "string") env[name] = value;
+    else if (name === "PURSER_CONFIG_JSON") env[name] = JSON.stringify(value);
+  }
+  return env;
+}
+
+/**
+ * Loads the settings from the environment that the runtime passes in.
+ *
+ * @throws {PurserError} `unsupported` for settings that an edge can't have; `invalid` for wrong ones
+ */
+export async function loadEdgeConfig(env: Environment): Promise<Config> {
+  if (env.PURSER_CONFIG) throw unsupportedAtEdge("read a config file", "config_file");
+  const config = await loadConfig({ env, defaults: { logLevel: "info" }, readTextFile: findNoFile });
+  checkEdgeConfig(config);
+  return config;
+}
+
+/** Throws `unsupported` for settings that an edge can't have. */
+export function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
+  const { kind } = parseDatabaseUrl(config.dbUrl);
+  if (kind !== "remote") throw unsupportedAtEdge("use a local database", "local_database");
+  if (config.tools.length > 0) throw unsupportedAtEdge("load tools from disk", "tools");
+}
+
+/** The edge has no files, even where the variables name a home directory. */
+function findNoFile(): Promise<never> {
+  return Promise.reject(Object.assign(new Error("there are no files"), { code: "ENOENT" }));
+}

@@ -1,6 +1,6 @@
 import { inArray, sql } from "drizzle-orm";
 import { type Query, tables } from "../store/mod.ts";
-import type { ModelCall } from "./calls.ts";
+import type { ModelCall } from "./model_call.ts";
 
 const { calls } = tables;
 

@@ -6,7 +6,9 @@ import { toUsd } from "../kernel/money.ts";
 import { parsePriceRecord, type Rates } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
 import { adjustCall, type Adjustment } from "./adjustments.ts";
-import { type ModelCall, toCostEvent, toModelCall } from "./calls.ts";
+import { toModelCall } from "./calls.ts";
+import { toCostEvent } from "./cost_events.ts";
+import { type ModelCall } from "./model_call.ts";
 import { explainPrice } from "./explain_price.ts";
 
 const { calls, prices, repricings } = tables;

@@ -5,11 +5,10 @@ import { bundledPrices } from "./catalog/bundled_prices.ts";
 import { cardAt, possibleCards } from "./catalog/card_at.ts";
 import { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
 import { correctedCuts } from "./catalog/deepseek_peak.ts";
-import { nearestNames } from "./catalog/names/nearest_names.ts";
 import type { GenaiPrices, LitellmPrices } from "./catalog/price_data.ts";
 import { createPriceSources, type FoundModel } from "./catalog/price_sources.ts";
 import { dailyCutsOf } from "./catalog/prices_at.ts";
-import type { PriceQuery, Served } from "./prices.ts";
+import type { PriceQuery, Served } from "./price_book.ts";
 import type { Rates } from "./rates.ts";
 
 /** Names of models come from callers, so the cache is bounded. */
@@ -175,4 +174,33 @@ function slotOf(cuts: readonly number[], at: number): number {
   let period = 0;
   while (period < cuts.length && ofDay >= cuts[period]!) period++;
   return day * (cuts.length + 1) + period;
+}
+
+/** Names over this length are compared by their beginning. */
+const MAX_LENGTH = 100;
+
+/** Returns the names nearest to a wanted one by edits, at most `limit`, and none that differs in over half of its letters. */
+export function nearestNames(wanted: string, names: readonly string[], limit: number): string[] {
+  const lower = wanted.toLowerCase().slice(0, MAX_LENGTH);
+  const most = Math.ceil(lower.length / 2);
+  return names
+    .map((name) => ({ name, edits: editDistance(lower, name.toLowerCase().slice(0, MAX_LENGTH)) }))
+    .filter(({ edits }) => edits <= most)
+    .sort((a, b) => a.edits - b.edits || (a.name < b.name ? -1 : 1))
+    .slice(0, limit)
+    .map(({ name }) => name);
+}
+
+/** The number of letters to insert, remove or replace between two texts (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
 }

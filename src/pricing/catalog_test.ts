@@ -4,7 +4,8 @@ import { bundledPrices } from "./catalog/bundled_prices.ts";
 import type { GenaiPrices, ModelPrices } from "./catalog/price_data.ts";
 import { providerIdOfLitellm } from "./catalog/names/provider_names.ts";
 import { createCatalog, openCatalog } from "./catalog.ts";
-import { priceUsage, type Rates, tierFor } from "./rates.ts";
+import { type Rates, tierFor } from "./rates.ts";
+import { priceUsage } from "./price_usage.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";
 
 const AT = Date.parse("2026-11-20T12:00:00.000Z");

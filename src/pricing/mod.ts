@@ -9,25 +9,12 @@ export {
   type SkippedEntry,
 } from "./catalog/parse_price_data.ts";
 export type { GenaiPrices, LitellmPrices, PriceData } from "./catalog/price_data.ts";
-export { createLazyPriceBook, type LazyPriceBook } from "./lazy_prices.ts";
-export {
-  createPriceBook,
-  type Price,
-  type PriceBook,
-  type PriceQuery,
-  type PricesInUse,
-  type Served,
-} from "./prices.ts";
-export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./rates.ts";
-export {
-  type PriceLine,
-  priceLines,
-  priceUsage,
-  type Rates,
-  type RateTier,
-  sumLines,
-  tierFor,
-} from "./rates.ts";
+export { createLazyPriceBook, type LazyPriceBook } from "./prices.ts";
+export { createPriceBook, type PricesInUse } from "./prices.ts";
+export type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
+export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_usage.ts";
+export { type Rates, type RateTier, tierFor } from "./rates.ts";
+export { type PriceLine, priceLines, priceUsage, sumLines } from "./price_usage.ts";
 export { type AnswerUsage, statedCost, trackAnswerUsage } from "./usage/answer_usage.ts";
 export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export {
@@ -38,5 +25,5 @@ export {
   type UsageDetails,
   usageOf,
 } from "./usage/usage.ts";
-export { usageFromAiSdk } from "./usage/usage_from_ai_sdk.ts";
+export { usageFromAiSdk } from "./usage/answer_usage.ts";
 export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";

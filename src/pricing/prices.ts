@@ -1,60 +1,17 @@
 import { PurserError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
-import type { NanoUsd } from "../kernel/money.ts";
+
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
+import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
-import { ratesOfOverride } from "./override_rates.ts";
-import { DEMO_RATES, priceUsage, type Rates, type UsageCost } from "./rates.ts";
-import { readUsedPrices, type UsedPrices } from "./updates/used_prices.ts";
-import { checkUsage, type Usage } from "./usage/usage.ts";
-import { worstCaseCost, type WorstCaseRates, worstCaseRates } from "./worst_case.ts";
-
-/** A price to look up. `provider` and `model` are Purser's names: `openai` and `gpt-4o-mini`. */
-export interface PriceQuery {
-  provider: string;
-  model: string;
-  /** The time of the call, in milliseconds since the epoch; prices change by date and some by the hour. */
-  at: number;
-}
-
-/** The service that a provider reports of a call; each property may have its own rates. */
-export interface Served {
-  /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
-  serviceTier?: string | undefined;
-  /** Anthropic: `fast` or `standard`. */
-  speed?: string | undefined;
-  /** Anthropic: `us` or `global`. */
-  inferenceGeo?: string | undefined;
-}
-
-/** The cost of a call and the source of its price. */
-export interface Price extends UsageCost {
-  /** `config`, `genai-prices@<date>`, `litellm@<date>`, `demo`, `provider` or `none`. */
-  priceSource: string;
-  /** The rate card of the cost; null if no price is known. */
-  rates: Rates | null;
-  /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
-  listCostNanoUsd?: NanoUsd;
-}
-
-/**
- * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
- * or by a dated or `-latest` alias; all others are unpriced.
- *
- * A call that was served at another tier, speed or region than the standard one is priced by the override with that
- * `service_tier`, else by the catalog's rates for it; without any, at the standard rates and as partly priced.
- */
-export interface PriceBook {
-  /** Prices a call; the cost that the provider states wins. Throws `invalid` for a contradictory usage. */
-  price(input: PriceQuery & Served & { usage: Usage; statedNanoUsd?: NanoUsd | undefined }): Price;
-  /** Returns the prices of a model, or null if none is known. */
-  rates(input: PriceQuery & Served): Rates | null;
-  /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
-  worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
-  /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */
-  worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
-}
+import { DEMO_RATES, type Rates } from "./rates.ts";
+import { priceUsage } from "./price_usage.ts";
+import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
+import { checkUsage } from "./usage/usage.ts";
+import { worstCaseCost, worstCaseRates } from "./worst_case.ts";
+import type { Dimension } from "./catalog/dimensions.ts";
+import { tiersOf } from "./catalog/rate_card.ts";
 
 /** Each distinct warning is logged once, up to this many. */
 const MAX_WARNINGS = 1_000;
@@ -229,5 +186,87 @@ export function indexOverrides(rows: readonly PriceOverride[]): Overrides {
         byTier: [...tiers].flatMap((tier) => latest(rows, at, tier) ?? []),
       };
     },
+  };
+}
+
+/** The dimensions that the fields of a row price. */
+const FIELDS = {
+  input_usd_per_million: "input_mtok",
+  output_usd_per_million: "output_mtok",
+  reasoning_usd_per_million: "output_reasoning_mtok",
+  cache_read_usd_per_million: "cache_read_mtok",
+  cache_write_usd_per_million: "cache_write_mtok",
+  cache_write_1h_usd_per_million: "cache_write_1h_mtok",
+  cache_write_12h_usd_per_million: "cache_write_12h_mtok",
+  input_audio_usd_per_million: "input_audio_mtok",
+  cache_read_audio_usd_per_million: "cache_audio_read_mtok",
+  output_audio_usd_per_million: "output_audio_mtok",
+  input_image_usd_per_million: "input_image_mtok",
+  cache_read_image_usd_per_million: "cache_image_read_mtok",
+  output_image_usd_per_million: "output_image_mtok",
+  input_video_usd_per_million: "input_video_mtok",
+  output_video_usd_per_million: "output_video_mtok",
+  web_searches_usd_per_thousand: "web_searches_kcount",
+  file_searches_usd_per_thousand: "storage_searches_kcount",
+  code_executions_usd_per_thousand: "code_executions_kcount",
+  requests_usd_per_thousand: "requests_kcount",
+} as const satisfies Partial<Record<keyof PriceOverride, Dimension>>;
+
+/** Converts the prices of one row of the config to a rate card; what it leaves out defaults as in the catalog. */
+export function ratesOfOverride(row: PriceOverride): Rates {
+  const prices: Record<string, number> = {};
+  for (const [field, name] of Object.entries(FIELDS)) {
+    const price = row[field as keyof typeof FIELDS];
+    if (price !== undefined) prices[name] = price;
+  }
+  // A row says what a cache of its model costs, also of Claude.
+  return { source: "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };
+}
+
+/** A price book that is loaded on first use, and follows updates. */
+export interface LazyPriceBook extends PriceBook {
+  /** Loads the prices; the functions of `PriceBook` throw before that. Rejects like `openPrices()`. */
+  ready(): Promise<void>;
+  /** Returns the book in use, which no update changes: a call is bounded and billed by one book. */
+  current(): PriceBook;
+  /** Returns the prices in use, and loads them before. */
+  inUse(): Promise<PricesInUse>;
+  /** Reads updated prices if their files have changed since they were loaded. Resolves to whether they have. */
+  refresh(): Promise<boolean>;
+}
+
+/** Creates a price book that loads the catalog, which takes 30 ms, on first use: most commands price nothing. */
+export function createLazyPriceBook(options: PriceBookOptions): LazyPriceBook {
+  const { folder, log = silentLog } = options;
+  let loading: Promise<PricesInUse> | undefined;
+  let loaded: PricesInUse | undefined;
+  let stamp = "";
+
+  async function load(): Promise<PricesInUse> {
+    // Read before the files: of a file that is replaced meanwhile, the next refresh reads the new one.
+    if (folder !== undefined) stamp = await stampOfPrices(folder);
+    return loaded = await openPrices(options);
+  }
+
+  const current = (): PriceBook => {
+    if (loaded) return loaded.book;
+    throw new Error("Cannot price: the prices are not loaded yet");
+  };
+  return {
+    ready: async () => void await (loading ??= load()),
+    inUse: () => loading ??= load(),
+    current,
+    async refresh() {
+      if (folder === undefined || loaded === undefined || await stampOfPrices(folder) === stamp) return false;
+      loading = load();
+      const { catalog } = await loading;
+      const sources = catalog.sources.map(({ name, date }) => `${name}@${date}`);
+      log.info("The prices have changed, and calls are billed by the new ones", { sources });
+      return true;
+    },
+    rates: (input) => current().rates(input),
+    price: (input) => current().price(input),
+    worstCaseRates: (input) => current().worstCaseRates(input),
+    worstCase: (input) => current().worstCase(input),
   };
 }

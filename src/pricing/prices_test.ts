@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { silentLog } from "../kernel/log.ts";
-import { createPriceBook, type PriceBook, type PriceQuery, type Served } from "./prices.ts";
+import { createPriceBook } from "./prices.ts";
+import type { PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";
 
 const at = Date.parse("2026-11-01T12:00:00.000Z");

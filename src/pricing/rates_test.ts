@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { formatUsd, parseUsd } from "../kernel/money.ts";
 import { anyDetailedUsage, anyRates, anyUsage } from "./_arbitraries.ts";
-import { DEMO_RATES, priceUsage, type Rates, tierFor } from "./rates.ts";
+import { DEMO_RATES, type Rates, tierFor } from "./rates.ts";
+import { priceUsage } from "./price_usage.ts";
 import { createPriceBook } from "./prices.ts";
-import { parsePriceRecord, priceRecordOf } from "./rates.ts";
+import { parsePriceRecord, priceRecordOf } from "./price_usage.ts";
 import { type UsageDetail, usageOf } from "./usage/usage.ts";
 
 type Leaf = typeof anyDetailedUsage extends fc.Arbitrary<infer Value> ? Value : never;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { priceUsage, tierFor } from "./rates.ts";
+import { tierFor } from "./rates.ts";
+import { priceUsage } from "./price_usage.ts";
 import { anyRates, anyUsage } from "./_arbitraries.ts";
 import { outputTokensThatFit, worstCaseCost, worstCaseRates } from "./worst_case.ts";
 

@@ -1,6 +1,9 @@
-import type { ModelCall } from "../../ledger/mod.ts";
+import { type ModelCall, toModelCall, withAdjustments } from "../../ledger/mod.ts";
 import type { Price, PriceBook } from "../../pricing/mod.ts";
 import { addCall, type ModelSums, noSums } from "./model_sums.ts";
+import { and, asc, eq, gt, isNull, lt, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
+import type { RepricingFilter } from "../../contract/repricings.ts";
+import { type Query, type Store, tables } from "../../store/mod.ts";
 
 /** The adjustment of a call. */
 export interface PlannedAdjustment {
@@ -55,4 +58,97 @@ export function planCall(prices: PriceBook, call: ModelCall): PlannedAdjustment 
   };
   const isSame = planned.costNanoUsd === 0n && planned.unpriced === 0 && planned.partlyPriced === 0;
   return isSame ? undefined : planned;
+}
+
+const { calls } = tables;
+
+/** A place in the order of the calls by time, and by position among those of one time. */
+export interface Cursor {
+  at: number;
+  position: number;
+}
+
+export const START: Cursor = { at: -1, position: 0 };
+
+/** The calls of a repricing. */
+export interface RepricedCalls {
+  filter: RepricingFilter;
+  /** The position of the last call that was booked before it. */
+  upTo: number;
+}
+
+/** The number of calls that are read at once, whether the filter matches them or not. */
+const CALLS_PER_PAGE = 1_000;
+
+const MAX_TIME = 8_640_000_000_000_000;
+
+// Only the index is read.
+const READ_END = `SELECT at, position FROM (
+  SELECT * FROM (SELECT at, position FROM calls WHERE at = ?1 AND position > ?2 AND position <= ?5
+    ORDER BY position LIMIT ?4)
+  UNION ALL
+  SELECT * FROM (SELECT at, position FROM calls WHERE at > ?1 AND at < ?3 AND position <= ?5
+    ORDER BY at, position LIMIT ?4)
+  LIMIT ?4) ORDER BY at DESC, position DESC LIMIT 1`;
+
+/** Reads the next page of matching calls with their costs as adjusted; undefined at the end. */
+export async function readPage(
+  ctx: { store: Pick<Store, "read">; query: Query },
+  { filter, upTo }: RepricedCalls,
+  after: Cursor,
+): Promise<{ calls: ModelCall[]; end: Cursor } | undefined> {
+  const from = filter.from === undefined ? 0 : Date.parse(filter.from);
+  const to = filter.to === undefined ? MAX_TIME : Date.parse(filter.to);
+  const start = after.at < from ? { at: from - 1, position: Number.MAX_SAFE_INTEGER } : after;
+  const { rows } = await ctx.store.read({
+    sql: READ_END,
+    args: [start.at, start.position, to, CALLS_PER_PAGE, upTo],
+  });
+  if (rows.length === 0) return undefined;
+  const end = { at: Number(rows[0]![0]), position: Number(rows[0]![1]) };
+  const booked = await ctx.query.select().from(calls).where(and(
+    ...between(start, end),
+    lte(calls.position, upTo),
+    isNull(calls.adjusts),
+    ...conditions(filter),
+  )).orderBy(asc(calls.at), asc(calls.position));
+  const adjusted = await withAdjustments(ctx.query, booked.map(toModelCall));
+  return { end, calls: adjusted.filter((call) => isIncluded(filter, call)) };
+}
+
+/** The calls after one place and up to another, by the index of their times. */
+function between(start: Cursor, end: Cursor): (SQL | undefined)[] {
+  if (start.at === end.at) {
+    return [eq(calls.at, start.at), gt(calls.position, start.position), lte(calls.position, end.position)];
+  }
+  return [
+    or(gt(calls.at, start.at), gt(calls.position, start.position)),
+    or(lt(calls.at, end.at), lte(calls.position, end.position)),
+    sql`${calls.at} BETWEEN ${start.at} AND ${end.at}`,
+  ];
+}
+
+/** The source of a cost that is the provider's or the reporter's word. */
+const STATED = ["reported", "provider"];
+
+function conditions(filter: RepricingFilter): (SQL | undefined)[] {
+  return [
+    filter.provider === undefined ? undefined : eq(calls.provider, filter.provider),
+    filter.model === undefined ? undefined : eq(calls.model, filter.model),
+    filter.agent_id === undefined ? undefined : eq(calls.agentId, filter.agent_id),
+    filter.estimated === undefined ? undefined : eq(calls.estimated, filter.estimated),
+    filter.include_reported ? undefined : notInArray(calls.priceSource, STATED),
+    // Whether a call has a price by now is known with its adjustments.
+    filter.unpriced
+      ? or(
+        eq(calls.unpriced, 1),
+        eq(calls.partlyPriced, 1),
+        sql`EXISTS (SELECT 1 FROM ${calls} a WHERE a.adjusts = ${calls}.call_id)`,
+      )
+      : undefined,
+  ];
+}
+
+function isIncluded({ unpriced }: RepricingFilter, call: ModelCall): boolean {
+  return !unpriced || call.costNanoUsd === null || call.unpricedParts !== undefined;
 }

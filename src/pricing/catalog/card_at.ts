@@ -1,4 +1,4 @@
-import type { Served } from "../prices.ts";
+import type { Served } from "../price_book.ts";
 import type { Rates, RateTier } from "../rates.ts";
 import { correctedPricesAt } from "./deepseek_peak.ts";
 import type { FoundModel } from "./price_sources.ts";

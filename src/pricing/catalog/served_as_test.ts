@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { silentLog } from "../../kernel/log.ts";
 import { openCatalog } from "../catalog.ts";
-import type { Served } from "../prices.ts";
+import type { Served } from "../price_book.ts";
 
 const catalog = await openCatalog(silentLog);
 const NOW = "2026-11-20T12:00:00.000Z";

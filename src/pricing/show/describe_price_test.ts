@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openPrices } from "../prices.ts";
-import { checkPrices } from "./check_prices.ts";
-import { describePrice } from "./describe_price.ts";
+import { checkPrices } from "./mod.ts";
+import { describePrice } from "./mod.ts";
 
 const at = Date.parse("2026-11-20T12:00:00.000Z");
 const prices = await openPrices({

@@ -1,4 +1,226 @@
+import type { PriceCard, PriceRate, PriceSource, PriceVariant } from "../../contract/prices.ts";
+import { DAY_MS, toIso } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { PricesInUse } from "../prices.ts";
+import type { PriceQuery, Served } from "../price_book.ts";
+import type { Rates, RateTier } from "../rates.ts";
+import { USAGE_DETAILS } from "../usage/usage.ts";
+import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
+import { providerIdOf } from "../catalog/names/provider_names.ts";
+import { listEntries } from "../updates/entries.ts";
+import type { PriceDifference } from "../catalog/compare_sources.ts";
+
 /** Shows the prices in use: the rates of a model, the sources, and what is wrong with the prices of models in use. */
-export { checkPrices, type PriceFindings } from "./check_prices.ts";
-export { describePrice, type PriceLookup } from "./describe_price.ts";
-export { describeSources } from "./describe_sources.ts";
+
+/** A model to look up: with its provider, as `provider:model`, or bare where the provider is unambiguous. */
+export interface PriceLookup {
+  model: string;
+  provider?: string | undefined;
+  /** In milliseconds since the epoch. */
+  at: number;
+  serviceTier?: string | undefined;
+}
+
+/**
+ * Describes the rates by which the calls of a model are billed.
+ *
+ * @throws {PurserError} `not_found` with `details.nearest`; `invalid` where several providers have a bare name
+ */
+export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }: PriceLookup): PriceCard {
+  const { provider, model } = chooseProvider(prices, named, at);
+  const query = { provider, model, at };
+  const rates = prices.book.rates({ ...query, serviceTier });
+  if (rates === null) {
+    const nearest = suggestModels(prices, named);
+    const hint = nearest.length > 0 ? `; did you mean ${nearest.join(" or ")}?` : "";
+    const name = named.provider === undefined ? named.model : `${named.provider}:${named.model}`;
+    throw new PurserError("not_found", `Cannot find a price of ${name}${hint}`, { details: { nearest } });
+  }
+  return {
+    provider,
+    model,
+    at: toIso(at),
+    source: rates.source,
+    matched_model: rates.model ?? model,
+    tiers: tiersOf(rates),
+    variants: serviceTier === undefined ? variantsOf(prices, query, rates) : [],
+    unpriced: [...unpricedParts(rates.tiers[0]!), ...rates.unknown ?? []],
+  };
+}
+
+function tiersOf({ tiers }: Rates): PriceCard["tiers"] {
+  return tiers.map((tier) => ({
+    above_input_tokens: Math.max(0, tier.aboveInputTokens),
+    rates: rateLines(tier),
+  }));
+}
+
+function unpricedParts({ output, details }: RateTier): string[] {
+  const rateless = USAGE_DETAILS.filter((part) => details?.[part] === undefined);
+  return output === null ? ["output_tokens", ...rateless] : rateless;
+}
+
+const VARIANTS: readonly [served: string, query: Served][] = [
+  ...["flex", "priority", "batch", "ultrafast"].map((serviceTier): [string, Served] => [
+    `service_tier=${serviceTier}`,
+    { serviceTier },
+  ]),
+  ["speed=fast", { speed: "fast" }],
+  ["inference_geo=us", { inferenceGeo: "us" }],
+];
+
+/** Returns the services with rates that differ from those of the standard one. */
+function variantsOf({ book }: PricesInUse, query: PriceQuery, standard: Rates): PriceVariant[] {
+  const standardText = JSON.stringify(tiersOf(standard));
+  return VARIANTS.flatMap(([served, how]) => {
+    const rates = book.rates({ ...query, ...how });
+    if (rates === null || rates.unknown) return [];
+    const tiers = tiersOf(rates);
+    return JSON.stringify(tiers) === standardText ? [] : [{ served, tiers }];
+  });
+}
+
+/** Number of providers that are named where a model has several. */
+const MAX_NAMED = 5;
+
+/** Returns the provider and the model that a name means; for an unknown one, the name as it is. */
+export function chooseProvider(
+  prices: PricesInUse,
+  { provider, model }: Omit<PriceLookup, "at" | "serviceTier">,
+  at: number,
+): { provider: string; model: string } {
+  if (provider !== undefined) return { provider, model };
+  const hasPrice = (provider: string, model: string) => prices.book.rates({ provider, model, at }) !== null;
+  const providers = providersOf(prices);
+  const split = splitName(model, providers);
+  if (split) return split;
+  const maker = BUILT_IN_PROVIDERS.find((id) => id !== "demo" && hasPrice(id, model));
+  if (maker) return { provider: maker, model };
+  const sellers = [...providers].filter((id) => id !== "demo" && hasPrice(id, model));
+  if (sellers.length > 1) {
+    const more = sellers.length > MAX_NAMED ? " and others" : "";
+    throw new PurserError(
+      "invalid",
+      `Cannot choose the provider of ${model}: ${sellers.slice(0, MAX_NAMED).join(", ")}${more} have it; ` +
+        `name one, as ${sellers[0]}:${model}`,
+    );
+  }
+  return { provider: sellers[0] ?? "", model };
+}
+
+/** Splits `provider:model`. The names of some models contain a colon too. */
+function splitName(
+  name: string,
+  providers: ReadonlySet<string>,
+): { provider: string; model: string } | undefined {
+  const colon = name.indexOf(":");
+  if (colon < 1) return undefined;
+  const provider = name.slice(0, colon);
+  if (!providers.has(provider) && !providers.has(providerIdOf(provider))) return undefined;
+  return { provider, model: name.slice(colon + 1) };
+}
+
+function providersOf({ overrides, listed }: PricesInUse): Set<string> {
+  return new Set([
+    ...BUILT_IN_PROVIDERS,
+    ...overrides.map(({ provider }) => provider),
+    ...listed.genai.providers.map(({ id }) => id),
+    ...listEntries(listed.litellm).map(({ providerId }) => providerId),
+  ]);
+}
+
+/** Returns the known models with the names nearest to an unknown one, as `provider:model`. */
+export function suggestModels(
+  prices: PricesInUse,
+  { provider, model }: Omit<PriceLookup, "at" | "serviceTier">,
+): string[] {
+  const named = provider === undefined ? splitName(model, providersOf(prices)) : { provider, model };
+  if (named) {
+    return prices.catalog.nearest(named.provider, named.model).map((name) => `${named.provider}:${name}`);
+  }
+  return BUILT_IN_PROVIDERS.flatMap((id) =>
+    prices.catalog.nearest(id, model).slice(0, 1).map((name) => `${id}:${name}`)
+  );
+}
+
+const MILLION = 1_000_000;
+const THOUSAND = 1_000;
+
+/** Lists the rates of a tier, each in USD per million tokens or per thousand counts. */
+export function rateLines(tier: RateTier): PriceRate[] {
+  const { details = {}, request } = tier;
+  const tokens: [part: string, rate: bigint | null][] = [
+    ["input_tokens", tier.input],
+    ["output_tokens", tier.output],
+    ["reasoning_tokens", tier.reasoning],
+    ["cache_read_tokens", tier.cacheRead],
+    ["cache_write_tokens", tier.cacheWrite],
+    ["cache_write_1h_tokens", tier.cacheWrite1h],
+    ...Object.entries(details).filter(([part]) => isTokens(part)),
+  ];
+  const counts: [part: string, rate: bigint | undefined][] = [
+    ...Object.entries(details).filter(([part]) => !isTokens(part)),
+    ["requests", request],
+  ];
+  return [
+    ...tokens.flatMap(([part, rate]) => rate === null ? [] : [rateOf(part, rate, MILLION)]),
+    ...counts.flatMap(([part, rate]) => rate === undefined ? [] : [rateOf(part, rate, THOUSAND)]),
+  ];
+}
+
+const isTokens = (part: string) => part.endsWith("_tokens");
+
+function rateOf(part: string, picoUsd: bigint, per: number): PriceRate {
+  // Exact: a rate in USD has at most nine decimals, and fewer than 16 digits.
+  return { part, usd: Number(picoUsd * BigInt(per)) / 1e12, per };
+}
+
+/** Describes where the listed prices come from, in the order in which they apply. */
+export function describeSources({ listed }: PricesInUse, now: number): PriceSource[] {
+  return [listed.genai, listed.litellm].map((data) => ({
+    name: data.source,
+    date: data.date,
+    age_days: Math.max(0, Math.floor((now - Date.parse(data.date)) / DAY_MS)),
+    origin: listed.updated.has(data.source) ? "update" : "release",
+    url: data.url ?? null,
+    models: listEntries(data).length,
+  }));
+}
+
+/** A model that calls were booked for. */
+export interface UsedModel {
+  provider: string;
+  model: string;
+}
+
+/** The faults in the prices of some models. */
+export interface PriceFindings {
+  /** The models without a price, each with the known names nearest to its own. */
+  unpriced: { name: string; nearest: string[] }[];
+  /** The models of which both sources know a rate, and differ by over 1%. */
+  disputed: { name: string; differences: PriceDifference[] }[];
+}
+
+/** Checks the prices of models at a time. */
+export function checkPrices(
+  { book, catalog }: PricesInUse,
+  models: readonly UsedModel[],
+  at: number,
+): PriceFindings {
+  const findings: PriceFindings = { unpriced: [], disputed: [] };
+  const differences = models.length === 0 ? [] : catalog.compareSources(at);
+  for (const { provider, model } of models) {
+    const name = `${provider}:${model}`;
+    const rates = book.rates({ provider, model, at });
+    if (rates === null) {
+      findings.unpriced.push({ name, nearest: catalog.nearest(provider, model) });
+    } else if (rates.source.startsWith("genai-prices")) {
+      const names = [model.toLowerCase(), (rates.model ?? model).toLowerCase()];
+      const own = differences.filter((one) =>
+        one.provider === providerIdOf(provider) && names.includes(one.model.toLowerCase())
+      );
+      if (own.length > 0) findings.disputed.push({ name, differences: own });
+    }
+  }
+  return findings;
+}

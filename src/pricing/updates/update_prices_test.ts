@@ -5,8 +5,8 @@ import { fixedClock } from "../../kernel/clock.ts";
 import { sha256Hex } from "../../kernel/text.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { readUsedPrices } from "./used_prices.ts";
-import { DOWNLOAD_TIMEOUT_MS } from "./read_prices.ts";
-import { type UpdateInput, updatePrices } from "./update_prices.ts";
+import { DOWNLOAD_TIMEOUT_MS } from "./mod.ts";
+import { type UpdateInput, updatePrices } from "./mod.ts";
 
 const NEW_MODEL = { provider: "openai", model: "gpt-new", prices: { input_mtok: 7, output_mtok: 20 } };
 const DEARER = { provider: "openai", model: "gpt-4", prices: { input_mtok: 300, output_mtok: 600 } };

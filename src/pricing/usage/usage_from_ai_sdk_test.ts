@@ -1,7 +1,7 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { usageOf } from "./usage.ts";
-import { usageFromAiSdk } from "./usage_from_ai_sdk.ts";
+import { usageFromAiSdk } from "./answer_usage.ts";
 
 const unknown: LanguageModelV4Usage = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },

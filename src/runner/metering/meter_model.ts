@@ -13,7 +13,7 @@ import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
 import { admitCall, type AdmittedCall, type Metering } from "./admit_call.ts";
-import { chargeEvidence } from "./charge_evidence.ts";
+import { chargeEvidence } from "./failed_answer.ts";
 import { contentOf, readFailedAnswer } from "./failed_answer.ts";
 import { CANCELLED, type UsageReport } from "./settle_usage.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";

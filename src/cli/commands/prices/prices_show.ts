@@ -1,6 +1,11 @@
 import { type Command, type CommandContext, option, optionalArg } from "../../command.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { printAnswer } from "../../render/print_answer.ts";
+import type { PriceCard, PriceSource } from "../../../contract/prices.ts";
+import type { Style } from "../../terminal/style.ts";
+import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
+import { renderFields } from "../../render/render_fields.ts";
+import { renderTable } from "../../render/render_table.ts";
 
 /** `purser prices show [MODEL]` */
 export const pricesShow: Command = {
@@ -39,7 +44,6 @@ async function showPrices(ctx: CommandContext): Promise<void> {
     throw new UsageError("Cannot show the rates without MODEL: the options are about one", options.command);
   }
   const { api } = await ctx.connect();
-  const { renderPrice, renderSources } = await import("../../render/render_prices.ts");
   const { terminal: { stdout, hasUnicode }, style } = ctx;
   const layout = { columns: stdout.columns, style, hasUnicode };
   await printAnswer(
@@ -47,4 +51,85 @@ async function showPrices(ctx: CommandContext): Promise<void> {
     await api.prices.$get({ query }),
     ({ price, sources }) => price === null ? renderSources(sources, layout) : renderPrice(price, layout),
   );
+}
+
+interface Layout {
+  columns: number | undefined;
+  style: Style;
+  hasUnicode: boolean;
+}
+
+/** Renders the sources of prices, in the order in which they apply. */
+export function renderSources(sources: readonly PriceSource[], layout: Layout): string {
+  return renderTable(sources, [
+    { title: "SOURCE", cell: ({ name }) => name, paint: (_, style) => style.bold },
+    { title: "DATE", cell: ({ date }) => date },
+    { title: "AGE", align: "right", cell: ({ age_days }) => countOf(age_days, "day") },
+    { title: "MODELS", align: "right", cell: ({ models }) => formatCount(models) },
+    { title: "FROM", cell: ({ origin }) => origin === "update" ? "purser prices update" : "this version" },
+    { title: "URL", cell: ({ url }) => url ?? "", cutTo: 20, drop: 1 },
+  ], layout);
+}
+
+type Tiers = PriceCard["tiers"];
+
+/** Renders a rate card: one column for the standard service, and one for each that has rates of its own. */
+export function renderPrice(price: PriceCard, layout: Layout): string {
+  const { provider, model, matched_model, source, at, tiers, variants, unpriced } = price;
+  const head = renderFields({
+    Model: `${provider}:${model}`,
+    ...(matched_model !== model && { Matched: matched_model }),
+    Source: source,
+    "Rates at": `${formatTime(at)} UTC`,
+    ...(unpriced.length > 0 && { "Not priced": unpriced.join(", ") }),
+  }, layout);
+  const services: [title: string, tiers: Tiers][] = [
+    ["STANDARD", tiers],
+    ...variants.map((
+      { served, tiers },
+    ): [string, Tiers] => [served.replace(/^.*=/, "").toUpperCase(), tiers]),
+  ];
+  const rows = [...new Set(services.flatMap(([, tiers]) => tiers.flatMap((tier) => keysOf(tier))))].sort(
+    byTier,
+  )
+    .filter((key) => services.some(([, tiers]) => rateAt(tiers, key) !== rateBelow(tiers, key)));
+  const table = renderTable(rows, [
+    { title: "RATE (USD)", cell: (key) => labelOf(key), paint: (_, style) => style.bold, cutTo: 20 },
+    ...services.map(([title, tiers], index) => ({
+      title,
+      align: "right" as const,
+      cell: (key: string) => rateAt(tiers, key),
+      ...(index > 0 && { drop: index }),
+    })),
+    { title: "PER", cell: (key) => key.split(" ")[2] === "1000" ? "thousand" : "million" },
+  ], layout);
+  return `${head}\n\n${table}`;
+}
+
+/** The key of a row: the threshold of the tier, the part and the unit. */
+const keysOf = ({ above_input_tokens, rates }: Tiers[number]) =>
+  rates.map(({ part, per }) => `${above_input_tokens} ${part} ${per}`);
+
+function byTier(a: string, b: string): number {
+  return Number(a.split(" ")[0]) - Number(b.split(" ")[0]);
+}
+
+function labelOf(key: string): string {
+  const [above, part] = key.split(" ") as [string, string];
+  const name = part.replaceAll("_", " ");
+  return above === "0" ? name : `${name} above ${formatCount(Number(above))}`;
+}
+
+/** Returns the rate of a row in the tier below; rows that repeat it are left out. */
+function rateBelow(tiers: Tiers, key: string): string | undefined {
+  const [above, part] = key.split(" ") as [string, string];
+  return above === "0" ? undefined : rateAt(tiers, `${Number(above) - 1} ${part}`);
+}
+
+/** Returns the rate of a row in the tier that applies there. */
+function rateAt(tiers: Tiers, key: string): string {
+  const [above, part] = key.split(" ") as [string, string];
+  const tier = tiers.findLast(({ above_input_tokens }) => above_input_tokens <= Number(above));
+  const rate = tier?.rates.find((one) => one.part === part);
+  return rate === undefined ? "-" : String(rate.usd);
 }

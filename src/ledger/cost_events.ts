@@ -1,0 +1,72 @@
+import type { CostEvent } from "../contract/usage.ts";
+import { parseTotalUsd, toUsd } from "../kernel/money.ts";
+import { toIso } from "../kernel/clock.ts";
+import type { StepCost } from "../contract/sessions.ts";
+import { type ModelCall } from "./model_call.ts";
+
+/** Converts a call to wire form. */
+export function toCostEvent(call: ModelCall): CostEvent {
+  const { usage } = call;
+  return {
+    call_id: call.callId,
+    at: toIso(call.at),
+    agent_id: call.agentId,
+    session_id: call.sessionId,
+    run_id: call.runId,
+    step: call.step,
+    tools: [...call.tools],
+    provider: call.provider,
+    model: call.model,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_tokens: usage.cacheReadTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    cost_usd: call.costNanoUsd === null ? null : toUsd(call.costNanoUsd),
+    price_source: call.priceSource,
+    duration_ms: call.durationMs,
+    estimated: call.isEstimated,
+    ...usage.details,
+    ...(call.source && { source: call.source }),
+    ...(call.serviceTier && { service_tier: call.serviceTier }),
+    ...(call.speed && { speed: call.speed }),
+    ...(call.inferenceGeo && { inference_geo: call.inferenceGeo }),
+    ...(call.unpricedParts && { unpriced_parts: [...call.unpricedParts] }),
+    ...(call.listCostNanoUsd !== undefined && { list_cost_usd: toUsd(call.listCostNanoUsd) }),
+  };
+}
+
+/** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
+export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
+  const steps = new Map<string, StepCost & { nanoUsd: bigint }>();
+  for (const call of calls) {
+    const key = call.step === null ? call.call_id : JSON.stringify([call.run_id, call.step]);
+    let sum = steps.get(key);
+    if (!sum) {
+      sum = {
+        run_id: call.run_id,
+        step: call.step,
+        tools: [],
+        model_calls: 0,
+        unpriced_calls: 0,
+        partly_priced_calls: 0,
+        input_tokens: 0,
+        output_tokens: 0,
+        total_tokens: 0,
+        cost_usd: null,
+        nanoUsd: 0n,
+      };
+      steps.set(key, sum);
+    }
+    sum.tools.push(...call.tools);
+    sum.model_calls++;
+    sum.input_tokens += call.input_tokens;
+    sum.output_tokens += call.output_tokens;
+    sum.total_tokens += call.total_tokens;
+    if (call.unpriced_parts) sum.partly_priced_calls++;
+    if (call.cost_usd === null) sum.unpriced_calls++;
+    else sum.cost_usd = toUsd(sum.nanoUsd += parseTotalUsd(call.cost_usd));
+  }
+  return [...steps.values()].map(({ nanoUsd: _nanoUsd, ...step }) => step);
+}

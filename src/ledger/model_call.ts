@@ -1,0 +1,48 @@
+import type { CallSource } from "../contract/values.ts";
+import { type NanoUsd } from "../kernel/money.ts";
+import { type Rates, type Usage } from "../pricing/mod.ts";
+
+/** The tolerance for calls made elsewhere with a time ahead of this process's clock. */
+export const MAX_AHEAD_MS = 5 * 60_000;
+
+/** One model call of the ledger. Times in milliseconds since the epoch. */
+export interface ModelCall {
+  callId: string;
+  at: number;
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  /** The step of the run, from 1. */
+  step: number | null;
+  /** The names of the tools that the answer called. */
+  tools: readonly string[];
+  provider: string;
+  model: string;
+  usage: Usage;
+  /** Null, never 0, if no price is known. */
+  costNanoUsd: NanoUsd | null;
+  /** The parts of the usage without a price, which the cost leaves out; undefined for most calls. */
+  unpricedParts?: readonly string[];
+  /** The cost by the rate card, where the provider has stated another. */
+  listCostNanoUsd?: NanoUsd;
+  /** `config`, `genai-prices@…`, `litellm@…`, `demo`, `provider`, `reported` or `none`. */
+  priceSource: string;
+  /** The rate card that priced a call to be booked. */
+  rates?: Rates | null;
+  /** The id of the rate card of a booked call. */
+  priceId?: number | null;
+  durationMs: number | null;
+  /** True if the tokens are an estimate, because the provider's count never arrived. */
+  isEstimated: boolean;
+  source?: CallSource;
+  /** The service tier that the provider used. */
+  serviceTier?: string | null;
+  /** Anthropic's `fast`, where it was used. */
+  speed?: string;
+  /** The region that Anthropic has served the call from, where it states one. */
+  inferenceGeo?: string;
+  /** The provider's id of the answer. */
+  responseId?: string | null;
+  /** The API key of the report or run. */
+  keyId?: string | null;
+}

@@ -1,0 +1,51 @@
+import type { NanoUsd } from "../kernel/money.ts";
+import type { UsageCost } from "./price_usage.ts";
+import type { Rates } from "./rates.ts";
+import type { Usage } from "./usage/usage.ts";
+import type { WorstCaseRates } from "./worst_case.ts";
+
+/** A price to look up. `provider` and `model` are Purser's names: `openai` and `gpt-4o-mini`. */
+export interface PriceQuery {
+  provider: string;
+  model: string;
+  /** The time of the call, in milliseconds since the epoch; prices change by date and some by the hour. */
+  at: number;
+}
+
+/** The service that a provider reports of a call; each property may have its own rates. */
+export interface Served {
+  /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
+  serviceTier?: string | undefined;
+  /** Anthropic: `fast` or `standard`. */
+  speed?: string | undefined;
+  /** Anthropic: `us` or `global`. */
+  inferenceGeo?: string | undefined;
+}
+
+/** The cost of a call and the source of its price. */
+export interface Price extends UsageCost {
+  /** `config`, `genai-prices@<date>`, `litellm@<date>`, `demo`, `provider` or `none`. */
+  priceSource: string;
+  /** The rate card of the cost; null if no price is known. */
+  rates: Rates | null;
+  /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
+  listCostNanoUsd?: NanoUsd;
+}
+
+/**
+ * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
+ * or by a dated or `-latest` alias; all others are unpriced.
+ *
+ * A call that was served at another tier, speed or region than the standard one is priced by the override with that
+ * `service_tier`, else by the catalog's rates for it; without any, at the standard rates and as partly priced.
+ */
+export interface PriceBook {
+  /** Prices a call; the cost that the provider states wins. Throws `invalid` for a contradictory usage. */
+  price(input: PriceQuery & Served & { usage: Usage; statedNanoUsd?: NanoUsd | undefined }): Price;
+  /** Returns the prices of a model, or null if none is known. */
+  rates(input: PriceQuery & Served): Rates | null;
+  /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
+  worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
+  /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */
+  worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
+}
