@@ -49,7 +49,7 @@ async function update(ctx: CommandContext): Promise<number> {
       errors.push(error);
     }
   }
-  await printUpdates(ctx, updates);
+  printUpdates(ctx, updates);
   const unknown = [...accepted].filter((name) => updates.every((one) => one.unknown.includes(name)));
   if (errors.length === 0 && unknown.length > 0) {
     throw new PurserError(
@@ -79,7 +79,7 @@ function readFolder({ config: { server, profile, pricesFolder }, options }: Comm
   );
 }
 
-async function printUpdates(ctx: CommandContext, updates: readonly PriceUpdate[]): Promise<void> {
+function printUpdates(ctx: CommandContext, updates: readonly PriceUpdate[]): void {
   if (ctx.isJson) return ctx.print(JSON.stringify(updates.map(toJson)));
   const { terminal: { stdout, hasUnicode }, style } = ctx;
   for (const update of updates) {
