@@ -134,3 +134,23 @@ Deno.test("a metered call of an existing session is logged in that session", asy
   ]]);
   assert.equal((await test.purser.api("GET", "/sessions/s1")).body.token_usage.model_calls, 2);
 });
+
+Deno.test("a partly priced call of a run ends its strict budget for all meters of that run", async () => {
+  await using test = await openMeter({ runId: "run_parts", costBudgetUsd: 1, budgetMode: "strict" });
+  const calls = test.metered();
+  await generateText({ model: calls, prompt: "Hi" });
+  const { status, body } = await test.purser.api("POST", "/costs/events", [{
+    ...{ call_id: "spoken", at: "2026-11-01T11:00:00.000Z", agent_id: "outside", run_id: "run_parts" },
+    ...{ provider: "openai", model: "gpt-4o-mini", input_tokens: 1, output_tokens: 1 },
+    output_audio_tokens: 1,
+  }]);
+  assert.equal(status, 201, JSON.stringify(body));
+  for (const model of [calls, test.metered()]) {
+    const refused = await rejection(generateText({ model, prompt: "Hi" }));
+    assert.ok(refused instanceof BudgetExceededError, String(refused));
+    assert.match(refused.message, /has a part without a known price/);
+  }
+  await generateText({ model: test.metered({ runId: "run_other" }), prompt: "Hi" });
+  await generateText({ model: test.metered({ budgetMode: "stop" }), prompt: "Hi" });
+  assert.equal(test.fake.calls, 3);
+});

@@ -168,7 +168,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     {
       line: "sessions show third",
       out:
-        /^Session {6}third\nAgent {8}looper\nStatus {7}budget_exceeded\n[^]*\nRun run_\d+ {2}budget_exceeded\nCannot make the next model call of run [^]*\nSTEP {2}TOOLS {7}INPUT {2}OUTPUT {8}COST\n {3}1 {2}calculator/,
+        /^Session {6}third\nAgent {8}looper\nStatus {7}budget_exceeded\n[^]*\nRun run_\d+ {2}budget_exceeded\nCannot make the next model call of run [^]*\nSTEP {2}TOOLS {7}INPUT {2}OUTPUT {8}COST {2}CALL\n {3}1 {2}calculator .* {2}call_\d+\n/,
     },
     { line: "sessions show third --json", out: /^\{"session_id":"third".*\}\n$/ },
     { line: "sessions show nope", code: 3, err: "error: Cannot find session nope\n" },

@@ -10,6 +10,7 @@ export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {
   costUsd,
   type Counters,
+  hasPartlyPricedCall,
   noCounters,
   readAgentUsage,
   readRunUsage,

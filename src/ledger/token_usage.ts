@@ -7,6 +7,7 @@ type ReadContext = Pick<Store, "read">;
 
 const MODEL = `${textAt("max", "last_at", "model")}`;
 const OF_RUN = `SELECT ${MODEL}, ${COUNTER_SUMS} FROM run_usage WHERE run_id = ?`;
+const IS_PARTLY_PRICED = `SELECT sum(partly_priced_calls) > 0 FROM ${usageOfIds("run", "?1")}`;
 const OF_SESSION = `SELECT ${MODEL}, ${COUNTER_SUMS} FROM session_usage WHERE session_id = ?`;
 const OF_SESSIONS = `SELECT session_id, ${MODEL}, ${COUNTER_SUMS} FROM ${
   usageOfIds("session", "?1")
@@ -17,6 +18,12 @@ GROUP BY provider, model ORDER BY sum(model_calls) DESC, model`;
 /** Reads the usage and cost of a run. */
 export async function readRunUsage(store: ReadContext, runId: string): Promise<TokenUsage> {
   return toUsage((await store.read({ sql: OF_RUN, args: [runId] })).rows[0]!);
+}
+
+/** Returns whether a run has a call of which a part has no known price by now. */
+export async function hasPartlyPricedCall(store: ReadContext, runId: string): Promise<boolean> {
+  const { rows } = await store.read({ sql: IS_PARTLY_PRICED, args: [JSON.stringify([runId])] });
+  return rows[0]![0] === 1n;
 }
 
 /** Reads the usage and cost of sessions, by id; sessions without a call have an entry too. */

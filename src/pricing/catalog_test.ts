@@ -240,3 +240,13 @@ Deno.test("a call is billed by its card to the nano-USD", () => {
   const usage = { inputTokens: 1_200, cacheReadTokens: 200, outputTokens: 100, details: { web_searches: 2 } };
   assert.equal(costOf(card, usage), 24_050_000n);
 });
+
+Deno.test("a call with the name of an object's property for its provider, model, tier, speed or region is priced like any other", () => {
+  for (const name of ["constructor", "__proto__", "toString"]) {
+    assert.equal(rates(name, "gpt-5-mini"), null);
+    assert.equal(rates("openai", name), null);
+    assert.deepEqual(rates("openai", "gpt-5-mini", { serviceTier: name })?.unknown, ["service_tier"]);
+    const speed = rates("anthropic", "claude-opus-4-6", { speed: name, inferenceGeo: name });
+    assert.deepEqual(speed?.unknown, ["speed", "inference_geo"]);
+  }
+});

@@ -101,7 +101,9 @@ export function servedAs({ serviceTier, speed, inferenceGeo }: Served): ServedAs
   const fast = (speed ?? "").toLowerCase();
   const geo = (inferenceGeo ?? "").toLowerCase();
   return {
-    tier: STANDARD_TIERS.has(tier) ? undefined : TIER_NAMES[tier] ?? tier,
+    tier: STANDARD_TIERS.has(tier)
+      ? undefined
+      : (Object.hasOwn(TIER_NAMES, tier) && TIER_NAMES[tier]) || tier,
     speed: STANDARD_TIERS.has(fast) ? undefined : fast,
     geo: ["", "global", "not_available"].includes(geo) ? undefined : geo,
   };
@@ -148,7 +150,7 @@ export function tiersByRule(
   tier: string,
   standard: readonly RateTier[],
 ): RateTier[] | undefined {
-  if (!HALVED[providerId]?.includes(tier)) return undefined;
+  if (!Object.hasOwn(HALVED, providerId) || !HALVED[providerId]!.includes(tier)) return undefined;
   return scaleTiers(standard, (rate) => divideHalfEven(rate, 2n));
 }
 

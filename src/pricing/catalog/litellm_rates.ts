@@ -41,7 +41,7 @@ function parseName(name: string): RateName | undefined {
     return { dimension: "requests_kcount", aboveThousand: 0, variant: "" };
   }
   const [, base = "", above = "0", variant = ""] = NAME.exec(name) ?? [];
-  const dimension = RATES[base];
+  const dimension = Object.hasOwn(RATES, base) ? RATES[base] : undefined;
   return dimension && { dimension, aboveThousand: Number(above), variant };
 }
 

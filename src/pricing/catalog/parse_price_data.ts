@@ -146,7 +146,7 @@ function parseModel(model: unknown): ModelPrices {
   const variants = model.price_variants === undefined ? [] : parseVariants(model.price_variants);
   return {
     id: model.id,
-    match: parseClause(model.match),
+    match: parseClause(model.match, 0),
     prices,
     ...(variants.length > 0 && { price_variants: variants }),
   };
@@ -154,13 +154,17 @@ function parseModel(model: unknown): ModelPrices {
 
 const TEXT_CLAUSES = ["equals", "starts_with", "ends_with", "contains", "regex"];
 
-function parseClause(clause: unknown): MatchClause {
+/** Published clauses have two levels. */
+const MAX_CLAUSE_DEPTH = 10;
+
+function parseClause(clause: unknown, depth: number): MatchClause {
+  if (depth > MAX_CLAUSE_DEPTH) fail("its match has too many levels");
   const entries = isFields(clause) ? Object.entries(clause) : [];
   const [name, value] = entries[0] ?? ["nothing", undefined];
   if (entries.length !== 1) fail("its match is no clause");
   if (TEXT_CLAUSES.includes(name) && typeof value === "string") return { [name]: value } as MatchClause;
   if ((name === "or" || name === "and") && Array.isArray(value)) {
-    const clauses = value.map(parseClause);
+    const clauses = value.map((one) => parseClause(one, depth + 1));
     return name === "or" ? { or: clauses } : { and: clauses };
   }
   return fail("its match has a clause of another kind");
@@ -243,13 +247,13 @@ const MODES = ["chat", "completion", "responses", "embedding"];
 /** Checks LiteLLM's map. */
 export function parseLitellmPrices(map: Fields, head: PriceDataHead): ParsedPrices {
   const skipped: SkippedEntry[] = [];
-  const models: Record<string, LitellmModel> = {};
+  const models: [key: string, model: LitellmModel][] = [];
   for (const [key, entry] of Object.entries(map)) {
     const parsed = parseEntry(key, entry);
     if (typeof parsed === "string") skipped.push({ entry: key, reason: parsed });
-    else models[key] = parsed;
+    else models.push([key, parsed]);
   }
-  return { data: { source: "litellm", ...head, models }, skipped };
+  return { data: { source: "litellm", ...head, models: Object.fromEntries(models) }, skipped };
 }
 
 /** Returns the slim entry, or the reason why there is none. */

@@ -21,6 +21,12 @@ Deno.test("parsePriceData() takes a published file of genai-prices without its p
   assert.deepEqual(skipped, []);
 });
 
+function nestedMatch(levels: number): Record<string, unknown> {
+  let match: Record<string, unknown> = { equals: "m" };
+  for (let i = 0; i < levels; i++) match = { or: [match] };
+  return match;
+}
+
 const refused: [what: string, fields: Record<string, unknown>, reason: RegExp][] = [
   ["a negative price", { prices: { input_mtok: -1 } }, /input_mtok is negative/],
   ["a price as text", { prices: { input_mtok: "1" } }, /input_mtok is not a number/],
@@ -52,6 +58,7 @@ const refused: [what: string, fields: Record<string, unknown>, reason: RegExp][]
   ],
   ["a match of another kind", { match: { sounds_like: "m" } }, /clause of another kind/],
   ["no match", { match: undefined }, /no clause/],
+  ["a match of a thousand levels", { match: nestedMatch(1_000) }, /too many levels/],
   [
     "a variant without a condition",
     { price_variants: [{ prices: { input_mtok: 1 } }] },
@@ -171,3 +178,13 @@ for (const name of ["genai_prices", "litellm"]) {
     assert.deepEqual(data, JSON.parse(text));
   });
 }
+
+Deno.test("parsePriceData() takes models and fields that have the names of an object's own", () => {
+  const entry = { litellm_provider: "constructor", input_cost_per_token: 1e-6, constructor: 5 };
+  const text = JSON.stringify({ constructor: entry }).replace("{", `{"__proto__":${JSON.stringify(entry)},`);
+  const { data, skipped } = parsePriceData(text, HEAD);
+  assert.deepEqual(Object.keys((data as LitellmPrices).models), ["__proto__", "constructor"]);
+  assert.deepEqual(skipped, []);
+  const { models } = data as LitellmPrices;
+  assert.deepEqual(models.constructor, { litellm_provider: "constructor", input_cost_per_token: 1e-6 });
+});

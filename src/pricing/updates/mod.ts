@@ -1,6 +1,5 @@
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { files } from "../../kernel/files.ts";
 import type { Log } from "../../kernel/log.ts";
 import { replaceFile } from "../../kernel/replace_file.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
@@ -90,7 +89,6 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   });
   const path = pathOfPrices(ctx.folder, next.source);
   if (!input.isDryRun) {
-    await files.makeFolder(ctx.folder);
     await replaceFile(path, await formatCopy(data), { backup: `${path}.bak` });
   }
   return {
@@ -157,7 +155,8 @@ async function readFile({ clock }: ReadContext, path: string): Promise<PriceText
     await using file = await open(path, "r");
     const { size, mtimeMs } = await file.stat();
     if (size > MAX_PRICE_BYTES) throw tooLarge(path);
-    const text = await file.readFile("utf8");
+    // A pipe or a device has no size.
+    const text = await readText(file.createReadStream({ autoClose: false }), path);
     return { text, date: toIso(Math.min(mtimeMs, clock.now())).slice(0, 10) };
   } catch (error) {
     if (error instanceof PurserError) throw error;
@@ -202,7 +201,7 @@ async function download({ clock, fetch, signal }: ReadContext, from: string): Pr
           : `it redirects to ${target}, which is not followed; give the URL of the file itself`,
       );
     }
-    const text = await readBody(response, url.href);
+    const text = await readText(response.body ?? [], url.href);
     return { text, date: toIso(clock.now()).slice(0, 10), url: url.href };
   } catch (error) {
     if (timedOut.signal.aborted) throw fail(`it took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s`, error);
@@ -212,14 +211,17 @@ async function download({ clock, fetch, signal }: ReadContext, from: string): Pr
   }
 }
 
-/** Reads a body as text, and stops reading where it has too many bytes. */
-async function readBody(response: Response, from: string): Promise<string> {
+/** Reads bytes as text, and stops reading where they are too many. */
+async function readText(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  from: string,
+): Promise<string> {
   const decoder = new TextDecoder();
   let bytes = 0;
   let text = "";
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of chunks) {
     bytes += chunk.byteLength;
-    // Leaving the loop cancels the body.
+    // Leaving the loop cancels the rest.
     if (bytes > MAX_PRICE_BYTES) throw tooLarge(from);
     text += decoder.decode(chunk, { stream: true });
   }

@@ -226,3 +226,20 @@ Deno.test("a copy of another version is checked again, and one that is older tha
     assert.deepEqual(warnings, []);
     await assert.rejects(update(path), { message: /those in use are newer/ });
   }));
+
+Deno.test({
+  name: "updatePrices() stops reading a device that has no end",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    inFolder(async ({ update }) => {
+      const message = "Cannot take the prices of /dev/zero: they have over 16 MB";
+      await assert.rejects(update("/dev/zero"), { code: "too_large", message });
+    }),
+});
+
+Deno.test("updatePrices() says why its folder can't be made", () =>
+  inFolder(async ({ update, folder }) => {
+    await Deno.writeTextFile(folder, "a file");
+    const message = /^Cannot write .*genai_prices\.json: /;
+    await assert.rejects(update("good.json"), { code: "unavailable", message });
+  }));

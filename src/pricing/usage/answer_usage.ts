@@ -80,6 +80,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
         // One with an error interrupts the answer.
         const isLast = (chunk.choices.length === 0 || hasFinished(chunk.choices)) && !isFields(chunk.error);
         record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
+        if (SEARCHES_ALWAYS.test(String(chunk.model))) tools = { web_searches: 1 };
       }
     },
     usage() {
@@ -108,6 +109,12 @@ function hasFinished(choices: unknown): boolean {
   return Array.isArray(choices) && choices.some((choice) => choice?.finish_reason ?? choice?.finishReason);
 }
 
+/**
+ * OpenAI's chat models that search the web before each answer, which their usage doesn't count.
+ * https://developers.openai.com/api/docs/guides/tools-web-search
+ */
+const SEARCHES_ALWAYS = /^gpt-[\w.-]+-search-(?:preview|api)(?:-\d{4}-\d{2}-\d{2})?$/;
+
 /** The largest cost of one call that a provider is believed. */
 const MAX_STATED_USD = 10_000;
 
@@ -122,7 +129,7 @@ export function statedCost(usage: Fields): NanoUsd | undefined {
     (ticks === undefined ? undefined : ticks / 1e10);
   if (cost === undefined) return undefined;
   const total = cost + upstream;
-  return total >= 0 && total <= MAX_STATED_USD ? roundUsd(total.toFixed(12)) : undefined;
+  return cost >= 0 && upstream >= 0 && total <= MAX_STATED_USD ? roundUsd(total.toFixed(12)) : undefined;
 }
 
 /** Counts the searches and containers of a response of OpenAI's Responses API. */

@@ -91,6 +91,12 @@ const stated: [name: string, provider: string, usage: Record<string, unknown>, n
   ["half a nano-USD, to even", "openrouter.chat", { ...usage, cost: 0.0000000025 }, 2n],
   ["no cost", "openrouter.chat", usage, undefined],
   ["a negative cost as none", "openrouter.chat", { ...usage, cost: -1 }, undefined],
+  [
+    "a negative price of a key of one's own as none",
+    "openrouter.chat",
+    { ...usage, cost: 0.01, is_byok: true, cost_details: { upstream_inference_cost: -0.01 } },
+    undefined,
+  ],
   ["a cost beyond belief as none", "openrouter.chat", { ...usage, cost: 1e9 }, undefined],
 ];
 
@@ -274,4 +280,23 @@ Deno.test("trackAnswerUsage() does not take the counts beside an error for final
   gemini.take({ error });
   assert.deepEqual(gemini.usage(), usageOf({ inputTokens: 9, outputTokens: 1 }));
   assert.equal(gemini.isFinal(), false);
+});
+
+Deno.test("trackAnswerUsage() counts the search of a chat model that always searches", () => {
+  const searchesOf = (model: string) => {
+    const answer = trackAnswerUsage("openai.chat");
+    answer.take({ model, choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } });
+    return answer.usage()!.details?.web_searches;
+  };
+  for (
+    const model of [
+      "gpt-4o-search-preview",
+      "gpt-4o-mini-search-preview-2025-03-11",
+      "gpt-5-search-api",
+      "gpt-5-search-api-2025-10-14",
+    ]
+  ) assert.equal(searchesOf(model), 1, model);
+  for (const model of ["gpt-4o", "sonar-pro-search", "gpt-4o-search"]) {
+    assert.equal(searchesOf(model), undefined, model);
+  }
 });

@@ -4,12 +4,26 @@ import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts
 /** The APIs whose usage objects are supported. */
 export type UsageApi = "openai-chat" | "openai-responses" | "anthropic" | "google" | "openai-compatible";
 
+/** The totals of all APIs. */
+const TOTALS = [
+  "prompt_tokens",
+  "completion_tokens",
+  "input_tokens",
+  "output_tokens",
+  "promptTokenCount",
+  "candidatesTokenCount",
+  "thoughtsTokenCount",
+];
+
 /**
  * Normalizes the usage object of a provider, in the form that the provider documents. Undefined if it is missing, empty or
- * contradictory: unknown is not zero. If only one total is missing, it counts as 0.
+ * contradictory: unknown is not zero. If only one total is missing, it counts as 0; one that is
+ * no number makes the usage unknown.
  */
 export function usageFromRaw(api: UsageApi, raw: unknown): Usage | undefined {
-  if (!isFields(raw)) return undefined;
+  if (!isFields(raw) || TOTALS.some((name) => raw[name] != null && typeof raw[name] !== "number")) {
+    return undefined;
+  }
   const counts = READERS[api](raw);
   if (counts === undefined) return undefined;
   const usage = usageOf(counts);

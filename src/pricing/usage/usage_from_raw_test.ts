@@ -155,3 +155,14 @@ for (const [name, api, raw, expected] of cases) {
     assert.deepEqual(usageFromRaw(api, raw), expected && usageOf(expected));
   });
 }
+
+Deno.test("usageFromRaw() takes a usage with a total that is no number for unknown, never for nothing", () => {
+  const broken: [UsageApi, Record<string, unknown>][] = [
+    ["openai-chat", { prompt_tokens: "10", completion_tokens: 2 }],
+    ["openai-responses", { input_tokens: 10, output_tokens: "2" }],
+    ["anthropic", { input_tokens: [10], output_tokens: 2 }],
+    ["google", { promptTokenCount: { tokens: 10 }, candidatesTokenCount: 2 }],
+    ["openai-compatible", { prompt_tokens: true, completion_tokens: 2 }],
+  ];
+  for (const [api, raw] of broken) assert.equal(usageFromRaw(api, raw), undefined, api);
+});

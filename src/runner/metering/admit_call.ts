@@ -31,8 +31,10 @@ export interface Metering {
   lastCostNanoUsd?(): bigint | null;
   /** Called when the provider has reported more usage than the bound of a strict call. */
   overshot?(call: ModelCall, reservedNanoUsd: bigint): void;
-  /** Returns true once that has happened: the strict budget can't be kept, so no further call is made. */
-  hasOvershot?(): boolean;
+  /**
+   * Returns true once that has happened, or a call was partly priced: the strict budget can't be kept, so no further call is made.
+   */
+  hasOvershot?(): boolean | Promise<boolean>;
   /** Returns the number of the next step to book. */
   nextStep(): number;
   /** The parent span; default: the active one. */
@@ -163,7 +165,7 @@ async function reserveCall(
       options,
       metering.lastCostNanoUsd?.() ?? null,
     );
-    const hasOvershot = metering.hasOvershot?.() ?? false;
+    const hasOvershot = await metering.hasOvershot?.() ?? false;
     const admission = await ctx.gate.admit({
       runId,
       budget: hasOvershot ? { ...budget, limitNanoUsd: 0n } : budget,
@@ -207,7 +209,7 @@ function overshotBudget(
   settledNanoUsd: NanoUsd,
 ): BudgetExceededError {
   return new BudgetExceededError(
-    `Cannot make the next model call of run ${runId}: a call cost more than its bound, so that its strict ` +
+    `Cannot make the next model call of run ${runId}: a call cost more than its bound, or has a part without a known price, so that its strict ` +
       `budget of $${formatUsd(budget.limitNanoUsd)} can't be kept; it has cost $${formatUsd(settledNanoUsd)}`,
     { cost_usd_so_far: toUsd(settledNanoUsd), budget_usd: toUsd(budget.limitNanoUsd) },
   );

@@ -6,6 +6,7 @@ import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { warnOfOvershoot } from "./admit_call.ts";
+import { hasPartlyPricedCall } from "../../ledger/mod.ts";
 import type { Budget } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
@@ -58,7 +59,11 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     budget: limitNanoUsd === null
       ? null
       : { limitNanoUsd, mode: context.budgetMode ?? "stop", allowUnpriced: context.allowUnpriced },
-    hasOvershot: () => hasOvershot,
+    // A run that is named may have other meters, of other processes too: the ledger has their calls.
+    hasOvershot: () =>
+      hasOvershot ||
+      (context.budgetMode === "strict" && context.runId !== undefined && limitNanoUsd !== null &&
+        hasPartlyPricedCall(ctx.store, context.runId)),
     overshot(call, reservedNanoUsd) {
       hasOvershot = true;
       warnOfOvershoot(ctx, call, reservedNanoUsd);

@@ -1,3 +1,5 @@
+import type { StepCost } from "../../../contract/sessions.ts";
+import type { CostEvent } from "../../../contract/usage.ts";
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
@@ -29,7 +31,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
   if (ctx.isJson) return ctx.print(await answer.text());
   const session = await answer.json();
   const costsAnswer = await api.sessions[":session_id"].costs.$get({ param, query: {} });
-  const { steps } = await costsAnswer.json();
+  const { steps, calls } = await costsAnswer.json();
 
   const runIds = [...new Set(steps.map(({ run_id }) => run_id))];
   if (session.active_run_id !== null && !runIds.includes(session.active_run_id)) {
@@ -78,11 +80,21 @@ async function showSession(ctx: CommandContext): Promise<void> {
           align: "right",
           cell: (step) => formatCost(step.cost_usd) + (step.partly_priced_calls > 0 ? " (partly)" : ""),
         },
+        { title: "CALL", drop: 1, cell: (step) => describeCalls(callsOf(step, calls)) },
       ], { columns, style, hasUnicode })]),
     ].join("\n"));
   }
   ctx.print(parts.join("\n\n"));
   if (hasMore(costsAnswer)) ctx.say("Only the first 1000 calls are shown");
+}
+
+function callsOf({ run_id, step }: Pick<StepCost, "run_id" | "step">, calls: readonly CostEvent[]): string[] {
+  return calls.filter((call) => call.run_id === run_id && call.step === step).map(({ call_id }) => call_id);
+}
+
+/** Names the first call, for `cost explain`. */
+function describeCalls([first = "-", ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${formatCount(others.length)} more`;
 }
 
 /** Describes the snapshot that a session was restored from, and the cost there, which is not counted here. */

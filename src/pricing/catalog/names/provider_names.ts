@@ -87,7 +87,8 @@ export function providerIdOf(name: string): string {
 
 /** Returns LiteLLM's names of a provider, which begin its keys: `gemini/gemini-3.8-flash`. */
 export function litellmNamesOf(providerId: string): readonly string[] {
-  return IN_LITELLM[providerId] ?? [providerId];
+  const names = Object.hasOwn(IN_LITELLM, providerId) ? IN_LITELLM[providerId] : undefined;
+  return names ?? [providerId];
 }
 
 /** Returns the id of the provider of an entry of LiteLLM, such as `vertex_ai-mistral_models`. */

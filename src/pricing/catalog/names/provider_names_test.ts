@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { providerIdOf, providerIdOfLitellm } from "./provider_names.ts";
+import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./provider_names.ts";
 
 const names: Record<string, string[]> = {
   aws: ["aws", "bedrock", "aws-bedrock", "amazon-bedrock", "Bedrock"],
@@ -39,4 +39,10 @@ Deno.test("LiteLLM's families of one provider are that provider", () => {
   assert.equal(providerIdOfLitellm("fireworks_ai-embedding-models"), "fireworks");
   assert.equal(providerIdOfLitellm("bedrock_converse"), "aws");
   assert.equal(providerIdOfLitellm("deepinfra"), "deepinfra");
+});
+
+Deno.test("a provider may have the name of an object's property", () => {
+  for (const name of ["constructor", "__proto__", "toString", "valueOf"]) {
+    assert.deepEqual(litellmNamesOf(name), [name]);
+  }
 });
