@@ -219,11 +219,8 @@ Deno.test("an unknown query parameter is refused by name by all operations but p
     for (const [method, { tags }] of Object.entries(operations)) {
       if (tags[0] === "service") continue;
       const { status, body } = await purser.api(method.toUpperCase(), `${path}?agent_idd=x`);
-      assert.deepEqual(
-        [status, body.details?.issues?.[0]?.path],
-        [400, "agent_idd"],
-        `${method} ${template}`,
-      );
+      const paths = (body.details?.issues ?? []).map((issue: { path: string }) => issue.path);
+      assert.ok(status === 400 && paths.includes("agent_idd"), `${method} ${template}: ${status} ${paths}`);
       refused++;
     }
   }

@@ -22,7 +22,12 @@ interface UsedOfDeno {
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   realPath(path: string): Promise<string>;
-  stat(path: string): Promise<{ readonly isDirectory: boolean }>;
+  stat(path: string): Promise<{
+    readonly isDirectory: boolean;
+    readonly mtime: Date | null;
+    readonly size: number;
+    readonly ino: number | null;
+  }>;
   statSync(path: string): { readonly dev: number; readonly ino: number | null };
   readDir(path: string): AsyncIterable<{ readonly name: string }>;
   test(name: string, run: () => void | Promise<void>): void;

@@ -91,6 +91,12 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
       const cost = rates && priceUsage(rates, input.usage);
       if (statedNanoUsd !== undefined) {
         const listCostNanoUsd = cost?.unpricedParts ? null : cost?.costNanoUsd;
+        if (statedNanoUsd === 0n && listCostNanoUsd) {
+          warnOnce("A provider states that calls of a model with a known price cost nothing", {
+            provider,
+            model,
+          });
+        }
         return {
           costNanoUsd: statedNanoUsd,
           priceSource: "provider",

@@ -1,6 +1,6 @@
 import { PurserError } from "../../kernel/errors.ts";
 import type { CatalogData } from "../catalog.ts";
-import type { GenaiPrices, LitellmPrices, PriceData } from "../catalog/price_data.ts";
+import type { GenaiPrices, LitellmPrices, ModelPrices, PriceData } from "../catalog/price_data.ts";
 import {
   changedRates,
   entriesOf,
@@ -47,7 +47,7 @@ export interface MergedPrices {
 export type Accepted = ReadonlySet<string> | "all";
 
 /**
- * Merges new prices of one source into those in use. A model that is gone, or whose name would be billed at a rate that changes
+ * Merges new prices of one source into those in use. A model that is gone, or new and free, or whose name would be billed at a rate that changes
  * by more than three times, keeps its old entry unless it is confirmed; everything else is taken. Names are compared as calls
  * are priced, by both sources: by those that either file lists, at every time and service.
  */
@@ -95,6 +95,9 @@ export async function mergePrices(
   for (const name of accepted === "all" ? [] : old.keys()) {
     if (!offered.has(name)) keep(name, "it is gone");
   }
+  for (const [name, { model }] of accepted === "all" ? [] : offered) {
+    if (!old.has(name) && isFree(model)) keep(name, "it is new and costs nothing");
+  }
   let data = build();
   const findFaults = createFindFaults(used, now, pause);
   while (accepted !== "all") {
@@ -118,6 +121,18 @@ export async function mergePrices(
     data = build();
   }
   return { data, ...differenceOf(old, offered, merged, reasons) };
+}
+
+/** Returns true for prices of 0 alone: they may be free or unknown. */
+function isFree({ prices, price_variants: variants = [] }: ModelPrices): boolean {
+  const tables = isList(prices) ? prices.map((one) => one.prices) : [prices];
+  return [...tables, ...variants.map((one) => one.prices)].every((table) =>
+    Object.values(table).every((price) =>
+      typeof price === "number"
+        ? price === 0
+        : price.base === 0 && price.tiers.every((tier) => tier.price === 0)
+    )
+  );
 }
 
 const isEqual = (a: PriceEntry | undefined, b: PriceEntry | undefined) =>

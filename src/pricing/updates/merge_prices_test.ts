@@ -39,6 +39,7 @@ const RULES: [name: string, before: ModelPrices[], after: ModelPrices[], held: s
   ["no longer free", [modelOf("a", inOut(0, 0))], [modelOf("a", inOut(0, 0.001))], ["a"]],
   ["free as before", [modelOf("a", inOut(0, 0))], [modelOf("a", inOut(0, 0))], []],
   ["a new model", [modelOf("a", A)], [modelOf("a", A), modelOf("b", inOut(900, 900))], []],
+  ["a new model that costs nothing", [modelOf("a", A)], [modelOf("a", A), modelOf("b", inOut(0, 0))], ["b"]],
   ["a model that is gone", [modelOf("a", A), modelOf("b", A)], [modelOf("a", A)], ["b"]],
   [
     "a model of another id with its name",

@@ -107,7 +107,9 @@ export function callBounds(
   lastCostNanoUsd: bigint | null,
 ): CallBounds {
   if (budget.mode === "strict") {
-    const inputTokens = boundInput(options);
+    const inputTokens: InputBound = searchesByItself(query)
+      ? { unboundedBecause: "its model searches the web by itself" }
+      : boundInput(options);
     return {
       inputTokens,
       outputTokens: options.maxOutputTokens ?? STRICT_OUTPUT_TOKENS,
@@ -126,6 +128,13 @@ export function callBounds(
         outputTokens: ESTIMATED_OUTPUT_TOKENS,
       }) ?? 0n,
   };
+}
+
+/** Models that search without a tool: Perplexity's, OpenAI's of the name, and those that research. */
+const SEARCHING_MODELS = /-search-(?:preview|api)\b|deep-research|(?:^|\/)sonar\b/;
+
+function searchesByItself({ provider, model }: PriceQuery): boolean {
+  return provider === "perplexity" || SEARCHING_MODELS.test(model);
 }
 
 /** Returns the highest prices of a strict call. Those of an unbounded one are read only to find out if there are any. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { boundInput } from "./call_bounds.ts";
+import type { PriceBook } from "../../pricing/mod.ts";
+import { boundInput, callBounds } from "./call_bounds.ts";
 
 const prompt: LanguageModelV4CallOptions["prompt"] = [{
   role: "user",
@@ -40,4 +41,21 @@ Deno.test("boundInput() refuses inputs whose tokens can't be bounded", () => {
   }
   assert.match(String(bound({ reasoning: "high" })), /reasoning effort/);
   assert.equal(typeof bound({ reasoning: "none", providerOptions: { openai: { store: false } } }), "number");
+});
+
+Deno.test("callBounds() has no strict bound for a model that searches without a tool", () => {
+  const prices = { worstCaseRates: () => ({ input: 1n, output: 1n }) } as unknown as PriceBook;
+  const budget = { limitNanoUsd: 1_000_000n, mode: "strict" } as const;
+  const isBounded = (provider: string, model: string) =>
+    "max" in callBounds(prices, { provider, model, at: 0 }, budget, { prompt }, null).inputTokens;
+  const searching = [
+    ["perplexity", "sonar"],
+    ["openrouter", "perplexity/sonar-pro"],
+    ["openai", "gpt-4o-search-preview-2025-03-11"],
+    ["openai", "gpt-5-search-api"],
+    ["openai", "o3-deep-research"],
+  ] as const;
+  for (const [provider, model] of searching) assert.equal(isBounded(provider, model), false, model);
+  const others = [["openai", "gpt-5-mini"], ["openrouter", "openai/gpt-5"], ["local", "research"]] as const;
+  for (const [provider, model] of others) assert.equal(isBounded(provider, model), true, model);
 });
