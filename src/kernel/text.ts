@@ -51,7 +51,7 @@ function distanceOf(typed: string, candidate: string): number {
 }
 
 /** Computes the Levenshtein distance, row by row. */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

@@ -1,3 +1,4 @@
+import { editDistance } from "../kernel/text.ts";
 import { DAY_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
@@ -189,18 +190,4 @@ export function nearestNames(wanted: string, names: readonly string[], limit: nu
     .sort((a, b) => a.edits - b.edits || (a.name < b.name ? -1 : 1))
     .slice(0, limit)
     .map(({ name }) => name);
-}
-
-/** The number of letters to insert, remove or replace between two texts (Levenshtein). */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }
