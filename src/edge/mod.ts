@@ -1,3 +1,5 @@
+/** The API without native code, files and background work, for `main.ts` on edge runtimes. */
+
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { type Config, type Environment, loadConfig } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
@@ -11,7 +13,6 @@ import { newSharedStore } from "../store/mod.ts";
 import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 
-/** The API without native code, files and background work, for `main.ts` on edge runtimes. */
 export { EDGE_LIMITS, type EdgeLimit, type EdgeLimitName, unsupportedAtEdge } from "./limits.ts";
 
 /** The runtime's context of a request, which keeps work alive after the response. */

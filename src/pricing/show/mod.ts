@@ -1,3 +1,5 @@
+/** Shows the prices in use: the rates of a model, the sources, and what is wrong with the prices of models in use. */
+
 import type { PriceCard, PriceRate, PriceSource, PriceVariant } from "../../contract/prices.ts";
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -9,8 +11,6 @@ import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
 import { listEntries } from "../updates/entries.ts";
 import type { PriceDifference } from "../catalog/compare_sources.ts";
-
-/** Shows the prices in use: the rates of a model, the sources, and what is wrong with the prices of models in use. */
 
 /** A model to look up: with its provider, as `provider:model`, or bare where the provider is unambiguous. */
 export interface PriceLookup {

@@ -1,3 +1,5 @@
+/** Newer prices than those of the release: read, checked against those in use, and kept in the user's data directory. */
+
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
@@ -9,7 +11,6 @@ import { formatCopy, hasHead } from "./price_copy.ts";
 import { pathOfPrices, type PriceSourceName, readUsedPrices } from "./used_prices.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
 
-/** Newer prices than those of the release: read, checked against those in use, and kept in the user's data directory. */
 export type { ChangedModel, HeldModel } from "./merge_prices.ts";
 export type { RateChange } from "./entries.ts";
 export {
@@ -27,7 +28,7 @@ export const PRICE_URLS: Readonly<Record<PriceSourceName, string>> = {
   litellm: "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
 };
 
-/** The license of both published files; `src/pricing/catalog/data/LICENSES.md` has its text. */
+/** The license of both published files; `THIRD_PARTY_NOTICES.md` has their texts. */
 const LICENSE = "MIT";
 
 /** The parts of a process that an update needs. */

@@ -197,8 +197,14 @@ export function warnOfOvershoot(
     call_id: call.callId,
     bound_usd: formatUsd(reservedNanoUsd),
     cost_usd: formatUsd(call.costNanoUsd ?? 0n),
+    ...(call.unpricedParts && { unpriced_parts: call.unpricedParts }),
   };
-  log.warn("A provider reported more than a strict call was bounded to", payload);
+  log.warn(
+    call.unpricedParts
+      ? "A part of a strict call has no known price, so that its cost has no bound"
+      : "A provider reported more than a strict call was bounded to",
+    payload,
+  );
   return payload;
 }
 
