@@ -90,14 +90,16 @@ async function createFile(): Promise<TestDatabase> {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const path = join(directory, "purser.db");
   const stores: Store[] = [];
-  let isNew = true;
+  const create = async (isMigrated: boolean) => {
+    await prepareDatabaseFile(path);
+    if (isMigrated) await Deno.writeFile(path, await (migratedFile ??= makeMigratedFile()));
+  };
+  let created: Promise<void> | undefined;
   return {
     async open(options = {}) {
+      // Once, also for stores that are opened at the same time: a file in use must not be written over.
+      await (created ??= create(options.isMigrated !== false));
       await prepareDatabaseFile(path);
-      if (isNew && options.isMigrated !== false) {
-        await Deno.writeFile(path, await (migratedFile ??= makeMigratedFile()));
-      }
-      isNew = false;
       const { onCommit } = options;
       return await prepare(await SqliteStore.open({ path, durability: "normal", onCommit }), stores, options);
     },
