@@ -30,6 +30,7 @@ Deno.test.afterAll(async () => {
 async function newNodePlace(): Promise<Place> {
   const place = await newPlace();
   place.env.PATH = dirname(project.node) + delimiter + place.env.PATH;
+  place.env.NODE_COMPILE_CACHE = join(project.folder, "compiled");
   return place;
 }
 
