@@ -11,14 +11,7 @@ import type { TestDatabase } from "./harness/databases.ts";
 import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 
-/** Random settings of 64 calls each: most where they cost least, since file and memory run the same statements. */
-const RUNS: Record<string, number> = {
-  "the gate on file": 4,
-  "the gate on memory": 12,
-  "the gate on sqld": 2,
-};
-
-for (const { name, ignore, create } of settings) {
+for (const { name, ignore, create, numRuns } of settings) {
   interface Metered extends FakeModel {
     ctx: TestBooking;
     limit: bigint;
@@ -316,7 +309,7 @@ for (const { name, ignore, create } of settings) {
             await checkAllFree(metered.ctx, limit);
           },
         ),
-        { numRuns: RUNS[name] },
+        { numRuns },
       ),
   });
 
@@ -364,7 +357,7 @@ for (const { name, ignore, create } of settings) {
             await checkAllFree(metered.ctx, limit);
           },
         ),
-        { numRuns: RUNS[name] },
+        { numRuns },
       ),
   });
 

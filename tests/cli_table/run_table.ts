@@ -14,7 +14,7 @@ export type Program = readonly string[];
 /** A kind of database that the table is run over. */
 export type Database = "file" | "sqld";
 
-/** Where the table is run. */
+/** A place to run the table in. */
 export interface Setting {
   database: Database;
   /** Starts a process for each row; without it, this process runs the command line itself. */
