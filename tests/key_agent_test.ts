@@ -249,6 +249,25 @@ Deno.test("the alerts of a rule for all agents stay hidden from one agent's key 
   assert.equal(await countAlerts(), 1);
 });
 
+Deno.test("the history shows a key of one agent how deliveries went, not the names, hosts and errors of channels", async () => {
+  await using shared = await share();
+  const { purser, client, key } = shared;
+  await purser.core.store.write([{
+    sql: `UPDATE deliveries SET channel = 'pagers', status = 'failed',
+      last_error = 'hooks.internal answered 500' WHERE channel = 'log'`,
+  }]);
+  const all = (await purser.api("GET", "/alerts/history")).body;
+  assert.match(JSON.stringify(all), /pagers.*hooks\.internal/);
+  const { body: mine } = await client.send("GET", "/alerts/history", { key });
+  const [{ delivery_id, ...delivery }] = mine[0].deliveries;
+  assert.match(delivery_id, /^dlv_/);
+  assert.deepEqual(
+    [delivery.channel, delivery.kind, delivery.status, delivery.last_error],
+    ["", "log", "failed", null],
+  );
+  assert.doesNotMatch(JSON.stringify(mine), /pagers|hooks\.internal/);
+});
+
 Deno.test("the event stream sends a key of one agent that agent's events alone, and skips the others", async () => {
   await using shared = await share();
   const { purser, client, key } = shared;
