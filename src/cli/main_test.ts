@@ -129,3 +129,23 @@ Deno.test("sessions show has the cost of a reported call whose run is unknown he
   await server.shutdown();
   assert.deepEqual({ code, out: terminal.out, err: terminal.err }, local);
 });
+
+Deno.test("agents set by several at once loses no setting: each merges into what it has read, or reads again", async () => {
+  await using books = await openTestBooks();
+  await books.purser("agents set helper --model demo:echo");
+  const settings = ["--max-steps 3", "--budget 0.5", "--tool calculator", '--system "Be brief."'];
+  const outcomes = await Promise.all(settings.map((setting) => books.purser(`agents set helper ${setting}`)));
+  assert.deepEqual(
+    outcomes.map(({ code, err }) => ({ code, err })),
+    settings.map(() => ({ code: 0, err: "" })),
+  );
+  const agent = JSON.parse((await books.purser("agents show helper --json")).out);
+  assert.deepEqual(
+    [agent.max_steps, agent.cost_budget_usd, agent.tools, agent.system_prompt],
+    [3, 0.5, ["calculator"], "Be brief."],
+  );
+  const created = await Promise.all(
+    [1, 2].map((n) => books.purser(`agents set new --model demo:echo --max-steps ${n}`)),
+  );
+  assert.deepEqual(created.map(({ out }) => out.split(" ")[0]).sort(), ["Changed", "Created"]);
+});

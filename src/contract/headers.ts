@@ -17,7 +17,7 @@ export const RESPONSE_HEADERS = {
     example: '</sessions?limit=100&cursor=WzE3NjM3MTc0MDAwMDAsInNlcyJd>; rel="next"',
   },
   ETag: {
-    description: "Changes with the document; for `If-None-Match`",
+    description: "Changes with the document, or with the definition; for `If-None-Match` and `If-Match`",
     required: true,
     schema: { type: "string" },
     example: 'W/"1-42"',

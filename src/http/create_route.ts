@@ -53,6 +53,14 @@ export function jsonBody<Schema extends ZodType>(schema: Schema, example: z.inpu
   return { required: true, content: { "application/json": { schema, example } } };
 }
 
+/**
+ * Returns the optional request headers of a route, for its `request`. The typed client has no field for them, since it would
+ * be a required one; it sends those of its options: `$put(…, { headers: { "if-match": etag } })`.
+ */
+export function optionalHeaders(shape: Record<string, z.ZodOptional<z.ZodString>>): object {
+  return { headers: z.object(shape) };
+}
+
 /** Returns a stream of server-sent events for a route's definition. The typed client reads text; the document has the events' schema. */
 export function eventStream(event: ZodType) {
   return { "text/event-stream": { schema: event as unknown as z.ZodString } };

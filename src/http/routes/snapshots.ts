@@ -12,6 +12,7 @@ import {
   type SessionExport,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
+import { matchesWeakly } from "../middleware/preconditions.ts";
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
@@ -179,7 +180,8 @@ function respond(c: Context, core: Core, exported: SessionExport): Response {
     vary: "accept-encoding",
     "cache-control": "no-cache",
   };
-  if (hasEtag(c.req.header("if-none-match"), exported.etag)) {
+  const known = c.req.header("if-none-match");
+  if (known !== undefined && matchesWeakly(known, exported.etag)) {
     exported.close();
     return new Response(null, { status: 304, headers });
   }
@@ -223,13 +225,6 @@ function streamFrom(
       exported.close();
     },
   }, { highWaterMark: 0 });
-}
-
-/** Weak comparison, as RFC 9110 requires for `If-None-Match`. */
-function hasEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
-  return header.trim() === "*" || header.split(",").some((tag) => opaque(tag) === opaque(etag));
 }
 
 function takesGzip(header: string | undefined): boolean {

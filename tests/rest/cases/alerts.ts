@@ -56,6 +56,26 @@ async function alertsOf(api: RestApi, ruleId: string, channels: readonly string[
 
 export const alertCases: RestCase[] = [
   {
+    name: "of changes of a rule that expect the same ETag one succeeds",
+    async run(api) {
+      const { headers } = await api.send("POST", RULES, ruleOf(api, { enabled: false }));
+      const path = headers.get("location")!;
+      const expecting = { "if-match": headers.get("etag")! };
+      const answers = await Promise.all(
+        [2, 3, 4].map((threshold_usd) => api.send("PATCH", path, { threshold_usd }, expecting)),
+      );
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412]);
+      const winner = answers.find(({ status }) => status === 200)!;
+      const read = await api.send("GET", path);
+      assert.deepEqual([read.body, read.headers.get("etag")], [winner.body, winner.headers.get("etag")]);
+      assert.equal((await api.send("DELETE", path, undefined, expecting)).status, 412);
+      assert.equal(
+        (await api.send("DELETE", path, undefined, { "if-match": read.headers.get("etag")! })).status,
+        204,
+      );
+    },
+  },
+  {
     name: "a rule is added, read, listed, changed and removed",
     async run(api) {
       const { status, headers, body: rule } = await api.send("POST", RULES, ruleOf(api));
