@@ -5,7 +5,7 @@ import { replaceState, requireThat, type SqlValue, type Statement } from "../../
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
 import { type StoredField, toStored, withDefaults } from "./rule_fields.ts";
-import { getRule, readRule } from "./rules.ts";
+import { describeNewRule, getRule, readRule } from "./rules.ts";
 
 /** The context of changing rules. */
 export type ChangeContext = AlertContext & { bus: Bus; log: Log };
@@ -34,13 +34,19 @@ VALUES (${values.map(([, value]) => bind(value)).join(", ")}) ON CONFLICT (rule_
 
 /**
  * Adds a rule. Earlier spend counts, but fires nothing: the next matching cost event does. So the calls before are
- * decided first, in the same commit.
+ * decided first, in the same commit, to which `settle` may add statements.
  */
-export async function createRule(ctx: ChangeContext, input: RuleInput): Promise<AlertRule> {
+export async function createRule(
+  ctx: ChangeContext,
+  input: RuleInput,
+  settle: (rule: AlertRule) => readonly Statement[] = () => [],
+): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const ruleId = ctx.ids.next("rule");
-  await changeRules(ctx, [insertRule(ruleId, input, ctx.clock.now())]);
-  return await getRule(ctx, ruleId);
+  const now = ctx.clock.now();
+  const rule = await describeNewRule(ctx, ruleId, input, now);
+  await changeRules(ctx, [insertRule(ruleId, input, now), ...settle(rule)]);
+  return rule;
 }
 
 /** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */

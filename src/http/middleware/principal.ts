@@ -12,7 +12,11 @@ export interface ApiEnv {
     /** Answered without a key, since there was none yet. */
     isKeyless?: true;
   };
-  Variables: { isAuthorized?: true };
+  Variables: {
+    isAuthorized?: true;
+    /** The answer is that of an earlier request with the same `Idempotency-Key`. */
+    isReplayed?: true;
+  };
 }
 
 /** The principal of requests without a key, which open routes answer. */

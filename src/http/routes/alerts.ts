@@ -10,6 +10,8 @@ import {
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
+import { settleClaim } from "../../idempotency/mod.ts";
+import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import {
@@ -39,6 +41,7 @@ const create = createRoute({
     "It fires at the next call that is booked while its threshold is exceeded, whenever the money was spent.",
   tags: ["alerts"],
   request: {
+    ...optionalHeaders(IDEMPOTENCY_KEY),
     body: jsonBody(RuleBody, {
       name: "Daily limit",
       threshold_type: "per_day_usd",
@@ -50,9 +53,9 @@ const create = createRoute({
   responses: {
     201: {
       ...json(AlertRule, "The rule"),
-      headers: headers("Location", "ETag"),
+      headers: headers("Location", "ETag", "Idempotency-Replayed"),
     },
-    ...problems("invalid", ...BODY_CODES),
+    ...problems("invalid", "conflict", "idempotency_mismatch", ...BODY_CODES),
   },
 });
 
@@ -153,7 +156,18 @@ function etagOfRule({ updated_at: _, last_fired_at: _fired, value_usd: _value, .
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
-      const rule = await createRule(core, c.req.valid("json"));
+      const input = c.req.valid("json");
+      const rule = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf(input),
+        (claim) =>
+          createRule(
+            core,
+            input,
+            (rule) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(rule)] }) : [],
+          ),
+      );
       c.header("location", `/alerts/rules/${rule.rule_id}`);
       c.header("etag", await etagOfRule(rule));
       return c.json(rule, 201);
