@@ -44,6 +44,25 @@ export function narrowToAgent(
   return only ?? wanted;
 }
 
+/**
+ * Returns whether an id is one that a key of one agent may give: the agent's id, a colon, and a name without a colon, so that
+ * each id is of one agent at most. Others are left to other agents, who choose theirs freely: a key of one agent could take
+ * them away, and learn which exist.
+ */
+export function isNamedAfter(id: string, agentId: string): boolean {
+  return id.length > agentId.length + 1 && id.slice(0, Math.max(0, id.lastIndexOf(":"))) === agentId;
+}
+
+/** Returns the error for an id that is not the agent's own, whether another agent has it or none. */
+export function notOwn(kind: "session" | "run" | "call", id: string, only: string): PurserError {
+  return new PurserError(
+    "forbidden",
+    `Cannot use ${kind} ${id}: this API key is for agent ${only} only, which has none of that id; a new id has to be ` +
+      `${only}:NAME`,
+    { details: { agent_id: only } },
+  );
+}
+
 /** Returns the error for a request of one agent's key that is about another agent. */
 export function outOfReach(what: string, only: string): PurserError {
   return new PurserError("forbidden", `Cannot reach ${what}: this API key is for agent ${only} only`, {

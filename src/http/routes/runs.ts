@@ -14,7 +14,7 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import {
   BODY_CODES,
@@ -129,14 +129,11 @@ export function createRoutes(core: Core) {
     });
 }
 
-/** Refuses another agent's session without naming that agent, since a key of one agent may not learn of others. */
+/** Refuses a session that a key of one agent may not use: another agent's, and a new one of an id that others may use. */
 async function checkSession(core: Core, sessionId: string, agentId: string): Promise<void> {
   const owner = await findSessionOwner(core, sessionId);
-  if (owner === undefined || owner === agentId) return;
-  throw new PurserError(
-    "conflict",
-    `Cannot run ${agentId} on session ${sessionId}: the id is taken; choose another`,
-  );
+  if (owner === agentId || (owner === undefined && isNamedAfter(sessionId, agentId))) return;
+  throw notOwn("session", sessionId, agentId);
 }
 
 /**
