@@ -82,7 +82,7 @@ Deno.test("a request that was refused leaves its key free, for the same body or 
   assert.deepEqual([answer.status, isReplayed(answer), answer.body.output], [200, null, "You said: Hello"]);
 });
 
-Deno.test("a run is in progress for whoever sends it again, and then has one answer, streamed too", async () => {
+Deno.test("a run that is sent again while it is in progress is 409, and has one answer then, streamed too", async () => {
   await using fake = await startFakeProvider();
   await using purser = await openTestPurser({ fake });
   await purser.api("PUT", "/agents/a", { model: MODEL });

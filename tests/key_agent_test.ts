@@ -263,7 +263,7 @@ Deno.test("a key of one agent gets the same answer for an id of another agent an
     assert.equal(await run(taken), await run(free), `run in ${taken}, ${free}`);
   }
   assert.deepEqual((await purser.api("GET", "/costs")).body, before, "and nothing was booked");
-  // Whoever the ids are for finds them free.
+  // The agent that the ids are for finds them free.
   for (const [field, , free] of ids) {
     const { status, body } = await purser.api("POST", "/costs/events", [event("theirs", { [field]: free })]);
     assert.deepEqual([status, body.booked], [201, 1], `${field} ${free}`);

@@ -38,8 +38,8 @@ export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "chann
 const { alertRules, alerts, deliveries } = tables;
 
 /**
- * Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only, without what their
- * deliveries tell of the operator's channels: names, and errors, which name hosts.
+ * Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only, without the
+ * names of the operator's channels and their errors, which name hosts.
  */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,

@@ -182,7 +182,7 @@ export async function releaseClaim(
   await ctx.store.write([{ sql, args: [...keyOf(request), holder] }]);
 }
 
-/** Returns the query for the instances that hold claims, whose locks tell whether they live. */
+/** Returns the query for the instances that hold claims, whose locks show whether they live. */
 export function selectClaimingInstances(ctx: Pick<IdempotencyContext, "store" | "clock">): Statement {
   const sql = `SELECT DISTINCT instance_id FROM idempotency_keys WHERE lease_until > ${leaseTime("?1")}`;
   return { sql, args: [leaseNow(ctx)] };

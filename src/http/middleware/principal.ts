@@ -46,8 +46,8 @@ export function narrowToAgent(
 
 /**
  * Returns whether an id is one that a key of one agent may give: the agent's id, a colon, and a name without a colon, so that
- * each id is of one agent at most. Others are left to other agents, who choose theirs freely: a key of one agent could take
- * them away, and learn which exist.
+ * each id is of one agent at most. Reporters of other agents choose theirs freely: a key of one agent could otherwise take
+ * an id before them, and learn which exist.
  */
 export function isNamedAfter(id: string, agentId: string): boolean {
   return id.length > agentId.length + 1 && id.slice(0, Math.max(0, id.lastIndexOf(":"))) === agentId;
