@@ -191,7 +191,7 @@ const OPERATIONS = [
   },
 ];
 
-/** Fails the nth write of a store from now on, before or after its commit. Returns the end of it: whether it came to that. */
+/** Fails the nth write of a store from now on, before or after its commit. Returns the function that ends it, and returns whether a write failed. */
 function failWrite(store: Store, nth: number, when: "before" | "after"): () => boolean {
   const write = store.write.bind(store);
   let count = 0;
