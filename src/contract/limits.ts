@@ -35,7 +35,10 @@ export const AGENT_LIMITS = { maxSteps: 1_000, maxOutputTokens: 10_000_000, tool
 /** Maximum length of an environment's name, in characters. */
 export const MAX_ENVIRONMENT_NAME = 200;
 
-/** The `limit` of each list: where none is given, and at most. */
+/** The largest `limit` of the lists that are returned whole without one: agents, alert rules and channels. */
+export const MAX_PAGE = 1_000;
+
+/** The `limit` of each other list: where none is given, and at most. */
 export const PAGE_SIZES = {
   sessions: { default: 100, max: 1_000 },
   events: { default: 500, max: 1_000 },

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { ZodType } from "zod";
 import { headers } from "../contract/headers.ts";
+import { LABEL_PATTERN } from "../contract/limits.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { json } from "./create_route.ts";
 
@@ -10,10 +11,18 @@ export function page<Schema extends ZodType>(schema: Schema, description: string
   return { ...json(schema, description), headers: headers("Link") };
 }
 
-/** A whole number in a query, in digits: `Number` would also accept `1e3`, `0x10` and an empty text. */
+/** A whole number in digits, up to the 16 of 2^53 - 1: `Number` would also accept `1e3`, `0x10` and an empty text. */
+const DIGITS = /^\d{1,16}$/;
+
+/** Parses a position in the log, from 0 to 2^53 - 1; undefined for any other text. */
+export function parsePosition(text: string): number | undefined {
+  const position = DIGITS.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(position) ? position : undefined;
+}
+
+/** A whole number in a query. */
 export function wholeNumber({ min, max }: { min: number; max: number }) {
-  const digits = (value: unknown) =>
-    typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  const digits = (value: unknown) => typeof value === "string" && DIGITS.test(value) ? Number(value) : value;
   const rule = `must be a whole number from ${min} to ${max}`;
   return z.preprocess(digits, z.number(rule).int(rule).min(min, rule).max(max, rule));
 }
@@ -34,10 +43,22 @@ export const limitQuery = (size: PageSize) =>
     description: `Maximum number of entries, 1 to ${size.max}`,
   });
 
+const cursorQuery = () =>
+  z.string().optional().openapi({ description: "From the `Link` header of the previous page" });
+
 /** The `limit` and `cursor` of a paginated list. */
-export const pageQuery = (size: PageSize) => ({
-  limit: limitQuery(size),
-  cursor: z.string().optional().openapi({ description: "From the `Link` header of the previous page" }),
+export const pageQuery = (size: PageSize) => ({ limit: limitQuery(size), cursor: cursorQuery() });
+
+/** The same of a list that is returned whole where there is no `limit`. */
+export const optionalPageQuery = (max: number) => ({
+  limit: wholeNumber({ min: 1, max }).optional().openapi({
+    type: "integer",
+    format: "int32",
+    minimum: 1,
+    maximum: max,
+    description: `Maximum number of entries, 1 to ${max}; all without it`,
+  }),
+  cursor: cursorQuery(),
 });
 
 /** The position in a numbered list after which to continue. */
@@ -49,6 +70,25 @@ export const afterQuery = (description: string) =>
     description,
   });
 
+/** A position in a list by time: the time of an entry in epoch milliseconds, and its id. */
+export type TimePosition = [at: number, id: string];
+
+/** Returns whether a value is a `TimePosition` that the database can compare with. */
+export function isTimePosition(value: unknown): value is TimePosition {
+  return Array.isArray(value) && value.length === 2 && Number.isSafeInteger(value[0]) &&
+    isIdPosition(value[1]);
+}
+
+/** Returns whether a value is the position in a list by id. */
+export function isIdPosition(value: unknown): value is string {
+  return typeof value === "string" && LABEL_PATTERN.test(value);
+}
+
+/** Returns whether a value is the position in a list by number. */
+export function isNumberPosition(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
 /** Parses a cursor. Throws `invalid` on anything that `linkNext` has not made. */
 export function readCursor<T>(
   cursor: string | undefined,
@@ -56,10 +96,14 @@ export function readCursor<T>(
 ): T | undefined {
   if (cursor === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")));
+    const bytes = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(
+      Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)),
+    );
+    const value: unknown = JSON.parse(text);
     if (check(value)) return value;
   } catch {
-    // not base64, or not JSON
+    // not base64, not UTF-8, or not JSON
   }
   throw new PurserError("invalid", "Cannot read cursor: take it from the Link header of the previous page", {
     details: { issues: [{ path: "cursor", message: "is not a cursor of this list" }] },
@@ -67,9 +111,13 @@ export function readCursor<T>(
 }
 
 /** Sets the `Link` header to the next page. */
-export function linkNext(c: Context, position: unknown): void {
+export function linkNext(c: Context, position: TimePosition | string | number): void {
   const url = new URL(c.req.url);
-  const cursor = btoa(JSON.stringify(position)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const bytes = new TextEncoder().encode(JSON.stringify(position)); // an id may have any character
+  const cursor = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(
+    /=+$/,
+    "",
+  );
   url.searchParams.set("cursor", cursor);
   c.header("Link", `<${url.pathname}${url.search}>; rel="next"`);
 }

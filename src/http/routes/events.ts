@@ -6,7 +6,7 @@ import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
 import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { createRoute, eventStream, problems, z } from "../create_route.ts";
-import { afterQuery } from "../pagination.ts";
+import { afterQuery, parsePosition } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
 
@@ -116,6 +116,7 @@ async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSig
 
 function startOf(header: string | undefined, query: number | undefined): number | undefined {
   if (header === undefined || header === "") return query;
-  if (/^\d{1,15}$/.test(header)) return Number(header);
+  const position = parsePosition(header);
+  if (position !== undefined) return position;
   throw new PurserError("invalid", "Cannot resume: Last-Event-ID is not the id of an event");
 }
