@@ -35,6 +35,9 @@ export const AGENT_LIMITS = { maxSteps: 1_000, maxOutputTokens: 10_000_000, tool
 /** Maximum length of an environment's name, in characters. */
 export const MAX_ENVIRONMENT_NAME = 200;
 
+/** The number of issues that an error lists; of the others it has the count only. */
+export const MAX_ISSUES = 100;
+
 /** The largest `limit` of the lists that are returned whole without one: agents, alert rules and channels. */
 export const MAX_PAGE = 1_000;
 

@@ -58,6 +58,19 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
         description: "Identifies the error in the server's log",
       }),
     }),
+  rate_limited: () =>
+    z.looseObject({
+      limit: z.string().optional().openapi({
+        description: "The limit that is reached, by the name of its setting",
+        example: "runs_per_key",
+      }),
+      retry_after_seconds: Count.openapi({ description: "As in `Retry-After`" }),
+    }),
+  unavailable: () =>
+    z.looseObject({
+      limit: z.string().optional().openapi({ description: "The limit of the server that is reached" }),
+      retry_after_seconds: Count.optional(),
+    }).optional(),
   provider_error: () =>
     z.looseObject({
       provider_status: z.number().int().optional().openapi({ description: "The provider's HTTP status" }),

@@ -1,7 +1,7 @@
 import { createRoute as createAnyRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { ZodType } from "zod";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
-import { headers } from "../contract/headers.ts";
+import { headers, type ResponseHeader } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
 import type { Tag } from "./openapi/document.ts";
 import { PERMISSION, type Permission, SECURITY_SCHEME } from "./middleware/authorize.ts";
@@ -71,24 +71,39 @@ const DESCRIPTIONS: Record<ErrorCode, string> = {
   too_large: "The body is too large",
   unsupported_media_type: "The body is not application/json",
   idempotency_mismatch: "The same key was used with another request",
-  rate_limited: "Too many requests",
+  rate_limited:
+    "A limit is reached, of this API key, of this address, or on failed keys; `Retry-After` says for how long",
   internal: "Internal error; the server's log has it under `details.request_id`",
   unsupported: "Not supported where this server runs",
   provider_error: "The model's provider failed",
-  unavailable: "The database can't be reached, or the server is shutting down; try again",
+  unavailable:
+    "The database can't be reached, the server is shutting down, or it is at one of its limits; try again",
 };
 
 /** The codes that any request may be refused with. */
-const ALWAYS = ["unauthorized", "forbidden", "internal", "unavailable"] as const satisfies ErrorCode[];
+const ALWAYS = [
+  "unauthorized",
+  "forbidden",
+  "rate_limited",
+  "internal",
+  "unavailable",
+] as const satisfies ErrorCode[];
 
 /** The codes that a request with a body may be refused with. */
 export const BODY_CODES = ["too_large", "unsupported_media_type"] as const satisfies ErrorCode[];
+
+/** The headers of problems by code. */
+const HEADERS: Partial<Record<ErrorCode, ResponseHeader[]>> = {
+  unauthorized: ["WWW-Authenticate"],
+  rate_limited: ["Retry-After", "RateLimit-Policy", "RateLimit"],
+  unavailable: ["Retry-After"],
+};
 
 /** Returns the problem responses of these codes and of those that every route may have. */
 export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
   return Object.fromEntries([...codes, ...ALWAYS].map((code) => [STATUS[code], {
     description: DESCRIPTIONS[code],
-    ...(code === "unauthorized" && { headers: headers("WWW-Authenticate") }),
+    ...(HEADERS[code] && { headers: headers(...HEADERS[code]) }),
     content: {
       "application/problem+json": {
         get schema() {

@@ -76,7 +76,6 @@ export function createRoutes(core: Core) {
         expiresAt: expires_at ? Date.parse(expires_at) : null,
       });
       c.header("location", `/keys/${key.key_id}`);
-      c.header("cache-control", "no-store");
       return c.json(key, 201);
     })
     .openapi(list, async (c) => {

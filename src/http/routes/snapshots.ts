@@ -15,6 +15,7 @@ import {
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
+import { hasEtag } from "../middleware/response_headers.ts";
 import { createRouter, type Router } from "../router.ts";
 import { invalidInput } from "../../contract/schema_issues.ts";
 import { SessionId } from "../../contract/parts.ts";
@@ -223,13 +224,6 @@ function streamFrom(
       exported.close();
     },
   }, { highWaterMark: 0 });
-}
-
-/** Weak comparison, as RFC 9110 requires for `If-None-Match`. */
-function hasEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
-  return header.trim() === "*" || header.split(",").some((tag) => opaque(tag) === opaque(etag));
 }
 
 function takesGzip(header: string | undefined): boolean {
