@@ -135,36 +135,37 @@ export function createRoutes(_core: unknown, wholeApp: () => Promise<Router>, pr
     }
   }
 
-  /** Returns the handler of a document: 304 where the client has it. */
-  function serve(path: string, type: string, make: () => unknown, more: Record<string, string> = {}) {
-    return async (c: Context): Promise<never> => {
-      const { bytes, headers } = prepared.get(path) ?? await prepare(path, type, make);
-      const isKnown = hasEtag(c.req.header("if-none-match"), headers.etag!);
-      const { "content-type": _, ...ofUnchanged } = headers;
-      return new Response(isKnown ? null : bytes, {
-        status: isKnown ? 304 : 200,
-        headers: { ...isKnown ? ofUnchanged : headers, ...more },
-      }) as never;
-    };
+  /** Returns the response with a document: 304 where the client has it. */
+  async function serve(
+    c: Context,
+    { type, make, more }: { type: string; make: () => unknown; more?: Record<string, string> },
+  ): Promise<never> {
+    const { path } = c.req;
+    const { bytes, headers } = prepared.get(path) ?? await prepare(path, type, make);
+    if (!hasEtag(c.req.header("if-none-match"), headers.etag!)) {
+      return new Response(bytes, { headers: { ...headers, ...more } }) as never;
+    }
+    const { "content-type": _, ...ofUnchanged } = headers;
+    return new Response(null, { status: 304, headers: { ...ofUnchanged, ...more } }) as never;
   }
 
   const readDocument = async () => makeDocument(await wholeApp());
+  const asJson = { type: "application/json", make: async () => JSON.stringify(await readDocument()) };
+  const asPage = {
+    type: "text/html; charset=UTF-8",
+    make: async () => docsPage(await readDocument()),
+    more: PAGE_HEADERS,
+  };
+  const asStyle = { type: "text/css; charset=UTF-8", make: () => STYLE, more: PAGE_HEADERS };
+  const asScript = { type: "text/javascript; charset=UTF-8", make: () => SCRIPT, more: PAGE_HEADERS };
+  const asSchema = { type: "application/schema+json", make: () => JSON.stringify(SNAPSHOT_JSON_SCHEMA) };
   return createRouter()
     .openapi(home, (c) => c.redirect("/docs"))
-    .openapi(
-      openapi,
-      serve(openapi.path, "application/json", async () => JSON.stringify(await readDocument())),
-    )
-    .openapi(
-      docs,
-      serve(docs.path, "text/html; charset=UTF-8", async () => docsPage(await readDocument()), PAGE_HEADERS),
-    )
-    .openapi(style, serve(style.path, "text/css; charset=UTF-8", () => STYLE, PAGE_HEADERS))
-    .openapi(script, serve(script.path, "text/javascript; charset=UTF-8", () => SCRIPT, PAGE_HEADERS))
-    .openapi(
-      schema,
-      serve(schema.path, "application/schema+json", () => JSON.stringify(SNAPSHOT_JSON_SCHEMA)),
-    );
+    .openapi(openapi, (c) => serve(c, asJson))
+    .openapi(docs, (c) => serve(c, asPage))
+    .openapi(style, (c) => serve(c, asStyle))
+    .openapi(script, (c) => serve(c, asScript))
+    .openapi(schema, (c) => serve(c, asSchema));
 }
 
 async function prepareDocument(text: string, type: string): Promise<Prepared> {

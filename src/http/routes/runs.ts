@@ -5,7 +5,7 @@ import type { Core } from "../../service/mod.ts";
 import { runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
 import { cancelRun, findSessionOwner, getRun } from "../../sessions/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { leaseOf, onlyAgentOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
@@ -81,6 +81,7 @@ export function createRoutes(core: Core) {
         await checkSession(core, session_id, agent_id);
       }
       const agent = await getAgentDefinition(core, agent_id);
+      leaseOf(c)?.begin("runs");
       const runInput: RunInput = { agent, input, sessionId: session_id };
       if (c.req.header("accept")?.includes("text/event-stream")) return streamRun(c, core, runInput) as never;
       return c.json(await runAgent(core, runInput), 200);
@@ -110,6 +111,9 @@ const MAX_UNREAD = 16 * 1024 * 1024;
 function streamRun(c: Context, core: Core, input: RunInput): Response {
   const requestId = core.ids.next("req");
   const instance = instanceOf(c);
+  const lease = leaseOf(c);
+  lease?.begin("streams");
+  const end = lease?.keep();
   return streamSSE(c, async (stream) => {
     let unread = 0;
     let written: Promise<unknown> = Promise.resolve();
@@ -127,6 +131,8 @@ function streamRun(c: Context, core: Core, input: RunInput): Response {
       send("result", await runAgent(core, { ...input, onPart }));
     } catch (error) {
       send("error", toProblem(error, instance, core.log, requestId));
+    } finally {
+      end?.();
     }
     if (!stream.aborted) await written;
   });
