@@ -307,8 +307,8 @@ Deno.test("public documents are revalidated by their ETag", async () => {
     const { headers } = await purser.api("GET", path);
     const etag = headers.get("etag")!;
     assert.match(etag, /^"[0-9a-f]{32}"$/);
-    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
-      const again = await purser.fetch("GET", path, { headers: { "if-none-match": known } });
+    for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const again = await purser.fetch("GET", path, { headers: { "if-none-match": tag } });
       assert.deepEqual([again.status, again.headers.get("etag"), await again.text()], [304, etag, ""], path);
     }
     const changed = await purser.fetch("GET", path, { headers: { "if-none-match": '"other"' } });

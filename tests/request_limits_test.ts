@@ -138,7 +138,11 @@ Deno.test("hanging runs are limited: 429 for the key that has too many, 503 wher
     "runs",
     2,
   ]);
-  assert.equal((await client.send("GET", "/agents", { key: first.key })).status, 200, "other requests go on");
+  assert.equal(
+    (await client.send("GET", "/agents", { key: first.key })).status,
+    200,
+    "other requests continue",
+  );
   assert.equal((await purser.app.request("/agents/a", { method: "GET" })).status, 200);
   go();
   assert.ok((await Promise.all(hanging)).every(({ status }) => status === 200));
@@ -245,6 +249,9 @@ Deno.test("wrong keys are refused without a look into the database, and keys tha
     statuses[status] = (statuses[status] ?? 0) + 1;
   };
   for (let i = 0; i < 2_000; i++) await guess(i);
+  assert.deepEqual(purser.logs.filter(({ level }) => level === "warn").map(({ fields }) => fields), [
+    { limit: "failed_keys_per_address", of: "192.0.2.1" },
+  ]);
   assert.deepEqual(statuses, { 401: 11, 429: 1_989 });
   assert.equal(reads, 11);
   assert.equal((await client.send("GET", "/agents", { key: first.key })).status, 200, "it was valid before");

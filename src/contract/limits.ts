@@ -55,6 +55,7 @@ export const REQUEST_LIMITS = {
   streams_per_address: null,
   body_bytes: 256 * 1024 * 1024,
   body_bytes_per_key: 64 * 1024 * 1024,
+  failed_keys_per_address: 10,
 } as const satisfies Record<string, number | null>;
 
 export type RequestLimitName = keyof typeof REQUEST_LIMITS;

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
+import { MAX_ISSUES } from "./limits.ts";
 import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**
@@ -26,7 +27,7 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
   invalid: () =>
     z.looseObject({
       issues: z.array(issue()).optional().openapi({
-        description: "All issues, not only the first",
+        description: `All issues, not only the first; at most ${MAX_ISSUES}`,
       }),
       issue_count: Count.optional().openapi({
         description: "Total number of issues, where not all are listed",

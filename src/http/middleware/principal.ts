@@ -12,7 +12,7 @@ export interface ApiEnv {
     principal?: Principal;
     /** Answered without a key, since there was none yet. */
     isKeyless?: true;
-    /** What the request counts as; within this process nothing is limited. */
+    /** Its share of the server's limits; within this process nothing is limited. */
     lease?: RequestLease;
   };
   Variables: { isAuthorized?: true };

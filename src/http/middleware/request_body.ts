@@ -5,7 +5,6 @@ import type { RequestLease } from "./request_limits.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
-
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
 
 /** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
@@ -56,11 +55,7 @@ async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
 }
 
 /** Reads a body without a declared length. */
-async function readUpTo(
-  body: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  lease: RequestLease | undefined,
-): Promise<Blob> {
+async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number, lease?: RequestLease) {
   const chunks: BlobPart[] = [];
   let size = 0;
   for await (const chunk of body) {

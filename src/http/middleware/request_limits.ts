@@ -2,6 +2,8 @@ import { REQUEST_LIMITS, type RequestLimitName, type RequestLimitSettings } from
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { RecentMap } from "../../kernel/recent_map.ts";
+import { FailedKeys } from "./failed_keys.ts";
 import { addressGroup } from "./loopback.ts";
 
 /**
@@ -19,26 +21,6 @@ const BODY_STEP = 64 * 1024;
 /** The `Retry-After` where a run, a stream or a body has to end first. */
 const RETRY_SECONDS = 2;
 
-/**
- * A map of at most `MAX_SUBJECTS` entries, which forgets those that were not set for the longest time: by halves, since a
- * `Map` with many deleted entries is slow to find its first one.
- */
-class RecentMap<Value> {
-  #recent = new Map<string, Value>();
-  #older = new Map<string, Value>();
-
-  get(key: string): Value | undefined {
-    return this.#recent.get(key) ?? this.#older.get(key);
-  }
-
-  set(key: string, value: Value): void {
-    this.#recent.set(key, value);
-    if (this.#recent.size < MAX_SUBJECTS / 2) return;
-    this.#older = this.#recent;
-    this.#recent = new Map();
-  }
-}
-
 /** The state of a rate limit for one subject, for the RateLimit headers. */
 interface RateState {
   name: RequestLimitName;
@@ -55,7 +37,7 @@ interface RateState {
  * at which its quota is whole again.
  */
 class Rate {
-  readonly #wholeAt = new RecentMap<number>();
+  readonly #wholeAt = new RecentMap<number>(MAX_SUBJECTS);
   readonly #msEach: number;
 
   constructor(readonly name: RequestLimitName, readonly quota: number, private readonly clock: Clock) {
@@ -102,7 +84,7 @@ class Gauge {
   }
 }
 
-/** What is limited in number or size at a time. */
+/** The uses that are limited in number or size at a time. */
 type Kind = "runs" | "streams" | "body_bytes";
 
 const WORDS = {
@@ -110,30 +92,6 @@ const WORDS = {
   streams: "open streams",
   body_bytes: "bytes of bodies being read",
 } as const;
-
-/** The failures of keys from one address. */
-interface Failures {
-  count: number;
-  /** Since when the next one to be forgiven counts, on the monotonic clock. */
-  since: number;
-  blockedUntil: number;
-  /** The keys that are being looked up, by digest. */
-  pending: Set<string>;
-}
-
-/** Failed keys that have no consequence; one is forgiven each minute. */
-const FREE_FAILURES = 10;
-/** Distinct unknown keys of one address that are looked up at the same time. */
-const MAX_PENDING = 100;
-const MAX_BLOCK_SECONDS = 60;
-/** The failures after which the block is the longest. */
-const MAX_FAILURES = FREE_FAILURES + Math.ceil(Math.log2(MAX_BLOCK_SECONDS)) + 1;
-
-function forgive(failures: Failures, now: number): void {
-  const forgiven = Math.min(failures.count, Math.floor((now - failures.since) / MINUTE_MS));
-  failures.count -= forgiven;
-  failures.since = failures.count === 0 ? now : failures.since + forgiven * MINUTE_MS;
-}
 
 /** The limits of one process. */
 export class RequestLimits {
@@ -144,7 +102,7 @@ export class RequestLimits {
     streams: new Gauge(),
     body_bytes: new Gauge(),
   };
-  readonly #failures = new RecentMap<Failures>();
+  readonly #failedKeys: FailedKeys;
   readonly #warnedAt = new Map<RequestLimitName, number>();
 
   constructor(
@@ -165,6 +123,7 @@ export class RequestLimits {
       if (name.includes("_per_minute_")) this.#rates[name] = new Rate(name, limit, clock);
     }
     this.#limits = limits;
+    this.#failedKeys = new FailedKeys(clock, limits.failed_keys_per_address!);
   }
 
   /** Opens the lease of a request from an address. */
@@ -210,39 +169,14 @@ export class RequestLimits {
     return () => gauge.add(subjects, -amount);
   }
 
-  /**
-   * Begins to look up a key that is not known to be valid. Returns a function for the result. After some failures from an
-   * address its keys are refused before they are looked up, for a time that doubles. Throws `rate_limited`.
-   */
+  /** Begins to look up a key that is not known to be valid; see `FailedKeys`. */
   beginAttempt(address: string, digest: string): (isValid: boolean) => void {
-    const now = this.ctx.clock.monotonic();
-    const failures = this.#failures.get(address) ??
-      { count: 0, since: now, blockedUntil: -Infinity, pending: new Set() };
-    if (failures.pending.has(digest)) return () => {}; // the same key, which is looked up once
-    forgive(failures, now);
-    const waitMs = failures.blockedUntil - now;
-    if (waitMs > 0 || failures.pending.size >= (failures.count < FREE_FAILURES ? MAX_PENDING : 1)) {
-      throw new PurserError(
-        "rate_limited",
-        "Cannot check the API key: too many keys from this address were not valid; correct the key, and try again later",
-        { details: { retry_after_seconds: Math.max(1, Math.ceil(waitMs / 1000)) } },
-      );
+    try {
+      return this.#failedKeys.begin(address, digest);
+    } catch (error) {
+      this.#warn("failed_keys_per_address", address);
+      throw error;
     }
-    failures.pending.add(digest);
-    this.#failures.set(address, failures);
-    return (isValid) => {
-      failures.pending.delete(digest);
-      if (!isValid) this.#countFailure(failures);
-    };
-  }
-
-  #countFailure(failures: Failures): void {
-    const now = this.ctx.clock.monotonic();
-    forgive(failures, now);
-    failures.count = Math.min(MAX_FAILURES, failures.count + 1);
-    if (failures.count <= FREE_FAILURES) return;
-    const seconds = Math.min(MAX_BLOCK_SECONDS, 2 ** (failures.count - FREE_FAILURES - 1));
-    failures.blockedUntil = now + seconds * 1000;
   }
 
   /** Logs that a limit is reached, at most once a minute for each limit. */

@@ -12,7 +12,8 @@ import {
 import type { Core } from "../../service/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
-import { isTimePosition, limitQuery, linkNext, optionalPageQuery, page, readCursor } from "../pagination.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Alert, RuleTest } from "../../contract/alerts.ts";
 import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alert_rules.ts";

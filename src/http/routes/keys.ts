@@ -3,7 +3,8 @@ import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
-import { isTimePosition, linkNext, page, pageQuery, readCursor } from "../pagination.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 
 const params = z.object({ key_id: KeyId });

@@ -9,7 +9,8 @@ import {
   undoRepricing,
 } from "../../booking/repricing/mod.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../create_route.ts";
-import { isNumberPosition, linkNext, page, pageQuery, readCursor } from "../pagination.ts";
+import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Repricing, RepricingBody, RepricingId } from "../../contract/repricings.ts";
 

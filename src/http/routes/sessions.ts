@@ -5,15 +5,8 @@ import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
-import {
-  afterQuery,
-  isTimePosition,
-  limitQuery,
-  linkNext,
-  page,
-  pageQuery,
-  readCursor,
-} from "../pagination.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";

@@ -1,12 +1,7 @@
+import type { Issue } from "../../contract/schema_issues.ts";
 import { MAX_ISSUES } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { formatPath, shorten } from "../../kernel/text.ts";
-
-/** A problem of a document, and its path. */
-export interface Issue {
-  path: string;
-  message: string;
-}
 
 /** The number of issues after which reading stops. */
 const MAX_COUNTED = 100_000;

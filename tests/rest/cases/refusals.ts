@@ -29,6 +29,42 @@ export const refusalCases: RestCase[] = [
     },
   },
   {
+    name: "a malformed cursor is a 400 on every list",
+    async run(api) {
+      for (
+        const list of [
+          "agents",
+          "alerts/rules",
+          "channels",
+          "keys",
+          "sessions",
+          "costs",
+          "anomalies",
+          "repricings",
+        ]
+      ) {
+        for (const cursor of ["WzEuNSwieCJd", "WzFlMzA4LCJ4Il0", "x", "bnVsbA", "WzEsIlx1MDAwMCJd", ""]) {
+          const { details } = await api.refused(400, "invalid", "GET", `/${list}?cursor=${cursor}`);
+          assert.equal(details.issues[0].path, "cursor", list);
+        }
+      }
+    },
+  },
+  {
+    name: "an error has a bounded size, and repeats no key",
+    async run(api) {
+      const fields = Array.from({ length: 9_000 }, (_, i) => [`k${i}`, 1]);
+      const problem = await api.refused(400, "invalid", "POST", "/costs/events", [
+        Object.fromEntries(fields),
+      ]);
+      assert.equal(problem.details.issues.length, 100);
+      assert.ok(problem.details.issue_count > 9_000, problem.details.issue_count);
+      const key = `psr_01kaj4c0000000000000000000_${"0".repeat(39)}`;
+      const { instance, detail } = await api.refused(404, "not_found", "GET", `/sessions/${key}`);
+      assert.ok(!`${instance}${detail}`.includes("psr_01"), `${instance} ${detail}`);
+    },
+  },
+  {
     name: "ids of any form are taken as ids",
     async run(api) {
       for (const id of ["%00", "constructor", "__proto__", "%F0%9F%92%B8", "'--", "x".repeat(500)]) {
