@@ -15,7 +15,7 @@ import { addressGroup } from "./loopback.ts";
 /** The number of addresses, and of keys, that each limit keeps track of. */
 const MAX_SUBJECTS = 10_000;
 
-/** The bytes of a body without a declared length that are counted at once. */
+/** The bytes of a body without a declared length that are counted at once, the first ones in advance. */
 const BODY_STEP = 64 * 1024;
 
 /** The `Retry-After` where a run, a stream or a body has to end first. */
@@ -44,6 +44,12 @@ class Rate {
     this.#msEach = MINUTE_MS / quota;
   }
 
+  /** Adds an amount, whatever is left. */
+  add(subject: string, amount: number): void {
+    const now = this.clock.monotonic();
+    this.#wholeAt.set(subject, Math.max(now, this.#wholeAt.get(subject) ?? 0) + amount * this.#msEach);
+  }
+
   /** Takes an amount if anything is left: a single body may be larger than what is left, and delays the following. */
   take(subject: string, amount: number): RateState {
     const now = this.clock.monotonic();
@@ -53,7 +59,7 @@ class Rate {
     const isAllowed = waitMs < 0.001;
     if (isAllowed) {
       usedMs += amount * this.#msEach;
-      if (amount > 0) this.#wholeAt.set(subject, now + usedMs);
+      if (amount > 0) this.add(subject, amount);
     }
     return {
       name: this.name,
@@ -138,6 +144,11 @@ export class RequestLimits {
     return state;
   }
 
+  /** Adds an amount to a rate, if it is set. */
+  add(name: RequestLimitName, subject: string, amount: number): void {
+    this.#rates[name]?.add(subject, amount);
+  }
+
   /** Begins a use, if it is within its limits. Throws `unavailable` where all clients are too many, else `rate_limited`. */
   begin(kind: Kind, amount: number, address: string | undefined, key: string | undefined): () => void {
     const gauge = this.#gauges[kind];
@@ -216,25 +227,24 @@ export class RequestLease {
    */
   beginBody(length: number, { isHeld }: { isHeld: boolean }): void {
     this.#isBodyHeld = isHeld;
-    this.#book(length);
+    if (this.#key !== undefined) this.#take("body_bytes_per_minute_per_key", this.#key, length);
+    if (this.address !== undefined) this.#take("body_bytes_per_minute_per_address", this.address, length);
+    if (isHeld) this.#begin("body_bytes", length || BODY_STEP);
   }
 
-  /** Counts bytes of a body without a declared length, in steps. Throws as `beginBody()` does. */
+  /** Counts bytes of a body without a declared length, in steps. Throws where its memory is at its limit. */
   receive(bytes: number): void {
     this.#received += bytes;
-    if (this.#received < BODY_STEP) return;
-    this.#book(this.#received);
+    if (this.#received >= BODY_STEP) this.#countReceived();
+  }
+
+  #countReceived(): void {
+    const bytes = this.#received;
     this.#received = 0;
-  }
-
-  #book(bytes: number): void {
-    this.#countBytes(bytes);
-    if (this.#isBodyHeld && bytes > 0) this.#begin("body_bytes", bytes);
-  }
-
-  #countBytes(bytes: number): void {
-    if (this.#key !== undefined) this.#take("body_bytes_per_minute_per_key", this.#key, bytes);
-    if (this.address !== undefined) this.#take("body_bytes_per_minute_per_address", this.address, bytes);
+    // The body has begun: what is over the rate delays the next one.
+    if (this.#key !== undefined) this.limits.add("body_bytes_per_minute_per_key", this.#key, bytes);
+    if (this.address !== undefined) this.limits.add("body_bytes_per_minute_per_address", this.address, bytes);
+    if (this.#isBodyHeld) this.#begin("body_bytes", bytes);
   }
 
   /** Begins a run or a stream. Throws `rate_limited` or `unavailable`. */
@@ -263,20 +273,11 @@ export class RequestLease {
   /** Ends all uses, unless the lease is kept. */
   end(): void {
     if (this.#isKept) return;
-    if (this.#received > 0) this.#countRest();
+    this.#isBodyHeld = false;
+    if (this.#received > 0) this.#countReceived();
     if (!this.#ends) return;
     for (const end of this.#ends) end();
     this.#ends = undefined;
-  }
-
-  /** Counts the last bytes of a body: the requests that follow have to wait for them, not this one. */
-  #countRest(): void {
-    const bytes = this.#received;
-    this.#received = 0;
-    if (this.#key !== undefined) this.limits.take("body_bytes_per_minute_per_key", this.#key, bytes);
-    if (this.address !== undefined) {
-      this.limits.take("body_bytes_per_minute_per_address", this.address, bytes);
-    }
   }
 
   /** Adds the RateLimit headers of the rates that the request was counted for. */
