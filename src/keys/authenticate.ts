@@ -20,13 +20,16 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 
 /**
  * Authenticates the key of an `Authorization` header, and records its use. A wrong secret and an unknown id take the same time
- * and give the same error; that a key is revoked or expired is disclosed only with the right secret.
+ * and give the same error; that a key is revoked or expired is disclosed only with the right secret. `beginAttempt` is called
+ * with the digest of a key that was never valid in this process, before it is looked up, and may refuse it; its result is
+ * called with whether the secret was right.
  *
  * @throws {PurserError} `unauthorized`; its message never includes the key
  */
 export async function authenticate(
   ctx: Omit<KeyContext, "ids" | "query">,
   authorization: string | null,
+  beginAttempt?: (digest: string) => (isValid: boolean) => void,
 ): Promise<Principal> {
   if (authorization === null) {
     throw unauthorized("Cannot answer without an API key: send one as Authorization: Bearer psr_…");
@@ -35,14 +38,10 @@ export async function authenticate(
   if (text === undefined) {
     throw unauthorized("Cannot read the Authorization header: it has to be Bearer and an API key");
   }
-  const parsed = parseKeyText(text);
-  if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
-  if (parsed.is === "damaged") {
-    throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
-  }
   const digest = createHash("sha256").update(text).digest("base64");
-  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
-  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
+  const row = ctx.keyCache.wasValid(digest)
+    ? await findKey(ctx, text, digest)
+    : await attempt(ctx, text, digest, beginAttempt?.(digest));
   const status = statusOf(row, ctx.clock.now());
   if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
   if (status === "expired") {
@@ -50,6 +49,40 @@ export async function authenticate(
   }
   recordUse(ctx, row);
   return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
+}
+
+/** Looks up a key that is not known to be valid, and reports the result. */
+async function attempt(
+  ctx: Pick<KeyContext, "store" | "keyCache">,
+  text: string,
+  digest: string,
+  end?: (isValid: boolean) => void,
+): Promise<KeyRow> {
+  try {
+    const row = await findKey(ctx, text, digest);
+    end?.(true);
+    return row;
+  } catch (error) {
+    // Not a database that can't be reached: no key was wrong.
+    end?.(!(error instanceof PurserError && error.code === "unauthorized"));
+    throw error;
+  }
+}
+
+/** Returns the row of a key. Throws `unauthorized` unless the secret is right. */
+async function findKey(
+  ctx: Pick<KeyContext, "store" | "keyCache">,
+  text: string,
+  digest: string,
+): Promise<KeyRow> {
+  const parsed = parseKeyText(text);
+  if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
+  if (parsed.is === "damaged") {
+    throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
+  }
+  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
+  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
+  return row;
 }
 
 /** Returns the row of a key if the secret is right. */
@@ -150,6 +183,8 @@ export interface SharedKeys {
   checkedAt: number;
   /** Verified keys by the digest of their text, with the time of the verification. */
   verified: Map<string, { since: number; row: KeyRow }>;
+  /** The digests of keys whose secret was right. */
+  valid: Set<string>;
   /** Counts the calls of `clear()`. */
   generation: number;
   /** The time at which the use of a key was last recorded. */
@@ -158,7 +193,14 @@ export interface SharedKeys {
 
 /** Creates the values of an empty cache. */
 export function newSharedKeys(): SharedKeys {
-  return { hasKeys: undefined, checkedAt: 0, verified: new Map(), generation: 0, useRecordedAt: new Map() };
+  return {
+    hasKeys: undefined,
+    checkedAt: 0,
+    verified: new Map(),
+    valid: new Set(),
+    generation: 0,
+    useRecordedAt: new Map(),
+  };
 }
 
 /** The cache of the API keys of a process. */
@@ -171,6 +213,8 @@ export interface KeyCache {
    */
   hasKeys(read: () => Promise<boolean>, mustRead?: boolean): Promise<boolean>;
   recordCreation(): void;
+  /** Returns whether a key's secret was right at some time in this process; a revoked key's stays so. */
+  wasValid(digest: string): boolean;
   /** Removes all verified keys, after a key was revoked here. */
   clear(): void;
   readonly useRecordedAt: Map<string, number>;
@@ -192,6 +236,13 @@ export function createKeyCache(
   let looking: { since: number; found: Promise<boolean> } | undefined;
   const isFresh = (since: number) => clock.monotonic() - since < KEY_CACHE_MS;
 
+  function recordValid(digest: string, row: KeyRow | undefined): KeyRow | undefined {
+    if (!row || known.valid.has(digest)) return row;
+    known.valid.add(digest);
+    if (known.valid.size > MAX_CACHED_KEYS) known.valid.delete(known.valid.values().next().value!);
+    return row;
+  }
+
   async function read(
     digest: string,
     verify: () => Promise<KeyRow | undefined>,
@@ -200,7 +251,7 @@ export function createKeyCache(
     const reading = { since: clock.monotonic(), row: verify() };
     readings.set(digest, reading);
     try {
-      const row = await reading.row;
+      const row = recordValid(digest, await reading.row);
       if (row && known.generation === generation) {
         known.verified.delete(digest); // moved to the end: the first ones are the oldest
         known.verified.set(digest, { since: reading.since, row });
@@ -218,7 +269,7 @@ export function createKeyCache(
     useRecordedAt: known.useRecordedAt,
     writing: new Set(),
     async get(digest, verify) {
-      if (!isShared) return await verify();
+      if (!isShared) return recordValid(digest, await verify());
       const verified = known.verified.get(digest);
       if (verified && isFresh(verified.since)) return verified.row;
       const reading = readings.get(digest);
@@ -239,6 +290,7 @@ export function createKeyCache(
     recordCreation() {
       known.hasKeys = true;
     },
+    wasValid: (digest) => known.valid.has(digest),
     clear() {
       known.generation++;
       known.verified.clear();

@@ -7,6 +7,7 @@ import type { Bus } from "../bus/mod.ts";
 import type { Config, Environment } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
+import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
@@ -29,6 +30,7 @@ export interface CoreOptions {
         Config,
         | "dbToken"
         | "maxSnapshotBytes"
+        | "requestLimits"
         | "providers"
         | "prices"
         | "pricesFolder"
@@ -119,6 +121,8 @@ export interface CoreParts {
   // HTTP API
   keyCache: KeyCache;
   maxBodyBytes: number;
+  /** The limits on requests of other processes. */
+  requestLimits: RequestLimitSettings;
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;
 

@@ -116,6 +116,7 @@ export async function openParts(
       generationsInUse: new GenerationsInUse(),
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),
       maxBodyBytes: config.maxBodyBytes,
+      requestLimits: config.requestLimits ?? {},
       configPath: config.configPath,
       stopping: stopping.signal,
       stop: () => stopping.abort(),

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
+import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
@@ -90,6 +91,13 @@ const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() })
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
+/** The limits of a server. */
+const Limits = z.strictObject({
+  ...Object.fromEntries(
+    (Object.keys(REQUEST_LIMITS) as RequestLimitName[]).map((name) => [name, z.int().min(1).max(2 ** 50)]),
+  ) as Record<RequestLimitName, z.ZodInt>,
+}).partial();
+
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */
 export const ConfigFile = z.strictObject({
   $schema: z.string(),
@@ -114,6 +122,7 @@ export const ConfigFile = z.strictObject({
   channels: Channels,
   plugins: z.array(z.string().min(1)),
   allow_private_networks: z.array(network),
+  limits: Limits,
   anomalies: Anomalies,
 }).partial().superRefine((file, { addIssue }) => {
   if (file.api_key === undefined || file.api_key_file === undefined) return;
@@ -128,6 +137,7 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
   if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
   if (path.length === 2 && path[0] === "profiles") return Object.keys(Profile.shape);
+  if (path.length === 1 && path[0] === "limits") return Object.keys(Limits.shape);
   if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
   return [];
 }

@@ -4,9 +4,9 @@ import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
 import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
-import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
+import { type ApiEnv, leaseOf, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { createRoute, eventStream, problems, z } from "../create_route.ts";
-import { afterQuery } from "../pagination.ts";
+import { afterQuery, parsePosition } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
 
@@ -51,6 +51,9 @@ export function createRoutes(core: Core) {
       await lastEventId(core);
     // The body of a HEAD response is not read, so nothing would ever end the stream.
     if (c.req.method === "HEAD") return c.body("", 200, { "content-type": "text/event-stream" });
+    const lease = leaseOf(c);
+    lease?.begin("streams");
+    const end = lease?.keep();
     const gone = new AbortController();
     const stopped = AbortSignal.any([gone.signal, core.stopping]);
     const only = onlyAgentOf(c);
@@ -87,6 +90,7 @@ export function createRoutes(core: Core) {
         // The response has begun and can only be ended. The client reconnects with Last-Event-ID.
         if (!stopped.aborted) core.log.error("The event stream broke", { reason: messageOf(error) });
       } finally {
+        end?.();
         unsubscribe();
       }
     });
@@ -116,6 +120,7 @@ async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSig
 
 function startOf(header: string | undefined, query: number | undefined): number | undefined {
   if (header === undefined || header === "") return query;
-  if (/^\d{1,15}$/.test(header)) return Number(header);
+  const position = parsePosition(header);
+  if (position !== undefined) return position;
   throw new PurserError("invalid", "Cannot resume: Last-Event-ID is not the id of an event");
 }
