@@ -323,7 +323,7 @@ async function selectEvents(
 }
 
 /** Returns the position of the newest event in the log of all sessions; 0 for an empty log. */
-export async function lastEventId(ctx: Pick<SessionContext, "store">): Promise<number> {
+export async function lastEventId(ctx: { store: Pick<Store, "read"> }): Promise<number> {
   const { rows } = await ctx.store.read({ sql: "SELECT max(event_id) FROM events" });
   return Number(rows[0]?.[0] ?? 0);
 }
