@@ -13,6 +13,7 @@ import {
   withAdjustments,
 } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
+import type { Turns } from "../kernel/turns.ts";
 import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 import { toCanonicalText } from "../kernel/json/canonical_json.ts";
@@ -215,9 +216,12 @@ export async function* readMessageTexts(
   }
 }
 
-/** Returns all messages of a session in order. */
+/** The units of work of reading a message, besides its text. */
+const MESSAGE_UNITS = 256;
+
+/** Returns all messages of a session in order; reads a long one in turn with other work. */
 export async function listMessages(
-  ctx: { store: Pick<Store, "kind" | "read"> },
+  ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   sessionId: string,
 ): Promise<SessionMessage[]> {
   const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
@@ -225,7 +229,11 @@ export async function listMessages(
   const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]) };
   const messages: SessionMessage[] = [];
   for await (const page of readMessageTexts(ctx, span)) {
-    for (const text of page) messages.push(JSON.parse(text));
+    for (const text of page) {
+      messages.push(JSON.parse(text));
+      const turn = ctx.turns?.spend(MESSAGE_UNITS + text.length);
+      if (turn) await turn;
+    }
   }
   return messages;
 }
