@@ -169,6 +169,9 @@ SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
   CASE WHEN s.size <= ?6 THEN m.content END AS content
 FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
 
+/** The units of work of reading a message, besides its text. */
+const MESSAGE_UNITS = 256;
+
 const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
 
 const READ_EXTENT = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
@@ -195,7 +198,7 @@ export interface MessageSpan {
  * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile
  */
 export async function* readMessageTexts(
-  ctx: { store: Pick<Store, "kind" | "read"> },
+  ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   { sessionId, generation, from = 0, to }: MessageSpan,
 ): AsyncGenerator<string[]> {
   for (let position = from; position < to;) {
@@ -210,14 +213,17 @@ export async function* readMessageTexts(
       );
     }
     const page: string[] = [];
-    for (const row of rows) page.push(wholeText(row, row.content ?? await readPieces(ctx.store, row.id)));
+    let units = 0;
+    for (const row of rows) {
+      const text = wholeText(row, row.content ?? await readPieces(ctx.store, row.id));
+      page.push(text);
+      units += MESSAGE_UNITS + text.length;
+    }
+    await ctx.turns?.spend(units);
     yield page;
     position += page.length;
   }
 }
-
-/** The units of work of reading a message, besides its text. */
-const MESSAGE_UNITS = 256;
 
 /** Returns all messages of a session in order; reads a long one in turn with other work. */
 export async function listMessages(
@@ -343,14 +349,16 @@ const EVENT_PAGE_ROWS = 500;
  * meaning in another database.
  */
 export async function* readEventTexts(
-  ctx: { query: Query },
+  ctx: { query: Query; turns?: Turns },
   { sessionId, lastSeq }: { sessionId: string; lastSeq: number },
 ): AsyncGenerator<string[]> {
   for (let after = 0; after < lastSeq;) {
     const limit = Math.min(EVENT_PAGE_ROWS, lastSeq - after);
     const events = await listSessionEvents(ctx, { sessionId, after, limit });
     if (events.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
-    yield events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    const page = events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    await ctx.turns?.spend(page.reduce((units, text) => units + MESSAGE_UNITS + text.length, 0));
+    yield page;
     after += events.length;
   }
 }

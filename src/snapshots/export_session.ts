@@ -100,11 +100,8 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
       async *write() {
         try {
           const messages = readMessageTexts(ctx, span);
-          yield* writeDocument({
-            head,
-            messages,
-            events: withEvents ? allEvents(ctx, span, lastSeq) : undefined,
-          });
+          const events = withEvents ? allEvents(ctx, span, lastSeq) : undefined;
+          yield* writeDocument({ head, messages, events }, ctx.turns);
         } finally {
           close();
         }

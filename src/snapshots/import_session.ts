@@ -40,7 +40,11 @@ export async function importSession(
   bytes: AsyncIterable<Uint8Array>,
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<ImportResult> {
-  await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes, spool: ctx.spool });
+  await using snapshot = await readDocument(bytes, {
+    maxBytes: ctx.maxSnapshotBytes,
+    spool: ctx.spool,
+    turns: ctx.turns,
+  });
   const { agent_id: agentId, session_id: sessionId } = snapshot.head;
   const found = toObjects<Found>(await ctx.store.read({ sql: FIND, args: [sessionId, agentId] }))[0]!;
   if (found.agent_id !== null && found.agent_id !== agentId) {

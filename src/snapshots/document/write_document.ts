@@ -5,22 +5,25 @@ import { decodeDocument } from "./decode_document.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { MessageCheck } from "./check_document.ts";
 import { Issues } from "./issues.ts";
+import type { Turns } from "../../kernel/turns.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";
 import { writeFile } from "../files/write_file.ts";
-import { DOCUMENT_LISTS, type DocumentParts, writeCanonical } from "./canonical_document.ts";
+import { DOCUMENT_LISTS, type DocumentParts, encodeCanonical } from "./canonical_document.ts";
 
-/** Writes a document's bytes; it ends with its integrity, the SHA-256 of the rest. */
-export async function* writeDocument(parts: DocumentParts): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder();
+/** Writes a document's bytes; it ends with its integrity, the SHA-256 of the rest. With turns, it shares the event loop. */
+export async function* writeDocument(
+  parts: DocumentParts,
+  turns?: Turns,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const hash = createHash("sha256");
   let previous: Uint8Array<ArrayBuffer> | undefined;
-  for await (const piece of writeCanonical(parts)) {
+  for await (const chunk of encodeCanonical(parts, turns)) {
     if (previous) yield previous;
-    previous = encoder.encode(piece);
-    hash.update(previous);
+    previous = chunk;
+    hash.update(chunk);
   }
   // The closing brace is left.
-  yield encoder.encode(`,"integrity":"sha256:${hash.digest("hex")}"}`);
+  yield new TextEncoder().encode(`,"integrity":"sha256:${hash.digest("hex")}"}`);
 }
 
 /** Rewrites a member of the document or of its state, a message or an event. */
