@@ -10,7 +10,8 @@ import { inTurns, type Turns } from "../../kernel/turns.ts";
 import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
 import { openSource, type SnapshotSource } from "../files/snapshot_source.ts";
 import { decodeDocument } from "./decode_document.ts";
-import { computeIntegrity, DOCUMENT_LISTS, type ElementPages } from "./canonical_document.ts";
+import { DOCUMENT_LISTS, type ElementPages } from "./canonical_document.ts";
+import { computeIntegrity } from "./write_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import { SCHEMA_VERSION, Snapshot, type SnapshotHead } from "../../contract/snapshot/snapshot.ts";
@@ -117,7 +118,7 @@ class DocumentReader {
   async read(text: AsyncIterable<string>): Promise<void> {
     try {
       for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: MAX_DEPTH })) {
-        const turn = this.turns?.spend(ELEMENT_UNITS + (part.kind === "open" ? 0 : part.text.length));
+        const turn = this.turns?.spend(part.kind === "open" ? ELEMENT_UNITS : unitsOf(part.text));
         if (turn) await turn;
         const kept = this.#take(part);
         if (kept) await kept;
@@ -317,13 +318,18 @@ class DocumentReader {
   }
 }
 
+/** The units of work of an element; those of a large one are counted as it is read. */
+function unitsOf(text: string): number {
+  return ELEMENT_UNITS + Math.min(text.length, LARGE_CHARACTERS);
+}
+
 /** Parses an element of a spool; of a large one, what its schema looks at. */
 async function parseElement(
   text: string,
   list: keyof typeof STRUCTURE,
   turns: Turns | undefined,
 ): Promise<unknown> {
-  const turn = turns?.spend(ELEMENT_UNITS + text.length);
+  const turn = turns?.spend(unitsOf(text));
   if (turn) await turn;
   if (text.length <= LARGE_CHARACTERS) return JSON.parse(text);
   return (await inTurns(turns, readJson(text, { structure: STRUCTURE[list] }))).value;

@@ -136,7 +136,7 @@ async function stage(
   };
   for await (const page of pages) {
     for (const text of page) {
-      const turn = ctx.turns.spend(ROW_UNITS + text.length);
+      const turn = ctx.turns.spend(ROW_UNITS + Math.min(text.length, LARGE_CHARACTERS));
       if (turn) await turn;
       const row = toRow(text);
       rows.push([position++, ...row instanceof Promise ? await row : row]);
