@@ -170,7 +170,7 @@ SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
 FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
 
 /** The units of work of looking for a page, and of reading a message besides its text. */
-const PAGE_UNITS = 64 * 1024;
+const PAGE_UNITS = 128 * 1024;
 const MESSAGE_UNITS = 256;
 
 const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
@@ -206,7 +206,7 @@ export async function* readMessageTexts(
     const end = Math.min(to, position + MESSAGE_PAGE_ROWS);
     const whole = ctx.store.kind === "remote" ? MESSAGE_PAGE_BYTES : Number.MAX_SAFE_INTEGER;
     const args = [sessionId, generation, position, end, MESSAGE_PAGE_BYTES, whole];
-    await ctx.turns?.spend(PAGE_UNITS);
+    if (position > from) await ctx.turns?.spend(PAGE_UNITS);
     const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }));
     if (rows.length === 0) {
       throw new PurserError(
@@ -356,7 +356,7 @@ export async function* readEventTexts(
 ): AsyncGenerator<string[]> {
   for (let after = 0; after < lastSeq;) {
     const limit = Math.min(EVENT_PAGE_ROWS, lastSeq - after);
-    await ctx.turns?.spend(PAGE_UNITS);
+    if (after > 0) await ctx.turns?.spend(PAGE_UNITS);
     const events = await listSessionEvents(ctx, { sessionId, after, limit });
     if (events.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
     const page = events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
