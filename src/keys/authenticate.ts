@@ -95,22 +95,16 @@ async function verify(
 }
 
 /**
- * Creates a function that returns whether a key is still active, for long-lived streams. On a shared database it reads the key
- * again every `KEY_CACHE_MS`.
+ * Creates a function that returns whether a key is still active, for long-lived streams. All streams of a key share one
+ * reading of its row, which is repeated every `KEY_CHECK_MS`.
  */
 export function createKeyCheck(
-  { store, clock }: Pick<KeyContext, "store" | "clock">,
+  { store, clock, keyCache }: Pick<KeyContext, "store" | "clock" | "keyCache">,
   { keyId }: Principal,
 ): () => Promise<boolean> {
-  let row: KeyRow | undefined;
-  let readAt = -Infinity;
   return async () => {
     if (keyId === null) return false;
-    const now = clock.monotonic();
-    if (!store.isShared || now - readAt >= KEY_CACHE_MS) {
-      row = await readKey(store, keyId);
-      readAt = now;
-    }
+    const row = await keyCache.getById(keyId, () => readKey(store, keyId));
     return row !== undefined && statusOf(row, clock.now()) === "active";
   };
 }
@@ -172,6 +166,8 @@ async function readHasKeys(store: Pick<Store, "read">): Promise<boolean> {
 
 /** The time for which a change of the keys by another instance may stay undetected on a shared database. */
 export const KEY_CACHE_MS = 5_000;
+/** The interval of reading the key of a stream again, so that with its own interval it ends within `KEY_CACHE_MS`. */
+export const KEY_CHECK_MS = 2_500;
 /** The limit of cached keys. */
 const MAX_CACHED_KEYS = 1_000;
 
@@ -207,6 +203,8 @@ export function newSharedKeys(): SharedKeys {
 export interface KeyCache {
   /** Returns the row of a key that was verified recently, else the result of `verify`. Only valid keys are cached. */
   get(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
+  /** Returns the row of a key that was read within `KEY_CHECK_MS`, else the result of `read`. */
+  getById(keyId: string, read: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
   /**
    * Returns whether there has ever been a key, which never becomes false again. With `mustRead`, a cached `false` is not used
    * on a shared database.
@@ -215,7 +213,7 @@ export interface KeyCache {
   recordCreation(): void;
   /** Returns whether a key's secret was right at some time in this process; a revoked key's stays so. */
   wasValid(digest: string): boolean;
-  /** Removes all verified keys, after a key was revoked here. */
+  /** Removes all keys, after one was revoked here. */
   clear(): void;
   readonly useRecordedAt: Map<string, number>;
   /** Pending writes of last uses. */
@@ -233,6 +231,7 @@ export function createKeyCache(
   { isShared, shared: known = newSharedKeys() }: { isShared: boolean; shared?: SharedKeys },
 ): KeyCache {
   const readings = new Map<string, Reading>();
+  const checks = new Map<string, Reading>();
   let looking: { since: number; found: Promise<boolean> } | undefined;
   const isFresh = (since: number) => clock.monotonic() - since < KEY_CACHE_MS;
 
@@ -276,6 +275,20 @@ export function createKeyCache(
       if (reading && isFresh(reading.since)) return await reading.row;
       return await read(digest, verify);
     },
+    async getById(keyId, readRow) {
+      const known = checks.get(keyId);
+      if (known && clock.monotonic() - known.since < KEY_CHECK_MS) return await known.row;
+      const check = { since: clock.monotonic(), row: readRow() };
+      checks.delete(keyId); // moved to the end: the first ones are the oldest
+      checks.set(keyId, check);
+      if (checks.size > MAX_CACHED_KEYS) checks.delete(checks.keys().next().value!);
+      try {
+        return await check.row;
+      } catch (error) {
+        if (checks.get(keyId) === check) checks.delete(keyId);
+        throw error;
+      }
+    },
     async hasKeys(readHasKeys, mustRead = false) {
       // A process with a database of its own has created every key itself.
       const isKnown = !isShared || (!mustRead && isFresh(known.checkedAt));
@@ -295,6 +308,7 @@ export function createKeyCache(
       known.generation++;
       known.verified.clear();
       readings.clear();
+      checks.clear();
     },
   };
 }

@@ -11,11 +11,12 @@ import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Turns } from "../kernel/turns.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
 import type { ModelResolver } from "../runner/models/mod.ts";
 import type { Toolbox } from "../runner/tools/mod.ts";
-import type { LiveRun } from "../sessions/mod.ts";
+import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import type { SpoolOptions } from "../snapshots/mod.ts";
 import type { Query, SharedStore, Store } from "../store/mod.ts";
@@ -83,6 +84,8 @@ export interface Runtime {
 export interface CoreParts {
   // Machine
   clock: Clock;
+  /** Divides the event loop among long work. */
+  turns: Turns;
   ids: Ids;
   log: Log;
   telemetry: Telemetry;
@@ -100,6 +103,8 @@ export interface CoreParts {
   gate: BudgetGate;
   rollUps: RollUps;
   bus: Bus;
+  /** Reads the event log, once for all streams. */
+  logReader: LogReader;
 
   // Alerts and their delivery
   rules: { mayExist: boolean };
