@@ -94,6 +94,8 @@ export async function loadConfig(input: {
     channels: nameChannels(file.channels ?? []),
     plugins: file.plugins ?? [],
     allowPrivateNetworks: file.allow_private_networks ?? [],
+    trustedProxies: file.trusted_proxies ?? [],
+    limits: limitsOf(file),
   };
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
@@ -107,6 +109,18 @@ export async function loadConfig(input: {
     );
   }
   return config;
+}
+
+function limitsOf({ limits = {} }: ConfigFile): Config["limits"] {
+  return {
+    connections: limits.connections,
+    connectionsPerAddress: limits.connections_per_address,
+    headersSeconds: limits.headers_seconds,
+    idleSeconds: limits.idle_seconds,
+    minBodyBytesPerSecond: limits.min_body_bytes_per_second,
+    unreadSeconds: limits.unread_seconds,
+    shutdownSeconds: limits.shutdown_seconds ?? 10,
+  };
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

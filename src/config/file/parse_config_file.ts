@@ -90,6 +90,17 @@ const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() })
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
+/** The limits of `purser serve`, which protect it from its clients. */
+const Limits = z.strictObject({
+  connections: z.int().min(1).max(1_000_000),
+  connections_per_address: z.int().min(1).max(1_000_000),
+  headers_seconds: z.number().min(1).max(3_600),
+  idle_seconds: z.number().min(1).max(86_400),
+  min_body_bytes_per_second: z.int().min(0).max(1_000_000),
+  unread_seconds: z.number().min(1).max(86_400),
+  shutdown_seconds: z.number().min(1).max(3_600),
+}).partial();
+
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */
 export const ConfigFile = z.strictObject({
   $schema: z.string(),
@@ -114,6 +125,8 @@ export const ConfigFile = z.strictObject({
   channels: Channels,
   plugins: z.array(z.string().min(1)),
   allow_private_networks: z.array(network),
+  trusted_proxies: z.array(network),
+  limits: Limits,
   anomalies: Anomalies,
 }).partial().superRefine((file, { addIssue }) => {
   if (file.api_key === undefined || file.api_key_file === undefined) return;
@@ -128,6 +141,7 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
   if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
   if (path.length === 2 && path[0] === "profiles") return Object.keys(Profile.shape);
+  if (path.length === 1 && path[0] === "limits") return Object.keys(Limits.shape);
   if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
   return [];
 }

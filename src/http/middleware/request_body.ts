@@ -1,4 +1,6 @@
 import type { MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
+import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
@@ -11,50 +13,67 @@ export function isJsonBody(request: Request): boolean {
   return JSON_TYPE.test(request.headers.get("content-type") ?? "");
 }
 
+/** The parts of a core that limit bodies. */
+type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
+
 /**
- * Accepts only JSON of a bounded size. A request without a body needs no type; its stream has to be read to know, since
- * `Deno.serve` gives every POST and DELETE a stream, if an empty one.
+ * Accepts only JSON of a bounded size, and reads it. A request without a body needs no type; its stream has to be read to
+ * know, since `Deno.serve` gives every POST and DELETE a stream, if an empty one. Bodies for unknown routes are not read.
  */
-export function checkBody(maxBytes: number): MiddlewareHandler {
+export function checkBody(core: BodyContext): MiddlewareHandler {
   return async (c, next) => {
     const { raw } = c.req;
+    const { maxBodyBytes } = core;
     if (raw.body === null || FORBIDDEN_METHOD.test(raw.method)) return await next();
-    const length = raw.headers.get("content-length");
-    if (Number(length) > maxBytes) throw tooLarge(maxBytes);
-    if (!isJsonBody(raw)) {
-      if (!await isEmpty(raw.body)) throw notJson();
-      c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers });
-      return await next();
-    }
-    if (length === null || raw.headers.has("transfer-encoding")) {
-      const body = await readUpTo(raw.body, maxBytes);
-      c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers, body });
-    }
+    if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
+    if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+    const chunks = bodyChunks(raw, core);
+    if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
+    const text = new TextDecoder().decode(await readUpTo(chunks, maxBodyBytes));
+    Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();
   };
 }
 
-async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return true;
-    if (value.length === 0) continue;
-    await reader.cancel();
-    return false;
+/** Reads a body. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
+export async function* bodyChunks(
+  { body }: Request,
+  { stopping }: Pick<BodyContext, "stopping">,
+): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  try {
+    yield* body;
+  } catch (cause) {
+    if (cause instanceof PurserError) throw cause;
+    throw stopping.aborted
+      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
+        cause,
+      })
+      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", { cause });
   }
 }
 
-/** Reads a body without a declared length. */
-async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Blob> {
-  const chunks: BlobPart[] = [];
+async function isEmpty(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const chunk of chunks) if (chunk.length > 0) return false;
+  return true;
+}
+
+/** Reads a body, copying it: a chunk may be a small part of a large buffer, which would be kept with it. */
+async function readUpTo(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  let bytes = new Uint8Array(0);
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk as Uint8Array<ArrayBuffer>);
+  for await (const chunk of chunks) {
+    const end = size + chunk.length;
+    if (end > maxBytes) throw tooLarge(maxBytes);
+    if (end > bytes.length) {
+      const larger = new Uint8Array(Math.max(end, Math.min(2 * bytes.length, maxBytes)));
+      larger.set(bytes.subarray(0, size));
+      bytes = larger;
+    }
+    bytes.set(chunk, size);
+    size = end;
   }
-  return new Blob(chunks);
+  return bytes.subarray(0, size);
 }
 
 /** Returns the error for a body of another type. */

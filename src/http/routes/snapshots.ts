@@ -12,7 +12,7 @@ import {
   type SessionExport,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
-import { isJsonBody, notJson } from "../middleware/request_body.ts";
+import { bodyChunks, isJsonBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -264,21 +264,6 @@ function readBody({ req: { raw } }: Context, core: Core): AsyncIterable<Uint8Arr
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const body = unbroken(raw.body ?? new Blob([]).stream(), core);
+  const body = bodyChunks(raw, core);
   return encoding === "gzip" ? gunzip(body) : body;
-}
-
-/** Passes a body on. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
-async function* unbroken<Bytes>(body: ReadableStream<Bytes>, core: Core): AsyncGenerator<Bytes> {
-  try {
-    yield* body;
-  } catch (error) {
-    throw core.stopping.aborted
-      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
-        cause: error,
-      })
-      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", {
-        cause: error,
-      });
-  }
 }

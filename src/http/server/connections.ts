@@ -1,0 +1,302 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** The limits on connections of a server. */
+export interface ConnectionLimits {
+  /** Connections in all. */
+  connections: number;
+  /** Connections of one address; an IPv6 address counts as its /64 network. */
+  perAddress: number;
+  /** The time from the first byte of a request, on a new connection from its start, to the end of the headers. */
+  headersMs: number;
+  /** The time without a request, after a response. */
+  idleMs: number;
+  /** The slowest a body may arrive. */
+  minBodyBytesPerSecond: number;
+  /** The time in which a client must read some of a response that waits for it. */
+  unreadMs: number;
+}
+
+/** Without the number of connections, which depends on the process: see `maxConnections`. */
+export const DEFAULT_LIMITS: Omit<ConnectionLimits, "connections" | "perAddress"> = {
+  headersMs: 15_000,
+  // Longer than clients keep an idle connection (Deno's: 90 s), so that none is closed under a request.
+  idleMs: 120_000,
+  minBodyBytesPerSecond: 500,
+  unreadMs: 30_000,
+};
+
+/** The span over which the rate of a body is measured. */
+const BODY_WINDOW_MS = 20_000;
+/** `unreadMs` once the server is shutting down. */
+const UNREAD_WHEN_DRAINING_MS = 2_000;
+/** The time for which a refused body is still read, so that the client gets the refusal rather than a reset. */
+const LINGER_MS = 2_000;
+/** Requests in flight on one connection; clients that pipeline send a few. */
+const MAX_PIPELINED = 32;
+
+/** A request that is being answered. */
+export interface Exchange {
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+  /** Answers 503, if no response has begun. */
+  refuse(): void;
+  /** Ends the body with an error. */
+  breakBody(): void;
+}
+
+/** An open connection. */
+export interface Connection {
+  readonly socket: Socket;
+  readonly peer: Peer;
+  readonly exchanges: Set<Exchange>;
+  /** The start of its present state: of the connection, or of its idling. */
+  since: number;
+  /** The bytes received when it became idle. */
+  readWhenIdle: number;
+  /** The start of the headers that are arriving. */
+  headersSince?: number;
+  /** The bytes of the body that had arrived at some time. */
+  bodyMark?: { at: number; bytes: number };
+  /** The bytes that the client had read at some time at which others waited. */
+  unreadMark?: { at: number; bytes: number };
+  /** It is closed at this time, whatever it does. */
+  endsAt?: number;
+  /** No further request is answered. */
+  isClosing?: true;
+}
+
+/** The connections of one address. */
+interface Peer {
+  key: string;
+  count: number;
+  /** Those without a request, the longest idle first. */
+  idle: Set<Connection>;
+}
+
+/** The reason for which a sweep refuses a connection. */
+export type Timeout = "headers" | "body";
+
+/**
+ * The open connections of a server. Times are of a monotonic clock, and checked by `sweep()`, which the server calls every
+ * second: a timer for each connection and state would cost more than all checks.
+ */
+export class Connections {
+  readonly #all = new Map<Socket, Connection>();
+  readonly #idle = new Set<Connection>();
+  readonly #peers = new Map<string, Peer>();
+  #whenEmpty: (() => void)[] = [];
+  isDraining = false;
+
+  constructor(
+    readonly limits: ConnectionLimits,
+    readonly now: () => number,
+    readonly onTimeout: (connection: Connection, reason: Timeout) => void,
+  ) {}
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /**
+   * Adds a connection. At a limit, the longest idle one is closed in its favor; returns undefined where none is idle. A
+   * trusted proxy, whose connections are those of many clients, has no limit of its own.
+   */
+  open(socket: Socket, { isTrusted = false, isProbe = false } = {}): Connection | undefined {
+    const key = addressKey(socket.remoteAddress ?? "");
+    const peer = this.#peers.get(key) ?? { key, count: 0, idle: new Set() };
+    if (!isTrusted && peer.count >= this.limits.perAddress && !this.#evict(peer.idle)) return undefined;
+    if (this.#all.size >= this.limits.connections && !isProbe && !this.#evict(this.#idle)) return undefined;
+    const connection: Connection = {
+      socket,
+      peer,
+      exchanges: new Set(),
+      since: this.now(),
+      readWhenIdle: -1, // nothing has been received yet, and headers are due
+    };
+    peer.count++;
+    this.#peers.set(key, peer);
+    this.#all.set(socket, connection);
+    this.#setIdle(connection, true);
+    socket.once("close", () => this.#forget(connection));
+    return connection;
+  }
+
+  /** Returns the connection of a socket; undefined once it is closed. */
+  of(socket: Socket): Connection | undefined {
+    return this.#all.get(socket);
+  }
+
+  /** Adds a request; false where it must not be answered. */
+  begin(connection: Connection, exchange: Exchange): boolean {
+    if (connection.isClosing || connection.exchanges.size >= MAX_PIPELINED) return false;
+    connection.exchanges.add(exchange);
+    this.#setIdle(connection, false);
+    delete connection.headersSince;
+    const { socket, bodyMark } = connection;
+    if (!bodyMark) connection.bodyMark = { at: this.now(), bytes: socket.bytesRead };
+    return true;
+  }
+
+  /** Removes a request that was answered. */
+  end(connection: Connection, exchange: Exchange): void {
+    connection.exchanges.delete(exchange);
+    delete connection.bodyMark;
+    if (
+      !this.#all.has(connection.socket) || connection.exchanges.size > 0 || connection.endsAt !== undefined
+    ) return;
+    if (this.isDraining || connection.isClosing) return void connection.socket.destroySoon();
+    connection.since = this.now();
+    connection.readWhenIdle = connection.socket.bytesRead;
+    this.#setIdle(connection, true);
+  }
+
+  /** Reads what still arrives for a moment, without keeping it, then closes the connection. */
+  linger(connection: Connection): void {
+    connection.isClosing = true;
+    connection.endsAt = this.now() + LINGER_MS;
+    this.#setIdle(connection, false);
+    for (const { incoming } of connection.exchanges) incoming.resume();
+  }
+
+  /** Checks every connection against the limits on time. */
+  sweep(): void {
+    const now = this.now();
+    for (const connection of this.#all.values()) {
+      if (connection.endsAt !== undefined && now >= connection.endsAt) connection.socket.destroy();
+      else if (this.#isUnread(connection, now)) connection.socket.destroy();
+      else if (connection.exchanges.size === 0) this.#checkIdle(connection, now);
+      else if (!connection.isClosing && this.#isBodySlow(connection, now)) this.onTimeout(connection, "body");
+    }
+  }
+
+  /** Closes the connections that have been idle for a time. */
+  closeIdle(minMs = 0): void {
+    const since = this.now() - minMs;
+    for (const { socket, since: idleSince } of this.#idle) if (idleSince <= since) socket.destroy();
+  }
+
+  /**
+   * Makes room where no descriptor is free: closes half of the idle connections, the longest idle ones first, and keeps
+   * fewer connections from now on.
+   */
+  shed(): void {
+    this.limits.connections = Math.max(
+      8,
+      Math.min(this.limits.connections, Math.floor(this.#all.size * 0.75)),
+    );
+    for (let left = Math.ceil(this.#idle.size / 2); left > 0; left--) this.#evict(this.#idle);
+  }
+
+  /** Returns the requests in flight. */
+  exchanges(): Exchange[] {
+    return [...this.#all.values()].flatMap(({ exchanges }) => [...exchanges]);
+  }
+
+  /** Closes all connections. */
+  destroyAll(): void {
+    for (const socket of this.#all.keys()) socket.destroy();
+  }
+
+  /** Resolves when no connection is open. */
+  empty(): Promise<void> {
+    if (this.#all.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenEmpty.push(resolve));
+  }
+
+  #evict(idle: ReadonlySet<Connection>): boolean {
+    const [longest] = idle;
+    if (!longest) return false;
+    longest.socket.destroy();
+    this.#forget(longest); // before the event, so that its place is free at once
+    return true;
+  }
+
+  #forget(connection: Connection): void {
+    if (!this.#all.delete(connection.socket)) return;
+    this.#setIdle(connection, false);
+    if (--connection.peer.count === 0) this.#peers.delete(connection.peer.key);
+    if (this.#all.size > 0) return;
+    for (const resolve of this.#whenEmpty.splice(0)) resolve();
+  }
+
+  #setIdle(connection: Connection, isIdle: boolean): void {
+    for (const idle of [this.#idle, connection.peer.idle]) {
+      idle.delete(connection);
+      if (isIdle) idle.add(connection);
+    }
+  }
+
+  #checkIdle(connection: Connection, now: number): void {
+    if (connection.socket.bytesRead > connection.readWhenIdle) {
+      const isNew = connection.readWhenIdle < 0;
+      connection.headersSince ??= isNew ? connection.since : now;
+      if (now - connection.headersSince >= this.limits.headersMs) this.onTimeout(connection, "headers");
+    } else if (now - connection.since >= this.limits.idleMs) connection.socket.destroy();
+  }
+
+  /** Measures the body that is arriving; the time in which the server doesn't read it doesn't count. */
+  #isBodySlow(connection: Connection, now: number): boolean {
+    const arriving = [...connection.exchanges].at(-1)!.incoming;
+    const bytes = connection.socket.bytesRead;
+    const isWaiting = arriving.readableLength >= arriving.readableHighWaterMark;
+    const mark = connection.bodyMark;
+    if (arriving.complete || isWaiting || !mark) {
+      connection.bodyMark = { at: now, bytes };
+      return false;
+    }
+    const elapsedMs = now - mark.at;
+    if (elapsedMs < BODY_WINDOW_MS) return false;
+    if (bytes - mark.bytes < this.limits.minBodyBytesPerSecond * elapsedMs / 1_000) return true;
+    connection.bodyMark = { at: now, bytes };
+    return false;
+  }
+
+  #isUnread(connection: Connection, now: number): boolean {
+    const { socket, unreadMark } = connection;
+    if (socket.writableLength === 0) {
+      delete connection.unreadMark;
+      return false;
+    }
+    const bytes = socket.bytesWritten - socket.writableLength;
+    if (!unreadMark || unreadMark.bytes !== bytes) {
+      connection.unreadMark = { at: now, bytes };
+      return false;
+    }
+    return now - unreadMark.at >= (this.isDraining ? UNREAD_WHEN_DRAINING_MS : this.limits.unreadMs);
+  }
+}
+
+/** Returns the address by which connections are counted: an IPv4 address, or the /64 network of an IPv6 address. */
+export function addressKey(address: string): string {
+  const plain = plainAddress(address);
+  if (!plain.includes(":")) return plain;
+  const [head = "", tail] = plain.split("::") as [string, string?];
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  return [...before, ...Array(Math.max(0, zeros)).fill("0"), ...after].slice(0, 4).join(":");
+}
+
+/** Returns an address without the form in which IPv6 sockets show IPv4 addresses. */
+export function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+}
+
+/** Descriptors that are left for the database, outgoing requests and files. */
+const RESERVED_DESCRIPTORS = 256;
+/** The most connections by default; each takes some 20 KB. */
+const MOST_CONNECTIONS = 4_096;
+/** Where the limit is not known: systems allow a process at least 1,024 descriptors. */
+const LEAST_DESCRIPTORS = 1_024;
+
+/**
+ * Returns the default number of connections: as many as the process can have without running out of descriptors.
+ * `limits` is the text of `/proc/self/limits`, which Deno reads with all permissions only, and Linux alone has.
+ */
+export function maxConnections(limits: string | undefined): number {
+  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits ?? "")?.[1] ?? LEAST_DESCRIPTORS;
+  if (soft === "unlimited") return MOST_CONNECTIONS;
+  const free = Math.max(Number(soft) - RESERVED_DESCRIPTORS, Math.floor(Number(soft) / 2));
+  return Math.min(MOST_CONNECTIONS, free);
+}

@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { BlockList, Socket } from "node:net";
+import { PurserError } from "../../kernel/errors.ts";
+import { plainAddress } from "./connections.ts";
+
+/** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
+const PIECE_BYTES = 64 * 1024;
+
+/** The body of a request. */
+export interface RequestBody {
+  stream: ReadableStream<Uint8Array>;
+  /** Ends it with an error. */
+  break(): void;
+}
+
+/** Returns the body of a request; undefined where it has none. It is read only as fast as the stream is. */
+export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
+  const { method, headers } = incoming;
+  if (method === "GET" || method === "HEAD") return undefined;
+  if (headers["transfer-encoding"] === undefined && !(Number(headers["content-length"]) > 0)) {
+    return undefined;
+  }
+  let isBroken = false;
+  let isRead = false;
+  let wake = () => {};
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (!isRead) {
+        for (const event of ["readable", "end", "error", "close"]) {
+          incoming.on(event, () => wake());
+        }
+      }
+      isRead = true;
+      for (;;) {
+        // All that has arrived, as one piece: a chunk of one byte would cost a hundred.
+        const bytes: Uint8Array | null = isBroken ? null : incoming.read();
+        if (bytes) return controller.enqueue(bytes);
+        if (incoming.readableEnded) return controller.close();
+        if (isBroken || incoming.destroyed) throw brokenOff();
+        await new Promise<void>((resolve) => wake = resolve);
+      }
+    },
+  }, { highWaterMark: 0 });
+  return {
+    stream,
+    break() {
+      isBroken = true;
+      wake();
+    },
+  };
+}
+
+function brokenOff(): PurserError {
+  return new PurserError(
+    "invalid",
+    "Cannot read the body: it broke off, or its chunks are malformed; nothing was changed",
+  );
+}
+
+/** Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. */
+export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  const { status, headers, body } = response;
+  const fields: Record<string, string | number> = Object.fromEntries(headers);
+  if (body === null || outgoing.destroyed) {
+    await body?.cancel();
+    outgoing.writeHead(status, fields).end();
+    return;
+  }
+  const reader = body.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  outgoing.once("close", cancel);
+  try {
+    let next = reader.read();
+    if (isEventStream(fields)) {
+      outgoing.writeHead(status, fields).flushHeaders();
+    } else {
+      const first = await next;
+      if (!first.done) next = reader.read();
+      // A body that is whole has a length; one that is still being made is sent in chunks.
+      const isWhole = (await Promise.race([next, nextTurn()]))?.done === true;
+      if (isWhole) fields["content-length"] ??= first.value?.length ?? 0;
+      outgoing.writeHead(status, fields);
+      if (first.value) await write(first.value, outgoing);
+    }
+    for (let part = await next; !part.done; part = await reader.read()) await write(part.value, outgoing);
+    outgoing.end();
+  } catch {
+    outgoing.destroy(); // so that no client takes the response for complete
+  } finally {
+    outgoing.off("close", cancel);
+  }
+}
+
+function isEventStream(fields: Record<string, unknown>): boolean {
+  return String(fields["content-type"]).startsWith("text/event-stream");
+}
+
+/** Resolves after the events that are due. */
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
+}
+
+async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
+  for (let start = 0; start < bytes.length && !outgoing.destroyed; start += PIECE_BYTES) {
+    const hasRoom = outgoing.write(bytes.subarray(start, start + PIECE_BYTES));
+    if (!hasRoom && !outgoing.destroyed) await drained(outgoing);
+  }
+}
+
+function drained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      outgoing.off("drain", done);
+      outgoing.off("close", done);
+      resolve();
+    };
+    outgoing.on("drain", done);
+    outgoing.on("close", done);
+  });
+}
+
+/**
+ * Writes a response to a connection whose request was not read to its end, past Node's server, which would close it with
+ * that request still arriving: the client would get a reset instead of the response. The connection is closed for writing.
+ */
+export async function sendRaw(response: Response, socket: Socket): Promise<void> {
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (!socket.writable) return;
+  const head = [
+    `HTTP/1.1 ${response.status} ${REASONS[response.status] ?? "Error"}`,
+    ...[...response.headers].map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${body.length}`,
+    "connection: close",
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  socket.end(body);
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+  505: "HTTP Version Not Supported",
+};
+
+/**
+ * Returns the address of the client: that of the connection or, behind trusted proxies, the last address of
+ * `X-Forwarded-For`, or else of `Forwarded` (RFC 7239), that is not of a trusted proxy. Other addresses in these headers
+ * may be invented by the client.
+ */
+export function clientAddress(
+  { headers, socket }: Pick<IncomingMessage, "headers"> & { socket: Pick<Socket, "remoteAddress"> },
+  isTrusted: (address: string) => boolean,
+): string | undefined {
+  let address = socket.remoteAddress === undefined ? undefined : plainAddress(socket.remoteAddress);
+  const listed = headers["x-forwarded-for"];
+  const hops = listed === undefined
+    ? (headers.forwarded ?? "").split(",").map((hop) => /(?:^|;)\s*for="?([^";]*)/i.exec(hop)?.[1] ?? "")
+    : String(listed).split(",");
+  for (
+    let hop = hops.pop();
+    hop !== undefined && address !== undefined && isTrusted(address);
+    hop = hops.pop()
+  ) {
+    // `[2001:db8::1]:4711`, `192.0.2.1:4711`; an obfuscated one, such as `_hidden` or `unknown`, ends the chain.
+    const named = /^\[([^\]]*)\](?::\d+)?$/.exec(hop.trim())?.[1] ??
+      hop.trim().replace(/^([\d.]+):\d+$/, "$1");
+    if (!/^(\d+(\.\d+){3}|[\da-f.]*:[\da-f:.]*)$/i.test(named)) break;
+    address = plainAddress(named);
+  }
+  return address;
+}
+
+/** Returns a test of whether an address is in any of these networks, such as `10.0.0.0/8`. */
+export function networkTest(networks: readonly string[], list: BlockList): (address: string) => boolean {
+  const familyOf = (address: string) => address.includes(":") ? "ipv6" : "ipv4";
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    list.addSubnet(address, Number(bits), familyOf(address));
+  }
+  return (address) => networks.length > 0 && list.check(address, familyOf(address));
+}
