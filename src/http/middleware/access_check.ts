@@ -14,8 +14,7 @@ import { checkLoopbackRequest, isLoopback } from "./loopback.ts";
  * Before, only requests that provably come from this machine are answered.
  */
 export function withAccessCheck(core: Core, app: FetchHandler): Handler {
-  return async (request, from) => {
-    core.telemetry.trackRequest(request);
+  const answer = async (request: Request, from: string | undefined): Promise<Response> => {
     try {
       checkAddress(request);
       const principal = await authenticateRequest(core, request, from);
@@ -24,6 +23,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
     }
   };
+  return (request, from) => core.telemetry.traceRequest(request, () => answer(request, from));
 }
 
 /** Returns a request's principal; undefined for this machine, while there are no keys. */

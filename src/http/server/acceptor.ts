@@ -1,4 +1,4 @@
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { once } from "node:events";
 import { PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
@@ -34,7 +34,13 @@ type Probe = "accepted" | "not accepted" | "refused" | "no descriptor" | "unknow
  */
 export async function startAcceptor(
   { clock, log }: ServerContext,
-  { host, port, connections }: { host: string; port: number; connections: Connections },
+  { host, port, connections, create }: {
+    host: string;
+    port: number;
+    connections: Connections;
+    /** Creates a server that doesn't listen yet. */
+    create: () => Server;
+  },
   accept: (socket: Socket, isProbe: boolean) => void,
 ): Promise<Acceptor> {
   const closed = new AbortController();
@@ -44,12 +50,12 @@ export async function startAcceptor(
   let onAccepted: (() => void) | undefined;
 
   const bind = async (at: number): Promise<Server> => {
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    const server = create();
+    server.on("connection", (socket: Socket) => {
       accepted++;
       const isProbe = onAccepted !== undefined;
       onAccepted?.();
-      if (closed.signal.aborted) socket.destroy();
-      else accept(socket, isProbe);
+      accept(socket, isProbe);
     });
     server.listen(at, host.replace(/^\[(.*)\]$/, "$1"));
     await once(server, "listening");

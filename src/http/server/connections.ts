@@ -32,6 +32,8 @@ const BODY_WINDOW_MS = 20_000;
 const UNREAD_WHEN_DRAINING_MS = 2_000;
 /** The time for which a refused body is still read, so that the client gets the refusal rather than a reset. */
 const LINGER_MS = 2_000;
+/** The time that a request has to arrive, before its connection may be closed in favor of a new one. */
+const MIN_EVICTION_MS = 2_000;
 /** Requests in flight on one connection; clients that pipeline send a few. */
 const MAX_PIPELINED = 32;
 
@@ -45,6 +47,12 @@ export interface Exchange {
   breakBody(): void;
 }
 
+/** A number of bytes at a time. */
+interface Mark {
+  at: number;
+  bytes: number;
+}
+
 /** An open connection. */
 export interface Connection {
   readonly socket: Socket;
@@ -56,10 +64,11 @@ export interface Connection {
   readWhenIdle: number;
   /** The start of the headers that are arriving. */
   headersSince?: number;
-  /** The bytes of the body that had arrived at some time. */
-  bodyMark?: { at: number; bytes: number };
+  /** The bytes that had arrived at the start of the latest request, and at some time of its body. */
+  requestMark?: Mark;
+  bodyMark?: Mark;
   /** The bytes that the client had read at some time at which others waited. */
-  unreadMark?: { at: number; bytes: number };
+  unreadMark?: Mark;
   /** It is closed at this time, whatever it does. */
   endsAt?: number;
   /** No further request is answered. */
@@ -99,13 +108,14 @@ export class Connections {
   }
 
   /**
-   * Adds a connection. At a limit, the longest idle one is closed in its favor; returns undefined where none is idle. A
-   * trusted proxy, whose connections are those of many clients, has no limit of its own.
+   * Adds a connection. At a limit, the longest idle one is closed in its favor, or else the one whose request arrives most
+   * slowly; returns undefined where all have requests that have arrived. A trusted proxy, whose connections are those of
+   * many clients, has no limit of its own.
    */
   open(socket: Socket, { isTrusted = false, isProbe = false } = {}): Connection | undefined {
     const key = addressKey(socket.remoteAddress ?? "");
     const peer = this.#peers.get(key) ?? { key, count: 0, idle: new Set() };
-    if (!isTrusted && peer.count >= this.limits.perAddress && !this.#evict(peer.idle)) return undefined;
+    if (!isTrusted && peer.count >= this.limits.perAddress && !this.#evict(peer.idle, peer)) return undefined;
     if (this.#all.size >= this.limits.connections && !isProbe && !this.#evict(this.#idle)) return undefined;
     const connection: Connection = {
       socket,
@@ -133,8 +143,8 @@ export class Connections {
     connection.exchanges.add(exchange);
     this.#setIdle(connection, false);
     delete connection.headersSince;
-    const { socket, bodyMark } = connection;
-    if (!bodyMark) connection.bodyMark = { at: this.now(), bytes: socket.bytesRead };
+    connection.requestMark = { at: this.now(), bytes: connection.socket.bytesRead };
+    connection.bodyMark ??= connection.requestMark;
     return true;
   }
 
@@ -204,12 +214,28 @@ export class Connections {
     return new Promise((resolve) => this.#whenEmpty.push(resolve));
   }
 
-  #evict(idle: ReadonlySet<Connection>): boolean {
-    const [longest] = idle;
-    if (!longest) return false;
-    longest.socket.destroy();
-    this.#forget(longest); // before the event, so that its place is free at once
+  #evict(idle: ReadonlySet<Connection>, peer?: Peer): boolean {
+    const [longestIdle] = idle;
+    const evicted = longestIdle ?? this.#slowest(peer);
+    if (!evicted) return false;
+    evicted.socket.destroy();
+    this.#forget(evicted); // before the event, so that its place is free at once
     return true;
+  }
+
+  /** Returns the connection whose request arrives most slowly; undefined while all are new or have arrived. */
+  #slowest(peer: Peer | undefined): Connection | undefined {
+    const now = this.now();
+    let slowest: Connection | undefined;
+    let lowest = Infinity;
+    for (const connection of this.#all.values()) {
+      const { requestMark: mark, exchanges, socket } = connection;
+      if (!mark || (peer && connection.peer !== peer) || now - mark.at < MIN_EVICTION_MS) continue;
+      if ([...exchanges].at(-1)?.incoming.complete !== false) continue;
+      const rate = (socket.bytesRead - mark.bytes) / (now - mark.at);
+      if (rate < lowest) [slowest, lowest] = [connection, rate];
+    }
+    return slowest;
   }
 
   #forget(connection: Connection): void {

@@ -126,11 +126,14 @@ function drained(outgoing: ServerResponse): Promise<void> {
 export async function sendRaw(response: Response, socket: Socket): Promise<void> {
   const body = new Uint8Array(await response.arrayBuffer());
   if (!socket.writable) return;
+  const fields = {
+    ...Object.fromEntries(response.headers),
+    "content-length": body.length,
+    connection: "close",
+  };
   const head = [
     `HTTP/1.1 ${response.status} ${REASONS[response.status] ?? "Error"}`,
-    ...[...response.headers].map(([name, value]) => `${name}: ${value}`),
-    `content-length: ${body.length}`,
-    "connection: close",
+    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
   ];
   socket.write(`${head.join("\r\n")}\r\n\r\n`);
   socket.end(body);

@@ -1,5 +1,6 @@
 import { getRequestListener } from "@hono/node-server";
-import { createServer, type IncomingMessage } from "node:http";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { BlockList, type Socket } from "node:net";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -51,17 +52,15 @@ export async function startNodeServer(
   const { clock, log } = ctx;
   const isTrusted = networkTest(at.trustedProxies, new BlockList());
   const connections = new Connections(at.limits, () => clock.monotonic(), onTimeout);
-  const http = createHttp(
+  const create = createHttp(
     ctx,
     connections,
     (request, { incoming }) => handle(request, clientAddress(incoming, isTrusted)),
   );
-  const acceptor = await startAcceptor(ctx, { ...at, connections }, (socket, isProbe) => {
+  const acceptor = await startAcceptor(ctx, { ...at, connections, create }, (socket, isProbe) => {
     const isProxy = isTrusted(plainAddress(socket.remoteAddress ?? ""));
-    if (connections.open(socket, { isTrusted: isProxy, isProbe })) {
-      return void http.emit("connection", socket);
-    }
-    socket.on("error", () => {});
+    if (connections.isDraining) return void socket.destroy();
+    if (connections.open(socket, { isTrusted: isProxy, isProbe })) return;
     void sendRaw(problem(503, "Cannot answer: too many connections are open; try again"), socket)
       .then(() => socket.destroySoon());
   });
@@ -112,13 +111,14 @@ function onTimeout(connection: Connection, reason: Timeout): void {
     .then(() => socket.destroySoon());
 }
 
-/** Creates the server of `node:http`, for sockets that are passed to it. */
+/** Returns a function that creates servers of `node:http`, over the same connections. */
 function createHttp(
   { log }: ServerContext,
   connections: Connections,
   handle: (request: Request, exchange: Exchange) => Response | Promise<Response>,
-) {
+): () => Server {
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  const inContextOfServer = AsyncLocalStorage.snapshot();
 
   const listener = getRequestListener(async (request, { incoming }) => {
     const exchange = exchanges.get(incoming as IncomingMessage)!;
@@ -157,16 +157,22 @@ function createHttp(
     await sendRaw(response, incoming.socket);
   }
 
-  const server = createServer({ keepAliveTimeout: 0, requireHostHeader: false }, (incoming, outgoing) => {
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const connection = connections.of(incoming.socket);
     const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {} };
     if (!connection || !connections.begin(connection, exchange)) return void incoming.socket.destroy();
     exchanges.set(incoming, exchange);
     outgoing.once("close", () => connections.end(connection, exchange));
-    void listener(incoming, outgoing);
-  });
-  server.on("clientError", (error, socket) => onClientError(error, socket as Socket, connections));
-  return server;
+    // The context of a later request would be that of the first one on its connection, with its span.
+    void inContextOfServer(() => listener(incoming, outgoing));
+  };
+  return () => {
+    // Times are measured by `Connections`.
+    const options = { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, requireHostHeader: false };
+    const server = createServer(options, answer);
+    server.on("clientError", (error, socket) => onClientError(error, socket as Socket, connections));
+    return server;
+  };
 }
 
 /** Answers what is no request, or ends the body that breaks off. */
@@ -195,5 +201,8 @@ const MALFORMED: Readonly<Record<string, [status: number, reason: string]>> = {
 function problem(status: number, detail: string): Response {
   const code = status === 503 ? "unavailable" : status === 431 ? "too_large" : "invalid";
   const document = toProblem(new PurserError(code, detail), "/", { error() {} } as unknown as Log, "");
-  return problemResponse({ ...document, status }, status === 503 ? { "retry-after": "1" } : undefined);
+  return problemResponse({ ...document, status }, {
+    connection: "close",
+    ...(status === 503 && { "retry-after": "1" }),
+  });
 }
