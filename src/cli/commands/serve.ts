@@ -55,16 +55,19 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
     await watchServerDurability(database.core);
     keepPricesCurrent(database.core, config);
     const server = await listen(database.core, await createApp(database.core), listenOptionsOf(config));
-    await warnOfMissingKey(ctx, database);
-    say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
-    await Promise.race([stopped.promise, server.failed]);
-    say("Shutting down; Ctrl-C again exits at once");
-    database.core.stop();
-    // Runs first, then the requests that wait for them, then the database.
-    await Promise.all([
-      server.shutdown({ graceMs: shutdownMs * 0.8, lingerMs: Math.min(LINGER_MS, shutdownMs / 10) }),
-      endLiveRuns(database.core, shutdownMs * 0.6),
-    ]);
+    try {
+      await warnOfMissingKey(ctx, database);
+      say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
+      await Promise.race([stopped.promise, server.failed]);
+      say("Shutting down; Ctrl-C again exits at once");
+    } finally {
+      database.core.stop();
+      // Runs first, then the requests that wait for them, then the database.
+      await Promise.all([
+        server.shutdown({ graceMs: shutdownMs * 0.8, lingerMs: Math.min(LINGER_MS, shutdownMs / 10) }),
+        endLiveRuns(database.core, shutdownMs * 0.6),
+      ]);
+    }
   } finally {
     await database.close({ graceMs: shutdownMs * 0.1 });
   }

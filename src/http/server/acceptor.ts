@@ -1,4 +1,4 @@
-import { type AddressInfo, connect, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, Server, type Socket } from "node:net";
 import { once } from "node:events";
 import { PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
@@ -81,7 +81,7 @@ export async function startAcceptor(
 
   /** Replaces the listener. Where that fails, the next probe is refused, and it is tried again. */
   const listenAgain = async () => {
-    server.close();
+    stopListening(server);
     try {
       server = await bind(address.port);
       log.warn("Connections were no longer accepted; listening again", { port: address.port });
@@ -128,9 +128,14 @@ export async function startAcceptor(
     failed: failed.promise,
     close() {
       closed.abort();
-      server.close();
+      stopListening(server);
     },
   };
+}
+
+/** Stops listening. `close()` of an HTTP server would also close idle connections, on which a request may be on its way. */
+function stopListening(server: Server): void {
+  Server.prototype.close.call(server);
 }
 
 /** Returns an address at which a server that listens on `address` can be reached from here. */

@@ -59,7 +59,6 @@ export async function startNodeServer(
   );
   const acceptor = await startAcceptor(ctx, { ...at, connections, create }, (socket, isProbe) => {
     const isProxy = isTrusted(plainAddress(socket.remoteAddress ?? ""));
-    if (connections.isDraining) return void socket.destroy();
     if (connections.open(socket, { isTrusted: isProxy, isProbe })) return;
     void sendRaw(problem(503, "Cannot answer: too many connections are open; try again"), socket)
       .then(() => socket.destroySoon());
