@@ -39,6 +39,7 @@ Deno.test("the server streams a response as it comes, and notices that the clien
         start: (controller) => controller.enqueue(new TextEncoder().encode("first")),
         cancel: () => left.resolve(),
       }),
+      { headers: { "content-type": "text/event-stream" } },
     )
   );
   const stop = new AbortController();

@@ -13,6 +13,17 @@ export function isJsonBody(request: Request): boolean {
   return JSON_TYPE.test(request.headers.get("content-type") ?? "");
 }
 
+/** The key of a function that reads a request's body without a stream, where the server has one. */
+export const BODY_CHUNKS = Symbol("body chunks");
+
+interface ServerRequest extends Request {
+  [BODY_CHUNKS]?: () => AsyncIterable<Uint8Array>;
+}
+
+function hasBody(request: ServerRequest): boolean {
+  return request[BODY_CHUNKS] !== undefined || request.body !== null;
+}
+
 /** The parts of a core that limit bodies. */
 type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
 
@@ -24,7 +35,7 @@ export function checkBody(core: BodyContext): MiddlewareHandler {
   return async (c, next) => {
     const { raw } = c.req;
     const { maxBodyBytes } = core;
-    if (raw.body === null || FORBIDDEN_METHOD.test(raw.method)) return await next();
+    if (!hasBody(raw) || FORBIDDEN_METHOD.test(raw.method)) return await next();
     if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
     if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
     const chunks = bodyChunks(raw, core);
@@ -37,12 +48,11 @@ export function checkBody(core: BodyContext): MiddlewareHandler {
 
 /** Reads a body. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
 export async function* bodyChunks(
-  { body }: Request,
+  request: ServerRequest,
   { stopping }: Pick<BodyContext, "stopping">,
 ): AsyncGenerator<Uint8Array> {
-  if (body === null) return;
   try {
-    yield* body;
+    yield* request[BODY_CHUNKS]?.() ?? request.body ?? [];
   } catch (cause) {
     if (cause instanceof PurserError) throw cause;
     throw stopping.aborted

@@ -137,6 +137,13 @@ export class Connections {
     return this.#all.get(socket);
   }
 
+  /** Returns the exchange of a request; undefined once its connection is closed. */
+  exchangeOf(incoming: IncomingMessage): Exchange | undefined {
+    for (const exchange of this.#all.get(incoming.socket)?.exchanges ?? []) {
+      if (exchange.incoming === incoming) return exchange;
+    }
+  }
+
   /** Adds a request; false where it must not be answered. */
   begin(connection: Connection, exchange: Exchange): boolean {
     if (connection.isClosing || connection.exchanges.size >= MAX_PIPELINED) return false;

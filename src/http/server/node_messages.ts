@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BlockList, Socket } from "node:net";
 import { PurserError } from "../../kernel/errors.ts";
@@ -8,12 +9,13 @@ const PIECE_BYTES = 64 * 1024;
 
 /** The body of a request. */
 export interface RequestBody {
-  stream: ReadableStream<Uint8Array>;
+  /** Reads it, only as fast as it is iterated; all that has arrived is one piece. */
+  chunks(): AsyncGenerator<Uint8Array>;
   /** Ends it with an error. */
   break(): void;
 }
 
-/** Returns the body of a request; undefined where it has none. It is read only as fast as the stream is. */
+/** Returns the body of a request; undefined where it has none. */
 export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   const { method, headers } = incoming;
   if (method === "GET" || method === "HEAD") return undefined;
@@ -21,28 +23,18 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
     return undefined;
   }
   let isBroken = false;
-  let isRead = false;
   let wake = () => {};
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      if (!isRead) {
-        for (const event of ["readable", "end", "error", "close"]) {
-          incoming.on(event, () => wake());
-        }
-      }
-      isRead = true;
+  return {
+    async *chunks() {
+      for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());
       for (;;) {
-        // All that has arrived, as one piece: a chunk of one byte would cost a hundred.
         const bytes: Uint8Array | null = isBroken ? null : incoming.read();
-        if (bytes) return controller.enqueue(bytes);
-        if (incoming.readableEnded) return controller.close();
-        if (isBroken || incoming.destroyed) throw brokenOff();
-        await new Promise<void>((resolve) => wake = resolve);
+        if (bytes) yield bytes;
+        else if (incoming.readableEnded) return;
+        else if (isBroken || incoming.destroyed) throw brokenOff();
+        else await new Promise<void>((resolve) => wake = resolve);
       }
     },
-  }, { highWaterMark: 0 });
-  return {
-    stream,
     break() {
       isBroken = true;
       wake();
@@ -57,32 +49,34 @@ function brokenOff(): PurserError {
   );
 }
 
-/** Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. */
+/**
+ * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. Only event
+ * streams and downloads (`Content-Disposition`) are written while they are made; others are read whole, which costs a
+ * fifth.
+ */
 export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
-  const { status, headers, body } = response;
+  const { status, headers } = response;
   const fields: Record<string, string | number> = Object.fromEntries(headers);
-  if (body === null || outgoing.destroyed) {
-    await body?.cancel();
-    outgoing.writeHead(status, fields).end();
-    return;
+  if (outgoing.destroyed) return void await response.body?.cancel();
+  if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
+  if (!isStreamed(fields)) {
+    const whole = fields["content-encoding"] === undefined
+      ? await response.text() // written together with the headers
+      : new Uint8Array(await response.arrayBuffer());
+    fields["content-length"] ??= Buffer.byteLength(whole);
+    outgoing.writeHead(status, fields);
+    if (whole.length <= PIECE_BYTES) return void outgoing.end(whole);
+    await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
+    return void outgoing.end();
   }
-  const reader = body.getReader();
-  const cancel = () => void reader.cancel().catch(() => {});
+  outgoing.writeHead(status, fields).flushHeaders();
+  const reader = response.body?.getReader();
+  const cancel = () => void reader?.cancel().catch(() => {});
   outgoing.once("close", cancel);
   try {
-    let next = reader.read();
-    if (isEventStream(fields)) {
-      outgoing.writeHead(status, fields).flushHeaders();
-    } else {
-      const first = await next;
-      if (!first.done) next = reader.read();
-      // A body that is whole has a length; one that is still being made is sent in chunks.
-      const isWhole = (await Promise.race([next, nextTurn()]))?.done === true;
-      if (isWhole) fields["content-length"] ??= first.value?.length ?? 0;
-      outgoing.writeHead(status, fields);
-      if (first.value) await write(first.value, outgoing);
+    for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
+      await write(part.value, outgoing);
     }
-    for (let part = await next; !part.done; part = await reader.read()) await write(part.value, outgoing);
     outgoing.end();
   } catch {
     outgoing.destroy(); // so that no client takes the response for complete
@@ -91,13 +85,9 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   }
 }
 
-function isEventStream(fields: Record<string, unknown>): boolean {
-  return String(fields["content-type"]).startsWith("text/event-stream");
-}
-
-/** Resolves after the events that are due. */
-function nextTurn(): Promise<undefined> {
-  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
+function isStreamed(fields: Record<string, unknown>): boolean {
+  return fields["content-disposition"] !== undefined ||
+    String(fields["content-type"]).startsWith("text/event-stream");
 }
 
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {

@@ -7,6 +7,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
+import { BODY_CHUNKS } from "../middleware/request_body.ts";
 import { startAcceptor } from "./acceptor.ts";
 import {
   type Connection,
@@ -116,20 +117,23 @@ function createHttp(
   connections: Connections,
   handle: (request: Request, exchange: Exchange) => Response | Promise<Response>,
 ): () => Server {
-  const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const inContextOfServer = AsyncLocalStorage.snapshot();
 
   const listener = getRequestListener(async (request, { incoming }) => {
-    const exchange = exchanges.get(incoming as IncomingMessage)!;
+    const exchange = connections.exchangeOf(incoming as IncomingMessage);
+    if (!exchange) return SENT;
     const body = bodyOf(exchange.incoming);
-    // Its own would pass on chunks as they come, and has one for requests without a body.
-    Object.defineProperty(request, "body", { value: body?.stream ?? null });
+    // Its own passes on each chunk as it comes, and exists for requests without a body too.
+    Object.defineProperty(request, "body", { get: () => body ? ReadableStream.from(body.chunks()) : null });
+    Object.assign(request, { [BODY_CHUNKS]: body?.chunks });
     exchange.breakBody = () => body?.break();
-    const refused = new Promise<Response>((resolve) =>
-      exchange.refuse = () => resolve(problem(503, "Cannot finish: the server is shutting down; try again"))
-    );
     try {
-      await send(await Promise.race([handle(request, exchange), refused]), exchange);
+      const response = await new Promise<Response>((resolve, reject) => {
+        exchange.refuse = () =>
+          resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
+        Promise.resolve(handle(request, exchange)).then(resolve, reject);
+      });
+      await send(response, exchange);
     } catch (error) {
       await send(problemResponse(toProblem(error, "/", log, "")), exchange);
     }
@@ -160,7 +164,6 @@ function createHttp(
     const connection = connections.of(incoming.socket);
     const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {} };
     if (!connection || !connections.begin(connection, exchange)) return void incoming.socket.destroy();
-    exchanges.set(incoming, exchange);
     outgoing.once("close", () => connections.end(connection, exchange));
     // The context of a later request would be that of the first one on its connection, with its span.
     void inContextOfServer(() => listener(incoming, outgoing));
