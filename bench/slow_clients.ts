@@ -59,6 +59,7 @@ async function holdConnection(port: number, kind: string, isOver: () => boolean)
 async function measure(url: string, ms: number): Promise<{ p50: number; p99: number; failed: number }> {
   const times: number[] = [];
   let failed = 0;
+  const reasons = new Set<string>();
   const pending: Promise<void>[] = [];
   for (const end = performance.now() + ms; performance.now() < end; await pause(50)) {
     const path = pending.length % 2 === 0 ? "/agents" : "/costs";
@@ -68,10 +69,14 @@ async function measure(url: string, ms: number): Promise<{ p50: number; p99: num
         await response.body!.cancel();
         if (!response.ok) failed++;
         times.push(performance.now() - startedAt);
-      }, () => void failed++),
+      }, (error) => {
+        failed++;
+        reasons.add(String(error.cause ?? error));
+      }),
     );
   }
   await Promise.all(pending);
+  if (reasons.size > 0) console.log([...reasons].join("; "));
   times.sort((a, b) => a - b);
   const at = (part: number) => times[Math.floor(times.length * part)] ?? NaN;
   return { p50: at(0.5), p99: at(0.99), failed };

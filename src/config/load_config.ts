@@ -112,15 +112,17 @@ export async function loadConfig(input: {
 }
 
 function limitsOf({ limits = {} }: ConfigFile): Config["limits"] {
-  return {
-    connections: limits.connections,
-    connectionsPerAddress: limits.connections_per_address,
-    headersSeconds: limits.headers_seconds,
-    idleSeconds: limits.idle_seconds,
-    minBodyBytesPerSecond: limits.min_body_bytes_per_second,
-    unreadSeconds: limits.unread_seconds,
-    shutdownSeconds: limits.shutdown_seconds ?? 10,
+  const { shutdown_seconds: shutdownSeconds = 10, ...rest } = limits;
+  const given = {
+    connections: rest.connections,
+    connectionsPerAddress: rest.connections_per_address,
+    headersSeconds: rest.headers_seconds,
+    idleSeconds: rest.idle_seconds,
+    minBodyBytesPerSecond: rest.min_body_bytes_per_second,
+    unreadSeconds: rest.unread_seconds,
   };
+  const isSet = ([, value]: [string, unknown]) => value !== undefined;
+  return { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds };
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

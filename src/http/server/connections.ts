@@ -1,30 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-
-/** The limits on connections of a server. */
-export interface ConnectionLimits {
-  /** Connections in all. */
-  connections: number;
-  /** Connections of one address; an IPv6 address counts as its /64 network. */
-  perAddress: number;
-  /** The time from the first byte of a request, on a new connection from its start, to the end of the headers. */
-  headersMs: number;
-  /** The time without a request, after a response. */
-  idleMs: number;
-  /** The slowest a body may arrive. */
-  minBodyBytesPerSecond: number;
-  /** The time in which a client must read some of a response that waits for it. */
-  unreadMs: number;
-}
-
-/** Without the number of connections, which depends on the process: see `maxConnections`. */
-export const DEFAULT_LIMITS: Omit<ConnectionLimits, "connections" | "perAddress"> = {
-  headersMs: 15_000,
-  // Longer than clients keep an idle connection (Deno's: 90 s), so that none is closed under a request.
-  idleMs: 120_000,
-  minBodyBytesPerSecond: 500,
-  unreadMs: 30_000,
-};
+import { addressKey } from "./client_address.ts";
+import type { ConnectionLimits } from "./connection_limits.ts";
 
 /** The span over which the rate of a body is measured. */
 const BODY_WINDOW_MS = 20_000;
@@ -34,7 +11,7 @@ const UNREAD_WHEN_DRAINING_MS = 2_000;
 const LINGER_MS = 2_000;
 /** The time that a request has to arrive, before its connection may be closed in favor of a new one. */
 const MIN_EVICTION_MS = 2_000;
-/** Requests in flight on one connection; clients that pipeline send a few. */
+/** Requests that wait on one connection; clients that pipeline send a few. */
 const MAX_PIPELINED = 32;
 
 /** A request that is being answered. */
@@ -298,38 +275,4 @@ export class Connections {
     }
     return now - unreadMark.at >= (this.isDraining ? UNREAD_WHEN_DRAINING_MS : this.limits.unreadMs);
   }
-}
-
-/** Returns the address by which connections are counted: an IPv4 address, or the /64 network of an IPv6 address. */
-export function addressKey(address: string): string {
-  const plain = plainAddress(address);
-  if (!plain.includes(":")) return plain;
-  const [head = "", tail] = plain.split("::") as [string, string?];
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
-  return [...before, ...Array(Math.max(0, zeros)).fill("0"), ...after].slice(0, 4).join(":");
-}
-
-/** Returns an address without the form in which IPv6 sockets show IPv4 addresses. */
-export function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-}
-
-/** Descriptors that are left for the database, outgoing requests and files. */
-const RESERVED_DESCRIPTORS = 256;
-/** The most connections by default; each takes some 20 KB. */
-const MOST_CONNECTIONS = 4_096;
-/** Where the limit is not known: systems allow a process at least 1,024 descriptors. */
-const LEAST_DESCRIPTORS = 1_024;
-
-/**
- * Returns the default number of connections: as many as the process can have without running out of descriptors.
- * `limits` is the text of `/proc/self/limits`, which Deno reads with all permissions only, and Linux alone has.
- */
-export function maxConnections(limits: string | undefined): number {
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits ?? "")?.[1] ?? LEAST_DESCRIPTORS;
-  if (soft === "unlimited") return MOST_CONNECTIONS;
-  const free = Math.max(Number(soft) - RESERVED_DESCRIPTORS, Math.floor(Number(soft) / 2));
-  return Math.min(MOST_CONNECTIONS, free);
 }

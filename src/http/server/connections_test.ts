@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { fixedClock } from "../../kernel/clock.ts";
-import { addressKey, Connections, DEFAULT_LIMITS, type Exchange, maxConnections } from "./connections.ts";
+import { addressKey } from "./client_address.ts";
+import { DEFAULT_LIMITS, maxConnections } from "./connection_limits.ts";
+import { Connections, type Exchange } from "./connections.ts";
 
 class FakeSocket extends EventEmitter {
   bytesRead = 0;

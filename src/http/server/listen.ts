@@ -7,7 +7,7 @@ import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import { withAccessCheck } from "../middleware/access_check.ts";
 import { isLoopback } from "../middleware/loopback.ts";
-import { type ConnectionLimits, DEFAULT_LIMITS, maxConnections } from "./connections.ts";
+import { type ConnectionLimits, DEFAULT_LIMITS, maxConnections } from "./connection_limits.ts";
 
 /** A listening server. */
 export interface Listening {

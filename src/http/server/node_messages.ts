@@ -1,8 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BlockList, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { PurserError } from "../../kernel/errors.ts";
-import { plainAddress } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
@@ -144,41 +143,3 @@ const REASONS: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
   505: "HTTP Version Not Supported",
 };
-
-/**
- * Returns the address of the client: that of the connection or, behind trusted proxies, the last address of
- * `X-Forwarded-For`, or else of `Forwarded` (RFC 7239), that is not of a trusted proxy. Other addresses in these headers
- * may be invented by the client.
- */
-export function clientAddress(
-  { headers, socket }: Pick<IncomingMessage, "headers"> & { socket: Pick<Socket, "remoteAddress"> },
-  isTrusted: (address: string) => boolean,
-): string | undefined {
-  let address = socket.remoteAddress === undefined ? undefined : plainAddress(socket.remoteAddress);
-  const listed = headers["x-forwarded-for"];
-  const hops = listed === undefined
-    ? (headers.forwarded ?? "").split(",").map((hop) => /(?:^|;)\s*for="?([^";]*)/i.exec(hop)?.[1] ?? "")
-    : String(listed).split(",");
-  for (
-    let hop = hops.pop();
-    hop !== undefined && address !== undefined && isTrusted(address);
-    hop = hops.pop()
-  ) {
-    // `[2001:db8::1]:4711`, `192.0.2.1:4711`; an obfuscated one, such as `_hidden` or `unknown`, ends the chain.
-    const named = /^\[([^\]]*)\](?::\d+)?$/.exec(hop.trim())?.[1] ??
-      hop.trim().replace(/^([\d.]+):\d+$/, "$1");
-    if (!/^(\d+(\.\d+){3}|[\da-f.]*:[\da-f:.]*)$/i.test(named)) break;
-    address = plainAddress(named);
-  }
-  return address;
-}
-
-/** Returns a test of whether an address is in any of these networks, such as `10.0.0.0/8`. */
-export function networkTest(networks: readonly string[], list: BlockList): (address: string) => boolean {
-  const familyOf = (address: string) => address.includes(":") ? "ipv6" : "ipv4";
-  for (const network of networks) {
-    const [address = "", bits] = network.split("/");
-    list.addSubnet(address, Number(bits), familyOf(address));
-  }
-  return (address) => networks.length > 0 && list.check(address, familyOf(address));
-}

@@ -9,16 +9,11 @@ import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
 import { BODY_CHUNKS } from "../middleware/request_body.ts";
 import { startAcceptor } from "./acceptor.ts";
-import {
-  type Connection,
-  type ConnectionLimits,
-  Connections,
-  type Exchange,
-  plainAddress,
-  type Timeout,
-} from "./connections.ts";
+import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
+import type { ConnectionLimits } from "./connection_limits.ts";
+import { type Connection, Connections, type Exchange, type Timeout } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, clientAddress, networkTest, sendRaw, sendResponse } from "./node_messages.ts";
+import { bodyOf, sendRaw, sendResponse } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -163,10 +158,14 @@ function createHttp(
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const connection = connections.of(incoming.socket);
     const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {} };
+    const previous = connection && [...connection.exchanges].at(-1);
     if (!connection || !connections.begin(connection, exchange)) return void incoming.socket.destroy();
     outgoing.once("close", () => connections.end(connection, exchange));
     // The context of a later request would be that of the first one on its connection, with its span.
-    void inContextOfServer(() => listener(incoming, outgoing));
+    const start = () => void inContextOfServer(() => listener(incoming, outgoing));
+    // One at a time: the responses of a client that pipelines and doesn't read would pile up.
+    if (previous) previous.outgoing.once("close", start);
+    else start();
   };
   return () => {
     // Times are measured by `Connections`.
