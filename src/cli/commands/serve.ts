@@ -3,9 +3,6 @@ import { type Command, type CommandContext, option } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
-/** The time in which a request that is on its way is still answered after Ctrl-C. */
-const LINGER_MS = 1_000;
-
 /** `purser serve` */
 export const serve: Command = {
   name: "serve",
@@ -64,7 +61,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
       database.core.stop();
       // Runs first, then the requests that wait for them, then the database.
       await Promise.all([
-        server.shutdown({ graceMs: shutdownMs * 0.8, lingerMs: Math.min(LINGER_MS, shutdownMs / 10) }),
+        server.shutdown({ graceMs: shutdownMs * 0.8, lingerMs: shutdownMs * 0.1 }),
         endLiveRuns(database.core, shutdownMs * 0.6),
       ]);
     }
