@@ -45,7 +45,7 @@ export async function startNodeServer(
   handle: Handler,
   at: { host: string; port: number; limits: ConnectionLimits; trustedProxies: readonly string[] },
 ): Promise<NodeServer> {
-  const { clock, log } = ctx;
+  const { clock } = ctx;
   const isTrusted = networkTest(at.trustedProxies, new BlockList());
   const connections = new Connections(at.limits, () => clock.monotonic(), onTimeout);
   const create = createHttp(
