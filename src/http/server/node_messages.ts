@@ -41,6 +41,20 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   };
 }
 
+/** Returns the chunks of a body as a stream. */
+export function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return(undefined);
+    },
+  }, { highWaterMark: 0 });
+}
+
 function brokenOff(): PurserError {
   return new PurserError(
     "invalid",

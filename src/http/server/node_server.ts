@@ -13,7 +13,7 @@ import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
 import { type Connection, Connections, type Exchange, type Timeout } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, sendRaw, sendResponse } from "./node_messages.ts";
+import { bodyOf, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -119,7 +119,7 @@ function createHttp(
     if (!exchange) return SENT;
     const body = bodyOf(exchange.incoming);
     // Its own passes on each chunk as it comes, and exists for requests without a body too.
-    Object.defineProperty(request, "body", { get: () => body ? ReadableStream.from(body.chunks()) : null });
+    Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
     Object.assign(request, { [BODY_CHUNKS]: body?.chunks });
     exchange.breakBody = () => body?.break();
     try {
