@@ -63,6 +63,8 @@ Deno.test("loadConfig() has a default for everything", async () => {
     channels: [],
     plugins: [],
     allowPrivateNetworks: [],
+    trustedProxies: [],
+    limits: { shutdownSeconds: 10 },
   });
 });
 
@@ -203,6 +205,32 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   assert.equal(config.configPath, "/etc/purser/purser.json");
 });
 
+Deno.test("loadConfig() reads the limits of a server", async () => {
+  const config = await load({
+    env: HOME,
+    options: { configPath: "/etc/purser/purser.json" },
+    files: {
+      "/etc/purser/purser.json": `{
+        "limits": {
+          "connections": 100, "connections_per_address": 10, "headers_seconds": 5, "idle_seconds": 90,
+          "min_body_bytes_per_second": 0, "unread_seconds": 2.5, "shutdown_seconds": 60
+        },
+        "trusted_proxies": ["10.0.0.0/8", "fd00::/8"],
+      }`,
+    },
+  });
+  assert.deepEqual(config.trustedProxies, ["10.0.0.0/8", "fd00::/8"]);
+  assert.deepEqual(config.limits, {
+    connections: 100,
+    connectionsPerAddress: 10,
+    headersSeconds: 5,
+    idleSeconds: 90,
+    minBodyBytesPerSecond: 0,
+    unreadSeconds: 2.5,
+    shutdownSeconds: 60,
+  });
+});
+
 Deno.test("loadConfig() reads channels, names each, and keeps the settings of their plugins", async () => {
   const config = await load({
     env: { ...HOME, OPS_SECRET: "s3cret" },
@@ -270,6 +298,10 @@ Deno.test("loadConfig() refuses duplicate channel names and invalid networks", a
       `{"allow_private_networks": ["10.0.0.0/8", "10.0.0.1", "::1/129"]}`,
       "allow_private_networks[1]: must be a network such as 10.0.0.0/8; " +
       "allow_private_networks[2]: must be a network such as 10.0.0.0/8",
+    ],
+    [
+      `{"limits": {"conections": 10}}`,
+      "limits.conections is not a setting; did you mean connections?",
     ],
     [
       `{"anomalies": {"notify_form": "info"}}`,

@@ -89,7 +89,7 @@ function mountRoutes(
   app.use(addUniversalHeaders, nameSpans(core.telemetry));
   authorizeRoutes(app, core, permissionsOf(...routers, ...streamed));
   for (const router of streamed) app.route("/", router);
-  app.use(checkBody(core.maxBodyBytes));
+  app.use(checkBody(core));
   for (const router of routers) app.route("/", router);
   return app;
 }

@@ -91,11 +91,18 @@ const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() })
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
-/** The limits of a server. */
+/** The limits of a server, which protect it from its clients. */
 const Limits = z.strictObject({
   ...Object.fromEntries(
     (Object.keys(REQUEST_LIMITS) as RequestLimitName[]).map((name) => [name, z.int().min(1).max(2 ** 50)]),
   ) as Record<RequestLimitName, z.ZodInt>,
+  connections: z.int().min(1).max(1_000_000),
+  connections_per_address: z.int().min(1).max(1_000_000),
+  headers_seconds: z.number().min(1).max(3_600),
+  idle_seconds: z.number().min(1).max(86_400),
+  min_body_bytes_per_second: z.int().min(0).max(1_000_000),
+  unread_seconds: z.number().min(1).max(86_400),
+  shutdown_seconds: z.number().min(1).max(3_600),
 }).partial();
 
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */
@@ -122,6 +129,7 @@ export const ConfigFile = z.strictObject({
   channels: Channels,
   plugins: z.array(z.string().min(1)),
   allow_private_networks: z.array(network),
+  trusted_proxies: z.array(network),
   limits: Limits,
   anomalies: Anomalies,
 }).partial().superRefine((file, { addIssue }) => {

@@ -16,8 +16,7 @@ import { checkLoopbackRequest, isLoopback } from "./loopback.ts";
  */
 export function withAccessCheck(core: Core, app: FetchHandler): Handler {
   const limits = new RequestLimits(core);
-  return async (request, from) => {
-    core.telemetry.trackRequest(request);
+  const answer = async (request: Request, from: string | undefined): Promise<Response> => {
     const lease = limits.open(from);
     let response: Response;
     try {
@@ -34,6 +33,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
     lease.addHeaders(response.headers);
     return response;
   };
+  return (request, from) => core.telemetry.traceRequest(request, () => answer(request, from));
 }
 
 /** Returns a request's principal; undefined for this machine, while there are no keys. */

@@ -15,10 +15,9 @@ import {
 } from "../../snapshots/mod.ts";
 import { settleClaim } from "../../idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
+import type { ApiEnv } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/preconditions.ts";
-import type { RequestLease } from "../middleware/request_limits.ts";
-import { isJsonBody, lengthOf, notJson } from "../middleware/request_body.ts";
+import { bodyChunks, isJsonBody, leaseBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -269,7 +268,7 @@ function readDryRun(c: Context): boolean {
 function readBody(
   c: Context<ApiEnv>,
   core: Core,
-  pass: (bytes: AsyncIterable<Uint8Array<ArrayBuffer>>) => AsyncIterable<Uint8Array>,
+  pass: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   const { raw } = c.req;
   const maxBytes = core.maxSnapshotBytes;
@@ -282,32 +281,6 @@ function readBody(
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const lease = leaseOf(c);
-  lease?.beginBody(lengthOf(raw), { isHeld: false });
-  const isCounted = lengthOf(raw) > 0;
-  const body = pass(unbroken(raw.body ?? new Blob([]).stream(), core, isCounted ? undefined : lease));
+  const body = pass(bodyChunks(raw, core, leaseBody(c, { isHeld: false })));
   return encoding === "gzip" ? gunzip(body) : body;
-}
-
-/** Passes a body on. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
-async function* unbroken<Bytes extends Uint8Array>(
-  body: ReadableStream<Bytes>,
-  core: Core,
-  lease: RequestLease | undefined,
-): AsyncGenerator<Bytes> {
-  try {
-    for await (const chunk of body) {
-      lease?.receive(chunk.length);
-      yield chunk;
-    }
-  } catch (error) {
-    if (error instanceof PurserError) throw error;
-    throw core.stopping.aborted
-      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
-        cause: error,
-      })
-      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", {
-        cause: error,
-      });
-  }
 }
