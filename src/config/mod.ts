@@ -8,6 +8,7 @@ export {
   type ConfigOptions,
   DEFAULT_MAX_SNAPSHOT_BYTES,
   type ProviderSettings,
+  secretsOf,
 } from "./config.ts";
 export { type Environment, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";

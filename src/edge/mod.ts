@@ -118,7 +118,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
     // Wrong settings are not the client's fault, whatever their code says: the log has the reason.
     const shown = isForCaller ? error : new Error(messageOf(error));
     return problemResponse(
-      toProblem(shown, pathOf(request.url), log, createIds(clock).next("req")),
+      toProblem(shown, pathOf(request.url), { log }, createIds(clock).next("req")),
     );
   }
 

@@ -60,7 +60,7 @@ export function createLazyApp(core: Core): FetchHandler {
         app = await loading;
       } catch (error) {
         apps.delete(resource); // the next request tries again
-        return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+        return problemResponse(toProblem(error, pathOf(request.url), core, core.ids.next("req")));
       }
       return await app.fetch(request, env);
     },
@@ -76,10 +76,10 @@ function mountRoutes(
   const routers = modules.map((module) => module.createRoutes(core, wholeApp));
   const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
   const app = createRouter();
-  app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req"))));
+  app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core, core.ids.next("req"))));
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
-    return problemResponse(toProblem(error, instanceOf(c), core.log, ""), headers);
+    return problemResponse(toProblem(error, instanceOf(c), core, ""), headers);
   });
   app.use(nameSpans(core.telemetry));
   authorizeRoutes(app, core, permissionsOf(...routers, ...streamed));

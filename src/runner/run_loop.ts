@@ -4,6 +4,8 @@ import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
+import { scrubTools } from "./scrub.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
 import { listMessages, type SessionContext, type SessionMessage } from "../sessions/mod.ts";
@@ -19,6 +21,8 @@ export interface LoopInput {
   agent: AgentDefinition;
   model: LanguageModelV4;
   tools: ToolSet;
+  /** The secrets that no result of a tool may repeat. */
+  secrets: Secrets;
   messages: ModelMessage[];
   signal: AbortSignal;
   recorder: RunRecorder;
@@ -43,7 +47,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { agent, recorder, onText } = input;
   const settings = {
     model: input.model,
-    tools: traceTools(abortableTools(input.tools), input.traceTool),
+    tools: traceTools(scrubTools(abortableTools(input.tools), input.secrets), input.traceTool),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),

@@ -12,6 +12,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
 import type { ModelResolver } from "../runner/models/mod.ts";
 import type { Toolbox } from "../runner/tools/mod.ts";
 import type { LiveRun } from "../sessions/mod.ts";
@@ -28,6 +29,8 @@ export interface CoreOptions {
       Pick<
         Config,
         | "dbToken"
+        | "apiKey"
+        | "otherSecrets"
         | "maxSnapshotBytes"
         | "providers"
         | "prices"
@@ -47,6 +50,8 @@ export interface CoreOptions {
   clock?: Clock;
   ids?: Ids;
   log?: Log;
+  /** The secrets of this process, where a caller has collected them already. */
+  secrets?: Secrets;
   fetch?: typeof globalThis.fetch;
   /** The process only reads: it recovers, delivers and removes nothing, and loads no tools. */
   isReadOnly?: boolean;
@@ -84,6 +89,8 @@ export interface CoreParts {
   ids: Ids;
   log: Log;
   telemetry: Telemetry;
+  /** The configured secrets, which are kept and shown nowhere. */
+  secrets: Secrets;
 
   // Database
   store: Store;

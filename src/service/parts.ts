@@ -3,7 +3,7 @@ import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, reservationLogic } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
-import { DEFAULT_MAX_SNAPSHOT_BYTES } from "../config/mod.ts";
+import { DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import type { DispatchContext } from "../delivery/mod.ts";
@@ -15,6 +15,7 @@ import { neverThrowing, silentLog } from "../kernel/log.ts";
 import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
+import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
@@ -63,7 +64,10 @@ export async function openParts(
       `Cannot use the environment's name: it is longer than ${MAX_ENVIRONMENT_NAME} characters`,
     );
   }
-  const log = neverThrowing(options.log ?? silentLog);
+  const { values, names } = secretsOf(config, env);
+  const secrets = options.secrets ?? createSecrets([], { names });
+  secrets.add(values);
+  const log = scrubbedLog(neverThrowing(options.log ?? silentLog), secrets);
   const ids = options.ids ?? createIds(clock);
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),
@@ -75,6 +79,7 @@ export async function openParts(
     ids,
     fetch: options.fetch,
     shared: runtime?.store,
+    scrub: secrets.scrubStored,
   });
   try {
     const stopping = new AbortController();
@@ -85,6 +90,7 @@ export async function openParts(
       allowPrivateNetworks: config.allowPrivateNetworks,
       log,
       clock,
+      secrets,
       ...runtime?.channels,
     });
     const modules = config.tools?.length && !options.isReadOnly
@@ -94,7 +100,8 @@ export async function openParts(
       clock,
       ids,
       log,
-      telemetry: options.telemetry ?? await findTelemetry(clock),
+      telemetry: options.telemetry ?? await findTelemetry(clock, secrets.scrub),
+      secrets,
       store,
       query: createQuery(store),
       instanceId: ids.next("inst"),
@@ -108,7 +115,7 @@ export async function openParts(
       channels,
       outboxChannels: channels.list,
       wakeDispatcher: () => outboxSignal.fire(),
-      models: createModelResolver({ providers: config.providers, env, custom: options.models }),
+      models: createModelResolver({ providers: config.providers, env, custom: options.models, secrets }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,

@@ -10,13 +10,25 @@ const KINDS = { internal: api.SpanKind.INTERNAL, client: api.SpanKind.CLIENT };
 const INSIDE = api.createContextKey("purser.inside");
 
 /** Creates telemetry over the OpenTelemetry implementation that is registered in this process. */
-export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry {
+export function createOpenTelemetry(
+  clock: Pick<Clock, "monotonic">,
+  scrub: (text: string) => string = (text) => text,
+): Telemetry {
   const tracer = api.trace.getTracer("purser", VERSION);
   const meter = api.metrics.getMeter("purser", VERSION);
   safely(() => hideUrls(tracer, () => api.context.active().getValue(INSIDE) === true));
   const histograms = new Map<MetricName, api.Histogram>();
   const spans = new WeakMap<Span, api.Span>();
   const requests = new WeakMap<Request, api.Span>();
+
+  const defined = (attributes: Attributes): api.Attributes => {
+    const kept = Object.entries(attributes).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, scrubAttribute(value, scrub)] as const]
+    );
+    return Object.fromEntries(kept) as api.Attributes;
+  };
+  const pick = (attributes: Attributes, names: readonly string[]): api.Attributes =>
+    defined(Object.fromEntries(names.map((name) => [name, attributes[name]])));
 
   function record(name: MetricName, value: number, attributes: Attributes): void {
     const { unit, description, bounds, dimensions } = METRICS[name];
@@ -37,8 +49,8 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     const inner = safely(() => {
       const above = parent && spans.get(parent);
       return above
-        ? tracer.startSpan(name, options, api.trace.setSpan(api.context.active(), above))
-        : tracer.startSpan(name, options);
+        ? tracer.startSpan(scrub(name), options, api.trace.setSpan(api.context.active(), above))
+        : tracer.startSpan(scrub(name), options);
     });
     if (!inner) return noTelemetry.startSpan({ name, kind, attributes, durationMetric });
     let hasEnded = false;
@@ -91,13 +103,9 @@ function safely<T>(call: () => T): T | undefined {
   }
 }
 
-function defined(attributes: Attributes): api.Attributes {
-  const kept = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(kept) as api.Attributes;
-}
-
-function pick(attributes: Attributes, names: readonly string[]): api.Attributes {
-  return defined(Object.fromEntries(names.map((name) => [name, attributes[name]])));
+function scrubAttribute(value: Attributes[string], scrub: (text: string) => string): Attributes[string] {
+  if (typeof value === "string") return scrub(value);
+  return Array.isArray(value) ? value.map((item) => typeof item === "string" ? scrub(item) : item) : value;
 }
 
 type AnyFunction = (...values: unknown[]) => unknown;

@@ -21,7 +21,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       const principal = await authenticateRequest(core, request, from);
       return await app.fetch(request, principal ? { principal } : { isKeyless: true });
     } catch (error) {
-      return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+      return problemResponse(toProblem(error, pathOf(request.url), core, core.ids.next("req")));
     }
   };
 }

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { type ErrorCode, messageOf, PurserError, STATUS } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import type { Secrets } from "../../redaction/values/mod.ts";
 
 /** An RFC 9457 problem document; it may have extension members such as `run_id`. */
 export interface Problem {
@@ -34,15 +35,27 @@ const TITLES = {
   unavailable: "Unavailable",
 } satisfies Record<ErrorCode, string>;
 
+/** The parts of a process that problem documents use. */
+export interface ProblemContext {
+  log: Log;
+  /** The secrets that no document may repeat; a process that could not start knows none. */
+  secrets?: Pick<Secrets, "scrubValue">;
+}
+
 /**
  * Returns the problem document for anything that was thrown. What is not a `PurserError` becomes a 500 with a request id
  * and without the error's message, which is logged under the same id.
  */
-export function toProblem(error: unknown, instance: string, log: Log, requestId: string): Problem {
+export function toProblem(
+  error: unknown,
+  instance: string,
+  { log, secrets }: ProblemContext,
+  requestId: string,
+): Problem {
   const known = asPurserError(error);
   if (known && known.code !== "internal") {
     const { code, message, details, extensions } = known;
-    return {
+    const problem = {
       type: "about:blank",
       title: TITLES[code],
       status: STATUS[code],
@@ -52,6 +65,7 @@ export function toProblem(error: unknown, instance: string, log: Log, requestId:
       ...(details && { details }),
       ...extensions,
     };
+    return secrets?.scrubValue(problem) ?? problem;
   }
   log.error("A request failed", {
     request_id: requestId,

@@ -126,7 +126,7 @@ function streamRun(c: Context, core: Core, input: RunInput): Response {
     try {
       send("result", await runAgent(core, { ...input, onPart }));
     } catch (error) {
-      send("error", toProblem(error, instance, core.log, requestId));
+      send("error", toProblem(error, instance, core, requestId));
     }
     if (!stream.aborted) await written;
   });
