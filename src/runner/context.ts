@@ -1,6 +1,5 @@
 import type { BookingContext } from "../booking/mod.ts";
 import type { LiveRun, RunEndRetries } from "../sessions/mod.ts";
-import type { Secrets } from "../redaction/values/mod.ts";
 import type { ModelResolver } from "./models/mod.ts";
 import type { Toolbox } from "./tools/mod.ts";
 
@@ -8,7 +7,6 @@ import type { Toolbox } from "./tools/mod.ts";
 export interface RunnerContext extends BookingContext {
   models: ModelResolver;
   toolbox: Toolbox;
-  secrets: Secrets;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
   /** Takes the runs whose end could not be written; without it they are left to recovery. */

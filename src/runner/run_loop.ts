@@ -5,7 +5,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
-import { scrubTools } from "./scrub.ts";
+import { scrubModel, scrubTools } from "./scrub.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
 import { listMessages, type SessionContext, type SessionMessage } from "../sessions/mod.ts";
@@ -21,7 +21,7 @@ export interface LoopInput {
   agent: AgentDefinition;
   model: LanguageModelV4;
   tools: ToolSet;
-  /** The secrets that no result of a tool may repeat. */
+  /** The secrets that no answer of the model and no result of a tool may repeat. */
   secrets: Secrets;
   messages: ModelMessage[];
   signal: AbortSignal;
@@ -46,7 +46,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { generateText, isStepCount, streamText } = await import("ai");
   const { agent, recorder, onText } = input;
   const settings = {
-    model: input.model,
+    model: scrubModel(input.model, input.secrets),
     tools: traceTools(scrubTools(abortableTools(input.tools), input.secrets), input.traceTool),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),

@@ -1,8 +1,4 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { Secrets, TextScrub } from "../redaction/values/mod.ts";
 
@@ -22,7 +18,9 @@ export function scrubModel(model: LanguageModelV4, secrets: Secrets): LanguageMo
     },
     async doGenerate(options) {
       try {
-        return scrubResult(await model.doGenerate(options), secrets);
+        // Without the request, which is the whole session.
+        const { request, ...answer } = await model.doGenerate(options);
+        return { ...secrets.scrubValue(answer), ...(request && { request }) };
       } catch (error) {
         throw secrets.scrubError(error);
       }
@@ -35,19 +33,6 @@ export function scrubModel(model: LanguageModelV4, secrets: Secrets): LanguageMo
         throw secrets.scrubError(error);
       }
     },
-  };
-}
-
-/** Scrubs what is kept of a result; the raw body, of which only counts are read, stays. */
-function scrubResult(result: LanguageModelV4GenerateResult, secrets: Secrets): LanguageModelV4GenerateResult {
-  const { body, ...response } = result.response ?? {};
-  return {
-    ...result,
-    content: secrets.scrubValue(result.content),
-    finishReason: secrets.scrubValue(result.finishReason),
-    ...(result.providerMetadata && { providerMetadata: secrets.scrubValue(result.providerMetadata) }),
-    ...(result.warnings && { warnings: secrets.scrubValue(result.warnings) }),
-    ...(result.response && { response: { ...secrets.scrubValue(response), body } }),
   };
 }
 

@@ -65,8 +65,8 @@ export async function openParts(
     );
   }
   const { values, names } = secretsOf(config, env);
-  const secrets = options.secrets ?? createSecrets([], { names });
-  secrets.add(values);
+  const secrets = options.secrets ?? createSecrets();
+  secrets.add(values, names);
   const log = scrubbedLog(neverThrowing(options.log ?? silentLog), secrets);
   const ids = options.ids ?? createIds(clock);
   const store = await openStore({
@@ -110,12 +110,12 @@ export async function openParts(
         createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
       gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
-      bus: createBus(log),
+      bus: createBus(log, secrets.scrubValue),
       rules: { mayExist: await hasRules(store) },
       channels,
       outboxChannels: channels.list,
       wakeDispatcher: () => outboxSignal.fire(),
-      models: createModelResolver({ providers: config.providers, env, custom: options.models, secrets }),
+      models: createModelResolver({ providers: config.providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,

@@ -1,38 +1,92 @@
-/**
- * Control characters (C0, DEL, C1), line separators and bidirectional marks: each can make a terminal show something
- * that isn't there.
- */
-const UNSAFE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+import { escapeJson, replaceUnsafe } from "../../kernel/text.ts";
+import type { Output, Terminal } from "./terminal.ts";
+
+export { escapeJson } from "../../kernel/text.ts";
 
 const SHORT: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** Escapes an untrusted text to one line: control characters are written as `\x1b`. */
 export function escapeText(text: string): string {
-  return text.replace(UNSAFE, escapeCharacter);
+  return replaceUnsafe(text, escapeCharacter);
 }
 
 /** Escapes an untrusted text of several lines: line ends and tabs stay. */
 export function escapeLines(text: string): string {
-  return text.replaceAll("\r\n", "\n")
-    .replace(
-      UNSAFE,
-      (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)),
-    );
-}
-
-/** Escapes JSON text: the value is the same, without control characters. */
-export function escapeJson(json: string): string {
-  return json.replace(
-    UNSAFE,
-    (character) =>
-      /\s/.test(character) && character < "\x80"
-        ? character
-        : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  return replaceUnsafe(
+    text.replaceAll("\r\n", "\n"),
+    (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)),
   );
 }
 
 function escapeCharacter(character: string): string {
-  const code = character.charCodeAt(0);
+  const code = character.codePointAt(0)!;
   return SHORT[character] ??
-    (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`);
+    (code < 256
+      ? `\\x${code.toString(16).padStart(2, "0")}`
+      : code > 0xffff
+      ? `\\u{${code.toString(16)}}`
+      : `\\u${code.toString(16).padStart(4, "0")}`);
+}
+
+/** The sequences that Purser writes to a terminal itself: colours, and the erasure of a progress line. */
+const OWN = String.raw`\x1b\[(?:1|2|22|31|32|33|36|39)m|\r\x1b\[K|\r?\n|\t`;
+
+/** Those of a viewer, which fills the screen. */
+const SCREEN = String.raw`${OWN}|\x1b\[(?:H|K|\?1049[hl]|\?25[hl]|\?7[hl])`;
+
+const OWN_PARTS = new RegExp(`(${OWN})`);
+const SCREEN_PARTS = new RegExp(`(${SCREEN})`);
+
+/** Options of `guardTerminal()`. */
+interface GuardOptions {
+  /** True if standard output gets JSON. */
+  isJson?: boolean;
+  /** Removes what must not be shown anywhere. */
+  scrub?: (text: string) => string;
+}
+
+/**
+ * Returns a terminal that everything a command shows passes through. Where an output is a terminal, it has no control,
+ * bidirectional or invisible characters but Purser's own colours and cursor movements, wherever a text comes from; in JSON
+ * they are escaped, so that the value is the same. Other outputs get the bytes as they are. Commands escape what they
+ * render themselves as well, so that it is one line and aligned.
+ */
+export function guardTerminal(
+  terminal: Terminal,
+  { isJson = false, scrub = (text) => text }: GuardOptions = {},
+): Terminal {
+  const guard = (output: Output, isJson: boolean): Output => ({
+    write(text, mode) {
+      const shown = mode === "document" && !output.isTerminal ? text : scrub(text);
+      if (!output.isTerminal) output.write(shown, mode);
+      else {output.write(
+          isJson ? escapeJson(shown) : escapeForeign(shown, mode === "screen" ? SCREEN_PARTS : OWN_PARTS),
+          mode,
+        );}
+    },
+    isTerminal: output.isTerminal,
+    hasColour: output.hasColour,
+    get columns() {
+      return output.columns;
+    },
+    get rows() {
+      return output.rows;
+    },
+  });
+  return {
+    stdout: guard(terminal.stdout, isJson),
+    stderr: guard(terminal.stderr, false),
+    hasUnicode: terminal.hasUnicode,
+    stdin: () => terminal.stdin(),
+    readStdin: () => terminal.readStdin(),
+    ...(terminal.keys && { keys: () => terminal.keys!() }),
+    get interrupted() {
+      return terminal.interrupted;
+    },
+  };
+}
+
+/** Escapes all but the parts of a text that match `own`. */
+function escapeForeign(text: string, own: RegExp): string {
+  return text.split(own).map((part, index) => index % 2 === 1 ? part : escapeText(part)).join("");
 }

@@ -14,8 +14,11 @@ export const MIN_SECRET_CHARS = 8;
 
 /** The configured secrets of a process. Values may be added at any time; none is ever removed. */
 export interface Secrets {
-  /** Adds values and the parts of them that are secret by themselves. Those below 8 characters are ignored. */
-  add(values: Iterable<string | undefined>): void;
+  /**
+   * Adds values and the parts of them that are secret by themselves. Those below 8 characters are ignored, and those that
+   * are contained in one of the `names`, which are shown anyway.
+   */
+  add(values: Iterable<string | undefined>, names?: readonly string[]): void;
   /** Returns a text without any of the values; the same string where it has none. */
   scrub(text: string): string;
   /** Returns a plain value without any of the values in its texts and keys; the same object where it has none. */
@@ -39,14 +42,13 @@ export interface TextScrub {
   end(): string;
 }
 
-/** Creates the secrets of a process. A value that is contained in one of the `names` is none: it is shown anyway. */
-export function createSecrets(
-  values: Iterable<string | undefined> = [],
-  { names = [] }: { names?: readonly string[] } = {},
-): Secrets {
+/** Creates the secrets of a process. */
+export function createSecrets(values: Iterable<string | undefined> = []): Secrets {
   const matcher = new Matcher();
   const known = new Set<string>();
-  const add = (values: Iterable<string | undefined>) => {
+  const names: string[] = [];
+  const add = (values: Iterable<string | undefined>, more: readonly string[] = []) => {
+    names.push(...more);
     for (const value of values) {
       if (value === undefined || known.has(value)) continue;
       known.add(value);
@@ -61,7 +63,8 @@ export function createSecrets(
   };
   add(values);
   const scrub = (text: string) => matcher.replace(text, false);
-  const scrubValue = <T>(value: T): T => mapTexts(value, scrub) as T;
+  const scrubValue = <T>(value: T): T =>
+    hasText(value, (text) => matcher.find(text, 0) !== undefined) ? mapTexts(value, scrub) as T : value;
   return {
     add,
     scrub,
@@ -93,7 +96,8 @@ interface Pattern {
  * whatever the number of patterns.
  */
 class Matcher {
-  #shifts = new Uint8Array(65_536).fill(MIN_SECRET_CHARS - 1);
+  /** Allocated for the first pattern. */
+  #shifts: Uint8Array | undefined;
   /** The patterns by their first characters, the longest first. */
   #byHead = new Map<string, Pattern[]>();
   #starts = new Set<number>();
@@ -106,6 +110,7 @@ class Matcher {
   add(pattern: Pattern): void {
     const { text } = pattern;
     if (text.length < MIN_SECRET_CHARS) return;
+    const shifts = this.#shifts ??= new Uint8Array(65_536).fill(MIN_SECRET_CHARS - 1);
     const head = text.slice(0, MIN_SECRET_CHARS);
     const others = this.#byHead.get(head) ?? [];
     if (others.some((other) => other.text === text)) return;
@@ -114,14 +119,14 @@ class Matcher {
     this.longest = Math.max(this.longest, text.length);
     for (let end = 1; end < MIN_SECRET_CHARS; end++) {
       const pair = pairOf(text.charCodeAt(end - 1), text.charCodeAt(end));
-      this.#shifts[pair] = Math.min(this.#shifts[pair]!, MIN_SECRET_CHARS - 1 - end);
+      shifts[pair] = Math.min(shifts[pair]!, MIN_SECRET_CHARS - 1 - end);
     }
   }
 
   /** Finds the first pattern that starts at `from` or later. */
   find(text: string, from: number): { start: number; end: number; pattern: Pattern } | undefined {
-    if (this.longest === 0) return undefined;
     const shifts = this.#shifts;
+    if (shifts === undefined) return undefined;
     let at = from + MIN_SECRET_CHARS - 1;
     while (at < text.length) {
       const shift = shifts[pairOf(text.charCodeAt(at - 1), text.charCodeAt(at))]!;
@@ -221,6 +226,24 @@ class HeldText implements TextScrub {
   }
 }
 
+/** Returns true if a text or a key of a plain value matches. */
+function hasText(value: unknown, matches: (text: string) => boolean): boolean {
+  if (typeof value === "string") return matches(value);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some((item) => hasText(item, matches));
+  if (!isPlain(value)) return false;
+  for (const key in value) {
+    if (matches(key) || hasText((value as Record<string, unknown>)[key], matches)) return true;
+  }
+  return false;
+}
+
+/** Returns false for instances of classes, which may be anything; what is kept of them is scrubbed as it is stored. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
 /** Maps the texts and keys of a plain value; returns the same object where none changes. */
 function mapTexts(value: unknown, map: (text: string) => string): unknown {
   if (typeof value === "string") return map(value);
@@ -229,8 +252,7 @@ function mapTexts(value: unknown, map: (text: string) => string): unknown {
     const items = value.map((item) => mapTexts(item, map));
     return items.some((item, index) => item !== value[index]) ? items : value;
   }
-  const prototype = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return value;
+  if (!isPlain(value)) return value;
   const entries = Object.entries(value).map(([key, item]) => [map(key), mapTexts(item, map), key] as const);
   const hasChanged = entries.some(([key, item, before]) =>
     key !== before || item !== (value as Record<string, unknown>)[before]

@@ -2,8 +2,6 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Environment, ProviderSettings } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
-import { createSecrets, type Secrets } from "../../redaction/values/mod.ts";
-import { scrubModel } from "../scrub.ts";
 import { createSingleSendFetch } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
@@ -38,8 +36,6 @@ export interface ModelResolverOptions {
    * two names, a bare name under the model's own.
    */
   custom?: Readonly<Record<string, LanguageModelV4>>;
-  /** The secrets that no answer and no error of a model may repeat. */
-  secrets?: Secrets;
 }
 
 /** Names come from callers, so the cache is bounded. */
@@ -47,17 +43,17 @@ const MAX_CACHED_MODELS = 1_000;
 
 /** Creates a resolver that loads the package of a provider on first use and caches models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
-  const { providers = {}, env = {}, custom = {}, secrets = createSecrets() } = options;
+  const { providers = {}, env = {}, custom = {} } = options;
   checkProviderNames(providers);
   const models = new Map<string, Promise<ResolvedModel>>();
 
   async function create(name: string): Promise<ResolvedModel> {
     const own = Object.hasOwn(custom, name) ? custom[name] : undefined;
-    if (own !== undefined) return describeCustomModel(name, scrubModel(own, secrets));
+    if (own !== undefined) return describeCustomModel(name, own);
     const parsed = parseModelName(name, providers);
     const model = await countAnswers(
       options.fetch ?? sendOnce,
-      async (fetch) => scrubModel(await createModel({ providers, env, fetch }, parsed), secrets),
+      (fetch) => createModel({ providers, env, fetch }, parsed),
     );
     return { provider: parsed.provider, modelId: parsed.modelId, model };
   }

@@ -165,13 +165,8 @@ Deno.test("resolve() makes a model once", async () => {
 Deno.test("resolve() prefers a library user's models and books them under their names", async () => {
   const model: LanguageModelV4 = new MockLanguageModelV4({ provider: "acme.chat", modelId: "m-1" });
   const resolver = createModelResolver({ custom: { "openai:gpt-5": model, mine: model } });
-  for (
-    const [name, provider, modelId] of [["openai:gpt-5", "openai", "gpt-5"], ["mine", "acme", "m-1"]] as const
-  ) {
-    const resolved = await resolver.resolve(name);
-    assert.deepEqual([resolved.provider, resolved.modelId], [provider, modelId]);
-    assert.deepEqual([resolved.model.provider, resolved.model.modelId], ["acme.chat", "m-1"]);
-  }
+  assert.deepEqual(await resolver.resolve("openai:gpt-5"), { provider: "openai", modelId: "gpt-5", model });
+  assert.deepEqual(await resolver.resolve("mine"), { provider: "acme", modelId: "m-1", model });
   createModelResolver({ custom: { mine: model } }).check("mine");
   assert.throws(() => createModelResolver({}).check("mine"), { code: "invalid" });
 });
