@@ -7,7 +7,7 @@ import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { DatabaseOptions, OpenDatabase } from "./open_database.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { createSingleSendFetch } from "../kernel/single_send.ts";
+import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
 
 /** A connection to the API, to be closed after use. */
 export interface Connection {
@@ -107,7 +107,11 @@ async function createServerSend(
     new PurserError("unavailable", `Cannot read the answer: the connection to the server at ${where} broke`, {
       cause,
     });
-  const fetch = createSingleSendFetch();
+  const fetch = withoutRedirects(
+    createSingleSendFetch(),
+    (reason) =>
+      new PurserError("unavailable", `Cannot use the server: ${reason}; give the address that answers`),
+  );
   return async (request) => {
     try {
       const response = await fetchInTime(fetch, redirectTo(request, server, apiKey?.trim()), options);

@@ -173,6 +173,8 @@ export class RemoteStore implements Store {
         return await within(deadline - clock.monotonic(), attempt());
       } catch (error) {
         if (isConstraint(error)) throw new ConstraintError(messageOf(error), { cause: error });
+        const refusal = refusalIn(error);
+        if (refusal) throw refusal;
         if (isTooBig(error)) {
           const where = hostOf(this.#options.url);
           throw new PurserError(
@@ -196,6 +198,13 @@ export class RemoteStore implements Store {
     return new PurserError("unavailable", `Cannot ${action} the database at ${where}: ${explain(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** Returns Purser's own error, such as for a redirect, from within that of a client. */
+function refusalIn(error: unknown): PurserError | undefined {
+  for (let link = error; link instanceof Error; link = link.cause) {
+    if (link instanceof PurserError) return link;
   }
 }
 
