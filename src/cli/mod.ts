@@ -6,7 +6,7 @@ import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal
 import type { Connect } from "./run_command.ts";
 import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
 import { createSecrets, type Secrets } from "../redaction/values/mod.ts";
-import { escapeJson, escapeLines, guardTerminal } from "./terminal/escape_text.ts";
+import { escapeJson, escapeLines, escapeText, guardTerminal } from "./terminal/escape_text.ts";
 import { UsageError } from "./parse/usage_error.ts";
 import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
@@ -80,9 +80,13 @@ export function reportError(error: unknown, stderr: Output, isJson: boolean): vo
   if (isJson) return stderr.write(escapeJson(JSON.stringify(problemOf(error))) + "\n");
   const style = createStyle(stderr.hasColour);
   const sentence = error instanceof PurserError ? error.message : `Internal error: ${messageOf(error)}`;
-  stderr.write(`${style.red("error:")} ${escapeLines(sentence)}\n`);
+  // The detail of a problem document is one line: a server could otherwise add lines that look like Purser's own.
+  const shown = error instanceof PurserError && "problem" in error
+    ? escapeText(sentence)
+    : escapeLines(sentence);
+  stderr.write(`${style.red("error:")} ${shown}\n`);
   const hint = hintFor(error);
-  if (hint) stderr.write(style.dim(escapeLines(hint)) + "\n");
+  if (hint) stderr.write(style.dim(escapeText(hint)) + "\n");
 }
 
 function hintFor(error: unknown): string | undefined {

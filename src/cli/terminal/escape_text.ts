@@ -29,10 +29,10 @@ function escapeCharacter(character: string): string {
 }
 
 /** The sequences that Purser writes to a terminal itself: colours, and the erasure of a progress line. */
-const OWN = String.raw`\x1b\[(?:1|2|22|31|32|33|36|39)m|\r\x1b\[K|\r?\n|\t`;
+const OWN = String.raw`\x1b\[(?:1|2|22|31|32|33|36|39)m|\r\x1b\[K|\n|\t`;
 
 /** Those of a viewer, which fills the screen. */
-const SCREEN = String.raw`${OWN}|\x1b\[(?:H|K|\?1049[hl]|\?25[hl]|\?7[hl])`;
+const SCREEN = String.raw`${OWN}|\r\n|\x1b\[(?:H|K|\?1049[hl]|\?25[hl]|\?7[hl])`;
 
 const OWN_PARTS = new RegExp(`(${OWN})`);
 const SCREEN_PARTS = new RegExp(`(${SCREEN})`);
