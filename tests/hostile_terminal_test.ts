@@ -42,7 +42,7 @@ const LINES = [
     "reprice list",
     "prices show demo:echo",
   ],
-  ...["alerts list", "alerts history", "channels list", "channels test log", "keys list", "doctor"],
+  ...["alerts list", "alerts history", "channels list", "channels test log", "keys list"],
   ...["run researcher Hello", "agents show nobody", "keys create ops --scope read"],
 ];
 
@@ -170,7 +170,6 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
       "run",
       "cost",
       "state replay",
-      "doctor",
     ]
   ) {
     if (name === "reprice list") continue; // it shows numbers and times
