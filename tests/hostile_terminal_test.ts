@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { COMMANDS } from "../src/cli/command_table.ts";
-import { main } from "../src/cli/mod.ts";
 import { splitLine } from "../src/cli/parse/_split_line.ts";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
-import { guardTerminal } from "../src/cli/terminal/escape_text.ts";
+import { guardTerminal, main } from "../src/cli/mod.ts";
 import { type Connection, createApiClient } from "../src/client/mod.ts";
 import * as vocabulary from "../src/contract/values.ts";
 import { createJsonLog } from "../src/kernel/log.ts";
@@ -43,7 +42,7 @@ const LINES = [
     "prices show demo:echo",
   ],
   ...["alerts list", "alerts history", "channels list", "channels test log", "keys list"],
-  ...["run researcher Hello", "agents show nobody", "keys create ops --scope read"],
+  ...["run researcher Hello", "agents show missing", "keys create ops --scope read"],
 ];
 
 /** Commands that show the lines of a text as lines. */
@@ -53,7 +52,7 @@ const WORDS: ReadonlySet<unknown> = new Set(
   Object.values(vocabulary).flat().filter((word) => typeof word === "string"),
 );
 
-/** Adds the hostile text to every text of a JSON value; `isGentle` leaves what a command needs in order to go on. */
+/** Adds the hostile text to every text of a JSON value; `isGentle` leaves what a command needs to continue. */
 function poison(value: unknown, isGentle: boolean): unknown {
   if (typeof value === "string") {
     const isNeeded = isGentle && (WORDS.has(value) || /^[\d.-]+(T[\d:.]+Z)?$/.test(value) || value === "");
@@ -75,7 +74,9 @@ function poisonText(type: string, text: string, isGentle: boolean): string {
 }
 
 /** Everything that a command may write to a terminal besides printable characters. */
+// deno-lint-ignore no-control-regex
 const OWN = /\x1b\[(?:1|2|22|3[1236]|39)m|\r\x1b\[K|\n|\t/g;
+// deno-lint-ignore no-control-regex
 const SCREEN = /\x1b\[(?:H|K|\?(?:1049|25|7)[hl])|\r\n/g;
 const FORBIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u3164\u{e0100}-\u{e01ef}]/u;
 

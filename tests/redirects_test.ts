@@ -5,7 +5,7 @@ import { silentLog } from "../src/kernel/log.ts";
 import { openCore } from "../src/service/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** No redirect is followed: it would take a key, a prompt or rows to an address that nobody configured. */
+/** No redirect is followed: it would take a key, a prompt or rows to an address that is not configured. */
 
 const SECRET = "MARKED-key-0123456789abcdef";
 

@@ -116,7 +116,7 @@ const answer = (message: object, more: object = {}) =>
     ...more,
   });
 
-/** What a provider that repeats every secret answers; `isStreamed` as the request asked. */
+/** The answers of a provider that repeats every secret; `isStreamed` as the request asked. */
 const ATTACKS: Record<string, (isStreamed: boolean, call: number) => Response> = {
   "in a JSON error": () =>
     Response.json({ error: { message: `Wrong key: ${everySecret}` } }, { status: 401 }),

@@ -52,7 +52,7 @@ export function createSecrets(values: Iterable<string | undefined> = []): Secret
     for (const value of values) {
       if (value === undefined || known.has(value)) continue;
       known.add(value);
-      // A part that is a word, such as the path `/webhooks/…` of a URL has, tells nothing.
+      // A part that is a word, such as the path `/webhooks/…` of a URL has, is no secret.
       for (const text of [value, value.trim(), ...partsOf(value).filter((part) => !WORD.test(part))]) {
         if (text.length < MIN_SECRET_CHARS || names.some((name) => name.includes(text))) continue;
         const isWord = WORD.test(text);
@@ -270,7 +270,7 @@ function scrubErrorIn(error: unknown, scrub: (text: string) => string): unknown 
     if (typeof value !== "object" || value === null || seen.has(value) || seen.size >= MAX_ERRORS) return;
     seen.add(value);
     if (!(value instanceof Error)) return visitFields(value);
-    visitFields(value, ["message", "stack"]);
+    visitFields(value, ["message", "stack", "errors"]);
   };
   const visitFields = (value: object, more: readonly string[] = []) => {
     for (const key of new Set([...Object.keys(value), ...more, "cause"])) {
