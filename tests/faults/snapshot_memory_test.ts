@@ -46,7 +46,7 @@ Deno.test({
 /** Runs the worker and fails if its peak memory exceeds the bound. */
 async function measure(folder: string, args: string[]): Promise<{ out: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", WORKER, ...args],
+    args: ["run", "-RWENS", "--quiet", WORKER, ...args],
     env: { XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, TMPDIR: folder },
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).output();
