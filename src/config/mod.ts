@@ -8,7 +8,7 @@ export {
   type ConfigOptions,
   DEFAULT_MAX_SNAPSHOT_BYTES,
   type ProviderSettings,
-  secretsOf,
 } from "./config.ts";
+export { secretsOf } from "./secrets_of.ts";
 export { type Environment, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
