@@ -39,7 +39,11 @@ Deno.test("every way to start the command line grants these permissions, and non
 });
 
 /** Files that grant everything, each with its reason beside it. */
-const GRANT_ALL = new Set(["bench/versions.ts", "tests/faults/full_disk_test.ts"]);
+const GRANT_ALL = new Set([
+  "bench/versions.ts",
+  "tests/faults/full_disk_test.ts",
+  "tests/faults/snapshot_memory_test.ts",
+]);
 
 Deno.test("no file grants all permissions, and none of the command line can start a process or load native code", async () => {
   const granting: string[] = [];

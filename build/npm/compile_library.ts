@@ -24,7 +24,7 @@ export async function compileLibrary(entries: readonly string[], folder: string)
     await Deno.writeTextFile(join(copy, "package.json"), '{ "type": "module" }');
     await Deno.writeTextFile(join(copy, "tsconfig.json"), JSON.stringify(tsconfig(copy, entries, folder)));
     await run(copy, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
-    await run(copy, ["run", "-RWES", "--quiet", "--frozen", `npm:${TYPESCRIPT}/tsc`, "--project", "."]);
+    await run(copy, ["run", "-RWES", "--allow-run", "--quiet", "--frozen", `npm:${TYPESCRIPT}/tsc`, "--project", "."]);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }
