@@ -8,6 +8,7 @@ import { SCRUBBED } from "../src/redaction/values/mod.ts";
 import { databaseBytes, newPlace, purser as runCli, startServer } from "./harness/cli_process.ts";
 import { callOptions } from "./harness/fake_model.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { startOtlpReceiver } from "./harness/otlp_receiver.ts";
 import { openTestPurser, type TestOptions } from "./harness/test_purser.ts";
 
 /**
@@ -294,7 +295,8 @@ for (const where of ["file", ...skipSqld ? [] : ["sqld"]] as const) {
   });
 }
 
-Deno.test("no configured secret is in what commands and a server print, keep or answer", async () => {
+Deno.test("no configured secret is in what commands and a server print, keep, answer or export", async () => {
+  await using receiver = startOtlpReceiver();
   await using provider = startLeaking();
   await using place = await newPlace();
   const { config } = settings(provider.url);
@@ -318,7 +320,8 @@ Deno.test("no configured secret is in what commands and a server print, keep or 
   place.env.OPENAI_API_KEY = known.environment;
   const shown: Record<string, string> = {};
   await runCli(place, ["agents", "set", "leaky", "--model", "local:m"]);
-  for (const attack of ["in a JSON error", "in the answer"]) {
+  Object.assign(place.env, receiver.env);
+  for (const attack of ["in a JSON error", "in the answer", "in an id and a model"]) {
     provider.start(attack);
     const { out, err, code } = await runCli(place, [
       "run",
@@ -328,8 +331,10 @@ Deno.test("no configured secret is in what commands and a server print, keep or 
       attack.replaceAll(" ", "_"),
     ]);
     shown[`purser run, ${attack}`] = `${out} ${err}`;
-    assert.equal(code, attack === "in the answer" ? 0 : 1, err);
+    assert.equal(code, attack === "in a JSON error" ? 1 : 0, err);
   }
+  shown["the spans"] = receiver.text();
+  assert.ok(shown["the spans"].includes(SCRUBBED));
   shown["a snapshot"] =
     (await runCli(place, ["state", "export", "leaky", "--with-events", "--output", "-"])).out;
   const { out } = await runCli(place, ["keys", "create", "ops", "--scope", "admin", "--json"]);
