@@ -1,4 +1,4 @@
-import * as vocabulary from "../contract/values.ts";
+import { AGENT_STATUSES, ANOMALY_KINDS, SESSION_EVENT_TYPES } from "../contract/values.ts";
 import type { Config } from "./config.ts";
 
 /** The environment variables whose whole value is a secret. */
@@ -51,12 +51,9 @@ export function secretsOf(
     ...Object.keys(providers),
     ...channels.map(({ name }) => name),
     ...(config.environment === undefined ? [] : [config.environment]),
-    ...Object.values(vocabulary).flat().filter((word) => typeof word === "string"),
+    ...[...AGENT_STATUSES, ...ANOMALY_KINDS, ...SESSION_EVENT_TYPES, "assistant", "tool-call", "tool-result"],
   ];
-  return { values: values.filter((value) => value !== undefined && value !== ""), names } as {
-    values: string[];
-    names: string[];
-  };
+  return { values: values.filter((value) => value !== undefined), names };
 }
 
 /** Returns the texts of a setting; of a URL the parts after the host, and its user. */

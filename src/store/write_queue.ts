@@ -164,14 +164,23 @@ interface Part {
 export type ScrubValue = (value: SqlValue) => SqlValue;
 
 function scrubUnit(unit: WriteUnit, scrub: ScrubValue): WriteUnit {
-  return unit.map((statement) => {
+  return mapChanged(unit, (statement) => {
     const { args, each } = statement;
-    return {
-      ...statement,
-      ...(args && { args: args.map(scrub) }),
-      ...(each && { each: { ...each, rows: each.rows.map((row) => row.map(scrub)) } }),
-    };
+    const values = args && mapChanged(args, scrub);
+    const rows = each && mapChanged(each.rows, (row) => mapChanged(row, scrub));
+    if (values === args && rows === each?.rows) return statement;
+    return { ...statement, ...(values && { args: values }), ...(rows && { each: { ...each!, rows } }) };
   });
+}
+
+/** Maps items; returns the same array where none changes, as nearly always. */
+function mapChanged<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
+  let mapped: T[] | undefined;
+  for (let index = 0; index < items.length; index++) {
+    const item = map(items[index]!);
+    if (item !== items[index]) (mapped ??= [...items])[index] = item;
+  }
+  return mapped ?? items;
 }
 
 /** Returns the units of a group: its own, and one for each set of items. */

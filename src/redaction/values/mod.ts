@@ -68,8 +68,12 @@ export function createSecrets(values: Iterable<string | undefined> = []): Secret
     add,
     scrub,
     scrubValue,
-    scrubError: <T>(error: T): T => (matcher.isEmpty ? error : scrubErrorIn(error, scrub) as T),
-    scrubStored: <T>(value: T): T => typeof value === "string" ? matcher.replaceStored(value) as T : value,
+    scrubError: <T>(error: T): T =>
+      matcher.isEmpty || error === undefined ? error : scrubErrorIn(error, scrub) as T,
+    scrubStored: <T>(value: T): T =>
+      typeof value === "string" && value.length >= MIN_SECRET_CHARS
+        ? matcher.replaceStored(value) as T
+        : value,
     startText: () => matcher.isEmpty ? PASS : new HeldText(matcher),
   };
 }
