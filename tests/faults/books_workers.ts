@@ -23,7 +23,7 @@ export interface BooksWorker extends AsyncDisposable {
 /** Starts a worker, which loads its modules and waits for orders. */
 export function startBooksWorker(): BooksWorker {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", WORKER],
+    args: ["run", "-RWENS", "--quiet", WORKER],
     ...{ stdin: "piped", stdout: "piped" },
   }).spawn();
   const said: Line[] = [];

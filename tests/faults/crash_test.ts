@@ -49,7 +49,7 @@ Deno.test(`${RUNS} runs with ${STEPS} steps, killed ${KILLS} times, neither lose
     const worker = new Deno.Command(Deno.execPath(), {
       args: [
         "run",
-        "-A",
+        "-RWENS",
         "--quiet",
         "tests/faults/crash_worker.ts",
         db,
