@@ -1,4 +1,4 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
 import type { Context } from "hono";
 import { createHash } from "node:crypto";
 import { type Claim, type Claimed, claimKey, inProgress, releaseClaim } from "../../idempotency/mod.ts";
@@ -23,7 +23,7 @@ const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
 /** The request header of routes that can be sent again. */
 export const IDEMPOTENCY_KEY = {
-  [HEADER]: z.string().optional().openapi({
+  [HEADER]: z.string().optional().meta({
     pattern: KEY.source,
     description:
       "1 to 255 printable ASCII characters, new for each request: the same request sent again with it within " +

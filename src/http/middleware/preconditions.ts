@@ -1,7 +1,8 @@
 import type { Context } from "hono";
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
 import { PurserError } from "../../kernel/errors.ts";
 import { sha256Hex } from "../../kernel/text.ts";
+import { matchesWeakly } from "./response_headers.ts";
 
 /*
  * ETags and conditional requests (RFC 9110, sections 8.8.3 and 13). The ETag of an agent or a rule covers what a writer
@@ -27,12 +28,6 @@ function readTags(name: string, text: string): EntityTags {
     "invalid",
     `Cannot read ${name}: send an ETag as it was received, with its quotes, or *`,
   );
-}
-
-/** Weak comparison, as `If-None-Match` requires. */
-export function matchesWeakly(tags: string, etag: string): boolean {
-  const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
-  return tags.trim() === "*" || tags.split(",").some((tag) => opaque(tag) === opaque(etag));
 }
 
 /**
@@ -68,7 +63,7 @@ export function readPreconditions<Definition extends object>(
 
 /** The request header of routes that change a definition. */
 export const IF_MATCH = {
-  "if-match": z.string().optional().openapi({
+  "if-match": z.string().optional().meta({
     description: "`ETag`s of which the definition must have one, compared strongly; or `*`. Else 412",
     example: '"3f2a9c0b7d514e6f8a1b2c3d4e5f6071"',
   }),
@@ -76,7 +71,7 @@ export const IF_MATCH = {
 
 /** The request header of routes that add a definition. */
 export const IF_NONE_MATCH = {
-  "if-none-match": z.string().optional().openapi({
+  "if-none-match": z.string().optional().meta({
     description: "`*`: only where there is no definition yet. Else 412",
     example: "*",
   }),

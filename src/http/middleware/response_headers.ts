@@ -28,3 +28,9 @@ export const addUniversalHeaders: MiddlewareHandler = async (c, next) => {
   if (!headers.has("etag")) headers.set("cache-control", "no-store");
   else if (!headers.has("cache-control")) headers.set("cache-control", "private, no-cache");
 };
+
+/** Returns whether an `If-None-Match` names an ETag, by the weak comparison of RFC 9110. */
+export function matchesWeakly(tags: string, etag: string): boolean {
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
+  return tags.trim() === "*" || tags.split(",").some((tag) => opaque(tag) === opaque(etag));
+}

@@ -14,8 +14,7 @@ import { createRouter, type Router } from "../router.ts";
 import type { Context } from "hono";
 import { html } from "hono/html";
 import { toHex } from "../../kernel/text.ts";
-import { matchesWeakly } from "../middleware/preconditions.ts";
-import { PAGE_HEADERS } from "../middleware/response_headers.ts";
+import { matchesWeakly, PAGE_HEADERS } from "../middleware/response_headers.ts";
 
 /** The headers of documents that are revalidated with their ETag, and of pages. */
 const REVALIDATED = headers("ETag", "Cache-Control");

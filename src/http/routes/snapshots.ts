@@ -16,7 +16,7 @@ import {
 import { settleClaim } from "../../idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import type { ApiEnv } from "../middleware/principal.ts";
-import { matchesWeakly } from "../middleware/preconditions.ts";
+import { matchesWeakly } from "../middleware/response_headers.ts";
 import { bodyChunks, isJsonBody, leaseBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
