@@ -76,6 +76,8 @@ export interface HostileService extends AsyncDisposable {
    * key, or a refusal after which the database is another.
    */
   send(request: HostileRequest): Promise<HostileAnswer>;
+  /** The `operationId` of every operation that was answered successfully. */
+  readonly succeeded: ReadonlySet<string>;
   /** Fails if an error was logged. */
   checkLog(): void;
   /** Fails unless a usual request is answered. */
@@ -129,6 +131,9 @@ export async function openHostileService(options: TestOptions = {}): Promise<Hos
         assert.deepEqual(await dump(purser.core.store), tables, `${where}: the database has changed`);
       }
       return answer;
+    },
+    get succeeded() {
+      return check.succeeded;
     },
     checkLog() {
       assert.deepEqual(purser.logs.filter(({ level }) => level === "error"), []);
