@@ -72,7 +72,7 @@ function checkWith({ closed, checkAnswer, checkSent }: CompiledDocument): Respon
     const match = findOperation(closed, method, path);
     const type = response.headers.get("content-type")?.split(";")[0]?.trim();
     if (match === undefined) {
-      assert.ok([401, 404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
+      assert.ok([401, 403, 404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
       assert.equal(type, "application/problem+json", where);
       if (method !== "HEAD") {
         checkAnswer({ $ref: "#/components/schemas/Problem" }, await response.clone().json(), where);

@@ -87,13 +87,19 @@ export interface HostileService extends AsyncDisposable {
   checkHealth(): Promise<void>;
 }
 
-export async function openHostileService(options: TestOptions = {}): Promise<HostileService> {
+/** Opens a service; one without keys answers this machine alone. */
+export async function openHostileService(
+  { hasKeys = true, ...options }: TestOptions & { hasKeys?: boolean } = {},
+): Promise<HostileService> {
   const purser = await openTestPurser({
     config: { maxBodyBytes: 256 * 1024, ...options.config },
     ...options,
   });
   const document = await (await purser.app.request("/openapi.json")).json() as OpenApiDocument;
-  const ids = { alpha: await populate(purser, "alpha"), bravo: await populate(purser, "bravo") };
+  const ids = {
+    alpha: await populate(purser, "alpha", hasKeys),
+    bravo: await populate(purser, "bravo", hasKeys),
+  };
   const handle = withAccessCheck(purser.core, purser.app);
   const check = await createAppCheck(purser.app);
   const countChanges = async () =>
@@ -112,7 +118,7 @@ export async function openHostileService(options: TestOptions = {}): Promise<Hos
     await Promise.all(purser.core.keyCache.writing);
     return key;
   };
-  const adminKey = await create(["admin"]);
+  const adminKey = hasKeys ? await create(["admin"]) : "";
 
   const service: HostileService = {
     purser,
@@ -159,7 +165,11 @@ export async function openHostileService(options: TestOptions = {}): Promise<Hos
 }
 
 /** Gives an agent something of everything, each text with its mark and each id with its name; returns the ids. */
-async function populate(purser: TestPurser, agent: AgentName): Promise<Record<string, string>> {
+async function populate(
+  purser: TestPurser,
+  agent: AgentName,
+  hasKeys: boolean,
+): Promise<Record<string, string>> {
   const mark = markOf(agent);
   const expect = async (status: number, method: string, path: string, body?: unknown) => {
     const answer = await purser.api(method, path, body);
@@ -203,7 +213,8 @@ async function populate(purser: TestPurser, agent: AgentName): Promise<Record<st
     unpriced: true,
     apply: true,
   });
-  const { key_id } = await expect(201, "POST", "/keys", { name: mark, scopes: ["read"], agent_id: agent });
+  const key = { name: mark, scopes: ["read"], agent_id: agent };
+  const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
   await purser.core.monitor.idle();
   return { agent_id: agent, session_id, run_id, call_id, rule_id, repricing_id, key_id, name: "log" };
 }
