@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
 import type { Schema } from "../harness/openapi_document.ts";
 import { resolve } from "../harness/openapi_document.ts";
 import { createSchemaCheck } from "../harness/schema_check.ts";
+import { anyRequest } from "./any_request.ts";
 import { exampleOf, openHostileService, type Operation } from "./service.ts";
 import {
   HEADERS,
@@ -119,27 +121,14 @@ testRoutes(
   async (operation) => {
     const { template } = operation;
     const methods = service.operations.filter((one) => one.template === template).map(({ method }) => method);
-    for (
-      const method of [
-        "GET",
-        "HEAD",
-        "POST",
-        "PUT",
-        "PATCH",
-        "DELETE",
-        "OPTIONS",
-        "PROPFIND",
-        "LOCK",
-        "get1",
-        "X".repeat(2_000),
-      ]
-    ) {
+    for (const method of METHODS) {
       if (methods.includes(method) || (method === "HEAD" && methods.includes("GET"))) continue;
       const { status, headers } = await service.send({ method, target: service.pathOf(operation) });
       assert.equal(status, 405, `${method} ${template}`);
       assert.deepEqual(headers.get("allow")?.split(", ").sort(), methods.sort(), `${method} ${template}`);
     }
   },
+  ({ template, method }) => service.operations.find((one) => one.template === template)!.method === method,
 );
 
 testRoutes("a body that is no JSON, or another JSON, is refused", async (operation) => {
@@ -280,3 +269,46 @@ testRoutes("any text as any part of a path is refused, or is an id", async (oper
     }
   }
 }, (operation) => parametersOf(operation, "path").length > 0);
+
+/** So many requests are made of the OpenAPI document; the same seed makes the same ones. */
+const REQUESTS = Number(Deno.env.get("PURSER_HOSTILE") ?? 2_000);
+const SEED = Number(Deno.env.get("PURSER_SEED") ?? 20_261_123);
+
+/** Requests to one service, before the next gets a new database. */
+const PER_SERVICE = 2_000;
+
+Deno.test(`${REQUESTS} requests that the document allows, or nearly, get answers that it declares`, async () => {
+  const statuses: Record<string, number> = {};
+  const succeeded = new Set<string>();
+  let operations = 0;
+  for (let start = 0; start < REQUESTS; start += PER_SERVICE) {
+    await using service = await openHostileService();
+    operations = service.operations.length;
+    const numRuns = Math.min(PER_SERVICE, REQUESTS - start);
+    const seed = SEED + start / PER_SERVICE;
+    for (const request of fc.sample(anyRequest(service), { seed, numRuns })) {
+      try {
+        const { status } = await service.send(request);
+        statuses[status] = (statuses[status] ?? 0) + 1;
+      } catch (error) {
+        throw new Error(
+          `PURSER_SEED=${seed} PURSER_HOSTILE=${numRuns}: ${JSON.stringify(request).slice(0, 3_000)}`,
+          {
+            cause: error,
+          },
+        );
+      }
+    }
+    for (const name of service.succeeded) succeeded.add(name);
+    service.checkLog();
+  }
+  if (REQUESTS < 1_000) return;
+  // Neither all nor nothing is refused, and nearly every operation has succeeded.
+  const count = (first: string) =>
+    Object.entries(statuses).reduce(
+      (sum, [status, count]) => sum + (status.startsWith(first) ? count : 0),
+      0,
+    );
+  assert.ok(count("2") > REQUESTS / 5 && count("4") > REQUESTS / 5, JSON.stringify(statuses));
+  assert.ok(succeeded.size > operations * 0.8, `${[...succeeded]}`);
+});
