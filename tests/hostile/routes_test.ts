@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import type { Schema } from "../harness/openapi_document.ts";
-import { resolve } from "../harness/openapi_document.ts";
-import { createSchemaCheck } from "../harness/schema_check.ts";
+import { resolve, type Schema } from "../harness/openapi_document.ts";
+import { createSchemaCheck, type SchemaCheck } from "../harness/schema_check.ts";
 import { anyRequest } from "./any_request.ts";
 import { exampleOf, openHostileService, type Operation } from "./service.ts";
 import {
   HEADERS,
+  METHODS,
   NOT_JSON,
   OTHER_JSON,
   SEGMENTS,
@@ -185,29 +185,34 @@ function bodyWith(operation: Operation, path: string, written: string): string {
   return JSON.stringify(body).replace(JSON.stringify(MARK), () => written);
 }
 
+let checkSent: SchemaCheck | undefined;
+
+/** Returns whether the document allows a value. */
+function isDeclared(schema: Schema, value: unknown): boolean {
+  checkSent ??= createSchemaCheck(service.document, "request");
+  try {
+    checkSent(schema, value, "");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 testRoutes(
   "any value in any field of a body is refused where the document refuses it, and named",
   async (operation) => {
     const { method, route } = operation;
     const target = service.pathOf(operation);
-    const check = createSchemaCheck(service.document, "request");
-    const isDeclared = (schema: Schema, value: unknown) => {
-      try {
-        check(schema, value, "");
-        return true;
-      } catch {
-        return false;
-      }
-    };
     for (const [place, [path, schema]] of Object.entries(fieldsOf(operation)).entries()) {
       for (const value of [...TYPICAL, ...valuesAt(place, VALUES)]) {
         const body = bodyWith(operation, path, JSON.stringify(value));
         const { status, text } = await service.send({ method, target, body });
-        if (isDeclared(schema, JSON.parse(JSON.stringify(value)))) continue;
+        // What was accepted is compared with the document by `send`.
+        if (status < 400) continue;
+        const issues: { path: string }[] = JSON.parse(text).details?.issues ?? [];
+        if (status === 400 && issues.some((issue) => issue.path.startsWith(path))) continue;
         const where = `${route} ${path} = ${JSON.stringify(value).slice(0, 100)}: ${text.slice(0, 1_000)}`;
-        assert.equal(status, 400, where);
-        const paths: string[] = JSON.parse(text).details.issues.map(({ path }: { path: string }) => path);
-        assert.ok(paths.some((one) => one.startsWith(path)), where);
+        assert.ok(isDeclared(schema, JSON.parse(JSON.stringify(value))), where);
       }
       for (const written of valuesAt(place, WRITTEN)) {
         await service.send({ method, target, body: bodyWith(operation, path, written) });
