@@ -34,10 +34,8 @@ async function connect(text: string): Promise<Deno.TcpConn> {
   return connection;
 }
 
-/** Writes on a connection, and returns all that is answered until the server closes it. */
-async function exchange(text: string, { isHalfClosed = false } = {}): Promise<string> {
-  using connection = await connect(text);
-  if (isHalfClosed) await connection.closeWrite().catch(() => {});
+/** Returns all that a server answers until it closes the connection. */
+async function readAll(connection: Deno.TcpConn): Promise<string> {
   const timer = setTimeout(() => connection.close(), DEADLINE_MS);
   let answer = "";
   try {
@@ -55,6 +53,13 @@ async function exchange(text: string, { isHalfClosed = false } = {}): Promise<st
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Writes on a connection, and returns all that is answered until the server closes it. */
+async function exchange(text: string, { isHalfClosed = false } = {}): Promise<string> {
+  using connection = await connect(text);
+  if (isHalfClosed) await connection.closeWrite().catch(() => {});
+  return await readAll(connection);
 }
 
 const statusesIn = (answer: string) =>
@@ -328,6 +333,33 @@ for (const [name, text] of Object.entries(LEFT)) {
     const before = await dump(purser.core.store);
     for (let i = 0; i < 3; i++) (await connect(text)).close();
     await checkHealth(name);
+    assert.deepEqual(await dump(purser.core.store), before);
+  });
+}
+
+/** Clients that stop and stay, by what they have sent, with the seconds after which they are disconnected. */
+const STOPPED: Record<string, [text: string, seconds: number]> = {
+  "nothing": ["", 20],
+  "half of a request line": ["POST /cos", 20],
+  "half of a head": ["POST /costs/events HTTP/1.1\r\nHost: loc", 20],
+  "a head": [post("Content-Length: 5000", ""), 60],
+  "half of a body": [post("Content-Length: 5000"), 60],
+  "half of a chunk": [chunked("5\r\n[]"), 60],
+  "a request that was answered": ["GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 130],
+};
+
+for (const [name, [text, seconds]] of Object.entries(STOPPED)) {
+  Deno.test(`a client that stops after ${name} is disconnected in ${seconds} s, while others are answered`, async () => {
+    const before = await dump(purser.core.store);
+    using connection = await connect(text);
+    let isOpen = true;
+    const reading = readAll(connection).finally(() => isOpen = false);
+    for (let passed = 0; passed < seconds && isOpen; passed++) {
+      purser.clock.advance(1_000);
+      await checkHealth(name);
+    }
+    const answer = await reading;
+    assert.ok(statusesIn(answer).every((status) => [200, 400, 408].includes(status)), answer);
     assert.deepEqual(await dump(purser.core.store), before);
   });
 }
