@@ -10,7 +10,7 @@ const HOST = "localhost:8420";
 const VISIT = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
 const FRAME = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
 
-/** What a browser sends with a request of a page of another site, by the way in which the page made it. */
+/** The headers that a browser sends with a request of a page of another site, by the way in which the page made it. */
 const FOREIGN: Record<string, Record<string, string>> = {
   "fetch() with CORS": {
     host: HOST,

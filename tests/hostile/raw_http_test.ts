@@ -5,7 +5,7 @@ import { EVENT } from "../harness/bodies.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 
 /**
- * What is written on a connection, byte by byte, to a server that listens. Every request goes to a service without keys, so
+ * Requests to a server that listens, byte by byte as they are written on a connection. Every request goes to a service without keys, so
  * that nothing but its form may stop it.
  */
 

@@ -1,4 +1,4 @@
-/** What a hostile client puts wherever a value is expected. */
+/** Values that a hostile client puts wherever one is expected. */
 
 /** With `PURSER_HOSTILE`, every value is tried at every place; without it, at every sixth one. */
 const isThorough = Deno.env.has("PURSER_HOSTILE");
