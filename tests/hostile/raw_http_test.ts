@@ -5,8 +5,8 @@ import { EVENT } from "../harness/bodies.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 
 /**
- * Requests to a server that listens, byte by byte as they are written on a connection. Every request goes to a service without keys, so
- * that nothing but its form may stop it.
+ * Requests to a server that listens, byte by byte as they are written on a connection. The service has no keys, so that
+ * nothing but the form of a request may stop it.
  */
 
 const purser = await openTestPurser();

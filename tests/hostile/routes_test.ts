@@ -80,7 +80,7 @@ testRoutes(
   "an unknown parameter of a query is refused by name, unless probes and browsers add it",
   async (operation) => {
     const { method, declared, route } = operation;
-    const isService = declared.tags[0] === "service";
+    const isService = declared.tags?.[0] === "service";
     const hasQuery = parametersOf(operation, "query").length > 0;
     for (
       const name of ["agent_idd", "__proto__", "constructor", "limit[]", "a\u0000b", "x".repeat(100_000)]

@@ -320,5 +320,5 @@ async function checkDeclared(
   const operation = findOperation(document, method, path)?.operation;
   // Probes and pages ignore what they don't know, and an operation that takes no body any body.
   const request = { headers, body: operation?.requestBody && body };
-  await check(method, path, copy, operation?.tags[0] === "service" ? undefined : request);
+  await check(method, path, copy, operation?.tags?.[0] === "service" ? undefined : request);
 }
