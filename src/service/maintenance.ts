@@ -1,5 +1,6 @@
 import { sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
+import { selectClaimingInstances, sweepIdempotencyKeys } from "../idempotency/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { sweepWindows } from "../ledger/mod.ts";
@@ -38,11 +39,12 @@ export async function startRecovery(core: CoreParts, signal: AbortSignal): Promi
   }
 }
 
-/** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, stale locks. */
+/** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, idempotency keys, stale locks. */
 export async function sweepExpired(core: CoreParts): Promise<void> {
   await sweepWindows(core);
   await sweepReservations(core);
   await giveUpOrphans(core);
+  await sweepIdempotencyKeys(core);
   await removeStaleLocks(core);
 }
 
@@ -59,15 +61,17 @@ export async function startRetentionSweeps(core: CoreParts, signal: AbortSignal)
   }
 }
 
-/** Removes the locks of dead instances, except those that a run, an import or a delivery still refers to. */
-async function removeStaleLocks({ store }: CoreParts): Promise<void> {
-  const [running, staging, holders] = await store.readAll([
+/** Removes the locks of dead instances, except those that a run, an import, a delivery or a claim still refers to. */
+async function removeStaleLocks(core: CoreParts): Promise<void> {
+  const { store } = core;
+  const [running, staging, holders, claiming] = await store.readAll([
     { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
     { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
     { sql: SELECT_HOLDERS },
+    selectClaimingInstances(core),
   ]);
   const needed = new Set([
-    ...running!.rows.map(([instance]) => instance as string),
+    ...[...running!.rows, ...claiming!.rows].map(([instance]) => instance as string),
     ...staging!.rows.map(([importId]) => (importId as string).split("/")[0]),
     ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
   ]);
