@@ -209,24 +209,3 @@ Deno.test("queries refuse unknown parameters and invalid values", async () => {
     await assertProblem(purser, "GET", path, undefined, { status: 400, code: "invalid", path: name });
   }
 });
-
-Deno.test("an unknown query parameter is refused by name by all operations but probes and pages", async () => {
-  await using purser = await openTestPurser();
-  const { body: document } = await purser.api("GET", "/openapi.json");
-  let refused = 0;
-  for (const [template, operations] of Object.entries<Record<string, { tags: string[] }>>(document.paths)) {
-    const path = template.replaceAll(/\{\w+\}/g, "x");
-    for (const [method, { tags }] of Object.entries(operations)) {
-      if (tags[0] === "service") continue;
-      const { status, body } = await purser.api(method.toUpperCase(), `${path}?agent_idd=x`);
-      const paths = (body.details?.issues ?? []).map((issue: { path: string }) => issue.path);
-      assert.ok(status === 400 && paths.includes("agent_idd"), `${method} ${template}: ${status} ${paths}`);
-      refused++;
-    }
-  }
-  assert.ok(refused > 25, `${refused}`);
-  // Not through the check of the tests: ignored parameters are not declared.
-  for (const path of ["/healthz", "/readyz", "/docs"]) {
-    assert.equal((await purser.app.request(`${path}?from=probe`)).status, 200, path);
-  }
-});

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { type HttpClient, makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** A key of one agent, on a service with another agent. `mine` and `theirs` have the same resources. */
+/**
+ * A key of one agent, on a service with another agent. `mine` and `theirs` have the same resources. Every route with such
+ * a key is in `hostile/access_test.ts`.
+ */
 
 interface Shared extends AsyncDisposable {
   purser: TestPurser;
@@ -113,33 +115,6 @@ Deno.test("a key of one agent can read and do everything of that agent", async (
     event("mine", { session_id: "mine:new", run_id: "mine:elsewhere" }),
   ];
   assert.equal((await client.send("POST", "/costs/events", { key, body })).status, 201);
-});
-
-Deno.test("a key of one agent can reach nothing of another agent, on any route", async () => {
-  await using shared = await share();
-  const { purser, client, key, sessions, runs, rules } = shared;
-  const fill = (template: string) =>
-    template.replace("{agent_id}", "theirs").replace("{session_id}", sessions.theirs!)
-      .replace("{run_id}", runs.theirs!).replace("{rule_id}", rules.theirs!).replace("{name}", "log")
-      .replace("{key_id}", "key_1");
-  const before = await purser.api("GET", "/costs");
-  for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
-    if (scopes === "open" || route === "GET /events") continue;
-    const [method, template] = route.split(" ") as [string, string];
-    const path = fill(template);
-    const body =
-      { "POST /costs/events": [event("theirs")], "POST /agents/{agent_id}/runs": { input: "hi" } }[route];
-    const answer = await client.send(method, path, {
-      key,
-      body: body ?? (method === "GET" ? undefined : {}),
-    });
-    const text = JSON.stringify(answer.body).replaceAll(/"(instance|detail)":"[^"]*"/g, "");
-    assert.ok(!/theirs|everybody/.test(text), `${route}: ${text}`);
-    if (path.includes("{") || template.includes("{")) {
-      assert.ok([403, 404].includes(answer.status), `${route}: ${answer.status}`);
-    }
-  }
-  assert.deepEqual((await purser.api("GET", "/costs")).body, before.body);
 });
 
 Deno.test("the owner or the existence of a session, a run or a rule is not disclosed", async () => {

@@ -1,10 +1,9 @@
-import { SCOPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import { ROUTE_PERMISSIONS } from "./harness/permissions.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** The permissions of routes, with a key of each kind. */
+/** The permissions that routes declare. Every route with a key of each kind is in `hostile/access_test.ts`. */
 
 interface Operation {
   security?: Record<string, string[]>[];
@@ -79,46 +78,6 @@ Deno.test("all methods but GET need run or admin, and all of /keys needs admin",
     if (route.includes(" /keys")) assert.deepEqual(scopes, ["admin"], route);
   }
 });
-
-for (const [route, { scopes }] of Object.entries(ROUTE_PERMISSIONS)) {
-  const needed = scopes === "open" ? "no key" : scopes.join(" or ");
-  Deno.test(`${route} needs ${needed}, and refuses all other keys`, async () => {
-    await using purser = await openTestPurser();
-    const client = openHttpClient(purser);
-    const [method, template] = route.split(" ") as [string, string];
-    const path = template.replaceAll(/\{\w+\}/g, "nothing");
-    // Endless responses are opened and abandoned; the other bodies are invalid or refer to nothing, so nothing is done.
-    const request = async (key?: string) => {
-      const response = await client.fetch(method, path, {
-        key,
-        ...(/^(POST|PUT|PATCH)$/.test(method) && { body: 0 }),
-      });
-      await response.body?.cancel();
-      return response;
-    };
-    for (const scope of SCOPES) {
-      const { key } = await makeKey(purser, [scope]);
-      const isAllowed = scopes === "open" || scope === "admin" || scopes.includes(scope);
-      const { status } = await request(key);
-      assert.equal(status !== 403 && status !== 401, isAllowed, `${scope}: ${status}`);
-    }
-    const without = SCOPES.filter((scope) =>
-      scope !== "admin" && scopes !== "open" && !scopes.includes(scope)
-    );
-    if (without.length > 0) {
-      const { key } = await makeKey(purser, without);
-      const { status, body } = await client.send(method, path, { key });
-      assert.equal(status, 403);
-      assert.equal(
-        body.detail,
-        `Cannot ${route}: this API key lacks the scope ${needed}; use one that has it`,
-      );
-      assert.deepEqual(body.details, { scopes });
-      if (method === "GET") assert.equal((await client.fetch("HEAD", path, { key })).status, 403);
-    }
-    assert.equal((await request()).status === 401, scopes !== "open");
-  });
-}
 
 Deno.test("read and run together grant what each grants alone, and nothing of admin", async () => {
   await using purser = await openTestPurser();

@@ -1,5 +1,5 @@
 import { editDistance } from "../kernel/text.ts";
-import { DAY_MS } from "../kernel/clock.ts";
+import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
@@ -34,7 +34,7 @@ export interface Catalog {
   allRates(query: PriceQuery): readonly Rates[];
   /** Returns the priced names of a provider that are nearest to an unknown one, at most three. */
   nearest(provider: string, model: string): string[];
-  /** Returns the rates of models that both sources know and that differ by over 1%. */
+  /** Returns the rates of models that both sources know and that differ by over 1%, as of the beginning of the hour. */
   compareSources(at: number): PriceDifference[];
 }
 
@@ -54,6 +54,8 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
   const sources = createPriceSources(data);
   const models = new Map<string, Map<string, CachedModel>>();
   let cached = 0;
+  /** Kept for an hour: to compare all models takes 30 ms, in which no other request is answered. */
+  let compared: { hour: number; differences: PriceDifference[] } | undefined;
 
   function entryOf(provider: string, model: string, at: number): CachedModel {
     const found = sources.find(provider, model, at);
@@ -138,7 +140,14 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
       return slot === lastSlot ? at(query.at, slot) : [...at(query.at, slot), ...at(later, lastSlot)];
     },
     nearest: (provider, model) => nearestNames(model, sources.namesOf(provider), MAX_NEAREST),
-    compareSources: (at) => data.genai && data.litellm ? comparePrices(data.genai, data.litellm, at) : [],
+    compareSources(at) {
+      if (!data.genai || !data.litellm) return [];
+      const hour = at - at % HOUR_MS;
+      if (compared?.hour !== hour) {
+        compared = { hour, differences: comparePrices(data.genai, data.litellm, hour) };
+      }
+      return compared.differences;
+    },
   };
 }
 

@@ -26,6 +26,7 @@ export interface Header {
 
 export interface Operation {
   operationId: string;
+  tags?: string[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   responses: Record<string, Answer | { $ref: string }>;

@@ -23,6 +23,9 @@ export interface ResponseCheck {
   readonly succeeded: ReadonlySet<string>;
 }
 
+/** The schema of a problem; checks are compiled once for each object that is a schema. */
+const PROBLEM = { $ref: "#/components/schemas/Problem" };
+
 /** Media types whose body is a JSON document. */
 const JSON_TYPE = /^application\/(.+\+)?json/;
 
@@ -79,10 +82,10 @@ function checkWith({ closed, checkAnswer, checkSent }: CompiledDocument): Respon
     const match = findOperation(closed, method, path);
     const type = response.headers.get("content-type")?.split(";")[0]?.trim();
     if (match === undefined) {
-      assert.ok([401, 404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
+      assert.ok([401, 403, 404, 405, 413, 415, 500].includes(response.status), `${where}: is not declared`);
       assert.equal(type, "application/problem+json", where);
       if (method !== "HEAD") {
-        checkAnswer({ $ref: "#/components/schemas/Problem" }, await response.clone().json(), where);
+        checkAnswer(PROBLEM, await response.clone().json(), where);
       }
       checkHeaders(closed, UNKNOWN[response.status] ?? {}, response, where);
       return response;

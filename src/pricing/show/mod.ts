@@ -9,6 +9,7 @@ import type { Rates, RateTier } from "../rates.ts";
 import { USAGE_DETAILS } from "../usage/usage.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
+import type { PriceData } from "../catalog/price_data.ts";
 import { listEntries } from "../updates/entries.ts";
 import type { PriceDifference } from "../catalog/compare_sources.ts";
 
@@ -125,7 +126,7 @@ function providersOf({ overrides, listed }: PricesInUse): Set<string> {
     ...BUILT_IN_PROVIDERS,
     ...overrides.map(({ provider }) => provider),
     ...listed.genai.providers.map(({ id }) => id),
-    ...listEntries(listed.litellm).map(({ providerId }) => providerId),
+    ...factsOf(listed.litellm).providerIds,
   ]);
 }
 
@@ -183,8 +184,26 @@ export function describeSources({ listed }: PricesInUse, now: number): PriceSour
     age_days: Math.max(0, Math.floor((now - Date.parse(data.date)) / DAY_MS)),
     origin: listed.updated.has(data.source) ? "update" : "release",
     url: data.url ?? null,
-    models: listEntries(data).length,
+    models: factsOf(data).models,
   }));
+}
+
+interface SourceFacts {
+  models: number;
+  providerIds: ReadonlySet<string>;
+}
+
+const sourceFacts = new WeakMap<PriceData, SourceFacts>();
+
+/** Returns facts of a source, which are computed once: that takes 40 ms, in which no other request is answered. */
+function factsOf(data: PriceData): SourceFacts {
+  let facts = sourceFacts.get(data);
+  if (facts === undefined) {
+    const entries = listEntries(data);
+    facts = { models: entries.length, providerIds: new Set(entries.map(({ providerId }) => providerId)) };
+    sourceFacts.set(data, facts);
+  }
+  return facts;
 }
 
 /** A model that calls were booked for. */

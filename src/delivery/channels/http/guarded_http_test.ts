@@ -91,6 +91,32 @@ Deno.test("createGuardedPost() resolves a name once and connects to the checked 
   assert.equal(receiver.requests[0]!.headers.host, `hooks.example:${receiver.port}`);
 });
 
+Deno.test("createGuardedPost() never reaches a private address by a name that resolves to another one each time", async () => {
+  let secret = 0;
+  await using receiver = await startHttpReceiver(() => ({ status: 200 }));
+  await using _private = Deno.serve(
+    { hostname: "127.0.0.2", port: receiver.port, onListen() {} },
+    () => new Response(String(++secret)),
+  );
+  const orders = [["127.0.0.1"], ["127.0.0.2"], ["127.0.0.2", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"], [
+    "::1",
+  ]];
+  let lookups = 0;
+  const lookup = () => Promise.resolve(orders[lookups++ % orders.length]!);
+  const outcomes: string[] = [];
+  for (let i = 0; i < 20; i++) {
+    const request = post(`http://rebinds.example:${receiver.port}/`, {
+      lookup,
+      allowPrivateNetworks: ["127.0.0.1/32"],
+    });
+    outcomes.push(
+      await request.then(({ status }) => String(status), ({ retry }) => retry ? "later" : "refused"),
+    );
+  }
+  assert.deepEqual(outcomes.slice(0, 5), ["200", "refused", "200", "200", "refused"]);
+  assert.deepEqual([receiver.requests.length, secret, lookups], [12, 0, 20]);
+});
+
 Deno.test("createGuardedPost() skips private ones among several addresses", async () => {
   await using receiver = await startHttpReceiver(() => ({ status: 200 }));
   const { lookup } = nameServer({ "hooks.example": ["10.0.0.1", "127.0.0.1", "fd00::1"] });
