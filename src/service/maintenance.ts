@@ -1,4 +1,4 @@
-import { sweepReservations } from "../budgets/mod.ts";
+import { RENEW_MS, SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -38,6 +38,19 @@ export async function startRecovery(core: CoreParts, signal: AbortSignal): Promi
   }
 }
 
+/** Renews the reservations of long calls until `signal` aborts, which is after the last call. */
+export async function startRenewals({ gate, clock, log }: CoreParts, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(RENEW_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await gate.renew();
+    } catch (error) {
+      log.warn("The reservations of calls in progress could not be renewed", { reason: messageOf(error) });
+    }
+  }
+}
+
 /** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, stale locks. */
 export async function sweepExpired(core: CoreParts): Promise<void> {
   await sweepWindows(core);
@@ -59,16 +72,18 @@ export async function startRetentionSweeps(core: CoreParts, signal: AbortSignal)
   }
 }
 
-/** Removes the locks of dead instances, except those that a run, an import or a delivery still refers to. */
+/** Removes the locks of dead instances, except those that a run, an import, a delivery or a reservation still refers to. */
 async function removeStaleLocks({ store }: CoreParts): Promise<void> {
-  const [running, staging, holders] = await store.readAll([
+  const [running, staging, holders, reserving] = await store.readAll([
     { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
     { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
     { sql: SELECT_HOLDERS },
+    { sql: SELECT_RESERVING },
   ]);
   const needed = new Set([
     ...running!.rows.map(([instance]) => instance as string),
     ...staging!.rows.map(([importId]) => (importId as string).split("/")[0]),
+    ...reserving!.rows.map(([instance]) => instance as string),
     ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
   ]);
   await store.instances.removeStale((instance) => needed.has(instance));

@@ -76,6 +76,7 @@ export async function openParts(
     fetch: options.fetch,
     shared: runtime?.store,
   });
+  const instanceId = ids.next("inst");
   try {
     const stopping = new AbortController();
     const channels = createChannels({
@@ -97,11 +98,11 @@ export async function openParts(
       telemetry: options.telemetry ?? await findTelemetry(clock),
       store,
       query: createQuery(store),
-      instanceId: ids.next("inst"),
+      instanceId,
       environment: config.environment,
       prices: runtime?.prices ??
         createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
-      gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
+      gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       bus: createBus(log),
       rules: { mayExist: await hasRules(store) },

@@ -42,6 +42,7 @@ export async function createBooking(
     warn() {},
     error: (message, fields) => void errors.push({ message, fields }),
   };
+  const instanceId = options.instanceId ?? ids.next("inst");
   const bus = createBus(log);
   const published: BusEvent[] = [];
   bus.subscribe((event) => void published.push(event));
@@ -50,11 +51,11 @@ export async function createBooking(
     query: createQuery(store),
     clock,
     ids,
-    instanceId: options.instanceId ?? ids.next("inst"),
+    instanceId,
     liveRuns: new Set(),
     bus,
     rollUps: new RollUps(),
-    gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
+    gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
     prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
     telemetry: noTelemetry,
