@@ -101,6 +101,7 @@ export interface Delivery {
   alert: string;
   status: "pending" | "delivered" | "failed";
   attempts: number;
+  lostClaims: number;
   error: string | null;
   isLeased: boolean;
 }
@@ -113,6 +114,7 @@ export async function readOutbox(store: Store, channel = CHANNEL): Promise<Deliv
     alert: row.subjectId,
     status: row.status,
     attempts: row.attempts,
+    lostClaims: row.lostClaims,
     error: row.lastError,
     isLeased: row.leaseUntil !== null,
   }));
