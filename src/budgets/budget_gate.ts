@@ -9,14 +9,7 @@ import {
   decideCall,
   type RefusalReason,
 } from "./decide_call.ts";
-import {
-  freeGoneReservations,
-  LOST_MS,
-  NOW,
-  RESERVATION_MS,
-  reservationId,
-  reservedOf,
-} from "./reservations.ts";
+import { freeGoneReservations, LOST_MS, NOW, RESERVATION_MS, reservedOf } from "./reservations.ts";
 
 /** A request to make a call. */
 export interface CallRequest {
@@ -95,7 +88,8 @@ const LOSE =
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 const RENEW = `UPDATE reservations SET expires_at = ${NOW} + ${RESERVATION_MS}
 WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
-const FREE_LOST = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0 AND is_lost";
+// All of them, also one that was made although its commit was reported as failed.
+const FREE_RUN = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0";
 
 /** Returns the statements that settle the reservations of calls booked in the same unit, and reserve for the next calls. */
 export function settleReservations(grants: readonly Grant[]): Statement[] {
@@ -143,11 +137,9 @@ export function createBudgetGate(options: {
   newId: () => string;
 }): BudgetGate {
   const { store, clock, instanceId } = options;
-  const newReservationId = () => reservationId(instanceId, options.newId());
+  const newReservationId = () => `${instanceId}/${options.newId()}`;
   /** Reservations by the booking of the previous call, by run. */
   const ahead = new Map<string, Grant[]>();
-  /** Reservations of runs with a loop: they end with the run, also if their release has failed. */
-  const held = new Map<string, Set<string>>();
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
   let renewedAt = -Infinity;
@@ -178,11 +170,6 @@ export function createBudgetGate(options: {
     const state = readState(seen!);
     if (state.isReserved) inFlight.set(grant.reservationId, clock.monotonic());
     return { grant, ...state };
-  }
-
-  function hold(request: CallRequest, grant: Grant): Admission {
-    if (request.hasNext) held.set(grant.runId, (held.get(grant.runId) ?? new Set()).add(grant.reservationId));
-    return { go: true, grant };
   }
 
   async function read(runId: string) {
@@ -224,7 +211,7 @@ export function createBudgetGate(options: {
       signal?.throwIfAborted();
       if (request.hasNext) {
         const early = ahead.get(runId)?.pop();
-        if (early) return hold(request, early);
+        if (early) return { go: true, grant: early };
       } else if (ahead.get(runId)?.length) {
         // The loop may be in a tool that waits for this call, while its reservation for the next call blocks it.
         await store.write(freeAhead(runId));
@@ -236,7 +223,7 @@ export function createBudgetGate(options: {
         const decision = decideCall({ budget, ...state, call });
         if (decision.go && decision.isUnreserved) {
           if (state !== NO_COST) {
-            return hold(request, { reservationId: newReservationId(), runId, reservedNanoUsd: 0n });
+            return { go: true, grant: { reservationId: newReservationId(), runId, reservedNanoUsd: 0n } };
           }
           // No write decides again, so the state must be that of the database.
           state = await read(runId);
@@ -244,7 +231,7 @@ export function createBudgetGate(options: {
         }
         if (decision.go) {
           const { grant, isReserved, ...seen } = await reserve(request, decision);
-          if (isReserved) return hold(request, grant);
+          if (isReserved) return { go: true, grant };
           state = seen;
           continue;
         }
@@ -262,7 +249,6 @@ export function createBudgetGate(options: {
     booked(grant, isNextReserved) {
       const { next } = grant;
       inFlight.delete(grant.reservationId);
-      held.get(grant.runId)?.delete(grant.reservationId);
       wake(grant.runId);
       if (!next || !isNextReserved) return;
       const reserved = {
@@ -277,13 +263,12 @@ export function createBudgetGate(options: {
     },
     async release(grant) {
       await store.write([free(grant.reservationId)]);
-      held.get(grant.runId)?.delete(grant.reservationId);
       wake(grant.runId);
     },
     endRun(runId) {
-      const statements = [...freeAhead(runId), ...[...held.get(runId) ?? []].map(free)];
-      held.delete(runId);
-      return [...statements, { sql: FREE_LOST, args: [runId] }];
+      for (const { reservationId } of ahead.get(runId) ?? []) inFlight.delete(reservationId);
+      ahead.delete(runId);
+      return [{ sql: FREE_RUN, args: [runId] }];
     },
     async renew() {
       const now = clock.monotonic();

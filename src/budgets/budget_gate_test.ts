@@ -163,7 +163,7 @@ Deno.test("createBudgetGate() renews the reservation of a long call, of no short
   t.clock.advance(3 * 3_600_000);
   await age();
   await t.gate.renew();
-  assert.equal(await left(), 0n, "nobody has ended this call in three hours");
+  assert.equal(await left(), 0n, "a call of three hours was dropped by its caller");
 });
 
 Deno.test("createBudgetGate() does not renew what it could not release", async () => {

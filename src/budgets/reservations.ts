@@ -7,12 +7,7 @@ export const RESERVATION_MS = 60_000;
 /** The time that a budget is charged for a call whose count never arrived, unless its run ends before. */
 export const LOST_MS = 15 * 60_000;
 
-/** Returns the id of a reservation, which begins with its holder. */
-export function reservationId(instanceId: string, id: string): string {
-  return `${instanceId}/${id}`;
-}
-
-/** SQL for the holder of a reservation; '' for one that an earlier version made. */
+/** SQL for the holder of a reservation, with which its id begins; '' for one that an earlier version made. */
 const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
 
 /** SQL for the holders of all reservations. */
@@ -58,12 +53,9 @@ export async function freeGoneReservations(
   { store, instanceId }: { store: Store; instanceId: string },
   runId?: string,
 ): Promise<void> {
-  if (!store.isShared) return;
-  const { rows } = await store.read(
-    runId === undefined
-      ? { sql: SELECT_RESERVING }
-      : { sql: `${SELECT_RESERVING} AND ${OF_RUN}`, args: [runId] },
-  );
+  if (store.kind !== "file") return; // others have no locks
+  const ofRun = { sql: `${SELECT_RESERVING} AND ${OF_RUN}`, args: [runId ?? null] };
+  const { rows } = await store.read(runId === undefined ? { sql: SELECT_RESERVING } : ofRun);
   const gone: string[] = [];
   for (const [holder] of rows as [string][]) {
     if (holder !== instanceId && await store.instances.isGone(holder)) gone.push(holder);
