@@ -11,7 +11,7 @@ import type { TestDatabase } from "./harness/databases.ts";
 import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 
-for (const { name, ignore, create } of settings) {
+for (const { name, ignore, create, numRuns } of settings) {
   interface Metered extends FakeModel {
     ctx: TestBooking;
     limit: bigint;
@@ -309,7 +309,7 @@ for (const { name, ignore, create } of settings) {
             await checkAllFree(metered.ctx, limit);
           },
         ),
-        { numRuns: name.endsWith("sqld") ? 2 : 12 },
+        { numRuns },
       ),
   });
 
@@ -357,7 +357,7 @@ for (const { name, ignore, create } of settings) {
             await checkAllFree(metered.ctx, limit);
           },
         ),
-        { numRuns: name.endsWith("sqld") ? 2 : 12 },
+        { numRuns },
       ),
   });
 

@@ -186,5 +186,9 @@ Deno.test({
   // The bundle goes through the table in any case: see `cli_table_test.ts`.
   name: "the binary passes the command table, where Deno's base binary is available",
   ignore: made.binary === undefined,
-  fn: () => testCliTable([made.binary!], ["file"]),
+  fn: () =>
+    testCliTable([
+      { program: [made.binary!], database: "file" },
+      { program: [made.binary!], server: [made.binary!], database: "file" },
+    ]),
 });

@@ -60,7 +60,7 @@ async function share(): Promise<Shared> {
 let events = 0;
 function event(agent_id: string, more: object = {}) {
   return {
-    call_id: `reported_${agent_id}_${++events}`,
+    call_id: `${agent_id}:reported_${++events}`,
     at: "2026-11-01T11:00:00.000Z",
     agent_id,
     provider: "demo",
@@ -110,7 +110,7 @@ Deno.test("a key of one agent can read and do everything of that agent", async (
   assert.equal((await client.send("POST", `/runs/${runs.mine}/cancel`, { key })).status, 409, "it has ended");
   const body = [
     event("mine", { session_id: sessions.mine, run_id: runs.mine }),
-    event("mine", { session_id: "new" }),
+    event("mine", { session_id: "mine:new", run_id: "mine:elsewhere" }),
   ];
   assert.equal((await client.send("POST", "/costs/events", { key, body })).status, 201);
 });
@@ -182,11 +182,11 @@ Deno.test("a filter by another agent, or a run in another agent's session, is re
     key,
     body: { input: "hi", session_id: sessions.theirs },
   });
-  assert.deepEqual([status, body.detail], [
-    409,
-    `Cannot run mine on session ${sessions.theirs}: the id is taken; choose another`,
-  ]);
+  assert.deepEqual([status, body.detail], [403, notMine("session", sessions.theirs!)]);
 });
+
+const notMine = (kind: string, id: string) =>
+  `Cannot use ${kind} ${id}: this API key is for agent mine only, which has none of that id; a new id has to be mine:NAME`;
 
 Deno.test("a session of several agents' reported calls belongs to none of them, and no run changes that", async () => {
   await using shared = await share();
@@ -199,12 +199,9 @@ Deno.test("a session of several agents' reported calls belongs to none of them, 
   const run = (session_id: string) =>
     client.send("POST", "/agents/mine/runs", { key, body: { input: "hi", session_id } });
   const { status, body } = await run("loose_both");
-  assert.deepEqual([status, body.detail], [
-    409,
-    "Cannot run mine on session loose_both: the id is taken; choose another",
-  ]);
+  assert.deepEqual([status, body.detail], [403, notMine("session", "loose_both")]);
   assert.equal((await costs()).status, 404);
-  for (const session of ["loose_mine", "of_no_agent"]) {
+  for (const session of ["loose_mine", "mine:new"]) {
     assert.equal((await run(session)).status, 200, session);
   }
 });
@@ -217,19 +214,73 @@ Deno.test("a report with a call for another agent, its session or its run is ref
   for (
     const [wrong, what] of [
       [event("theirs"), "agent theirs of event [1]"],
-      [event("mine", { session_id: sessions.theirs }), `session ${sessions.theirs}`],
-      [event("mine", { session_id: "loose_theirs" }), "session loose_theirs"],
-      [event("mine", { run_id: runs.theirs }), `run ${runs.theirs}`],
-      [event("mine", { run_id: "elsewhere_theirs" }), "run elsewhere_theirs"],
+      [event("mine", { session_id: sessions.theirs }), ["session", sessions.theirs!]],
+      [event("mine", { session_id: "loose_theirs" }), ["session", "loose_theirs"]],
+      [event("mine", { run_id: runs.theirs }), ["run", runs.theirs!]],
+      [event("mine", { run_id: "elsewhere_theirs" }), ["run", "elsewhere_theirs"]],
     ] as const
   ) {
     const { status, body } = await client.send("POST", "/costs/events", { key, body: [fine, wrong] });
-    assert.deepEqual([status, body.detail], [
-      403,
-      `Cannot reach ${what}: this API key is for agent mine only`,
-    ]);
+    const detail = typeof what === "string"
+      ? `Cannot reach ${what}: this API key is for agent mine only`
+      : notMine(what[0], what[1]);
+    assert.deepEqual([status, body.detail], [403, detail]);
   }
   assert.deepEqual((await purser.api("GET", "/costs")).body, before);
+});
+
+Deno.test("a key of one agent gets the same answer for an id of another agent and for a free one, and takes none", async () => {
+  await using shared = await share();
+  const { purser, client, key, sessions, runs } = shared;
+  const { body: { calls: [theirCall] } } = await purser.api("GET", "/sessions/loose_theirs/costs");
+  const ofLonger = event("mine:b", { call_id: "mine:b:1", session_id: "mine:b:s", run_id: "mine:b:r" });
+  assert.equal((await purser.api("POST", "/costs/events", [ofLonger])).status, 201);
+  const ids: ["call_id" | "session_id" | "run_id", taken: string, free: string][] = [
+    ["call_id", theirCall.call_id, "theirs:reported_999"],
+    ["call_id", theirCall.call_id, "next"],
+    ["call_id", "mine:b:1", "mine:b:2"],
+    ["session_id", sessions.theirs!, "ses_next"],
+    ["session_id", "loose_theirs", "theirs:next"],
+    ["session_id", "mine:b:s", "mine:b:next"],
+    ["session_id", "loose_theirs", "mineral:next"],
+    ["session_id", "loose_theirs", "mine.next"],
+    ["session_id", "loose_theirs", "mine:"],
+    ["run_id", runs.theirs!, "run_next"],
+    ["run_id", "elsewhere_theirs", "theirs:next"],
+    ["run_id", "mine:b:r", "mine:b:next"],
+  ];
+  const before = (await purser.api("GET", "/costs")).body;
+  for (const [field, taken, free] of ids) {
+    const answerOf = async (id: string, body: unknown, path: string) => {
+      const answer = await client.send("POST", path, { key, body });
+      assert.equal(answer.status, 403, `${field} ${id}`);
+      return JSON.stringify(answer.body).replace(` ${id}: `, " X: ");
+    };
+    const report = (id: string) => answerOf(id, [event("mine", { [field]: id })], "/costs/events");
+    assert.equal(await report(taken), await report(free), `${field}: ${taken}, ${free}`);
+    if (field !== "session_id") continue;
+    const run = (id: string) => answerOf(id, { input: "Hi", session_id: id }, "/agents/mine/runs");
+    assert.equal(await run(taken), await run(free), `run in ${taken}, ${free}`);
+  }
+  assert.deepEqual((await purser.api("GET", "/costs")).body, before, "and nothing was booked");
+  // The agent that the ids are for finds them free.
+  for (const [field, , free] of ids) {
+    const { status, body } = await purser.api("POST", "/costs/events", [event("theirs", { [field]: free })]);
+    assert.deepEqual([status, body.booked], [201, 1], `${field} ${free}`);
+  }
+});
+
+Deno.test("what a key of one agent has reported, it may report again, and its agent's calls of other reporters too", async () => {
+  await using shared = await share();
+  const { purser, client, key } = shared;
+  const report = (body: unknown[]) => client.send("POST", "/costs/events", { key, body });
+  const own = event("mine", { session_id: "mine:s" });
+  assert.equal((await report([own])).body.booked, 1);
+  assert.equal((await report([own])).body.duplicates, 1);
+  const ofOthers = event("mine", { call_id: "any name", session_id: "any_session" });
+  await purser.api("POST", "/costs/events", [ofOthers]);
+  assert.equal((await report([ofOthers])).body.duplicates, 1);
+  assert.equal((await report([event("mine", { session_id: "any_session" })])).body.booked, 1);
 });
 
 Deno.test("the alerts of a rule for all agents stay hidden from one agent's key after the rule is narrowed", async () => {
@@ -247,6 +298,25 @@ Deno.test("the alerts of a rule for all agents stay hidden from one agent's key 
   purser.clock.advance(1);
   await purser.api("POST", "/agents/mine/runs", { input: "hi" });
   assert.equal(await countAlerts(), 1);
+});
+
+Deno.test("the history shows a key of one agent how deliveries went, not the names, hosts and errors of channels", async () => {
+  await using shared = await share();
+  const { purser, client, key } = shared;
+  await purser.core.store.write([{
+    sql: `UPDATE deliveries SET channel = 'pagers', status = 'failed',
+      last_error = 'hooks.internal answered 500' WHERE channel = 'log'`,
+  }]);
+  const all = (await purser.api("GET", "/alerts/history")).body;
+  assert.match(JSON.stringify(all), /pagers.*hooks\.internal/);
+  const { body: mine } = await client.send("GET", "/alerts/history", { key });
+  const [{ delivery_id, ...delivery }] = mine[0].deliveries;
+  assert.match(delivery_id, /^dlv_/);
+  assert.deepEqual(
+    [delivery.channel, delivery.kind, delivery.status, delivery.last_error],
+    ["", "log", "failed", null],
+  );
+  assert.doesNotMatch(JSON.stringify(mine), /pagers|hooks\.internal/);
 });
 
 Deno.test("the event stream sends a key of one agent that agent's events alone, and skips the others", async () => {

@@ -4,7 +4,6 @@ import { ROOT } from "../build/run_deno.ts";
 import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
-import { findCli } from "./harness/installed_cli.ts";
 import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
 import { createNpmProject, type NpmProject } from "./harness/npm_project.ts";
 
@@ -31,6 +30,7 @@ Deno.test.afterAll(async () => {
 async function newNodePlace(): Promise<Place> {
   const place = await newPlace();
   place.env.PATH = dirname(project.node) + delimiter + place.env.PATH;
+  place.env.NODE_COMPILE_CACHE = join(project.folder, "compiled");
   return place;
 }
 
@@ -59,7 +59,11 @@ const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("s
 
 test("the first rows of the command line's table are the same on Node and on Deno", async () => {
   const onNode = [project.node, join(project.folder, "node_modules/purser/cli/purser.js")];
-  await testCliTable(onNode, ["file"], { otherProgram: await findCli(), rows: FIRST_ROWS });
+  await testCliTable([
+    { program: onNode, database: "file" },
+    { program: onNode, server: onNode, database: "file" },
+    { database: "file" },
+  ], { rows: FIRST_ROWS });
 });
 
 test("the oldest supported Node can parse every file of it", async () => {

@@ -17,11 +17,17 @@ function blockOf(language: string): string {
   return new RegExp("```" + language + "\\n([^]*?)```").exec(GUIDE)![1]!;
 }
 
-/** Generates the types, and puts the packages beside them that the program of the guide needs. */
-async function generate(directory: string): Promise<void> {
+let types: Promise<string> | undefined;
+
+async function generateTypes(): Promise<string> {
   await using purser = await openTestPurser();
   const { body } = await purser.api("GET", "/openapi.json");
-  await Deno.writeTextFile(`${directory}/purser.d.ts`, astToString(await openapiTypescript(body)));
+  return astToString(await openapiTypescript(body));
+}
+
+/** Writes the generated types, and puts the packages beside them that the program of the guide needs. */
+async function generate(directory: string): Promise<void> {
+  await Deno.writeTextFile(`${directory}/purser.d.ts`, await (types ??= generateTypes()));
   await Deno.mkdir(`${directory}/node_modules`);
   // Deno's own npm cache holds them.
   const helpers = createRequire(OPENAPI_FETCH).resolve("openapi-typescript-helpers/package.json");

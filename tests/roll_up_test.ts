@@ -16,7 +16,7 @@ import {
   sweepWindows,
 } from "../src/ledger/mod.ts";
 import { toUsd } from "../src/kernel/money.ts";
-import { findForeignRef } from "../src/sessions/mod.ts";
+import { readOwners } from "../src/sessions/mod.ts";
 import { ConstraintError, type Statement, type Store } from "../src/store/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
@@ -362,7 +362,7 @@ for (const kind of databaseKinds()) {
     await readSessionUsage(store, ["ses_1", "ses_2"]);
     await readAgentUsage(store, "ann");
     await readRunCost(store, "run");
-    await findForeignRef({ store }, { agentId: "ann", sessionIds: ["ses_1"], runIds: ["run_1"] });
+    await readOwners({ store }, { sessionIds: ["ses_1"], runIds: ["run_1"], callIds: ["a"] });
     const rules = THRESHOLD_TYPES.flatMap((thresholdType) =>
       ["", "ann"].map((scope) => ({ thresholdType, scope }))
     );
@@ -402,19 +402,23 @@ for (const kind of databaseKinds()) {
       ctx,
       calls.map((call) => ({ ...call, callId: `${call.callId} again`, at: START + 1 })),
     );
-    const foreign = async (agentId: string) => [
-      await findForeignRef(ctx, { agentId, sessionIds: ["ses_1"], runIds: [] }),
-      await findForeignRef(ctx, { agentId, sessionIds: ["ses_2"], runIds: [] }),
-      await findForeignRef(ctx, { agentId, sessionIds: [], runIds: ["run_2", "run_1"] }),
-      await findForeignRef(ctx, { agentId, sessionIds: ["ses_new"], runIds: ["run_new"] }),
-    ];
+    const ids = {
+      sessionIds: ["ses_1", "ses_2", "ses_new"],
+      runIds: ["run_2", "run_1", "run_new"],
+      callIds: ["a", "b again", "new"],
+    };
     for (let i = 0; i < 5; i++) {
-      assert.deepEqual(await foreign("ann"), [undefined, undefined, undefined, undefined]);
-      assert.deepEqual(await foreign("bob"), [
-        { kind: "session", id: "ses_1" },
-        { kind: "session", id: "ses_2" },
-        { kind: "run", id: "run_2" },
-        undefined,
+      const owners = (await readOwners(ctx, ids)).map(({ kind, id, agentId }) => [kind, id, agentId]);
+      assert.deepEqual(owners, [
+        ["session", "ses_1", "ann"],
+        ["session", "ses_2", "ann"],
+        ["session", "ses_new", null],
+        ["run", "run_2", "ann"],
+        ["run", "run_1", "ann"],
+        ["run", "run_new", null],
+        ["call", "a", "bob"],
+        ["call", "b again", "ann"],
+        ["call", "new", null],
       ]);
       await ctx.store.write(rollUpTotals(1));
     }

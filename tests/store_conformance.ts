@@ -4,6 +4,7 @@ import {
   ConstraintError,
   installLogic,
   type Logic,
+  requireThat,
   type SqlValue,
   type Store,
   tables,
@@ -616,6 +617,21 @@ export function testStore(kind: DatabaseKind): void {
     await migrate(store, clock, [good, { ...bad, statements: bad.statements.slice(0, 2) }]);
     assert.equal(await one(store, "SELECT count(*) FROM second"), 1n);
   }, { isMigrated: false });
+
+  test("requireThat() commits its unit if its condition holds, and else refuses that unit alone", async (store) => {
+    await store.write([createT, insert("a")]);
+    const aIs = (b: SqlValue) =>
+      requireThat({ sql: "EXISTS (SELECT 1 FROM t WHERE a = ?1 AND b IS ?2)", args: ["a", b] });
+    const outcomes = await Promise.allSettled([
+      store.write([aIs(null), insert("b")]),
+      store.write([insert("c"), aIs(1)]),
+      store.write([insert("d")]),
+    ]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
+    assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof ConstraintError);
+    assert.deepEqual((await store.read({ sql: "SELECT a FROM t ORDER BY a" })).rows, [["a"], ["b"], ["d"]]);
+    assert.equal(await one(store, "SELECT count(*) FROM tallies"), 0n);
+  });
 
   Deno.test({
     name: `${name}: stores that open a new database at once migrate it once`,

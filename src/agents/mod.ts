@@ -4,7 +4,15 @@ import type { Agent, AgentBody } from "../contract/agents.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
-import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
+import {
+  type Query,
+  replaceState,
+  requireThat,
+  type SqlValue,
+  type Statement,
+  type Store,
+  tables,
+} from "../store/mod.ts";
 import { asc, eq } from "drizzle-orm";
 import type { BudgetMode } from "../contract/values.ts";
 
@@ -48,8 +56,21 @@ function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }
   return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }
 
-const INSERT = `INSERT INTO agents (agent_id, model, system_prompt, cost_budget_nano_usd, budget_mode,
-  allow_unpriced, max_steps, max_output_tokens, tools, created_at, updated_at)`;
+/** The columns of a definition, in the order of `valuesOf()`. */
+const COLUMNS = [
+  "agent_id",
+  "model",
+  "system_prompt",
+  "cost_budget_nano_usd",
+  "budget_mode",
+  "allow_unpriced",
+  "max_steps",
+  "max_output_tokens",
+  "tools",
+  "created_at",
+] as const;
+
+const INSERT = `INSERT INTO agents (${COLUMNS.join(", ")}, updated_at)`;
 
 const UPSERT = `${INSERT}
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
@@ -58,24 +79,45 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
   allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
   max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, updated_at = excluded.updated_at`;
 
-/** Stores the definition of an agent, and replaces an existing one of that name. */
-export async function defineAgent(
-  ctx: { store: Store; clock: Clock },
+/** Checks the definition that a change replaces, undefined where there is none, and throws to refuse the change. */
+export type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
+
+/**
+ * Stores the definition of an agent, and replaces an existing one of that name; with a check, the one that it has passed
+ * and no other.
+ */
+export function defineAgent(
+  ctx: { store: Store; query: Query; clock: Clock },
   agent: AgentDefinition,
+  check?: AgentCheck,
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(agent.agentId);
-  // Read before the write, whose answer may be lost: a repeated write would read its own result.
-  const before = await ctx.store.read({
-    sql: "SELECT 1 FROM agents WHERE agent_id = ?",
-    args: [agent.agentId],
+  return replaceState(`agent ${agent.agentId}`, async () => {
+    // Read before the write, whose answer may be lost: a repeated write would read its own result.
+    const before = await findAgent(ctx.query, agent.agentId);
+    await check?.(before && toAgent(before));
+    const now = ctx.clock.now();
+    const results = await ctx.store.write([
+      ...(check ? [isUnchanged(agent.agentId, before)] : []),
+      { sql: UPSERT, args: valuesOf(agent, now) },
+      { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
+    ]);
+    const createdAt = Number(results.at(-1)!.rows[0]?.[0] ?? now);
+    return { agent: toAgent({ ...agent, createdAt, updatedAt: now }), isNew: before === undefined };
   });
-  const now = ctx.clock.now();
-  const results = await ctx.store.write([
-    { sql: UPSERT, args: valuesOf(agent, now) },
-    { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
-  ]);
-  const createdAt = Number(results[1]!.rows[0]?.[0] ?? now);
-  return { agent: toAgent({ ...agent, createdAt, updatedAt: now }), isNew: before.rows.length === 0 };
+}
+
+const IS_SAME = `EXISTS (SELECT 1 FROM agents WHERE ${
+  COLUMNS.map((column, index) => `${column} IS ?${index + 1}`).join(" AND ")
+})`;
+
+/** Returns the statement that refuses a write unless an agent is still defined as it was, or still is not. */
+function isUnchanged(agentId: string, before: AgentRow | undefined): Statement {
+  return requireThat(
+    before
+      ? { sql: IS_SAME, args: valuesOf(before, before.createdAt) }
+      : { sql: "NOT EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)", args: [agentId] },
+  );
 }
 
 /**
@@ -95,7 +137,7 @@ export function insertAgentIfNew(
   };
 }
 
-/** Returns the columns of a definition and the time, in the order of the table. */
+/** Returns the values of `COLUMNS`. */
 function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
   return [
     agent.agentId,
@@ -162,8 +204,14 @@ export function checkAgentName(name: string): void {
 
 const { agents } = tables;
 
-async function readAgent(query: Query, agentId: string) {
-  const [row] = await query.select().from(agents).where(eq(agents.agentId, agentId));
+type AgentRow = typeof agents.$inferSelect;
+
+async function findAgent(query: Query, agentId: string): Promise<AgentRow | undefined> {
+  return (await query.select().from(agents).where(eq(agents.agentId, agentId)))[0];
+}
+
+async function readAgent(query: Query, agentId: string): Promise<AgentRow> {
+  const row = await findAgent(query, agentId);
   if (!row) throw new PurserError("not_found", `Cannot find agent ${agentId}`);
   return row;
 }
@@ -183,9 +231,22 @@ export async function listAgents(ctx: { query: Query }): Promise<Agent[]> {
   return (await ctx.query.select().from(agents).orderBy(asc(agents.agentId))).map(toAgent);
 }
 
-/** Deletes a definition; the sessions of the agent and its calls in the ledger stay. Throws `not_found`. */
-export async function removeAgent(ctx: { store: Store; query: Query }, agentId: string): Promise<void> {
-  // Read before the write, whose answer may be lost: a repeated write would read its own result.
-  await readAgent(ctx.query, agentId);
-  await ctx.store.write([{ sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] }]);
+/**
+ * Deletes a definition, with a check only the one that has passed it; the sessions of the agent and its calls in the ledger
+ * stay. Throws `not_found`.
+ */
+export async function removeAgent(
+  ctx: { store: Store; query: Query },
+  agentId: string,
+  check?: AgentCheck,
+): Promise<void> {
+  await replaceState(`agent ${agentId}`, async () => {
+    // Read before the write, whose answer may be lost: a repeated write would read its own result.
+    const before = await readAgent(ctx.query, agentId);
+    await check?.(toAgent(before));
+    await ctx.store.write([
+      ...(check ? [isUnchanged(agentId, before)] : []),
+      { sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] },
+    ]);
+  });
 }

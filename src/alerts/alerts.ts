@@ -37,7 +37,10 @@ export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "chann
 
 const { alertRules, alerts, deliveries } = tables;
 
-/** Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only. */
+/**
+ * Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only, without the
+ * names of the operator's channels and their errors, which name hosts.
+ */
 export async function listAlerts(
   { query }: Pick<AlertContext, "query">,
   { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
@@ -52,7 +55,11 @@ export async function listAlerts(
       .where(sql`${deliveries.subjectId} IN (SELECT value FROM json_each(${ids}))`)
       // Their ids are numbered in the order of the channels: `…_2` comes before `…_10`.
       .orderBy(asc(sql`length(${deliveries.deliveryId})`), asc(deliveries.deliveryId));
-    for (const row of sent) history.get(row.subjectId)!.deliveries.push(toDeliveryRecord(row));
+    for (const row of sent) {
+      const delivery = toDeliveryRecord(row);
+      const shown = onlyAgentId === undefined ? delivery : { ...delivery, channel: "", last_error: null };
+      history.get(row.subjectId)!.deliveries.push(shown);
+    }
   }
   return [...history.values()];
 }

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { reportOf } from "../../tests/harness/reported_calls.ts";
+import { bookReportedCalls } from "../booking/mod.ts";
 import { problemError } from "../client/mod.ts";
+import { createApp } from "../http/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { renderHelp, reportError } from "./mod.ts";
+import { openTestBooks } from "./_test_books.ts";
+import { main, renderHelp, reportError } from "./mod.ts";
 import { UsageError } from "./parse/usage_error.ts";
 import { COMMANDS } from "./command_table.ts";
 import { createStyle } from "./terminal/style.ts";
@@ -104,4 +108,44 @@ Deno.test("renderHelp() breaks lines at the width of the terminal, but no comman
       }
     }
   }
+});
+
+Deno.test("sessions show has the cost of a reported call whose run is unknown here, in a process and through a server", async () => {
+  await using books = await openTestBooks();
+  await books.purser("agents set helper --model demo:echo");
+  await books.purser("run helper hi --session first");
+  const call = reportOf("elsewhere_1", books.clock.now());
+  await bookReportedCalls(books.core, [{ ...call, sessionId: "first", runId: "run_elsewhere", step: 7 }]);
+  const local = await books.purser("sessions show first");
+  const run = /^Run run_elsewhere\nSTEP .*\n +7 .* elsewhere_1\n/m;
+  assert.match(local.out, run);
+  assert.deepEqual([local.code, local.err], [0, ""]);
+
+  const { fetch } = await createApp(books.core);
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => fetch(request));
+  const terminal = memoryTerminal();
+  const line = ["sessions", "show", "first", "--server", `http://127.0.0.1:${server.addr.port}`];
+  const code = await main(line, { terminal, env: {}, clock: books.clock });
+  await server.shutdown();
+  assert.deepEqual({ code, out: terminal.out, err: terminal.err }, local);
+});
+
+Deno.test("agents set by several at once loses no setting: each merges into what it has read, or reads again", async () => {
+  await using books = await openTestBooks();
+  await books.purser("agents set helper --model demo:echo");
+  const settings = ["--max-steps 3", "--budget 0.5", "--tool calculator", '--system "Be brief."'];
+  const outcomes = await Promise.all(settings.map((setting) => books.purser(`agents set helper ${setting}`)));
+  assert.deepEqual(
+    outcomes.map(({ code, err }) => ({ code, err })),
+    settings.map(() => ({ code: 0, err: "" })),
+  );
+  const agent = JSON.parse((await books.purser("agents show helper --json")).out);
+  assert.deepEqual(
+    [agent.max_steps, agent.cost_budget_usd, agent.tools, agent.system_prompt],
+    [3, 0.5, ["calculator"], "Be brief."],
+  );
+  const created = await Promise.all(
+    [1, 2].map((n) => books.purser(`agents set new --model demo:echo --max-steps ${n}`)),
+  );
+  assert.deepEqual(created.map(({ out }) => out.split(" ")[0]).sort(), ["Changed", "Created"]);
 });

@@ -10,11 +10,13 @@ const AlertId = id("alert_01k9qv3v9d8f0h2k4n6q8s0v2x");
 
 export const AlertDelivery = z.object({
   delivery_id: DeliveryId,
-  channel: z.string().openapi({ example: "ops" }),
+  channel: z.string().openapi({ description: "Empty for a key of one agent", example: "ops" }),
   kind: z.string().openapi({ example: "webhook" }),
   status: z.enum(DELIVERY_STATUSES),
   attempts: Count,
-  last_error: z.string().nullable().openapi({ description: "Why the latest attempt failed, for people" }),
+  last_error: z.string().nullable().openapi({
+    description: "Why the latest attempt failed, for people; null for a key of one agent",
+  }),
   delivered_at: Time.nullable(),
 }).openapi("AlertDelivery");
 

@@ -17,10 +17,21 @@ export const RESPONSE_HEADERS = {
     example: '</sessions?limit=100&cursor=WzE3NjM3MTc0MDAwMDAsInNlcyJd>; rel="next"',
   },
   ETag: {
-    description: "Changes with the document; for `If-None-Match`",
+    description: "Changes with the document, or with the definition; for `If-None-Match` and `If-Match`",
     required: true,
     schema: { type: "string" },
     example: 'W/"1-42"',
+  },
+  "Retry-After": {
+    description: "Seconds after which to try again",
+    schema: { type: "string", pattern: "^[0-9]+$" },
+    example: "1",
+  },
+  "Idempotency-Replayed": {
+    description:
+      "`true`: the answer is that of an earlier request with the same `Idempotency-Key`; absent otherwise",
+    schema: { type: "string" },
+    example: "true",
   },
   "Cache-Control": {
     description: "`no-cache`: revalidate with the `ETag` before reuse; `no-store`: do not store",

@@ -43,6 +43,10 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
       session_id: SessionId.optional(),
       active_run_id: RunId.nullish().openapi({ description: "The run in progress there" }),
       call_id: CallId.optional().openapi({ description: "The call that was booked with other content" }),
+      retry_after_seconds: Count.optional().openapi({
+        description:
+          "As in `Retry-After`, while the first request with the same `Idempotency-Key` is in progress",
+      }),
     }).optional(),
   forbidden: () =>
     z.looseObject({

@@ -11,7 +11,8 @@ import { TokenUsage } from "./usage.ts";
 export const RunBody = z.strictObject({
   input: z.string().min(1).openapi({ example: "What is 17 * 23?" }),
   session_id: name("ses_demo").optional().openapi({
-    description: "The session to continue, or the id of a new one; a new session if not given",
+    description:
+      "The session to continue, or the id of a new one (for a key of one agent AGENT_ID:NAME); a new session if not given",
   }),
 }).openapi("RunBody");
 

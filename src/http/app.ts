@@ -8,6 +8,7 @@ import type { Core } from "../service/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 import { permissionsOf } from "./middleware/authorize.ts";
 import { authorizeRoutes } from "./middleware/authorize.ts";
+import { REPLAYED } from "./middleware/idempotency.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { instanceOf, pathOf, problemResponse, toProblem } from "./middleware/problem.ts";
 import { checkBody } from "./middleware/request_body.ts";
@@ -76,7 +77,10 @@ function mountRoutes(
   const routers = modules.map((module) => module.createRoutes(core, wholeApp));
   const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
   const app = createRouter();
-  app.onError((error, c) => problemResponse(toProblem(error, instanceOf(c), core.log, core.ids.next("req"))));
+  app.onError((error, c) => {
+    const problem = toProblem(error, instanceOf(c), core.log, core.ids.next("req"));
+    return problemResponse(problem, c.get("isReplayed") && { [REPLAYED]: "true" });
+  });
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
     return problemResponse(toProblem(error, instanceOf(c), core.log, ""), headers);

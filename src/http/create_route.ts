@@ -1,7 +1,7 @@
 import { createRoute as createAnyRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import type { ZodType } from "zod";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
-import { headers } from "../contract/headers.ts";
+import { headers, type ResponseHeader } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
 import type { Tag } from "./openapi/document.ts";
 import { PERMISSION, type Permission, SECURITY_SCHEME } from "./middleware/authorize.ts";
@@ -53,6 +53,14 @@ export function jsonBody<Schema extends ZodType>(schema: Schema, example: z.inpu
   return { required: true, content: { "application/json": { schema, example } } };
 }
 
+/**
+ * Returns the optional request headers of a route, for its `request`. The typed client has no field for them, since it would
+ * be a required one; it sends those of its options: `$put(…, { headers: { "if-match": etag } })`.
+ */
+export function optionalHeaders(shape: Record<string, z.ZodOptional<z.ZodString>>): object {
+  return { headers: z.object(shape) };
+}
+
 /** Returns a stream of server-sent events for a route's definition. The typed client reads text; the document has the events' schema. */
 export function eventStream(event: ZodType) {
   return { "text/event-stream": { schema: event as unknown as z.ZodString } };
@@ -84,11 +92,23 @@ const ALWAYS = ["unauthorized", "forbidden", "internal", "unavailable"] as const
 /** The codes that a request with a body may be refused with. */
 export const BODY_CODES = ["too_large", "unsupported_media_type"] as const satisfies ErrorCode[];
 
+/** The headers of problems by code. */
+const HEADERS: Partial<Record<ErrorCode, ResponseHeader[]>> = {
+  unauthorized: ["WWW-Authenticate"],
+  conflict: ["Retry-After", "Idempotency-Replayed"],
+  // Problems that end a run, which a request that is sent again gets too.
+  invalid: ["Idempotency-Replayed"],
+  budget_exceeded: ["Idempotency-Replayed"],
+  provider_error: ["Idempotency-Replayed"],
+  internal: ["Idempotency-Replayed"],
+  unavailable: ["Idempotency-Replayed"],
+};
+
 /** Returns the problem responses of these codes and of those that every route may have. */
 export function problems(...codes: ErrorCode[]): RouteConfig["responses"] {
   return Object.fromEntries([...codes, ...ALWAYS].map((code) => [STATUS[code], {
     description: DESCRIPTIONS[code],
-    ...(code === "unauthorized" && { headers: headers("WWW-Authenticate") }),
+    ...(HEADERS[code] && { headers: headers(...HEADERS[code]) }),
     content: {
       "application/problem+json": {
         get schema() {

@@ -23,6 +23,8 @@ export interface RunInput {
   input: string;
   /** Continues an existing session, or gives a new one its id. */
   sessionId?: string;
+  /** The run's id; a new one if not given. No run starts under an id that another has. */
+  runId?: string;
   /** Cancels the run; booked calls stay booked. */
   signal?: AbortSignal;
   /** Receives the answer as it is streamed, and every event after its commit. */
@@ -81,7 +83,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
   await ctx.prices.ready?.();
   const budget = checkBudget(ctx, agent, resolved);
   const sessionId = checkSessionId(given.sessionId) ?? ctx.ids.next("ses");
-  const run = { sessionId, runId: ctx.ids.next("run"), agentId: agent.agentId };
+  const run = { sessionId, runId: given.runId ?? ctx.ids.next("run"), agentId: agent.agentId };
   const trace = traceRun(ctx.telemetry, {
     ...run,
     provider: resolved.provider,

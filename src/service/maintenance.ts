@@ -1,5 +1,6 @@
 import { RENEW_MS, SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
+import { selectClaimingInstances, sweepIdempotencyKeys } from "../idempotency/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { sweepWindows } from "../ledger/mod.ts";
@@ -51,11 +52,12 @@ export async function startRenewals({ gate, clock, log }: CoreParts, signal: Abo
   }
 }
 
-/** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, stale locks. */
+/** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, idempotency keys, stale locks. */
 export async function sweepExpired(core: CoreParts): Promise<void> {
   await sweepWindows(core);
   await sweepReservations(core);
   await giveUpOrphans(core);
+  await sweepIdempotencyKeys(core);
   await removeStaleLocks(core);
 }
 
@@ -72,18 +74,19 @@ export async function startRetentionSweeps(core: CoreParts, signal: AbortSignal)
   }
 }
 
-/** Removes the locks of dead instances, except those that a run, an import, a delivery or a reservation still refers to. */
-async function removeStaleLocks({ store }: CoreParts): Promise<void> {
-  const [running, staging, holders, reserving] = await store.readAll([
+/** Removes the locks of dead instances, except those that a run, an import, a delivery, a claim or a reservation refers to. */
+async function removeStaleLocks(core: CoreParts): Promise<void> {
+  const { store } = core;
+  const [running, staging, holders, claiming, reserving] = await store.readAll([
     { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
     { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
     { sql: SELECT_HOLDERS },
+    selectClaimingInstances(core),
     { sql: SELECT_RESERVING },
   ]);
   const needed = new Set([
-    ...running!.rows.map(([instance]) => instance as string),
+    ...[...running!.rows, ...claiming!.rows, ...reserving!.rows].map(([instance]) => instance as string),
     ...staging!.rows.map(([importId]) => (importId as string).split("/")[0]),
-    ...reserving!.rows.map(([instance]) => instance as string),
     ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
   ]);
   await store.instances.removeStale((instance) => needed.has(instance));

@@ -23,7 +23,6 @@ export {
   type RunEndRetries,
 } from "./recover_runs.ts";
 export {
-  findForeignRef,
   findRunOwner,
   findSessionOwner,
   getRun,
@@ -35,6 +34,7 @@ export {
   listSessions,
   readEventTexts,
   readMessageTexts,
+  readOwners,
 } from "./read_sessions.ts";
 export type { Run } from "../contract/runs.ts";
 export type { Session } from "../contract/sessions.ts";

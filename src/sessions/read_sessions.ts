@@ -125,30 +125,33 @@ export async function findRunOwner({ store }: StoreContext, runId: string): Prom
 }
 
 // A session or run that is known from calls only is owned by the agent of its first call.
-const FOREIGN = `SELECT 'session', p.value FROM json_each(?1) p
+const OWNERS = `SELECT 'session', p.value, coalesce(s.agent_id, x.agent_id) FROM json_each(?1) p
   LEFT JOIN sessions s ON s.session_id = p.value
   LEFT JOIN ${firstAgentsOf("session", "?1")} x ON x.id = p.value
-  WHERE coalesce(s.agent_id, x.agent_id) <> ?3
-UNION ALL SELECT 'run', p.value FROM json_each(?2) p
+UNION ALL SELECT 'run', p.value, coalesce(r.agent_id, x.agent_id) FROM json_each(?2) p
   LEFT JOIN runs r ON r.run_id = p.value
   LEFT JOIN ${firstAgentsOf("run", "?2")} x ON x.id = p.value
-  WHERE coalesce(r.agent_id, x.agent_id) <> ?3
-LIMIT 1`;
+UNION ALL SELECT 'call', p.value, c.agent_id FROM json_each(?3) p LEFT JOIN calls c ON c.call_id = p.value`;
 
-/** Finds the first of the sessions and runs that another agent owns; those known from reported calls only count too. */
-export async function findForeignRef(
+/** The ids that a report refers to. */
+export interface ReportedIds {
+  sessionIds: readonly string[];
+  runIds: readonly string[];
+  callIds: readonly string[];
+}
+
+/** Reads the agents that own sessions, runs and calls; null for an unknown id. Those known from reports only are known. */
+export async function readOwners(
   { store }: StoreContext,
-  { agentId, sessionIds, runIds }: {
-    agentId: string;
-    sessionIds: readonly string[];
-    runIds: readonly string[];
-  },
-): Promise<{ kind: "session" | "run"; id: string } | undefined> {
-  const { rows: [row] } = await store.read({
-    sql: FOREIGN,
-    args: [JSON.stringify(sessionIds), JSON.stringify(runIds), agentId],
-  });
-  return row && { kind: row[0] as "session" | "run", id: row[1] as string };
+  ids: ReportedIds,
+): Promise<{ kind: "session" | "run" | "call"; id: string; agentId: string | null }[]> {
+  const args = [ids.sessionIds, ids.runIds, ids.callIds].map((each) => JSON.stringify(each));
+  const { rows } = await store.read({ sql: OWNERS, args });
+  return rows.map(([kind, id, agentId]) => ({
+    kind: kind as "session" | "run" | "call",
+    id: id as string,
+    agentId: agentId as string | null,
+  }));
 }
 
 /** The limits of a page of messages; the last message of a page may exceed the bytes. */

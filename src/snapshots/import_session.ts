@@ -9,7 +9,7 @@ import { toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
 import { extrasOf } from "./document/extras.ts";
 import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
-import { type Flip, flipGeneration, type NewState } from "./generations/flip_generation.ts";
+import { type Flip, flipGeneration, type NewState, type Settle } from "./generations/flip_generation.ts";
 import { readDocument, type ReadSnapshot } from "./document/read_document.ts";
 import { type SnapshotAgent, type SnapshotHead, TokenUsage } from "../contract/snapshot/snapshot.ts";
 import { removeGeneration, sweepGenerations } from "./generations/sweep_generations.ts";
@@ -38,9 +38,26 @@ interface Found {
 export async function importSession(
   ctx: SnapshotContext,
   bytes: AsyncIterable<Uint8Array>,
-  { dryRun = false }: { dryRun?: boolean } = {},
+  { dryRun = false, once }: ImportOptions = {},
 ): Promise<ImportResult> {
   await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes, spool: ctx.spool });
+  if (dryRun || !once) return await importDocument(ctx, snapshot, { dryRun });
+  return await once((settle) => importDocument(ctx, snapshot, { settle }));
+}
+
+/** Options of `importSession`. */
+export interface ImportOptions {
+  /** Reports the outcome, and writes nothing. */
+  dryRun?: boolean;
+  /** Called when the whole document is valid; restores it, or returns the result of an earlier import of it. */
+  once?: (restore: (settle?: Settle) => Promise<ImportResult>) => Promise<ImportResult>;
+}
+
+async function importDocument(
+  ctx: SnapshotContext,
+  snapshot: ReadSnapshot,
+  { dryRun = false, settle }: { dryRun?: boolean; settle?: Settle },
+): Promise<ImportResult> {
   const { agent_id: agentId, session_id: sessionId } = snapshot.head;
   const found = toObjects<Found>(await ctx.store.read({ sql: FIND, args: [sessionId, agentId] }))[0]!;
   if (found.agent_id !== null && found.agent_id !== agentId) {
@@ -62,7 +79,7 @@ export async function importSession(
       fenced_run_id: found.active_run_id,
     };
   }
-  const flip = await restore(ctx, snapshot);
+  const flip = await restore(ctx, snapshot, { result, settle });
   return {
     ...result,
     new_session: flip.isNewSession,
@@ -71,7 +88,11 @@ export async function importSession(
   };
 }
 
-async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Flip> {
+async function restore(
+  ctx: SnapshotContext,
+  snapshot: ReadSnapshot,
+  outcome: { result: object; settle?: Settle },
+): Promise<Flip> {
   const { head } = snapshot;
   const importId = `${ctx.instanceId}/${ctx.ids.next("evt")}`;
   const endUse = ctx.generationsInUse.begin(importId);
@@ -80,7 +101,7 @@ async function restore(ctx: SnapshotContext, snapshot: ReadSnapshot): Promise<Fl
     const staged = await openGeneration(ctx, head.session_id, importId);
     try {
       await stageGeneration(ctx, staged, snapshot);
-      flip = await flipGeneration(ctx, staged, newState(ctx, snapshot));
+      flip = await flipGeneration(ctx, staged, newState(ctx, snapshot), outcome);
     } finally {
       if (!flip) await removeStaged(ctx, staged);
     }

@@ -15,7 +15,7 @@ export {
 } from "./files/snapshot_source.ts";
 export { decodeDocument, snapshotTooLarge } from "./document/decode_document.ts";
 export { type ExportInput, exportSession, parseTags, type SessionExport } from "./export_session.ts";
-export { importSession } from "./import_session.ts";
+export { type ImportOptions, importSession } from "./import_session.ts";
 export type { ImportResult } from "../contract/snapshots.ts";
 export { listImportedEvents } from "./generations/imported_events.ts";
 export type { SpoolOptions } from "./files/spool.ts";

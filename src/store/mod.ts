@@ -6,6 +6,8 @@ export {
   ConstraintError,
   type InstanceLocks,
   readDurability,
+  replaceState,
+  requireThat,
   type ResultSet,
   type SqlValue,
   type Statement,

@@ -1,3 +1,4 @@
+import { PurserError } from "../kernel/errors.ts";
 import type { EachRow } from "./each_row.ts";
 import type { SetWriter } from "./write_unit.ts";
 
@@ -84,6 +85,31 @@ export interface Store {
 /** A constraint (an existing key, a trigger that refuses) rejected a write unit. */
 export class ConstraintError extends Error {
   override name = "ConstraintError";
+}
+
+/** Returns a statement that refuses its unit with a `ConstraintError` unless a condition holds. It never changes anything. */
+export function requireThat({ sql, args }: Statement): Statement {
+  return { sql: `INSERT INTO tallies (what) SELECT NULL WHERE NOT (${sql})`, args };
+}
+
+/** The most attempts to replace a state that other writers keep changing. */
+const MAX_ATTEMPTS = 50;
+
+/**
+ * Replaces a state that was read and checked before. `replace` reads it, checks it, and commits its write together with
+ * `requireThat()` it is still the same; where it is not, it begins anew.
+ *
+ * @throws {PurserError} `conflict` if other writers change the state again and again
+ */
+export async function replaceState<Result>(what: string, replace: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    try {
+      return await replace();
+    } catch (error) {
+      if (!(error instanceof ConstraintError)) throw error;
+    }
+  }
+  throw new PurserError("conflict", `Cannot change ${what}: other writers keep changing it; try again`);
 }
 
 /** Converts the rows of a result to objects. */

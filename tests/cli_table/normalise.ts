@@ -11,8 +11,8 @@ export interface Normaliser {
 }
 
 /**
- * Ids become numbers in the order of their appearance, so that a wrong id still shows; times, ports and the folder
- * of the sandbox become their names.
+ * Ids become numbers in the order of their appearance, so that a wrong id still shows; times and ports become
+ * their names, the folder of the sandbox `.`.
  */
 export function createNormaliser(folder: string): Normaliser {
   const ids = new Map<string, string>();
@@ -22,7 +22,7 @@ export function createNormaliser(folder: string): Normaliser {
   };
   return (text) =>
     text
-      .replaceAll(folder, "<folder>")
+      .replaceAll(folder, ".")
       .replaceAll(/\bpsr_[0-9a-z]{26}_[0-9a-z]{39}\b/g, "<key>")
       .replaceAll(/\b([a-z]+)_[0-9a-z]{26}\b/g, numberOf)
       .replaceAll(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")

@@ -1,6 +1,9 @@
 /** One command line of the table: its output is compared between all sandboxes, and checked here where it matters. */
 export interface Row {
-  /** As a shell would read it, without `purser`. `$NAME` stands for a value kept by an earlier row. */
+  /**
+   * As a shell would read it, without `purser`. `$NAME` stands for a value kept by an earlier row, `$FOLDER` for the
+   * sandbox's folder.
+   */
   line: string;
   stdin?: string;
   /** The exit code; 0 unless given. */
@@ -11,6 +14,8 @@ export interface Row {
   keep?: readonly [name: string, pattern: RegExp];
   /** The output depends on the command line alone: the row runs over the file only, locally and remotely. */
   isOffline?: true;
+  /** Only a process of its own is kept in the sandbox, by its environment. */
+  needsProcess?: true;
   /** Lines that describe the sandbox itself, and so must differ. */
   varying?: RegExp;
 }
@@ -29,6 +34,7 @@ export const ROWS: readonly Row[] = [
     out:
       /The calculator says 391\.[^]*its budget is \$0\.0002\n[^]*\(exit code 5\)[^]*\nlooper [^]*\nTry next: purser cost /,
     isOffline: true,
+    needsProcess: true,
     varying: /purser_demo_\w+/g,
   },
   {
@@ -161,23 +167,23 @@ export const ROWS: readonly Row[] = [
 
   // Snapshots
   {
-    line: "state export helper --session first --output s.json --tag ticket=4711",
+    line: "state export helper --session first --output $FOLDER/s.json --tag ticket=4711",
     out: /^Exported session first/,
   },
   { line: "state export helper --session first --with-events --output - --json", out: /^\{.*"events":\[/ },
   {
-    line: "state export helper --session second --output t.json",
+    line: "state export helper --session second --output $FOLDER/t.json",
     code: 1,
     err: /it belongs to agent looper/,
   },
-  { line: "state export nope --output t.json", code: 3, err: /nope/ },
-  { line: "state show s.json", out: /^tags +ticket=4711$/m },
+  { line: "state export nope --output $FOLDER/t.json", code: 3, err: /nope/ },
+  { line: "state show $FOLDER/s.json", out: /^tags +ticket=4711$/m },
   { line: "state show missing.json", code: 1, err: /missing\.json/ },
-  { line: "state import s.json --dry-run", out: /^Nothing was written\n$/m },
-  { line: "state import s.json", out: /^Restored session first of helper: 6 messages\n/ },
+  { line: "state import $FOLDER/s.json --dry-run", out: /^Nothing was written\n$/m },
+  { line: "state import $FOLDER/s.json", out: /^Restored session first of helper: 6 messages\n/ },
   { line: "state import - --json", stdin: '{"schema_version":1}', code: 1, err: /"code":"invalid"/ },
   { line: "state replay first --until 3", out: /./ },
-  { line: "state replay s.json --json", out: /^\{/ },
+  { line: "state replay $FOLDER/s.json --json", out: /^\{/ },
   { line: "state replay nope", code: 3, err: /nope/ },
 
   // Alerts and channels
@@ -227,7 +233,7 @@ export const ROWS: readonly Row[] = [
   { line: "profiles list", out: /^No profiles in / },
   { line: "profiles add prod --server ftp://x", code: 2, err: /^error: Cannot use --server: / },
   {
-    line: "profiles add prod --server https://books.example.com/ --api-key-file key",
+    line: "profiles add prod --server https://books.example.com/ --api-key-file $FOLDER/key",
     out: /^Added profile prod: /,
   },
   { line: "profiles add prod --db x.db", code: 1, err: /it exists/ },

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
+import { main } from "../../src/cli/mod.ts";
 import { splitLine } from "../../src/cli/parse/_split_line.ts";
+import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { startSqld } from "../harness/sqld.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
@@ -11,6 +13,15 @@ export type Program = readonly string[];
 
 /** A kind of database that the table is run over. */
 export type Database = "file" | "sqld";
+
+/** A place to run the table in. */
+export interface Setting {
+  database: Database;
+  /** Starts a process for each row; without it, this process runs the command line itself. */
+  program?: Program;
+  /** The program of a server, started before the first row, through which all rows work. */
+  server?: Program;
+}
 
 /** An isolated environment in which the story takes place. */
 interface Place extends AsyncDisposable {
@@ -31,22 +42,14 @@ interface Story {
 const show = (outcome: Outcome) => JSON.stringify(outcome, null, 2);
 
 /**
- * Runs the whole table with a program: in a process over each database, and through a real server over each, all in
- * parallel in sandboxes of their own. Every row must have its expected outcome, the same in all sandboxes; also with
- * another program, if one is given. `rows` leaves out some of the end.
+ * Runs the table in several settings, all in parallel in sandboxes of their own. Every row must have its expected
+ * outcome, the same in all sandboxes. `rows` leaves out some of the end.
  */
 export async function testCliTable(
-  program: Program,
-  databases: readonly Database[],
-  { otherProgram, rows = ROWS }: { otherProgram?: Program; rows?: readonly Row[] } = {},
+  settings: readonly Setting[],
+  { rows = ROWS }: { rows?: readonly Row[] } = {},
 ): Promise<void> {
-  const played = await Promise.allSettled([
-    ...databases.flatMap((database) => [
-      playLocally(program, rows, database),
-      playThroughServer(program, rows, database),
-    ]),
-    ...(otherProgram ? [playLocally(otherProgram, rows, databases[0]!, "another program")] : []),
-  ]);
+  const played = await Promise.allSettled(settings.map((setting) => play(setting, rows)));
   const stories = played.map((story) => {
     if (story.status === "rejected") throw story.reason;
     return story.value;
@@ -65,25 +68,15 @@ export async function testCliTable(
   assert.equal(faults.length, 0, `${faults.length} rows are wrong\n\n${faults.join("\n\n")}`);
 }
 
-async function playLocally(
-  program: Program,
-  rows: readonly Row[],
-  database: Database,
-  label = "a process",
-): Promise<Story> {
-  await using place = await newPlace(`${label} over ${database}`, database);
-  return await play(program, rows, place, place.env);
-}
-
-async function playThroughServer(
-  program: Program,
-  rows: readonly Row[],
-  database: Database,
-): Promise<Story> {
-  await using place = await newPlace(`a server over ${database}`, database);
-  const server = start(program, place, place.env, ["serve", "--port", "0"], "null");
-  const stdout = new Response(server.stdout).text();
-  const reader = server.stderr.pipeThrough(new TextDecoderStream()).getReader();
+async function play({ program, server, database }: Setting, rows: readonly Row[]): Promise<Story> {
+  const name = `${program ? "processes" : "this process"} ${
+    server ? "through a server " : ""
+  }over ${database}`;
+  await using place = await newPlace(name, database);
+  if (!server) return await playRows(program, rows, place, place.env);
+  const serving = start(server, place, place.env, ["serve", "--port", "0"], "null");
+  const stdout = new Response(serving.stdout).text();
+  const reader = serving.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let said = "";
   const url = await (async () => {
     for (;;) {
@@ -103,28 +96,29 @@ async function playThroughServer(
   })();
   try {
     const { PURSER_DB: _, ...env } = place.env;
-    return await play(program, rows, place, { ...env, PURSER_SERVER: url });
+    return await playRows(program, rows, place, { ...env, PURSER_SERVER: url });
   } finally {
-    server.kill("SIGINT");
-    const { code } = await server.status;
+    serving.kill("SIGINT");
+    const { code } = await serving.status;
     await drained;
     assert.deepEqual([code, await stdout], [0, ""], `purser serve: ${said}`);
     assert.match(said, /Shutting down/);
   }
 }
 
-async function play(
-  program: Program,
+async function playRows(
+  program: Program | undefined,
   rows: readonly Row[],
   place: Place,
   env: Record<string, string>,
 ): Promise<Story> {
-  const kept = new Map<string, string>();
+  // Processes are started in the folder; this one stays where it is.
+  const kept = new Map([["FOLDER", program ? "." : place.folder]]);
   const normalise = createNormaliser(place.folder);
   const results: Story["results"] = [];
   const faults: string[] = [];
   for (const row of rows) {
-    if (row.isOffline && place.database !== "file") continue;
+    if ((row.isOffline && place.database !== "file") || (row.needsProcess && !program)) continue;
     const line = row.line.replaceAll(/\$([A-Z]+)/g, (_, name: string) => kept.get(name) ?? "");
     const outcome = await run(program, place, env, row, line);
     const isRight = outcome.code === (row.code ?? 0) &&
@@ -140,12 +134,17 @@ async function play(
 }
 
 async function run(
-  program: Program,
+  program: Program | undefined,
   place: Place,
   env: Record<string, string>,
   { stdin }: Row,
   line: string,
 ): Promise<Outcome> {
+  if (!program) {
+    const terminal = memoryTerminal({ stdin });
+    const code = await main(splitLine(line), { terminal, env });
+    return { code, out: terminal.out, err: terminal.err };
+  }
   const child = start(program, place, env, splitLine(line), stdin === undefined ? "null" : "piped");
   if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
   const { code, stdout, stderr } = await child.output();

@@ -65,6 +65,8 @@ export interface Setting {
   name: string;
   ignore: boolean;
   create(): Promise<TestDatabase>;
+  /** The number of random cases: most where one costs least, since file and memory run the same statements. */
+  numRuns: number;
 }
 
 /** The databases, by kind. */
@@ -74,4 +76,5 @@ export const settings: Setting[] = kinds.map(({ name, ignore, create }) => ({
   name: `the gate on ${name}`,
   ignore,
   create,
+  numRuns: { file: 4, memory: 12, sqld: 2 }[name],
 }));

@@ -4,7 +4,7 @@ import { createIds } from "../../src/kernel/ids.ts";
 import { prepareDatabaseFile } from "../../src/store/sqlite/database_file.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { databaseLogic } from "../../src/service/parts.ts";
-import { installLogic, type Store } from "../../src/store/mod.ts";
+import { installLogic, type Statement, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
@@ -79,7 +79,7 @@ async function makeMigratedFile(): Promise<Uint8Array> {
   const directory = await Deno.makeTempDir({ prefix: "purser-test-" });
   const path = join(directory, "purser.db");
   const store = await SqliteStore.open({ path, durability: "normal" });
-  await prepare(store, []);
+  await prepare(store);
   await store.close();
   const content = await Deno.readFile(path);
   await Deno.remove(directory, { recursive: true });
@@ -101,7 +101,9 @@ async function createFile(): Promise<TestDatabase> {
       await (created ??= create(options.isMigrated !== false));
       await prepareDatabaseFile(path);
       const { onCommit } = options;
-      return await prepare(await SqliteStore.open({ path, durability: "normal", onCommit }), stores, options);
+      const store = await SqliteStore.open({ path, durability: "normal", onCommit });
+      stores.push(store);
+      return store;
     },
     async [Symbol.asyncDispose]() {
       await closeAll(stores);
@@ -110,13 +112,39 @@ async function createFile(): Promise<TestDatabase> {
   };
 }
 
+let migratedMemory: Promise<Statement[]> | undefined;
+
+/** Returns the statements that make an empty database what a migrated one is, in a third of the time. */
+async function describeMigrated(): Promise<Statement[]> {
+  const store = await SqliteStore.open({ path: ":memory:", durability: "normal" });
+  await prepare(store);
+  const { rows: schema } = await store.read({
+    sql: "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid",
+  });
+  const [tables, others] = [
+    schema.filter(([type]) => type === "table"),
+    schema.filter(([type]) => type !== "table"),
+  ];
+  const statements = tables.map(([, , sql]): Statement => ({ sql: String(sql) }));
+  for (const [, name] of tables) {
+    const { rows } = await store.read({ sql: `SELECT * FROM ${name}` });
+    for (const row of rows) {
+      statements.push({ sql: `INSERT INTO ${name} VALUES (${row.map(() => "?")})`, args: row });
+    }
+  }
+  await store.close();
+  // Triggers come last: the rows have been through them.
+  return [...statements, ...others.map(([, , sql]) => ({ sql: String(sql) }))];
+}
+
 function createMemory(): TestDatabase {
   const stores: Store[] = [];
   return {
-    async open(options = {}) {
-      const { onCommit } = options;
+    async open({ isMigrated = true, onCommit } = {}) {
       const store = await SqliteStore.open({ path: ":memory:", durability: "normal", onCommit });
-      return await prepare(store, stores, options);
+      stores.push(store);
+      if (isMigrated) await store.write(await (migratedMemory ??= describeMigrated()));
+      return store;
     },
     [Symbol.asyncDispose]: () => closeAll(stores),
   };
@@ -134,7 +162,7 @@ export async function createMigrated(sqld: Sqld): Promise<SqldDatabase> {
 async function migrateOn(sqld: Sqld): Promise<SqldDatabase> {
   const database = await sqld.createDatabase();
   const store = openRemote(database);
-  await prepare(store, []);
+  await prepare(store);
   await store.close();
   return database;
 }
@@ -167,19 +195,18 @@ function createRemote(sqld: Sqld): TestDatabase {
           init,
         );
       };
-      return await prepare(openRemote({ url, fetch: counting }, options), stores, options);
+      const store = openRemote({ url, fetch: counting }, options);
+      stores.push(store);
+      return store;
     },
     [Symbol.asyncDispose]: () => closeAll(stores),
   };
 }
 
-async function prepare(store: Store, stores: Store[], options: OpenOptions = {}): Promise<Store> {
-  stores.push(store);
-  if (options.isMigrated !== false) {
-    await migrate(store, options.clock ?? eagerClock());
-    await installLogic(store, databaseLogic);
-  }
-  return store;
+/** Migrates an empty database. */
+async function prepare(store: Store): Promise<void> {
+  await migrate(store, eagerClock());
+  await installLogic(store, databaseLogic);
 }
 
 async function closeAll(stores: readonly Store[]): Promise<void> {

@@ -1,11 +1,11 @@
 import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alert_rules.ts";
 import type { Log } from "../../kernel/log.ts";
-import type { SqlValue, Statement } from "../../store/mod.ts";
+import { replaceState, requireThat, type SqlValue, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
 import { type StoredField, toStored, withDefaults } from "./rule_fields.ts";
-import { getRule, readRule } from "./rules.ts";
+import { describeNewRule, getRule, readRule } from "./rules.ts";
 
 /** The context of changing rules. */
 export type ChangeContext = AlertContext & { bus: Bus; log: Log };
@@ -34,13 +34,19 @@ VALUES (${values.map(([, value]) => bind(value)).join(", ")}) ON CONFLICT (rule_
 
 /**
  * Adds a rule. Earlier spend counts, but fires nothing: the next matching cost event does. So the calls before are
- * decided first, in the same commit.
+ * decided first, in the same commit, to which `settle` may add statements.
  */
-export async function createRule(ctx: ChangeContext, input: RuleInput): Promise<AlertRule> {
+export async function createRule(
+  ctx: ChangeContext,
+  input: RuleInput,
+  settle: (rule: AlertRule) => readonly Statement[] = () => [],
+): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const ruleId = ctx.ids.next("rule");
-  await changeRules(ctx, [insertRule(ruleId, input, ctx.clock.now())]);
-  return await getRule(ctx, ruleId);
+  const now = ctx.clock.now();
+  const rule = await describeNewRule(ctx, ruleId, input, now);
+  await changeRules(ctx, [insertRule(ruleId, input, now), ...settle(rule)]);
+  return rule;
 }
 
 /** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */
@@ -80,27 +86,57 @@ WHERE rule_id = ?1`;
 /**
  * Changes the given fields, in one unit and without reading before: concurrent changes of different fields all hold. A
  * moved threshold forgets the windows for which the rule fired; its cooldown continues. Enabling fires nothing by itself.
- * If nothing differs, `updated_at` stays. Throws `not_found`.
+ * If nothing differs, `updated_at` stays. With a check, only the rule that has passed it is changed. Throws `not_found`.
  */
 export async function updateRule(
   ctx: ChangeContext,
   ruleId: string,
   changes: RuleChanges,
+  check?: RuleCheck,
 ): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   const now = ctx.clock.now();
-  await changeRules(ctx, [...changesOf(ruleId, changes, now), { sql: ARM, args: [ruleId, now] }]);
+  const statements = [...changesOf(ruleId, changes, now), { sql: ARM, args: [ruleId, now] }];
+  if (check) await changeChecked(ctx, ruleId, check, statements);
+  else await changeRules(ctx, statements);
   return await getRule(ctx, ruleId);
 }
 
-/** Removes a rule. Its history stays, and its alerts are still delivered. Throws `not_found`. */
-export async function removeRule(ctx: ChangeContext, ruleId: string): Promise<void> {
-  // Before the write, whose response may be lost: a read within it may see the state after it.
-  await readRule(ctx.query, ruleId);
-  await changeRules(ctx, [
+/**
+ * Removes a rule, with a check only the one that has passed it. Its history stays, and its alerts are still delivered.
+ * Throws `not_found`.
+ */
+export async function removeRule(ctx: ChangeContext, ruleId: string, check?: RuleCheck): Promise<void> {
+  const statements = [
     { sql: "DELETE FROM alert_claims WHERE rule_id = ?", args: [ruleId] },
     { sql: "DELETE FROM alert_rules WHERE rule_id = ?", args: [ruleId] },
-  ]);
+  ];
+  if (check) return await changeChecked(ctx, ruleId, check, statements);
+  // Before the write, whose response may be lost: a read within it may see the state after it.
+  await readRule(ctx.query, ruleId);
+  await changeRules(ctx, statements);
+}
+
+/** Checks the rule that a change replaces, and throws to refuse the change. */
+export type RuleCheck = (current: AlertRule) => void | Promise<void>;
+
+/** Changes a rule if it has passed a check and its author's fields are still the same. Throws `not_found`. */
+async function changeChecked(
+  ctx: ChangeContext,
+  ruleId: string,
+  check: RuleCheck,
+  statements: readonly Statement[],
+): Promise<void> {
+  await replaceState(`alert rule ${ruleId}`, async () => {
+    const before = await getRule(ctx, ruleId);
+    await check(before);
+    const isSame = statement((bind) =>
+      `EXISTS (SELECT 1 FROM alert_rules WHERE rule_id = ${bind(ruleId)} AND ${
+        toStored(before).map(({ column, value }) => `${column} IS ${bind(value)}`).join(" AND ")
+      })`
+    );
+    await changeRules(ctx, [requireThat(isSame), ...statements]);
+  });
 }
 
 /**

@@ -1,13 +1,21 @@
 import { asc, eq } from "drizzle-orm";
-import type { AlertRule } from "../../contract/alert_rules.ts";
+import type { AlertRule, RuleInput } from "../../contract/alert_rules.ts";
 import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
-import { counterSum, counterValue, isInScope, sumOfCalls, sumOfTail, textAt } from "../../ledger/mod.ts";
+import {
+  ALL_AGENTS,
+  counterSum,
+  counterValue,
+  isInScope,
+  sumOfCalls,
+  sumOfTail,
+  textAt,
+} from "../../ledger/mod.ts";
 import { type Query, tables } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
-import { fieldsOf, type RuleRow } from "./rule_fields.ts";
+import { fieldsOf, type RuleRow, withDefaults } from "./rule_fields.ts";
 
 /** Converts a row to its wire form, without its present value. */
 function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
@@ -36,6 +44,26 @@ export async function getRule(
   ruleId: string,
 ): Promise<AlertRule> {
   return (await withValues(ctx, [await readRule(ctx.query, ruleId)]))[0]!;
+}
+
+/** Returns a rule that is about to be added, in wire form. */
+export async function describeNewRule(
+  ctx: Pick<AlertContext, "store" | "clock">,
+  ruleId: string,
+  input: RuleInput,
+  now: number,
+): Promise<AlertRule> {
+  const fields = withDefaults(input) as ReturnType<typeof fieldsOf>;
+  const scope = fields.agent_id ?? ALL_AGENTS;
+  const [value = null] = await readRuleValues(ctx, [{ thresholdType: fields.threshold_type, scope }]);
+  return {
+    rule_id: ruleId,
+    ...fields,
+    last_fired_at: null,
+    created_at: toIso(now),
+    updated_at: toIso(now),
+    value_usd: value === null ? null : toUsd(value),
+  };
 }
 
 /** Reads the row of one rule. Throws `not_found`. */

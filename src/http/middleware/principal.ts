@@ -12,7 +12,11 @@ export interface ApiEnv {
     /** Answered without a key, since there was none yet. */
     isKeyless?: true;
   };
-  Variables: { isAuthorized?: true };
+  Variables: {
+    isAuthorized?: true;
+    /** The answer is that of an earlier request with the same `Idempotency-Key`. */
+    isReplayed?: true;
+  };
 }
 
 /** The principal of requests without a key, which open routes answer. */
@@ -38,6 +42,25 @@ export function narrowToAgent(
     throw outOfReach(`agent ${wanted}`, only);
   }
   return only ?? wanted;
+}
+
+/**
+ * Returns whether an id is one that a key of one agent may give: the agent's id, a colon, and a name without a colon, so that
+ * each id is of one agent at most. Reporters of other agents choose theirs freely: a key of one agent could otherwise take
+ * an id before them, and learn which exist.
+ */
+export function isNamedAfter(id: string, agentId: string): boolean {
+  return id.length > agentId.length + 1 && id.slice(0, Math.max(0, id.lastIndexOf(":"))) === agentId;
+}
+
+/** Returns the error for an id that is not the agent's own, whether another agent has it or none. */
+export function notOwn(kind: "session" | "run" | "call", id: string, only: string): PurserError {
+  return new PurserError(
+    "forbidden",
+    `Cannot use ${kind} ${id}: this API key is for agent ${only} only, which has none of that id; a new id has to be ` +
+      `${only}:NAME`,
+    { details: { agent_id: only } },
+  );
 }
 
 /** Returns the error for a request of one agent's key that is about another agent. */

@@ -83,13 +83,15 @@ function asPurserError(error: unknown): PurserError | undefined {
   return code && code !== "internal" ? new PurserError(code, error.message || TITLES[code]) : undefined;
 }
 
-/** Returns a response with a problem document. */
+/** Returns a response with a problem document; `details.retry_after_seconds` is its `Retry-After` too. */
 export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
+  const retryAfter = problem.details?.retry_after_seconds;
   return new Response(JSON.stringify(problem), {
     status: problem.status,
     headers: {
       "content-type": "application/problem+json",
       ...(problem.status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
+      ...(typeof retryAfter === "number" && { "retry-after": String(retryAfter) }),
       ...headers,
     },
   });

@@ -2,8 +2,18 @@ import { defineAgent, getAgent, listAgents, removeAgent, toAgentDefinition } fro
 import type { Core } from "../../service/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
+import { etagOf, IF_MATCH, IF_NONE_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../create_route.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  optionalHeaders,
+  problems,
+  z,
+} from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId } from "../../contract/parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
@@ -23,9 +33,12 @@ const put = createRoute({
   scopes: ["admin"],
   operationId: "defineAgent",
   summary: "Define an agent",
+  description:
+    "With `If-Match` only over a definition that the client has seen, with `If-None-Match: *` only a new one.",
   tags: ["agents"],
   request: {
     params: newParams,
+    ...optionalHeaders({ ...IF_MATCH, ...IF_NONE_MATCH }),
     body: jsonBody(AgentBody, {
       model: "openai:gpt-5-mini",
       system_prompt: "Answer in one sentence.",
@@ -34,9 +47,9 @@ const put = createRoute({
     }),
   },
   responses: {
-    200: json(Agent, "The agent existed and is replaced"),
-    201: json(Agent, "The agent is new"),
-    ...problems("invalid", ...BODY_CODES),
+    200: { ...json(Agent, "The agent existed and is replaced"), headers: headers("ETag") },
+    201: { ...json(Agent, "The agent is new"), headers: headers("ETag") },
+    ...problems("invalid", "conflict", "precondition_failed", ...BODY_CODES),
   },
 });
 
@@ -58,9 +71,13 @@ const get = createRoute({
   agentCheck: "agent_id",
   operationId: "getAgent",
   summary: "Get an agent with its lifetime usage",
+  description: "The `ETag` is the definition's: runs and their usage don't change it.",
   tags: ["agents"],
   request: { params },
-  responses: { 200: json(AgentWithUsage, "The agent"), ...problems("not_found") },
+  responses: {
+    200: { ...json(AgentWithUsage, "The agent"), headers: headers("ETag") },
+    ...problems("not_found"),
+  },
 });
 
 const remove = createRoute({
@@ -70,9 +87,16 @@ const remove = createRoute({
   operationId: "deleteAgent",
   summary: "Delete an agent's definition; its sessions and costs stay",
   tags: ["agents"],
-  request: { params },
-  responses: { 204: { description: "Deleted" }, ...problems("not_found", ...BODY_CODES) },
+  request: { params, ...optionalHeaders(IF_MATCH) },
+  responses: {
+    204: { description: "Deleted" },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
+  },
 });
+
+function etagOfAgent({ updated_at: _, ...definition }: Agent): Promise<string> {
+  return etagOf(definition);
+}
 
 export function createRoutes(core: Core) {
   return createRouter()
@@ -82,7 +106,8 @@ export function createRoutes(core: Core) {
         checkModel: (model) => core.models.check(model),
         checkTools: (tools) => core.toolbox.check(tools),
       });
-      const { agent, isNew } = await defineAgent(core, definition);
+      const { agent, isNew } = await defineAgent(core, definition, readPreconditions(c, etagOfAgent));
+      c.header("etag", await etagOfAgent(agent));
       return isNew ? c.json(agent, 201) : c.json(agent, 200);
     })
     .openapi(list, async (c) => {
@@ -93,10 +118,11 @@ export function createRoutes(core: Core) {
     .openapi(get, async (c) => {
       const { agent_id } = c.req.valid("param");
       const agent = await getAgent(core, agent_id);
+      c.header("etag", await etagOfAgent(agent));
       return c.json({ ...agent, token_usage: await readAgentUsage(core.store, agent_id) }, 200);
     })
     .openapi(remove, async (c) => {
-      await removeAgent(core, c.req.valid("param").agent_id);
+      await removeAgent(core, c.req.valid("param").agent_id, readPreconditions(c, etagOfAgent));
       return c.body(null, 204);
     });
 }

@@ -10,8 +10,20 @@ import {
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
+import { settleClaim } from "../../idempotency/mod.ts";
+import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  optionalHeaders,
+  problems,
+  z,
+} from "../create_route.ts";
 import { limitQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Alert, RuleTest } from "../../contract/alerts.ts";
@@ -29,6 +41,7 @@ const create = createRoute({
     "It fires at the next call that is booked while its threshold is exceeded, whenever the money was spent.",
   tags: ["alerts"],
   request: {
+    ...optionalHeaders(IDEMPOTENCY_KEY),
     body: jsonBody(RuleBody, {
       name: "Daily limit",
       threshold_type: "per_day_usd",
@@ -40,9 +53,9 @@ const create = createRoute({
   responses: {
     201: {
       ...json(AlertRule, "The rule"),
-      headers: headers("Location"),
+      headers: headers("Location", "ETag", "Idempotency-Replayed"),
     },
-    ...problems("invalid", ...BODY_CODES),
+    ...problems("invalid", "conflict", "idempotency_mismatch", ...BODY_CODES),
   },
 });
 
@@ -64,9 +77,13 @@ const get = createRoute({
   agentCheck: "handler",
   operationId: "getAlertRule",
   summary: "Get an alert rule",
+  description: "The `ETag` is that of the fields that its author sets: spending and firing don't change it.",
   tags: ["alerts"],
   request: { params },
-  responses: { 200: json(AlertRule, "The rule"), ...problems("not_found") },
+  responses: {
+    200: { ...json(AlertRule, "The rule"), headers: headers("ETag") },
+    ...problems("not_found"),
+  },
 });
 
 const update = createRoute({
@@ -79,10 +96,10 @@ const update = createRoute({
     "Changes only the given fields. A new threshold, threshold type, agent or repeat resets the windows in which the " +
     "rule has fired; its cooldown continues. A new cooldown counts from when the rule last fired.",
   tags: ["alerts"],
-  request: { params, body: jsonBody(RuleChangesBody, { enabled: false }) },
+  request: { params, ...optionalHeaders(IF_MATCH), body: jsonBody(RuleChangesBody, { enabled: false }) },
   responses: {
-    200: json(AlertRule, "The changed rule"),
-    ...problems("invalid", "not_found", ...BODY_CODES),
+    200: { ...json(AlertRule, "The changed rule"), headers: headers("ETag") },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
   },
 });
 
@@ -93,8 +110,11 @@ const remove = createRoute({
   operationId: "deleteAlertRule",
   summary: "Delete an alert rule; its history stays",
   tags: ["alerts"],
-  request: { params },
-  responses: { 204: { description: "Deleted" }, ...problems("not_found", ...BODY_CODES) },
+  request: { params, ...optionalHeaders(IF_MATCH) },
+  responses: {
+    204: { description: "Deleted" },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
+  },
 });
 
 const test = createRoute({
@@ -129,11 +149,27 @@ const history = createRoute({
   responses: { 200: json(z.array(Alert), "Alerts, newest first"), ...problems("invalid") },
 });
 
+function etagOfRule({ updated_at: _, last_fired_at: _fired, value_usd: _value, ...definition }: AlertRule) {
+  return etagOf(definition);
+}
+
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
-      const rule = await createRule(core, c.req.valid("json"));
+      const input = c.req.valid("json");
+      const rule = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf(input),
+        (claim) =>
+          createRule(
+            core,
+            input,
+            (rule) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(rule)] }) : [],
+          ),
+      );
       c.header("location", `/alerts/rules/${rule.rule_id}`);
+      c.header("etag", await etagOfRule(rule));
       return c.json(rule, 201);
     })
     .openapi(list, async (c) => {
@@ -146,13 +182,18 @@ export function createRoutes(core: Core) {
       const only = onlyAgentOf(c);
       const rule = await getRule(core, c.req.valid("param").rule_id);
       if (only !== undefined && rule.agent_id !== only) throw ruleNotFound(rule.rule_id);
+      c.header("etag", await etagOfRule(rule));
       return c.json(rule, 200);
     })
     .openapi(update, async (c) => {
-      return c.json(await updateRule(core, c.req.valid("param").rule_id, c.req.valid("json")), 200);
+      const { rule_id } = c.req.valid("param");
+      const check = readPreconditions(c, etagOfRule);
+      const rule = await updateRule(core, rule_id, c.req.valid("json"), check);
+      c.header("etag", await etagOfRule(rule));
+      return c.json(rule, 200);
     })
     .openapi(remove, async (c) => {
-      await removeRule(core, c.req.valid("param").rule_id);
+      await removeRule(core, c.req.valid("param").rule_id, readPreconditions(c, etagOfRule));
       return c.body(null, 204);
     })
     .openapi(test, async (c) => {

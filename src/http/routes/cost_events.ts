@@ -1,8 +1,8 @@
 import { USAGE_DETAILS, type UsageDetails } from "../../pricing/mod.ts";
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { findForeignRef } from "../../sessions/mod.ts";
-import { onlyAgentOf, outOfReach } from "../middleware/principal.ts";
+import { readOwners } from "../../sessions/mod.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract/cost_events.ts";
@@ -18,7 +18,8 @@ const report = createRoute({
     "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
     "reported cost is booked, rounded half to even to nano-USD. A call that is already booked is a " +
     "duplicate if the content is the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
-    "be sent back; for a report without `cost_usd` the price does not matter.",
+    "be sent back; for a report without `cost_usd` the price does not matter. With a key of one agent, new ids of calls, " +
+    "sessions and runs are the agent's id, a colon, and a name without a colon.",
   tags: ["costs"],
   request: {
     body: jsonBody(CostEventsBody, [{
@@ -83,8 +84,9 @@ function detailsOf(body: CostEventBody): { details?: UsageDetails } {
 }
 
 /**
- * Refuses calls that a key of one agent may not report: another agent's, and those that would count in another agent's
- * session or run, whose budget and alerts they would use up. Throws `forbidden`.
+ * Refuses calls that a key of one agent may not report: another agent's, those that would count in another agent's session
+ * or run, whose budget and alerts they would use up, and those whose new ids others may want to use. Throws `forbidden`, the
+ * same for an id of another agent and a free one.
  */
 async function checkReports(
   core: Pick<Core, "store">,
@@ -94,12 +96,15 @@ async function checkReports(
   for (const [index, { agentId }] of reports.entries()) {
     if (agentId !== only) throw outOfReach(`agent ${agentId} of event [${index}]`, only);
   }
-  const ids = (key: "sessionId" | "runId") =>
+  const ids = (key: "sessionId" | "runId" | "callId") =>
     [...new Set(reports.map((report) => report[key]))].filter((id) => id !== null);
-  const foreign = await findForeignRef(core, {
-    agentId: only,
+  const owners = await readOwners(core, {
     sessionIds: ids("sessionId"),
     runIds: ids("runId"),
+    callIds: ids("callId"),
   });
-  if (foreign) throw outOfReach(`${foreign.kind} ${foreign.id}`, only);
+  for (const { kind, id, agentId } of owners) {
+    if (agentId === only || (agentId === null && isNamedAfter(id, only))) continue;
+    throw notOwn(kind, id, only);
+  }
 }

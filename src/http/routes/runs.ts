@@ -3,11 +3,30 @@ import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
-import { cancelRun, findSessionOwner, getRun } from "../../sessions/mod.ts";
-import { PurserError } from "../../kernel/errors.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { cancelRun, findSessionOwner, getRun, recoverRuns } from "../../sessions/mod.ts";
+import { type ErrorCode, type ErrorDetails, PurserError } from "../../kernel/errors.ts";
+import {
+  claimRequest,
+  fingerprintOf,
+  hasKey,
+  IDEMPOTENCY_KEY,
+  inProgress,
+  markReplayed,
+  workUnder,
+} from "../middleware/idempotency.ts";
+import { isNamedAfter, notOwn, onlyAgentOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
-import { BODY_CODES, createRoute, eventStream, json, jsonBody, problems, z } from "../create_route.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  eventStream,
+  headers,
+  json,
+  jsonBody,
+  optionalHeaders,
+  problems,
+  z,
+} from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, RunId } from "../../contract/parts.ts";
 import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
@@ -25,11 +44,13 @@ const run = createRoute({
   tags: ["runs"],
   request: {
     params: z.object({ agent_id: AgentId }),
+    ...optionalHeaders(IDEMPOTENCY_KEY),
     body: jsonBody(RunBody, { input: "What is 17 * 23?", session_id: "ses_demo" }),
   },
   responses: {
     200: {
       description: "The run's result, also of a cancelled run",
+      headers: headers("Idempotency-Replayed"),
       content: { "application/json": { schema: RunResult }, ...eventStream(RunStreamEvent) },
     },
     ...problems(
@@ -37,6 +58,7 @@ const run = createRoute({
       "budget_exceeded",
       "not_found",
       "conflict",
+      "idempotency_mismatch",
       ...BODY_CODES,
       "provider_error",
     ),
@@ -77,13 +99,27 @@ export function createRoutes(core: Core) {
     .openapi(run, async (c) => {
       const { agent_id } = c.req.valid("param");
       const { input, session_id } = c.req.valid("json");
-      if (onlyAgentOf(c) !== undefined && session_id !== undefined) {
-        await checkSession(core, session_id, agent_id);
+      const isStream = c.req.header("accept")?.includes("text/event-stream");
+      const claimed = hasKey(c)
+        ? await claimRequest(c, core, fingerprintOf([input, session_id]), core.ids.next("run"))
+        : undefined;
+      if (claimed && "startedRunId" in claimed) {
+        const run = await readEndedRun(core, claimed.startedRunId);
+        markReplayed(c);
+        const answer = () => Promise.resolve(resultOf(run));
+        return isStream ? streamRun(c, core, answer) as never : c.json(await answer(), 200);
       }
-      const agent = await getAgentDefinition(core, agent_id);
-      const runInput: RunInput = { agent, input, sessionId: session_id };
-      if (c.req.header("accept")?.includes("text/event-stream")) return streamRun(c, core, runInput) as never;
-      return c.json(await runAgent(core, runInput), 200);
+      const claim = claimed && "claim" in claimed ? claimed.claim : undefined;
+      const runInput = await workUnder(core, claim, async (): Promise<RunInput> => {
+        if (onlyAgentOf(c) !== undefined && session_id !== undefined) {
+          await checkSession(core, session_id, agent_id);
+        }
+        const agent = await getAgentDefinition(core, agent_id);
+        return { agent, input, sessionId: session_id, ...(claim && { runId: claim.runId! }) };
+      });
+      const work = (onPart?: RunInput["onPart"]) =>
+        workUnder(core, claim, () => runAgent(core, { ...runInput, onPart }));
+      return isStream ? streamRun(c, core, work) as never : c.json(await work(), 200);
     })
     .openapi(get, async (c) => c.json(await getRun(core, c.req.valid("param").run_id), 200))
     .openapi(cancel, async (c) => {
@@ -93,21 +129,55 @@ export function createRoutes(core: Core) {
     });
 }
 
-/** Refuses another agent's session without naming that agent, since a key of one agent may not learn of others. */
+/** Refuses a session that a key of one agent may not use: another agent's, and a new one of an id that others may use. */
 async function checkSession(core: Core, sessionId: string, agentId: string): Promise<void> {
   const owner = await findSessionOwner(core, sessionId);
-  if (owner === undefined || owner === agentId) return;
-  throw new PurserError(
-    "conflict",
-    `Cannot run ${agentId} on session ${sessionId}: the id is taken; choose another`,
-  );
+  if (owner === agentId || (owner === undefined && isNamedAfter(sessionId, agentId))) return;
+  throw notOwn("session", sessionId, agentId);
+}
+
+/**
+ * Returns the run that an earlier request with the same key has started, once it has ended.
+ *
+ * @throws {PurserError} `conflict` while it is in progress
+ */
+async function readEndedRun(core: Core, runId: string): Promise<Run> {
+  let run = await getRun(core, runId);
+  if (run.status === "running" && (await recoverRuns(core, runId)).length > 0) {
+    run = await getRun(core, runId);
+  }
+  if (run.status !== "running") return run;
+  throw inProgress().with({ run_id: runId, session_id: run.session_id });
+}
+
+/** Returns the answer of a run that has ended, as its first request has or would have got it. Throws its problem. */
+function resultOf(
+  { model: _model, error, cost_budget_usd: _budget, budget_mode: _mode, ...result }: Run,
+): RunResult {
+  const ids = { run_id: result.run_id, session_id: result.session_id };
+  if (result.status === "interrupted") {
+    throw new PurserError(
+      "conflict",
+      `Cannot repeat the request: its run ${result.run_id} was interrupted, since the process that ran it ended; ` +
+        "use a new Idempotency-Key to run the agent again",
+    ).with(ids);
+  }
+  if (error) {
+    const { code, message, details } = error as { code: ErrorCode; message: string; details?: ErrorDetails };
+    throw new PurserError(code, message, { details }).with(ids);
+  }
+  return { ...result, ended_at: result.ended_at! };
 }
 
 /** Maximum length of a run's stream that waits for a slow client, in characters. */
 const MAX_UNREAD = 16 * 1024 * 1024;
 
 /** Streams a run as server-sent events. Once the client has disconnected, events are dropped and the run continues. */
-function streamRun(c: Context, core: Core, input: RunInput): Response {
+function streamRun(
+  c: Context,
+  core: Core,
+  work: (onPart: NonNullable<RunInput["onPart"]>) => Promise<RunResult>,
+): Response {
   const requestId = core.ids.next("req");
   const instance = instanceOf(c);
   return streamSSE(c, async (stream) => {
@@ -124,7 +194,7 @@ function streamRun(c: Context, core: Core, input: RunInput): Response {
     const onPart = (part: RunPart) =>
       part.type === "text" ? send("text", { text: part.text }) : send(part.event.type, part.event);
     try {
-      send("result", await runAgent(core, { ...input, onPart }));
+      send("result", await work(onPart));
     } catch (error) {
       send("error", toProblem(error, instance, core.log, requestId));
     }

@@ -6,12 +6,16 @@ import { getSession } from "../../sessions/mod.ts";
 import {
   exportSession,
   gunzip,
+  type ImportOptions,
   importSession,
   listImportedEvents,
   parseTags,
   type SessionExport,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
+import { settleClaim } from "../../idempotency/mod.ts";
+import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { matchesWeakly } from "../middleware/preconditions.ts";
 import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
@@ -95,6 +99,7 @@ const restore = createRoute({
       }),
     }),
     headers: z.object({
+      ...IDEMPOTENCY_KEY,
       "content-encoding": z.string().optional().openapi({
         description: "`gzip` if the body is compressed",
         example: "gzip",
@@ -106,8 +111,11 @@ const restore = createRoute({
     },
   },
   responses: {
-    200: json(ImportResult, "The result, or with `dry_run` the expected one"),
-    ...problems("invalid", "conflict", "unsupported", ...BODY_CODES),
+    200: {
+      ...json(ImportResult, "The result, or with `dry_run` the expected one"),
+      headers: headers("Idempotency-Replayed"),
+    },
+    ...problems("invalid", "conflict", "idempotency_mismatch", "unsupported", ...BODY_CODES),
   },
 });
 
@@ -156,7 +164,16 @@ export function createStreamedRoutes(core: Core): Router {
   router.openAPIRegistry.registerPath(restore);
   router.post(restore.path, async (c) => {
     const dryRun = readDryRun(c);
-    return c.json(await importSession(core, readBody(c, core), { dryRun }), 200);
+    const fingerprint = createFingerprint();
+    const body = readBody(c, core, hasKey(c) ? fingerprint.pass : (bytes) => bytes);
+    const once: ImportOptions["once"] = (restore) =>
+      answerOnce(
+        c,
+        core,
+        fingerprint.digest,
+        (claim) => restore(claim && ((result) => settleClaim(claim, result))),
+      );
+    return c.json(await importSession(core, body, { dryRun, once }), 200);
   });
   return router;
 }
@@ -179,7 +196,8 @@ function respond(c: Context, core: Core, exported: SessionExport): Response {
     vary: "accept-encoding",
     "cache-control": "no-cache",
   };
-  if (hasEtag(c.req.header("if-none-match"), exported.etag)) {
+  const known = c.req.header("if-none-match");
+  if (known !== undefined && matchesWeakly(known, exported.etag)) {
     exported.close();
     return new Response(null, { status: 304, headers });
   }
@@ -225,13 +243,6 @@ function streamFrom(
   }, { highWaterMark: 0 });
 }
 
-/** Weak comparison, as RFC 9110 requires for `If-None-Match`. */
-function hasEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  const opaque = (tag: string) => tag.trim().replace(/^W\//, "");
-  return header.trim() === "*" || header.split(",").some((tag) => opaque(tag) === opaque(etag));
-}
-
 function takesGzip(header: string | undefined): boolean {
   const [, parameters] = /(?:^|,)\s*gzip\s*(;[^,]*)?(?=,|$)/i.exec(header ?? "") ?? [undefined, undefined];
   return /(?:^|,)\s*gzip/i.test(header ?? "") && !/;\s*q=0(\.0*)?\s*$/i.test(parameters ?? "");
@@ -252,8 +263,12 @@ function readDryRun(c: Context): boolean {
   return query.data.dry_run === "true";
 }
 
-/** Returns the request's body as a stream of uncompressed bytes. */
-function readBody({ req: { raw } }: Context, core: Core): AsyncIterable<Uint8Array> {
+/** Returns the request's body as a stream of uncompressed bytes; `pass` sees them as they were sent. */
+function readBody(
+  { req: { raw } }: Context,
+  core: Core,
+  pass: (bytes: AsyncIterable<Uint8Array<ArrayBuffer>>) => AsyncIterable<Uint8Array>,
+): AsyncIterable<Uint8Array> {
   const maxBytes = core.maxSnapshotBytes;
   if (!isJsonBody(raw)) throw notJson();
   const encoding = raw.headers.get("content-encoding")?.toLowerCase() ?? "identity";
@@ -264,7 +279,7 @@ function readBody({ req: { raw } }: Context, core: Core): AsyncIterable<Uint8Arr
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const body = unbroken(raw.body ?? new Blob([]).stream(), core);
+  const body = pass(unbroken(raw.body ?? new Blob([]).stream(), core));
   return encoding === "gzip" ? gunzip(body) : body;
 }
 

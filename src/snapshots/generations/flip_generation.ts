@@ -65,15 +65,24 @@ const SETTLE = `DELETE FROM loose_generations WHERE session_id = ?1 AND generati
 const READ_RESTORE = `SELECT seq, payload FROM events WHERE session_id = ?1 AND type = 'session.restored'
   AND payload ->> '$.import_id' = ?2 ORDER BY seq DESC LIMIT 1`;
 
+const READ_RESULT = `SELECT json_set(?3, '$.new_session', json(payload -> '$.new_session'),
+  '$.messages_before', payload ->> '$.messages_before', '$.fenced_run_id', payload ->> '$.fenced_run_id')
+FROM (${READ_RESTORE})`;
+
+/** Returns statements for the commit of a restore; it gets the query for its result, as JSON. */
+export type Settle = (result: Statement) => readonly Statement[];
+
 /**
  * Makes a staged generation the session's current state, in one commit: the previous one is loose from then on, and a
  * run in progress no longer holds the session. Returns undefined when the session belongs to another agent by now, or
- * the staged rows were swept.
+ * the staged rows were swept. `settle` adds statements to the commit; it gets a query for the outcome, as JSON over the
+ * fields of `result`, which has no row where nothing was restored.
  */
 export async function flipGeneration(
   ctx: SnapshotContext,
   staged: StagedGeneration,
   state: NewState,
+  { result, settle }: { result: object; settle?: Settle },
 ): Promise<Flip | undefined> {
   const { sessionId, generation, importId } = staged;
   const now = ctx.clock.now();
@@ -100,6 +109,7 @@ export async function flipGeneration(
     },
     ...(state.agent ? [insertAgentIfNew(state.agent, now, { sql: IS_READY, args: key })] : []),
     { sql: SETTLE, args: key },
+    ...(settle?.({ sql: READ_RESULT, args: [sessionId, importId, JSON.stringify(result)] }) ?? []),
     { sql: READ_RESTORE, args: [sessionId, importId] },
   ];
   const row = (await ctx.store.write(statements)).at(-1)!.rows[0];

@@ -349,6 +349,20 @@ export const apiKeys = sqliteTable("api_keys", {
   revokedAt: int("revoked_at"),
 });
 
+export const idempotencyKeys = sqliteTable("idempotency_keys", {
+  /** An API key's id, '' without one. */
+  owner: text("owner").notNull(),
+  operation: text("operation").notNull(),
+  idempotencyKey: text("idempotency_key").notNull(),
+  fingerprint: text("fingerprint").notNull(),
+  holder: text("holder").notNull(),
+  instanceId: text("instance_id").notNull(),
+  leaseUntil: int("lease_until").notNull(),
+  runId: text("run_id"),
+  result: text("result"),
+  createdAt: int("created_at").notNull(),
+});
+
 /** Every table, for the test that compares them with the migrated database. */
 export const tables = {
   agents,
@@ -378,4 +392,5 @@ export const tables = {
   deliveries,
   tallies,
   apiKeys,
+  idempotencyKeys,
 };

@@ -32,6 +32,26 @@ export const agentCases: RestCase[] = [
     },
   },
   {
+    name: "an agent is replaced or removed only as it was seen, and defined only where there is none",
+    async run(api) {
+      const path = `/agents/${api.prefix}`;
+      const send = async (method: string, headers: Record<string, string>, body?: unknown) => {
+        const answer = await api.send(method, path, body, headers);
+        return [answer.status, answer.body.code ?? answer.headers.get("etag")];
+      };
+      const [created, first] = await send("PUT", { "if-none-match": "*" }, { model: "demo:echo" });
+      assert.equal(created, 201);
+      const refused = [412, "precondition_failed"];
+      assert.deepEqual(await send("PUT", { "if-none-match": "*" }, { model: "demo:loop" }), refused);
+      const [replaced, second] = await send("PUT", { "if-match": first }, { model: "demo:loop" });
+      assert.equal(replaced, 200);
+      assert.deepEqual(await send("PUT", { "if-match": first }, { model: "demo:echo" }), refused);
+      assert.deepEqual(await send("DELETE", { "if-match": first }), refused);
+      assert.deepEqual(await send("GET", {}), [200, second]);
+      assert.equal((await send("DELETE", { "if-match": second }))[0], 204);
+    },
+  },
+  {
     name: "an invalid agent is refused, with the path of the fault",
     async run(api) {
       const problem = await api.refused(400, "invalid", "PUT", `/agents/${api.prefix}`, {

@@ -56,6 +56,45 @@ async function alertsOf(api: RestApi, ruleId: string, channels: readonly string[
 
 export const alertCases: RestCase[] = [
   {
+    name: "a rule that is sent again under its Idempotency-Key is added once",
+    async run(api) {
+      const body = ruleOf(api, { enabled: false });
+      const send = (rule: object) =>
+        api.send("POST", RULES, rule, { "idempotency-key": `rule of ${api.prefix}` });
+      const answers = await Promise.all([send(body), send(body), send(body)]);
+      const first = answers.find(({ headers, status }) =>
+        status === 201 && !headers.has("idempotency-replayed")
+      )!;
+      const again = await send(body);
+      assert.deepEqual([again.status, again.headers.get("location")], [201, first.headers.get("location")]);
+      assert.deepEqual(again.body, first.body);
+      assert.equal((await send({ ...body, name: "Another" })).status, 422);
+      const listed: { name: string }[] = await api.expect(200, "GET", RULES);
+      assert.equal(listed.filter(({ name }) => name === body.name).length, 1);
+      await api.expect(204, "DELETE", first.headers.get("location")!);
+    },
+  },
+  {
+    name: "of changes of a rule that expect the same ETag one succeeds",
+    async run(api) {
+      const { headers } = await api.send("POST", RULES, ruleOf(api, { enabled: false }));
+      const path = headers.get("location")!;
+      const expecting = { "if-match": headers.get("etag")! };
+      const answers = await Promise.all(
+        [2, 3, 4].map((threshold_usd) => api.send("PATCH", path, { threshold_usd }, expecting)),
+      );
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412]);
+      const winner = answers.find(({ status }) => status === 200)!;
+      const read = await api.send("GET", path);
+      assert.deepEqual([read.body, read.headers.get("etag")], [winner.body, winner.headers.get("etag")]);
+      assert.equal((await api.send("DELETE", path, undefined, expecting)).status, 412);
+      assert.equal(
+        (await api.send("DELETE", path, undefined, { "if-match": read.headers.get("etag")! })).status,
+        204,
+      );
+    },
+  },
+  {
     name: "a rule is added, read, listed, changed and removed",
     async run(api) {
       const { status, headers, body: rule } = await api.send("POST", RULES, ruleOf(api));

@@ -15,6 +15,30 @@ async function define(api: RestApi, agent: object): Promise<string> {
 
 export const runCases: RestCase[] = [
   {
+    name: "a run that is sent again under its Idempotency-Key is made once, also where all are sent together",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      const headers = { "idempotency-key": `"${api.prefix}"` };
+      const send = (input = "Hi") => api.send("POST", path, { input }, headers);
+      const count = api.fake.calls;
+      const going = Promise.withResolvers<void>();
+      api.fake.enqueue({ after: going.promise, ...answerTo(LOCAL_API, { text: "Once" }) });
+      const together = [1, 2, 3].map(() => send());
+      await api.until(() => Promise.resolve(api.fake.calls), (calls) => calls > count);
+      const early = await send();
+      assert.deepEqual([early.status, early.headers.get("retry-after")], [409, "1"]);
+      going.resolve();
+      const answers = await Promise.all(together);
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409]);
+      const { body } = answers.find(({ status }) => status === 200)!;
+      const again = await send();
+      assert.deepEqual([again.status, again.headers.get("idempotency-replayed")], [200, "true"]);
+      assert.deepEqual(again.body, body);
+      assert.equal((await send("Another")).body.code, "idempotency_mismatch");
+      assert.equal(api.fake.calls, count + 1);
+    },
+  },
+  {
     name: "a run returns its result and its cost to the nano-dollar, and can be read again",
     async run(api) {
       const path = await define(api, { model: LOCAL });

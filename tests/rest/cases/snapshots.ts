@@ -34,6 +34,25 @@ const LARGE = 9 * 1024 * 1024;
 
 export const snapshotCases: RestCase[] = [
   {
+    name: "a restore that is sent again under its Idempotency-Key does not undo what came after it",
+    async run(api) {
+      const session = await runOnce(api);
+      const copy = await api.expect(200, "GET", `/agents/${session}/snapshot`);
+      const send = (document: object) =>
+        api.send("POST", RESTORE, document, { "idempotency-key": `restore of ${api.prefix}` });
+      const first = await send(copy);
+      assert.equal(first.status, 200);
+      await api.expect(200, "POST", `/agents/${api.prefix}/runs`, { input: "More", session_id: session });
+      const again = await send(copy);
+      assert.deepEqual([again.status, again.headers.get("idempotency-replayed")], [200, "true"]);
+      assert.deepEqual(again.body, first.body);
+      const { message_count } = await api.expect(200, "GET", `/sessions/${session}`);
+      assert.equal(message_count, first.body.messages_restored + 2);
+      const { integrity: _, ...other } = copy;
+      assert.equal((await send(other)).body.code, "idempotency_mismatch");
+    },
+  },
+  {
     name: "a session is exported as a snapshot and imported as another session, with its history",
     async run(api) {
       const session = await runOnce(api);

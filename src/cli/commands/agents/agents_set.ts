@@ -56,18 +56,7 @@ async function setAgent(ctx: CommandContext): Promise<void> {
   const name = readId(ctx);
   const changes = readChanges(ctx.options);
   const { api } = await ctx.connect();
-  const before = await findAgent(api, name);
-  const model = changes.model ?? before?.model;
-  if (model === undefined) {
-    throw new UsageError(
-      `Cannot create agent ${name} without --model, such as demo:echo`,
-      ctx.options.command,
-    );
-  }
-  const answer = await api.agents[":agent_id"].$put({
-    param: { agent_id: idInPath(name) },
-    json: { ...(before && definitionOf(before)), ...changes, model },
-  });
+  const { answer, before } = await mergeAgent(ctx, api, name, changes);
   await printAnswer(ctx, answer, (agent) => {
     const tools = agent.tools.length > 0 ? `, tools ${agent.tools.join(", ")}` : "";
     return escapeText(
@@ -80,10 +69,45 @@ async function setAgent(ctx: CommandContext): Promise<void> {
 
 type Api = Connection["api"];
 
+/** The most attempts to merge changes into a definition that others keep changing. */
+const MAX_MERGES = 10;
+
+/** Puts the changes over the definition that it has read, or reads again if another client has changed that meanwhile. */
+async function mergeAgent(
+  ctx: CommandContext,
+  api: Api,
+  name: string,
+  changes: ReturnType<typeof readChanges>,
+) {
+  const param = { agent_id: idInPath(name) };
+  for (let merge = 1;; merge++) {
+    const { agent: before, etag } = await findAgent(api, name) ?? {};
+    const model = changes.model ?? before?.model;
+    if (model === undefined) {
+      throw new UsageError(
+        `Cannot create agent ${name} without --model, such as demo:echo`,
+        ctx.options.command,
+      );
+    }
+    const json = { ...(before && definitionOf(before)), ...changes, model };
+    const headers: Record<string, string> = before === undefined
+      ? { "if-none-match": "*" }
+      : etag
+      ? { "if-match": etag }
+      : {};
+    try {
+      return { answer: await api.agents[":agent_id"].$put({ param, json }, { headers }), before };
+    } catch (error) {
+      const isOutdated = error instanceof PurserError && error.code === "precondition_failed";
+      if (!isOutdated || merge === MAX_MERGES) throw error;
+    }
+  }
+}
+
 async function findAgent(api: Api, name: string) {
   try {
     const answer = await api.agents[":agent_id"].$get({ param: { agent_id: idInPath(name) } });
-    return await answer.json();
+    return { agent: await answer.json(), etag: answer.headers.get("etag") };
   } catch (error) {
     if (error instanceof PurserError && error.code === "not_found") return undefined;
     throw error;
@@ -91,7 +115,7 @@ async function findAgent(api: Api, name: string) {
 }
 
 /** Returns the fields of a GET that a PUT accepts. */
-function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>) {
+function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>["agent"]) {
   const { agent_id: _id, token_usage: _usage, created_at: _created, updated_at: _updated, ...definition } =
     agent;
   return definition;

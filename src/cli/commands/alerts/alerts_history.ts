@@ -113,9 +113,14 @@ function describeLevels({ deliveries }: Delivered): string[] {
     BY_URGENCY.flatMap(([status, word], index) => {
       const members = deliveries.filter((delivery) => delivery.status === status);
       if (index >= named) return members.length > 0 ? [`${members.length} ${word}`] : [];
-      return members.map((delivery) => escapeText(`${delivery.channel} ${outcomeOf(delivery)}`));
+      return members.map((delivery) => escapeText(`${nameOf(delivery)} ${outcomeOf(delivery)}`));
     }).join(", ")
   );
+}
+
+/** Returns the name of a delivery's channel; its kind for a key of one agent, which doesn't get the name. */
+function nameOf({ channel, kind }: AlertDelivery): string {
+  return channel || kind;
 }
 
 function outcomeOf({ status, attempts, last_error }: AlertDelivery): string {
@@ -141,11 +146,11 @@ export function failureWarnings(
 ): string[] {
   const failures = new Map<string, { count: number; reason: string | null }>();
   for (const { deliveries, test } of history) {
-    for (const { channel, status, last_error } of test ? [] : deliveries) {
-      if (status !== "failed") continue;
-      const known = failures.get(channel);
+    for (const delivery of test ? [] : deliveries) {
+      if (delivery.status !== "failed") continue;
+      const known = failures.get(nameOf(delivery));
       if (known) known.count++;
-      else failures.set(channel, { count: 1, reason: last_error });
+      else failures.set(nameOf(delivery), { count: 1, reason: delivery.last_error });
     }
   }
   return [...failures].map(([channel, { count, reason }]) =>

@@ -1,5 +1,7 @@
+import type { Connection } from "../../../client/mod.ts";
 import type { StepCost } from "../../../contract/sessions.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
+import { PurserError } from "../../../kernel/errors.ts";
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
@@ -38,11 +40,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
     runIds.push(session.active_run_id);
   }
   const runs = await Promise.all(
-    runIds.slice(-MAX_RUNS).map(async (run_id) => {
-      return run_id === null
-        ? undefined
-        : await (await api.runs[":run_id"].$get({ param: { run_id } })).json();
-    }),
+    runIds.slice(-MAX_RUNS).map((runId) => runId === null ? undefined : findRun(api, runId)),
   );
 
   const tags = Object.entries(session.tags).map(([key, value]) => `${key}=${value}`).join(", ");
@@ -86,6 +84,16 @@ async function showSession(ctx: CommandContext): Promise<void> {
   }
   ctx.print(parts.join("\n\n"));
   if (hasMore(costsAnswer)) ctx.say("Only the first 1000 calls are shown");
+}
+
+/** Returns a run; undefined for one that is known from reported calls only. */
+async function findRun(api: Connection["api"], runId: string) {
+  try {
+    return await (await api.runs[":run_id"].$get({ param: { run_id: runId } })).json();
+  } catch (error) {
+    if (error instanceof PurserError && error.code === "not_found") return undefined;
+    throw error;
+  }
 }
 
 function callsOf({ run_id, step }: Pick<StepCost, "run_id" | "step">, calls: readonly CostEvent[]): string[] {
