@@ -4,13 +4,27 @@ import { runArgs, type Version } from "./versions.ts";
 /** A server of one version, as a process of its own. */
 export interface Server extends AsyncDisposable {
   readonly url: string;
+  readonly pid: number;
+}
+
+/** A config file, and the most descriptors that the process may have. */
+interface ServerOptions {
+  config?: string;
+  descriptors?: number;
 }
 
 /** Starts a version's `serve` on a database, and waits until it prints its address. */
-export async function startServer(version: Version, db: string): Promise<Server> {
+export async function startServer(
+  version: Version,
+  db: string,
+  { config, descriptors }: ServerOptions = {},
+): Promise<Server> {
   const directory = await Deno.makeTempDir({ prefix: "purser-bench-" });
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [...runArgs(version, `${version.root}/cli.ts`), "serve", "--port", "0", "--db", db],
+  const args = [...runArgs(version, `${version.root}/cli.ts`), "serve", "--port", "0", "--db", db];
+  if (config !== undefined) args.push("--config", config);
+  const isLimited = descriptors !== undefined;
+  const child = new Deno.Command(isLimited ? "sh" : Deno.execPath(), {
+    args: isLimited ? ["-c", `ulimit -n ${descriptors} && exec "$0" "$@"`, Deno.execPath(), ...args] : args,
     env: { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory, NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",
@@ -37,7 +51,7 @@ export async function startServer(version: Version, db: string): Promise<Server>
     started.reject(new Error(`A server of ${version.root} has ended: ${lines.join("\n")}`));
   })();
   try {
-    return { url: await started.promise, [Symbol.asyncDispose]: end };
+    return { url: await started.promise, pid: child.pid, [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;

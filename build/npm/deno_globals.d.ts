@@ -31,10 +31,6 @@ interface UsedOfDeno {
   statSync(path: string): { readonly dev: number; readonly ino: number | null };
   readDir(path: string): AsyncIterable<{ readonly name: string }>;
   test(name: string, run: () => void | Promise<void>): void;
-  serve(
-    options: { hostname: string; port: number; onListen(): void },
-    answer: (request: Request, from: { remoteAddr: { hostname: string } }) => Response | Promise<Response>,
-  ): { readonly addr: { readonly port: number }; shutdown(): Promise<void>; unref(): void };
 }
 // deno-lint-ignore no-var -- only so is it a property of `globalThis`
 declare var Deno: UsedOfDeno;

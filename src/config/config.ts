@@ -1,4 +1,5 @@
 import type { Durability, PriceUpdates, Severity } from "../contract/values.ts";
+import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { LogLevel } from "../kernel/log.ts";
 import type { ChannelConfig } from "./channels.ts";
@@ -34,6 +35,8 @@ export interface Config {
   remoteTimeoutMs: number;
   /** The largest request body that the server reads. */
   maxBodyBytes: number;
+  /** The limits on requests, as in `limits` of the file; a missing one has its default. */
+  requestLimits: RequestLimitSettings;
   /** The largest snapshot that is read, uncompressed. */
   maxSnapshotBytes: number;
   providers: Record<string, ProviderSettings>;
@@ -50,10 +53,25 @@ export interface Config {
   plugins: string[];
   /** The private networks that channels may connect to, such as `10.0.0.0/8`. */
   allowPrivateNetworks: string[];
+  /** The networks of the proxies whose `Forwarded` and `X-Forwarded-For` headers name the client. */
+  trustedProxies: string[];
+  limits: Limits;
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
   notifyAnomaliesFrom?: Severity;
   /** The absolute path of the config file that was read. */
   configPath?: string;
+}
+
+/** The limits that protect a server from its clients; a missing one has the server's default. */
+export interface Limits {
+  connections?: number;
+  connectionsPerAddress?: number;
+  headersSeconds?: number;
+  idleSeconds?: number;
+  minBodyBytesPerSecond?: number;
+  unreadSeconds?: number;
+  /** The time in which a server ends after a signal. */
+  shutdownSeconds: number;
 }
 
 /** The default of `max_snapshot_bytes`: 256 MiB. */

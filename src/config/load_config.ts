@@ -81,6 +81,7 @@ export async function loadConfig(input: {
       defaults.logLevel ?? "warn",
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
     maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
+    requestLimits: file.limits ?? {},
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
     providers: Object.fromEntries(
       Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers }]) => [
@@ -94,6 +95,8 @@ export async function loadConfig(input: {
     channels: nameChannels(file.channels ?? []),
     plugins: file.plugins ?? [],
     allowPrivateNetworks: file.allow_private_networks ?? [],
+    trustedProxies: file.trusted_proxies ?? [],
+    limits: limitsOf(file),
   };
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
@@ -107,6 +110,20 @@ export async function loadConfig(input: {
     );
   }
   return config;
+}
+
+function limitsOf({ limits = {} }: ConfigFile): Config["limits"] {
+  const { shutdown_seconds: shutdownSeconds = 10, ...rest } = limits;
+  const given = {
+    connections: rest.connections,
+    connectionsPerAddress: rest.connections_per_address,
+    headersSeconds: rest.headers_seconds,
+    idleSeconds: rest.idle_seconds,
+    minBodyBytesPerSecond: rest.min_body_bytes_per_second,
+    unreadSeconds: rest.unread_seconds,
+  };
+  const isSet = ([, value]: [string, unknown]) => value !== undefined;
+  return { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds };
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

@@ -52,6 +52,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     port: 8420,
     logLevel: "warn",
     remoteTimeoutMs: 10_000,
+    requestLimits: {},
     maxBodyBytes: 8_388_608,
     maxSnapshotBytes: 268_435_456,
     providers: {},
@@ -62,6 +63,8 @@ Deno.test("loadConfig() has a default for everything", async () => {
     channels: [],
     plugins: [],
     allowPrivateNetworks: [],
+    trustedProxies: [],
+    limits: { shutdownSeconds: 10 },
   });
 });
 
@@ -202,6 +205,32 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   assert.equal(config.configPath, "/etc/purser/purser.json");
 });
 
+Deno.test("loadConfig() reads the limits of a server", async () => {
+  const config = await load({
+    env: HOME,
+    options: { configPath: "/etc/purser/purser.json" },
+    files: {
+      "/etc/purser/purser.json": `{
+        "limits": {
+          "connections": 100, "connections_per_address": 10, "headers_seconds": 5, "idle_seconds": 90,
+          "min_body_bytes_per_second": 0, "unread_seconds": 2.5, "shutdown_seconds": 60
+        },
+        "trusted_proxies": ["10.0.0.0/8", "fd00::/8"],
+      }`,
+    },
+  });
+  assert.deepEqual(config.trustedProxies, ["10.0.0.0/8", "fd00::/8"]);
+  assert.deepEqual(config.limits, {
+    connections: 100,
+    connectionsPerAddress: 10,
+    headersSeconds: 5,
+    idleSeconds: 90,
+    minBodyBytesPerSecond: 0,
+    unreadSeconds: 2.5,
+    shutdownSeconds: 60,
+  });
+});
+
 Deno.test("loadConfig() reads channels, names each, and keeps the settings of their plugins", async () => {
   const config = await load({
     env: { ...HOME, OPS_SECRET: "s3cret" },
@@ -217,6 +246,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
         "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
         "anomalies": {"notify_from": "warning"},
         "price_updates": "daily",
+        "limits": {"requests_per_minute_per_key": 600, "runs": 50},
       }`,
     },
   });
@@ -241,6 +271,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
   assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
   assert.equal(config.notifyAnomaliesFrom, "warning");
   assert.equal(config.priceUpdates, "daily");
+  assert.deepEqual(config.requestLimits, { requests_per_minute_per_key: 600, runs: 50 });
 });
 
 Deno.test("loadConfig() refuses duplicate channel names and invalid networks", async () => {
@@ -269,8 +300,17 @@ Deno.test("loadConfig() refuses duplicate channel names and invalid networks", a
       "allow_private_networks[2]: must be a network such as 10.0.0.0/8",
     ],
     [
+      `{"limits": {"conections": 10}}`,
+      "limits.conections is not a setting; did you mean connections?",
+    ],
+    [
       `{"anomalies": {"notify_form": "info"}}`,
       "anomalies.notify_form is not a setting; did you mean notify_from?",
+    ],
+    [`{"limits": {"run": 5}}`, "limits.run is not a setting; did you mean runs?"],
+    [
+      `{"limits": {"runs": 0, "streams": 1.5}}`,
+      "limits.runs: Too small: expected number to be >=1; limits.streams: expected int, received number",
     ],
   ];
   for (const [file, reason] of cases) assert.equal(await refusal(file), reason);

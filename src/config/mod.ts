@@ -7,6 +7,7 @@ export {
   type Config,
   type ConfigOptions,
   DEFAULT_MAX_SNAPSHOT_BYTES,
+  type Limits,
   type ProviderSettings,
 } from "./config.ts";
 export { type Environment, readEnvironment } from "./environment.ts";

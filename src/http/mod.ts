@@ -4,4 +4,4 @@ export { withAccessCheck } from "./middleware/access_check.ts";
 export { checkLoopbackRequest, isLoopback } from "./middleware/loopback.ts";
 export { type Permission, permissionsOf } from "./middleware/authorize.ts";
 export { pathOf, type Problem, problemResponse, toProblem } from "./middleware/problem.ts";
-export { type Handler, listen, type Listening, serve } from "./server/listen.ts";
+export { type Handler, listen, type Listening, listenOptionsOf, serve } from "./server/listen.ts";

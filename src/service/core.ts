@@ -65,7 +65,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
         await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
         await parts.rollUps.ended();
         await monitor.stop();
-        await dispatcher?.stop({ graceMs: DELIVERY_GRACE_MS });
+        await dispatcher?.stop({ graceMs: Math.min(DELIVERY_GRACE_MS, graceMs ?? Infinity) });
         await parts.channels.close();
         await parts.store.close();
       },

@@ -40,10 +40,7 @@ export function keepPricesCurrent(
   else core.log.warn("The prices can't be updated: the home directory is not known; set XDG_DATA_HOME");
 }
 
-/**
- * Updates the prices of both sources once a day, the first time within an hour. Of processes that share a folder, one does. What
- * `purser prices update` would hold back is never taken.
- */
+/** Updates the prices of both sources once a day, by one of the processes that share a folder. Held back changes are left. */
 export async function startPriceUpdates(ctx: PriceUpdateContext, signal: AbortSignal): Promise<void> {
   const { clock, random = Math.random } = ctx;
   await clock.sleep(random() * JITTER_MS, signal);

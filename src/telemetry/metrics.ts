@@ -45,6 +45,18 @@ export const METRICS = {
     bounds: CALL_SECONDS,
     dimensions: ["gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.agent.name", "error.type"],
   },
+  "http.server.request.duration": {
+    unit: "s",
+    description: "Duration of HTTP server requests.",
+    bounds: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+    dimensions: [
+      "http.request.method",
+      "http.response.status_code",
+      "http.route",
+      "error.type",
+      "url.scheme",
+    ],
+  },
   "purser.delivery.duration": {
     unit: "s",
     description: "Duration of one attempt to deliver a notification.",

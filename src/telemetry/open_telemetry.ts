@@ -17,6 +17,7 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
   const histograms = new Map<MetricName, api.Histogram>();
   const spans = new WeakMap<Span, api.Span>();
   const requests = new WeakMap<Request, api.Span>();
+  const routes = new WeakMap<Request, string>();
 
   function record(name: MetricName, value: number, attributes: Attributes): void {
     const { unit, description, bounds, dimensions } = METRICS[name];
@@ -69,17 +70,59 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     isOn: true,
     startSpan,
     record,
-    trackRequest(request) {
-      const span = safely(() => api.trace.getActiveSpan());
-      if (span) requests.set(request, span);
+    async traceRequest(request, answer) {
+      const active = safely(() => api.trace.getActiveSpan());
+      if (active) {
+        requests.set(request, active);
+        return await answer();
+      }
+      const startedAt = clock.monotonic();
+      const span = safely(() => startRequestSpan(tracer, request));
+      if (!span) return await answer();
+      requests.set(request, span);
+      const response = await api.context.with(api.trace.setSpan(api.context.active(), span), answer);
+      const outcome: Attributes = {
+        "http.request.method": request.method,
+        "http.response.status_code": response.status,
+        "http.route": routes.get(request),
+        "error.type": response.status >= 500 ? String(response.status) : undefined,
+        "url.scheme": "http",
+      };
+      safely(() => {
+        span.setAttributes(defined(outcome));
+        if (response.status >= 500) span.setStatus({ code: api.SpanStatusCode.ERROR });
+        span.end();
+      });
+      record("http.server.request.duration", (clock.monotonic() - startedAt) / 1_000, outcome);
+      return response;
     },
     nameRequest(request, route) {
+      routes.set(request, route);
       // Deno also uses the route in its own metrics of requests.
       safely(() =>
         requests.get(request)?.setAttribute("http.route", route).updateName(`${request.method} ${route}`)
       );
     },
   };
+}
+
+/** Starts the span of a request by the conventions for HTTP servers, in the trace that its `traceparent` names. */
+function startRequestSpan(tracer: api.Tracer, { method, url, headers }: Request): api.Span {
+  const { hostname, port, pathname, search } = new URL(url);
+  const attributes = defined({
+    "http.request.method": method,
+    "url.scheme": "http",
+    "url.path": hideKeysIn(pathname),
+    "url.query": search === "" ? undefined : hideKeysIn(search.slice(1)),
+    "server.address": hostname,
+    "server.port": port === "" ? undefined : Number(port),
+    "user_agent.original": headers.get("user-agent") ?? undefined,
+  });
+  const parent = api.propagation.extract(api.context.active(), headers, {
+    get: (carrier, key) => carrier.get(key) ?? undefined,
+    keys: (carrier) => [...carrier.keys()],
+  });
+  return tracer.startSpan(method, { kind: api.SpanKind.SERVER, attributes }, parent);
 }
 
 /** Calls the implementation. Its errors must not affect the traced work. */

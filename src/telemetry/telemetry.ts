@@ -34,9 +34,12 @@ export interface Telemetry {
   startSpan(start: SpanStart): Span;
   /** Adds to a histogram, with the attributes that are dimensions of the metric. */
   record(metric: MetricName, value: number, attributes: Attributes): void;
-  /** Tracks the span that the server has started for a request; called while that span is active. */
-  trackRequest(request: Request): void;
-  /** Names the span of a tracked request by its route, such as `/agents/{agent_id}`. */
+  /**
+   * Answers a request within its span: that of the platform's server if it has started one, else a new one, which continues
+   * the caller's trace.
+   */
+  traceRequest(request: Request, answer: () => Promise<Response>): Promise<Response>;
+  /** Names the span of a request by its route, such as `/agents/{agent_id}`. */
   nameRequest(request: Request, route: string): void;
 }
 
@@ -47,7 +50,7 @@ export const noTelemetry: Telemetry = {
   isOn: false,
   startSpan: () => noSpan,
   record() {},
-  trackRequest() {},
+  traceRequest: (_request, answer) => answer(),
   nameRequest() {},
 };
 

@@ -57,7 +57,7 @@ export function recordingTelemetry(): RecordingTelemetry {
       return span;
     },
     record: (metric, value, attributes) => void records.push({ metric, value, attributes }),
-    trackRequest() {},
+    traceRequest: (_request, answer) => answer(),
     nameRequest() {},
   };
 }

@@ -3,9 +3,6 @@ import { type Command, type CommandContext, option } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
-/** The time that requests and runs get to end after Ctrl-C, before they are cancelled. */
-const GRACE_MS = 30_000;
-
 /** `purser serve` */
 export const serve: Command = {
   name: "serve",
@@ -13,7 +10,8 @@ export const serve: Command = {
   summary: "Serve the API until Ctrl-C",
   detail:
     "Without an API key the server answers this machine only, and refuses to listen on other addresses; see purser " +
-    "keys. After Ctrl-C, requests and runs in progress get 30 seconds to end. A second Ctrl-C exits at once.",
+    "keys. After Ctrl-C, requests and runs in progress get 8 seconds to end, or as long as " +
+    "limits.shutdown_seconds of the config file allows. A second Ctrl-C exits at once.",
   options: {
     host: option("ADDRESS", "Address to listen on (default 127.0.0.1)"),
     port: option("N", "Port to listen on (default 8420); 0 for any free one"),
@@ -37,13 +35,14 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
       ctx.options.command,
     );
   }
+  const shutdownMs = config.limits.shutdownSeconds * 1_000;
   const stopped = Promise.withResolvers<void>();
   interrupted.addEventListener("abort", () => stopped.resolve(), { once: true });
   if (interrupted.aborted) stopped.resolve();
 
   const { openDatabase } = await import("../../client/mod.ts");
   const { checkChannels } = await import("../../delivery/channels/mod.ts");
-  const { createApp, serve: listen } = await import("../../http/mod.ts");
+  const { createApp, listenOptionsOf, serve: listen } = await import("../../http/mod.ts");
   const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
   const { endLiveRuns } = await import("../../sessions/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log }), stopped.promise]);
@@ -52,21 +51,22 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
     await checkChannels(database.core.channels, config.configPath);
     await watchServerDurability(database.core);
     keepPricesCurrent(database.core, config);
-    const server = await listen(database.core, await createApp(database.core), {
-      host: config.host,
-      port: config.port,
-    });
-    await warnOfMissingKey(ctx, database);
-    say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
-    await stopped.promise;
-    say("Shutting down; Ctrl-C again exits at once");
-    database.core.stop();
-    await Promise.all([
-      server.shutdown({ graceMs: GRACE_MS }),
-      endLiveRuns(database.core, GRACE_MS - 5_000),
-    ]);
+    const server = await listen(database.core, await createApp(database.core), listenOptionsOf(config));
+    try {
+      await warnOfMissingKey(ctx, database);
+      say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
+      await Promise.race([stopped.promise, server.failed]);
+      say("Shutting down; Ctrl-C again exits at once");
+    } finally {
+      database.core.stop();
+      // Runs first, then the requests that wait for them, then the database.
+      await Promise.all([
+        server.shutdown({ graceMs: shutdownMs * 0.8, lingerMs: shutdownMs * 0.1 }),
+        endLiveRuns(database.core, shutdownMs * 0.6),
+      ]);
+    }
   } finally {
-    await database.close({ graceMs: GRACE_MS });
+    await database.close({ graceMs: shutdownMs * 0.1 });
   }
 }
 

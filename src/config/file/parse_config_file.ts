@@ -8,6 +8,7 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
+import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
@@ -90,6 +91,20 @@ const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() })
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
+/** The limits of a server, which protect it from its clients. */
+const Limits = z.strictObject({
+  ...Object.fromEntries(
+    (Object.keys(REQUEST_LIMITS) as RequestLimitName[]).map((name) => [name, z.int().min(1).max(2 ** 50)]),
+  ) as Record<RequestLimitName, z.ZodInt>,
+  connections: z.int().min(1).max(1_000_000),
+  connections_per_address: z.int().min(1).max(1_000_000),
+  headers_seconds: z.number().min(1).max(3_600),
+  idle_seconds: z.number().min(1).max(86_400),
+  min_body_bytes_per_second: z.int().min(0).max(1_000_000),
+  unread_seconds: z.number().min(1).max(86_400),
+  shutdown_seconds: z.number().min(1).max(3_600),
+}).partial();
+
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */
 export const ConfigFile = z.strictObject({
   $schema: z.string(),
@@ -114,6 +129,8 @@ export const ConfigFile = z.strictObject({
   channels: Channels,
   plugins: z.array(z.string().min(1)),
   allow_private_networks: z.array(network),
+  trusted_proxies: z.array(network),
+  limits: Limits,
   anomalies: Anomalies,
 }).partial().superRefine((file, { addIssue }) => {
   if (file.api_key === undefined || file.api_key_file === undefined) return;
@@ -128,6 +145,7 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 2 && path[0] === "providers") return Object.keys(Provider.shape);
   if (path.length === 2 && path[0] === "prices") return Object.keys(PriceOverride.shape);
   if (path.length === 2 && path[0] === "profiles") return Object.keys(Profile.shape);
+  if (path.length === 1 && path[0] === "limits") return Object.keys(Limits.shape);
   if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
   return [];
 }

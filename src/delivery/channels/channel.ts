@@ -8,10 +8,7 @@ export const CHANNEL_CONTRACT = 1;
 
 /** An open channel. */
 export interface Channel {
-  /**
-   * Makes one attempt, and never retries by itself. An exception counts as a failure that may be retried, except for
-   * a DeliveryError, which says so itself.
-   */
+  /** Makes one attempt, without retries. An exception counts as a failure to retry, unless a DeliveryError says otherwise. */
   send(notification: Notification, delivery: Delivery): Promise<SendResult> | SendResult;
   close?(): Promise<void> | void;
 }

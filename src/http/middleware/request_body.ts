@@ -1,60 +1,115 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
+import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { type ApiEnv, leaseOf } from "./principal.ts";
+import type { RequestLease } from "./request_limits.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
-
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
+
+/** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
+export function lengthOf({ headers }: Request): number {
+  const length = Number(headers.get("content-length"));
+  return Number.isSafeInteger(length) && length > 0 ? length : 0;
+}
 
 /** Returns whether a request's content type is JSON. */
 export function isJsonBody(request: Request): boolean {
   return JSON_TYPE.test(request.headers.get("content-type") ?? "");
 }
 
+/** The key of a function that reads a request's body without a stream, where the server has one. */
+export const BODY_CHUNKS = Symbol("body chunks");
+
+interface ServerRequest extends Request {
+  [BODY_CHUNKS]?: () => AsyncIterable<Uint8Array>;
+}
+
+function hasBody(request: ServerRequest): boolean {
+  return request[BODY_CHUNKS] !== undefined || request.body !== null;
+}
+
+/** The parts of a core that limit bodies. */
+type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
+
 /**
- * Accepts only JSON of a bounded size. A request without a body needs no type; its stream has to be read to know, since
- * `Deno.serve` gives every POST and DELETE a stream, if an empty one.
+ * Accepts only JSON of a bounded size, and reads it. A request without a body needs no type; its stream has to be read to
+ * know, since `Deno.serve` gives every POST and DELETE a stream, if an empty one. Bodies for unknown routes are not read.
  */
-export function checkBody(maxBytes: number): MiddlewareHandler {
+export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const { raw } = c.req;
-    if (raw.body === null || FORBIDDEN_METHOD.test(raw.method)) return await next();
-    const length = raw.headers.get("content-length");
-    if (Number(length) > maxBytes) throw tooLarge(maxBytes);
-    if (!isJsonBody(raw)) {
-      if (!await isEmpty(raw.body)) throw notJson();
-      c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers });
-      return await next();
-    }
-    if (length === null || raw.headers.has("transfer-encoding")) {
-      const body = await readUpTo(raw.body, maxBytes);
-      c.req.raw = new Request(raw.url, { method: raw.method, headers: raw.headers, body });
-    }
+    const { maxBodyBytes } = core;
+    if (!hasBody(raw) || FORBIDDEN_METHOD.test(raw.method)) return await next();
+    if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
+    if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+    const isJson = isJsonBody(raw);
+    const chunks = isJson ? bodyChunks(raw, core, leaseBody(c, { isHeld: true })) : bodyChunks(raw, core);
+    if (!isJson && !await isEmpty(chunks)) throw notJson();
+    const text = new TextDecoder().decode(await readUpTo(chunks, maxBodyBytes));
+    Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();
   };
 }
 
-async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return true;
-    if (value.length === 0) continue;
-    await reader.cancel();
-    return false;
+/**
+ * Begins to count a request's body for its limits. Returns the lease that counts the bytes as they arrive, undefined where
+ * the declared length is counted already. Throws `rate_limited` or `unavailable`.
+ */
+export function leaseBody(c: Context<ApiEnv>, { isHeld }: { isHeld: boolean }): RequestLease | undefined {
+  const length = lengthOf(c.req.raw);
+  const lease = leaseOf(c);
+  lease?.beginBody(length, { isHeld });
+  return length > 0 ? undefined : lease;
+}
+
+/**
+ * Reads a body, and counts it for a lease. Where it breaks off, that is the client's error or this process's shutdown, and is
+ * not logged.
+ */
+export async function* bodyChunks(
+  request: ServerRequest,
+  { stopping }: Pick<BodyContext, "stopping">,
+  lease?: RequestLease,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of request[BODY_CHUNKS]?.() ?? request.body ?? []) {
+      lease?.receive(chunk.length);
+      yield chunk;
+    }
+  } catch (cause) {
+    if (cause instanceof PurserError) throw cause;
+    throw stopping.aborted
+      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
+        cause,
+      })
+      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", { cause });
   }
 }
 
-/** Reads a body without a declared length. */
-async function readUpTo(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Blob> {
-  const chunks: BlobPart[] = [];
+async function isEmpty(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const chunk of chunks) if (chunk.length > 0) return false;
+  return true;
+}
+
+/** Reads a body, copying it: a chunk may be a small part of a large buffer, which would be kept with it. */
+async function readUpTo(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  let bytes = new Uint8Array(0);
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk as Uint8Array<ArrayBuffer>);
+  for await (const chunk of chunks) {
+    const end = size + chunk.length;
+    if (end > maxBytes) throw tooLarge(maxBytes);
+    if (end > bytes.length) {
+      const larger = new Uint8Array(Math.max(end, Math.min(2 * bytes.length, maxBytes)));
+      larger.set(bytes.subarray(0, size));
+      bytes = larger;
+    }
+    bytes.set(chunk, size);
+    size = end;
   }
-  return new Blob(chunks);
+  return bytes.subarray(0, size);
 }
 
 /** Returns the error for a body of another type. */

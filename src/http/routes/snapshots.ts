@@ -15,8 +15,9 @@ import {
 } from "../../snapshots/mod.ts";
 import { settleClaim } from "../../idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import type { ApiEnv } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/preconditions.ts";
-import { isJsonBody, notJson } from "../middleware/request_body.ts";
+import { bodyChunks, isJsonBody, leaseBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -265,10 +266,11 @@ function readDryRun(c: Context): boolean {
 
 /** Returns the request's body as a stream of uncompressed bytes; `pass` sees them as they were sent. */
 function readBody(
-  { req: { raw } }: Context,
+  c: Context<ApiEnv>,
   core: Core,
-  pass: (bytes: AsyncIterable<Uint8Array<ArrayBuffer>>) => AsyncIterable<Uint8Array>,
+  pass: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
+  const { raw } = c.req;
   const maxBytes = core.maxSnapshotBytes;
   if (!isJsonBody(raw)) throw notJson();
   const encoding = raw.headers.get("content-encoding")?.toLowerCase() ?? "identity";
@@ -279,21 +281,6 @@ function readBody(
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const body = pass(unbroken(raw.body ?? new Blob([]).stream(), core));
+  const body = pass(bodyChunks(raw, core, leaseBody(c, { isHeld: false })));
   return encoding === "gzip" ? gunzip(body) : body;
-}
-
-/** Passes a body on. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
-async function* unbroken<Bytes>(body: ReadableStream<Bytes>, core: Core): AsyncGenerator<Bytes> {
-  try {
-    yield* body;
-  } catch (error) {
-    throw core.stopping.aborted
-      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
-        cause: error,
-      })
-      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", {
-        cause: error,
-      });
-  }
 }

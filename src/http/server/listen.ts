@@ -1,20 +1,26 @@
 import type { Core } from "../../service/mod.ts";
+import type { Config } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { readTextFile } from "../../kernel/files.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import { withAccessCheck } from "../middleware/access_check.ts";
 import { isLoopback } from "../middleware/loopback.ts";
+import { type ConnectionLimits, DEFAULT_LIMITS, maxConnections } from "./connection_limits.ts";
 
 /** A listening server. */
 export interface Listening {
   /** Its base URL, e.g. `http://127.0.0.1:8420`. */
   url: string;
+  /** Rejects when the server has not been able to accept connections for a minute. */
+  failed: Promise<never>;
   /**
-   * Completes the requests in flight, refuses new ones, and resolves when all are answered. Requests that take longer than
-   * `graceMs`, such as one whose body never arrives or whose response is not read, are abandoned.
+   * Completes the requests in flight, and resolves when all are answered. Those that take longer than `graceMs` get a 503,
+   * and connections that are not read are closed. For `lingerMs`, a request that arrives on a connection that is open is
+   * still answered: it was on its way.
    */
-  shutdown(options?: { graceMs?: number }): Promise<void>;
+  shutdown(options?: { graceMs?: number; lingerMs?: number }): Promise<void>;
 }
 
 const SHUTDOWN_MS = 5_000;
@@ -22,43 +28,42 @@ const SHUTDOWN_MS = 5_000;
 /** Answers one request; `from` is the client's address, where it is known. */
 export type Handler = (request: Request, from?: string) => Response | Promise<Response>;
 
-/** A server of the platform. */
-export interface Server {
+/** The address to listen on, and the limits on the connections to it. */
+export interface ListenOptions {
+  host: string;
   port: number;
-  /** Accepts no further connections; resolves when all requests in flight are answered. */
-  drain(): Promise<void>;
-  /** Abandons the requests in flight: they no longer keep the process alive. */
-  leave(): void;
+  limits?: Partial<ConnectionLimits>;
+  /** The networks of proxies whose headers name the client, such as `10.0.0.0/8`. */
+  trustedProxies?: readonly string[];
 }
 
-/** Starts a platform's server; resolves when it listens, rejects with the system's error. */
-export type StartServer = (handle: Handler, at: { host: string; port: number }) => Promise<Server>;
-
 /**
- * Listens, on Deno's own server or Node's. Port 0 selects a free one.
+ * Listens. Port 0 selects a free one.
  *
  * @throws {PurserError} `unavailable` when the port is in use
  */
 export async function listen(
-  core: Pick<Core, "clock">,
+  core: Pick<Core, "clock" | "log">,
   handle: Handler,
-  { host, port, startServer }: { host: string; port: number; startServer?: StartServer },
+  { host, port, limits = {}, trustedProxies = [] }: ListenOptions,
 ): Promise<Listening> {
   try {
-    const server = await (startServer ?? await findServer())(handle, { host, port });
+    // Lazy: other platforms don't have Node's server.
+    const { startNodeServer } = await import("./node_server.ts");
+    const connections = limits.connections ??
+      maxConnections(await readTextFile("/proc/self/limits").catch(() => undefined));
+    const perAddress = limits.perAddress ?? Math.ceil(connections / 2);
+    const server = await startNodeServer(core, handle, {
+      host,
+      port,
+      limits: { ...DEFAULT_LIMITS, ...limits, connections, perAddress },
+      trustedProxies,
+    });
     const shownHost = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
     return {
       url: `http://${shownHost}:${server.port}`,
-      async shutdown({ graceMs = SHUTDOWN_MS } = {}) {
-        const over = new AbortController();
-        const isDone = await Promise.race([
-          server.drain().then(() => true),
-          core.clock.sleep(graceMs, over.signal).then(() => false),
-        ]);
-        over.abort();
-        // The remaining requests fail on the closed database; they must not keep the process alive.
-        if (!isDone) server.leave();
-      },
+      failed: server.failed,
+      shutdown: ({ graceMs = SHUTDOWN_MS, lingerMs = 0 } = {}) => server.shutdown({ graceMs, lingerMs }),
     };
   } catch (error) {
     const isTaken = systemCodeOf(error) === "EADDRINUSE";
@@ -72,26 +77,20 @@ export async function listen(
   }
 }
 
-/** Node's server is loaded only on Node: other platforms don't have it. */
-async function findServer(): Promise<StartServer> {
-  if (globalThis.Deno !== undefined) return startDenoServer;
-  return (await import("./node_server.ts")).startNodeServer;
-}
-
-/** Starts Deno's own server. */
-export const startDenoServer: StartServer = async (handle, { host, port }) => {
-  const started = Promise.withResolvers<void>();
-  const server = Deno.serve(
-    { hostname: host, port, onListen: () => started.resolve() },
-    (request, { remoteAddr }) => handle(request, remoteAddr.hostname),
-  );
-  await started.promise;
-  return {
-    port: server.addr.port,
-    drain: () => server.shutdown(),
-    leave: () => server.unref(),
+/** Returns the options that a configuration has for a server. */
+export function listenOptionsOf({ host, port, limits, trustedProxies }: Config): ListenOptions {
+  const ms = (seconds: number | undefined) => seconds === undefined ? undefined : seconds * 1_000;
+  const given: Partial<ConnectionLimits> = {
+    connections: limits.connections,
+    perAddress: limits.connectionsPerAddress,
+    headersMs: ms(limits.headersSeconds),
+    idleMs: ms(limits.idleSeconds),
+    minBodyBytesPerSecond: limits.minBodyBytesPerSecond,
+    unreadMs: ms(limits.unreadSeconds),
   };
-};
+  const isSet = ([, value]: [string, unknown]) => value !== undefined;
+  return { host, port, trustedProxies, limits: Object.fromEntries(Object.entries(given).filter(isSet)) };
+}
 
 /**
  * Listens: on a loopback address with or without API keys, on any other address only where there is a valid key.
@@ -102,7 +101,7 @@ export const startDenoServer: StartServer = async (handle, { host, port }) => {
 export async function serve(
   core: Core,
   app: FetchHandler,
-  options: { host: string; port: number },
+  options: ListenOptions,
 ): Promise<Listening> {
   if (!isLoopback(options.host) && !await hasUsableKey(core)) {
     throw new PurserError(

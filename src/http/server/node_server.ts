@@ -1,38 +1,209 @@
-import { getRequestListener, RequestError } from "@hono/node-server";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { StartServer } from "./listen.ts";
+import { getRequestListener } from "@hono/node-server";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { BlockList, type Socket } from "node:net";
+import type { Clock } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { Log } from "../../kernel/log.ts";
+import { systemCodeOf } from "../../kernel/system_errors.ts";
+import { problemResponse, toProblem } from "../middleware/problem.ts";
+import { BODY_CHUNKS } from "../middleware/request_body.ts";
+import { startAcceptor } from "./acceptor.ts";
+import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
+import type { ConnectionLimits } from "./connection_limits.ts";
+import { type Connection, Connections, type Exchange, type Timeout } from "./connections.ts";
+import type { Handler } from "./listen.ts";
+import { bodyOf, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
 
-/** Longer than clients keep an idle connection (Deno's: 90 s), so that none is closed under a request. */
-const KEEP_ALIVE_MS = 120_000;
+const SWEEP_MS = 1_000;
+/** The time for the last responses to be read. */
+const FLUSH_MS = 1_000;
 
-/** Starts a server of Node's `http`. */
-export const startNodeServer: StartServer = async (handle, { host, port }) => {
-  let isDraining = false;
-  const answer = getRequestListener(
-    (request, { incoming }) => handle(request, incoming.socket.remoteAddress),
-    {
-      overrideGlobalObjects: false, // they belong to the embedding program
-      errorHandler: (error) => new Response(null, { status: error instanceof RequestError ? 400 : 500 }),
-    },
+/** The parts of a core that a server needs. */
+export interface ServerContext {
+  clock: Clock;
+  log: Log;
+}
+
+/** A server that listens. */
+export interface NodeServer {
+  port: number;
+  /** Rejects when the server can no longer accept connections. */
+  failed: Promise<never>;
+  shutdown(options: { graceMs: number; lingerMs: number }): Promise<void>;
+}
+
+/** Marks a response for `@hono/node-server` as one that was written. */
+const SENT = new Response(null, { headers: { "x-hono-already-sent": "true" } });
+
+/**
+ * Starts a server of `node:http`, on Deno too: unlike those of `Deno.serve`, its connections can be counted, timed and
+ * closed. It speaks HTTP/1.1.
+ */
+export async function startNodeServer(
+  ctx: ServerContext,
+  handle: Handler,
+  at: { host: string; port: number; limits: ConnectionLimits; trustedProxies: readonly string[] },
+): Promise<NodeServer> {
+  const { clock } = ctx;
+  const isTrusted = networkTest(at.trustedProxies, new BlockList());
+  const connections = new Connections(at.limits, () => clock.monotonic(), onTimeout);
+  const create = createHttp(
+    ctx,
+    connections,
+    (request, { incoming }) => handle(request, clientAddress(incoming, isTrusted)),
   );
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
-    outgoing.once("close", () => {
-      // Node itself closes only the connections that are idle when the server is closed.
-      if (isDraining) setImmediate(() => server.closeIdleConnections());
-    });
-    void answer(incoming, outgoing);
+  const acceptor = await startAcceptor(ctx, { ...at, connections, create }, (socket, isProbe) => {
+    const isProxy = isTrusted(plainAddress(socket.remoteAddress ?? ""));
+    if (connections.open(socket, { isTrusted: isProxy, isProbe })) return;
+    void sendRaw(problem(503, "Cannot answer: too many connections are open; try again"), socket)
+      .then(() => socket.destroySoon());
   });
-  server.listen(port, host);
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    drain: () =>
-      new Promise((resolve) => {
-        isDraining = true;
-        server.close(() => resolve());
-      }),
-    leave: () => server.closeAllConnections(),
+
+  const stopped = new AbortController();
+  void (async () => {
+    while (!stopped.signal.aborted) {
+      await clock.sleep(SWEEP_MS, stopped.signal);
+      connections.sweep();
+    }
+  })();
+
+  /** Resolves when no connection is open, at the latest at a time. */
+  const closedBy = async (time: number) => {
+    const over = new AbortController();
+    await Promise.race([connections.empty(), clock.sleep(time - clock.monotonic(), over.signal)]);
+    over.abort();
   };
+  return {
+    port: acceptor.port,
+    failed: acceptor.failed,
+    async shutdown({ graceMs, lingerMs }) {
+      const start = clock.monotonic();
+      connections.isDraining = true;
+      acceptor.close();
+      // On the others a request may be on its way, which is answered with `Connection: close`.
+      connections.closeIdle(lingerMs);
+      await closedBy(start + Math.min(lingerMs, graceMs));
+      connections.closeIdle();
+      await closedBy(start + graceMs);
+      for (const exchange of connections.exchanges()) exchange.refuse();
+      await closedBy(clock.monotonic() + FLUSH_MS);
+      connections.destroyAll();
+      stopped.abort();
+    },
+  };
+}
+
+/** Refuses a connection whose headers or body take too long. */
+function onTimeout(connection: Connection, reason: Timeout): void {
+  const { socket, exchanges } = connection;
+  const hasBegun = [...exchanges].some(({ outgoing }) => outgoing.headersSent);
+  // Browsers open connections in advance: one on which nothing was sent is closed without a word.
+  if (hasBegun || socket.bytesRead === 0) return void socket.destroy();
+  connection.isClosing = true;
+  const what = reason === "headers" ? "its headers" : "its body";
+  void sendRaw(problem(408, `Cannot read the request: ${what} arrived too slowly; send it again`), socket)
+    .then(() => socket.destroySoon());
+}
+
+/** Returns a function that creates servers of `node:http`, over the same connections. */
+function createHttp(
+  { log }: ServerContext,
+  connections: Connections,
+  handle: (request: Request, exchange: Exchange) => Response | Promise<Response>,
+): () => Server {
+  const inContextOfServer = AsyncLocalStorage.snapshot();
+
+  const listener = getRequestListener(async (request, { incoming }) => {
+    const exchange = connections.exchangeOf(incoming as IncomingMessage);
+    if (!exchange) return SENT;
+    const body = bodyOf(exchange.incoming);
+    // Its own passes on each chunk as it comes, and exists for requests without a body too.
+    Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
+    Object.assign(request, { [BODY_CHUNKS]: body?.chunks });
+    exchange.breakBody = () => body?.break();
+    try {
+      const response = await new Promise<Response>((resolve, reject) => {
+        exchange.refuse = () =>
+          resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
+        Promise.resolve(handle(request, exchange)).then(resolve, reject);
+      });
+      await send(response, exchange);
+    } catch (error) {
+      await send(problemResponse(toProblem(error, "/", log, "")), exchange);
+    }
+    return SENT;
+  }, {
+    overrideGlobalObjects: false, // they belong to the embedding program
+    autoCleanupIncoming: false,
+    errorHandler(error) {
+      const { message, cause } = error as Error;
+      const isPath = /path|absolute/.test(message) || (message === "Invalid URL" && cause === undefined);
+      const reason = isPath ? "its path is not a valid one" : "its Host header names no host";
+      return problem(400, `Cannot read the request: ${reason}`);
+    },
+  });
+
+  async function send(response: Response, { incoming, outgoing }: Exchange): Promise<void> {
+    const connection = connections.of(incoming.socket);
+    if (!connection) return void await response.body?.cancel();
+    if (incoming.complete) {
+      if (connections.isDraining || connection.isClosing) outgoing.shouldKeepAlive = false;
+      return await sendResponse(response, outgoing);
+    }
+    connections.linger(connection);
+    await sendRaw(response, incoming.socket);
+  }
+
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const connection = connections.of(incoming.socket);
+    const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {} };
+    const previous = connection && [...connection.exchanges].at(-1);
+    if (!connection || !connections.begin(connection, exchange)) return void incoming.socket.destroy();
+    outgoing.once("close", () => connections.end(connection, exchange));
+    // The context of a later request would be that of the first one on its connection, with its span.
+    const start = () => void inContextOfServer(() => listener(incoming, outgoing));
+    // One at a time: the responses of a client that pipelines and doesn't read would pile up.
+    if (previous) previous.outgoing.once("close", start);
+    else start();
+  };
+  return () => {
+    // Times are measured by `Connections`.
+    const options = { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, requireHostHeader: false };
+    const server = createServer(options, answer);
+    server.on("clientError", (error, socket) => onClientError(error, socket as Socket, connections));
+    return server;
+  };
+}
+
+/** Answers what is no request, or ends the body that breaks off. */
+function onClientError(error: Error, socket: Socket, connections: Connections): void {
+  const connection = connections.of(socket);
+  if (!connection || !socket.writable) return void socket.destroy();
+  if (connection.isClosing) return;
+  connection.isClosing = true;
+  const exchange = [...connection.exchanges].at(-1);
+  if (exchange) {
+    // Its answer is the last one; with a broken body it is a 400.
+    if (!exchange.incoming.complete) exchange.breakBody();
+    return;
+  }
+  const [status, reason] = MALFORMED[systemCodeOf(error) ?? ""] ?? [400, "it is not valid HTTP/1.1"];
+  connections.linger(connection);
+  void sendRaw(problem(status, `Cannot read the request: ${reason}`), socket);
+}
+
+const MALFORMED: Readonly<Record<string, [status: number, reason: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, "its headers are over 16 KiB"],
+  HPE_PAUSED_H2_UPGRADE: [505, "this server speaks HTTP/1.1, not HTTP/2"],
 };
+
+/** Returns the problem document of a request that no route has seen. */
+function problem(status: number, detail: string): Response {
+  const code = status === 503 ? "unavailable" : status === 431 ? "too_large" : "invalid";
+  const document = toProblem(new PurserError(code, detail), "/", { error() {} } as unknown as Log, "");
+  return problemResponse({ ...document, status }, {
+    connection: "close",
+    ...(status === 503 && { "retry-after": "1" }),
+  });
+}

@@ -11,7 +11,6 @@ import { type Section, textOf } from "./step_view.ts";
 /** The limits of one text; `--json` has all of it. */
 const MAX_CHARACTERS = 2_000;
 const MAX_LINES = 20;
-
 const INDENT = " ".repeat(6);
 
 /** Renders a step as lines of text: its time, type and main facts, and the cost up to it. */

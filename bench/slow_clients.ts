@@ -1,0 +1,139 @@
+/**
+ * Attacks a server with clients that hold connections: `deno task slow_clients [--seconds N] [--connections N]`. Prints the
+ * number that the server closed, the times of normal requests and the memory before and with them; then takes all
+ * descriptors of a second server, and prints the time after their end until it answers.
+ */
+import { parseArgs } from "node:util";
+import { SNAPSHOT_SCHEMA_PATH } from "../src/contract/snapshot/json_schema.ts";
+import { startServer } from "./start_server.ts";
+import { readVersions } from "./versions.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "150" },
+    connections: { type: "string", default: "1000" },
+  },
+});
+const seconds = Number(values.seconds);
+const count = Number(values.connections);
+const [version] = readVersions([]);
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const encode = (text: string) => new TextEncoder().encode(text.replaceAll("\n", "\r\n"));
+const portOf = (url: string) => Number(new URL(url).port);
+
+/** The first bytes of each kind of slow client; after them it sends one every five seconds, and reads nothing. */
+const KINDS: Record<string, string> = {
+  silent: "",
+  headers: "GET / HTTP/1.1\nX: ",
+  body:
+    "POST /costs/events HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: 100000\n\n[",
+  chunks: "POST /costs/events HTTP/1.1\nHost: localhost\nContent-Type: application/json\n" +
+    'Transfer-Encoding: chunked\n\n1\n"\n',
+  unread: `GET ${SNAPSHOT_SCHEMA_PATH} HTTP/1.1\nHost: localhost\n\n`.repeat(30),
+};
+
+/** Keeps one slow connection open until the end, again and again; returns how often the server closed it. */
+async function holdConnection(port: number, kind: string, isOver: () => boolean): Promise<number> {
+  let closed = 0;
+  while (!isOver()) {
+    try {
+      using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+      await connection.write(encode(KINDS[kind]!));
+      while (!isOver()) {
+        for (let ms = 0; ms < 5_000 && !isOver(); ms += 500) await pause(500);
+        if (kind === "silent") {
+          const ended = connection.read(new Uint8Array(1)).then((size) => size === null);
+          if (await Promise.race([ended, pause(500).then(() => false)])) throw new Error("closed");
+        } else await connection.write(encode(kind === "chunks" ? "1\nx\n" : "x"));
+      }
+    } catch {
+      closed++;
+      await pause(100);
+    }
+  }
+  return closed;
+}
+
+/** Sends 20 normal requests a second; returns their times in milliseconds. */
+async function measure(url: string, ms: number): Promise<{ p50: number; p99: number; failed: number }> {
+  const times: number[] = [];
+  let failed = 0;
+  const reasons = new Set<string>();
+  const pending: Promise<void>[] = [];
+  for (const end = performance.now() + ms; performance.now() < end; await pause(50)) {
+    const path = pending.length % 2 === 0 ? "/agents" : "/costs";
+    const startedAt = performance.now();
+    pending.push(
+      fetch(url + path).then(async (response) => {
+        await response.body!.cancel();
+        if (!response.ok) failed++;
+        times.push(performance.now() - startedAt);
+      }, (error) => {
+        failed++;
+        reasons.add(String(error.cause ?? error));
+      }),
+    );
+  }
+  await Promise.all(pending);
+  if (reasons.size > 0) console.log([...reasons].join("; "));
+  times.sort((a, b) => a - b);
+  const at = (part: number) => times[Math.floor(times.length * part)] ?? NaN;
+  return { p50: at(0.5), p99: at(0.99), failed };
+}
+
+const megabytesOf = (pid: number) =>
+  Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;
+const descriptorsOf = (pid: number) => [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
+const shown = (name: string, { p50, p99, failed }: Awaited<ReturnType<typeof measure>>, pid: number) =>
+  console.log(
+    `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${failed} failed, ` +
+      `${megabytesOf(pid).toFixed(0)} MB, ${descriptorsOf(pid)} descriptors`,
+  );
+
+const folder = await Deno.makeTempDir({ prefix: "purser-slow-" });
+{
+  await using server = await startServer(version!, `${folder}/books.db`);
+  const { url, pid } = server;
+  await measure(url, 2_000);
+  shown("without slow clients", await measure(url, Math.min(20_000, seconds * 500)), pid);
+  let isOver = false;
+  // Few that don't read: what makes up their responses takes more of the processor than of the connections.
+  const kinds = ["silent", "headers", "body", "chunks"].flatMap((kind) => Array(5).fill(kind)).concat(
+    "unread",
+  );
+  const held = Array.from({ length: count }, async (_, index) => {
+    await pause(index * 5_000 / count);
+    return await holdConnection(portOf(url), kinds[index % kinds.length]!, () => isOver);
+  });
+  shown(`with ${count} slow clients for ${seconds} s`, await measure(url, seconds * 1_000), pid);
+  isOver = true;
+  const closed = await Promise.all(held);
+  const byKind = Object.keys(KINDS).map((kind) => {
+    const ofKind = closed.filter((_, number) => kinds[number % kinds.length] === kind);
+    return `${kind} ${ofKind.reduce((sum, times) => sum + times, 0)}`;
+  });
+  console.log(`connections that the server closed: ${byKind.join(", ")}`);
+  shown("after them", await measure(url, 5_000), pid);
+}
+{
+  const config = `${folder}/config.json`;
+  const limits = { connections: 100_000, connections_per_address: 100_000 };
+  await Deno.writeTextFile(config, JSON.stringify({ limits }));
+  await using server = await startServer(version!, `${folder}/more.db`, { config, descriptors: 256 });
+  const held: Deno.TcpConn[] = [];
+  for (let opened = 0; opened < 600; opened++) {
+    held.push(await Deno.connect({ hostname: "127.0.0.1", port: portOf(server.url) }));
+  }
+  await pause(Math.min(10_000, seconds * 100));
+  console.log(`all descriptors taken: ${descriptorsOf(server.pid)} of 256`);
+  for (const connection of held) connection.close();
+  const freedAt = performance.now();
+  for (;;) {
+    const answer = await fetch(`${server.url}/healthz`, { signal: AbortSignal.timeout(500) }).catch(() => {});
+    await answer?.body?.cancel();
+    if (answer?.ok) break;
+  }
+  console.log(`answers ${((performance.now() - freedAt) / 1_000).toFixed(2)} s after their end`);
+}
+await Deno.remove(folder, { recursive: true });

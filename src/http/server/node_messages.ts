@@ -1,0 +1,159 @@
+import { Buffer } from "node:buffer";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { PurserError } from "../../kernel/errors.ts";
+
+/** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
+const PIECE_BYTES = 64 * 1024;
+
+/** The body of a request. */
+export interface RequestBody {
+  /** Reads it, only as fast as it is iterated; all that has arrived is one piece. */
+  chunks(): AsyncGenerator<Uint8Array>;
+  /** Ends it with an error. */
+  break(): void;
+}
+
+/** Returns the body of a request; undefined where it has none. */
+export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
+  const { method, headers } = incoming;
+  if (method === "GET" || method === "HEAD") return undefined;
+  if (headers["transfer-encoding"] === undefined && !(Number(headers["content-length"]) > 0)) {
+    return undefined;
+  }
+  let isBroken = false;
+  let wake = () => {};
+  return {
+    async *chunks() {
+      for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());
+      for (;;) {
+        const bytes: Uint8Array | null = isBroken ? null : incoming.read();
+        if (bytes) yield bytes;
+        else if (incoming.readableEnded) return;
+        else if (isBroken || incoming.destroyed) throw brokenOff();
+        else await new Promise<void>((resolve) => wake = resolve);
+      }
+    },
+    break() {
+      isBroken = true;
+      wake();
+    },
+  };
+}
+
+/** Returns the chunks of a body as a stream. */
+export function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return(undefined);
+    },
+  }, { highWaterMark: 0 });
+}
+
+function brokenOff(): PurserError {
+  return new PurserError(
+    "invalid",
+    "Cannot read the body: it broke off, or its chunks are malformed; nothing was changed",
+  );
+}
+
+/**
+ * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. Only event
+ * streams and downloads (`Content-Disposition`) are written while they are made; others are read whole, which costs a
+ * fifth.
+ */
+export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
+  const { status, headers } = response;
+  const fields: Record<string, string | number> = Object.fromEntries(headers);
+  if (outgoing.destroyed) return void await response.body?.cancel();
+  if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
+  if (!isStreamed(fields)) {
+    const whole = fields["content-encoding"] === undefined
+      ? await response.text() // written together with the headers
+      : new Uint8Array(await response.arrayBuffer());
+    fields["content-length"] ??= Buffer.byteLength(whole);
+    outgoing.writeHead(status, fields);
+    if (whole.length <= PIECE_BYTES) return void outgoing.end(whole);
+    await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
+    return void outgoing.end();
+  }
+  outgoing.writeHead(status, fields).flushHeaders();
+  const reader = response.body?.getReader();
+  const cancel = () => void reader?.cancel().catch(() => {});
+  outgoing.once("close", cancel);
+  try {
+    for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
+      await write(part.value, outgoing);
+    }
+    outgoing.end();
+  } catch {
+    outgoing.destroy(); // so that no client takes the response for complete
+  } finally {
+    outgoing.off("close", cancel);
+  }
+}
+
+function isStreamed(fields: Record<string, unknown>): boolean {
+  return fields["content-disposition"] !== undefined ||
+    String(fields["content-type"]).startsWith("text/event-stream");
+}
+
+async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
+  for (let start = 0; start < bytes.length && !outgoing.destroyed; start += PIECE_BYTES) {
+    const hasRoom = outgoing.write(bytes.subarray(start, start + PIECE_BYTES));
+    if (!hasRoom && !outgoing.destroyed) await drained(outgoing);
+  }
+}
+
+function drained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      outgoing.off("drain", done);
+      outgoing.off("close", done);
+      resolve();
+    };
+    outgoing.on("drain", done);
+    outgoing.on("close", done);
+  });
+}
+
+/**
+ * Writes a response to a connection whose request was not read to its end, past Node's server, which would close it with
+ * that request still arriving: the client would get a reset instead of the response. The connection is closed for writing.
+ */
+export async function sendRaw(response: Response, socket: Socket): Promise<void> {
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (!socket.writable) return;
+  const fields = {
+    ...Object.fromEntries(response.headers),
+    "content-length": body.length,
+    connection: "close",
+  };
+  const head = [
+    `HTTP/1.1 ${response.status} ${REASONS[response.status] ?? "Error"}`,
+    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  socket.end(body);
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+  505: "HTTP Version Not Supported",
+};

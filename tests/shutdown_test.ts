@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { listen, withAccessCheck } from "../src/http/mod.ts";
+import { newPlace, purser as command, start } from "./harness/cli_process.ts";
+import { until } from "./harness/deliveries.ts";
+import { problemOf, RawClient } from "./harness/raw_client.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** SIGTERM while requests are arriving, being answered, and not read. */
+
+const REPORT = {
+  at: "2026-01-01T09:30:00.000Z",
+  agent_id: "a",
+  provider: "local",
+  model: "priced",
+  input_tokens: 10,
+  output_tokens: 1,
+};
+const reportOf = (callId: string, at = REPORT.at) => JSON.stringify([{ call_id: callId, ...REPORT, at }]);
+
+const headOf = (length: number) =>
+  `POST /costs/events HTTP/1.1\nHost: localhost\nContent-Type: application/json\nContent-Length: ${length}\n\n`;
+
+/** A Purser with a server, and a client that has sent a request up to its body. */
+async function withArrivingBody() {
+  const purser = await openTestPurser();
+  const arrived = Promise.withResolvers<void>();
+  const handle = withAccessCheck(purser.core, purser.app);
+  const server = await listen(purser.core, (request, from) => {
+    arrived.resolve();
+    return handle(request, from);
+  }, { host: "127.0.0.1", port: 0 });
+  const client = await RawClient.connect(server);
+  const body = reportOf("c1");
+  await client.write(headOf(body.length) + body.slice(0, 20));
+  await arrived.promise;
+  return {
+    ...{ purser, server, client, body },
+    countCalls: async () => (await purser.api("GET", "/costs")).body[0]?.model_calls ?? 0,
+    async [Symbol.asyncDispose]() {
+      client[Symbol.dispose]();
+      await purser[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Lets time pass until a promise resolves. */
+async function passUntil({ clock }: TestPurser, ended: Promise<void>): Promise<void> {
+  let hasEnded = false;
+  void ended.then(() => hasEnded = true);
+  await until(() => {
+    if (!hasEnded) clock.advance(1_000);
+    return hasEnded;
+  });
+}
+
+Deno.test("a report whose body arrives during the shutdown is booked, and its connection closed", async () => {
+  await using test = await withArrivingBody();
+  const { purser, server, client, body } = test;
+  purser.core.stop();
+  const ended = server.shutdown();
+  await client.write(body.slice(20));
+  const text = await client.end();
+  assert.match(text, /^HTTP\/1\.1 201 .*connection: close/is);
+  await ended;
+  assert.equal(await test.countCalls(), 1);
+});
+
+Deno.test("a report whose body doesn't arrive before the end gets a 503 with Retry-After, and is not booked", async () => {
+  await using test = await withArrivingBody();
+  const { purser, server, client } = test;
+  purser.core.stop();
+  const ended = server.shutdown({ graceMs: 1_000 });
+  purser.clock.advance(1_000);
+  const { status, code, detail, head } = problemOf(await client.end());
+  assert.deepEqual([status, code], [503, "unavailable"]);
+  assert.equal(detail, "Cannot finish: the server is shutting down; try again");
+  assert.match(head, /retry-after: 1/i);
+  await passUntil(purser, ended);
+  assert.equal(await test.countCalls(), 0);
+});
+
+Deno.test("an event stream that is not read does not delay the shutdown", async () => {
+  await using purser = await openTestPurser();
+  const server = await listen(purser.core, withAccessCheck(purser.core, purser.app), {
+    host: "127.0.0.1",
+    port: 0,
+  });
+  using client = await RawClient.connect(server);
+  await client.write("GET /events?after=0 HTTP/1.1\nHost: localhost\n\n");
+  await client.until(/200 OK/);
+  // More than the buffers of both sides hold.
+  for (let run = 0; run < 40; run++) {
+    await purser.run({}, "x".repeat(250_000), { sessionId: `s${run}` });
+  }
+  purser.core.stop();
+  const startedAt = purser.clock.monotonic();
+  await passUntil(purser, server.shutdown({ graceMs: 3_600_000 }));
+  // Far less than the time that requests get.
+  assert.ok(purser.clock.monotonic() - startedAt < 1_800_000);
+});
+
+Deno.test("SIGTERM under load ends in ten seconds: each report is booked or gets no answer but 503", async () => {
+  await using place = await newPlace();
+  const child = start(place, ["serve", "--port", "0"]);
+  const said = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("database")) text += (await said.read()).value ?? assert.fail(text);
+  const url = /http:\S+/.exec(text)![0];
+  const drained = (async () => {
+    while (!(await said.read()).done);
+  })();
+  const statuses: number[] = [];
+  const failures: string[] = [];
+  let [sent, isOver] = [0, false];
+  const load = Array.from({ length: 8 }, async (_, client) => {
+    while (!isOver) {
+      try {
+        const body = reportOf(`${client}-${sent++}`, new Date().toISOString());
+        const response = await fetch(`${url}/costs/events`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body,
+        });
+        await response.body!.cancel();
+        statuses.push(response.status);
+      } catch (error) {
+        isOver = true;
+        // After the end, connecting is refused; a request that was sent must not fail.
+        const reason = String((error as Error).cause ?? error);
+        if (!/refused/i.test(reason)) failures.push(reason);
+      }
+    }
+  });
+  while (statuses.length < 100 && !isOver) await new Promise((resolve) => setTimeout(resolve));
+  const signalledAt = performance.now();
+  child.kill("SIGTERM");
+  await Promise.all([...load, drained, child.stdout.cancel()]);
+  assert.equal((await child.status).code, 0);
+  assert.ok(performance.now() - signalledAt < 10_000);
+  assert.deepEqual(failures, []);
+  assert.deepEqual([...new Set(statuses)].filter((status) => status !== 503), [201]);
+  const { out } = await command(place, ["cost", "--json"]);
+  const [{ model_calls: booked }] = JSON.parse(out);
+  assert.equal(booked, statuses.filter((status) => status === 201).length);
+});
