@@ -25,7 +25,9 @@ async function startOnDeno(): Promise<Server> {
   const config = await loadConfig({ env, defaults: { logLevel: "info" } });
   const { surviveFaults } = await import("./src/kernel/this_process.ts");
   const { createJsonLog, neverThrowing } = await import("./src/kernel/log.ts");
-  const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
+  const { createSecrets, scrubbedLog } = await import("./src/redaction/values/mod.ts");
+  const secrets = createSecrets(); // filled by the database, as it opens
+  const log = scrubbedLog(neverThrowing(createJsonLog({ level: config.logLevel, write })), secrets);
   surviveFaults((message) => log.error(message));
   if (parseDatabaseUrl(config.dbUrl).kind === "remote") return startEdgeOnDeno(config, env);
 
@@ -38,7 +40,7 @@ async function startOnDeno(): Promise<Server> {
       import("./src/service/mod.ts"),
     ],
   );
-  const { core, app, close } = await openDatabase({ config, env, log });
+  const { core, app, close } = await openDatabase({ config, env, log, secrets });
   try {
     await checkChannels(core.channels, config.configPath);
   } catch (error) {

@@ -79,7 +79,7 @@ Deno.test("the guide's client compiles with the generated types, and works again
     const program = blockOf("ts").replace("http://127.0.0.1:8420", server.url);
     assert.deepEqual(await compile(directory, program), []);
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "--no-lock", "--node-modules-dir=manual", `${directory}/client.ts`],
+      args: ["run", "-RWENS", "--quiet", "--no-lock", "--node-modules-dir=manual", `${directory}/client.ts`],
       env: { NO_COLOR: "1" },
     }).output();
     assert.equal(code, 0, new TextDecoder().decode(stderr));

@@ -38,6 +38,38 @@ Deno.test("every way to start the command line grants these permissions, and non
   for (const line of Object.values(tasks)) assert.doesNotMatch(line, / -A\b|--allow-all|--allow-ffi/);
 });
 
+/** Files that grant everything, each with its reason beside it. */
+const GRANT_ALL = new Set([
+  "bench/versions.ts",
+  "tests/faults/full_disk_test.ts",
+  "tests/faults/snapshot_memory_test.ts",
+]);
+
+Deno.test("no file grants all permissions, and none of the command line can start a process or load native code", async () => {
+  const granting: string[] = [];
+  const read = async (folder: string): Promise<void> => {
+    for await (const { name, isDirectory } of Deno.readDir(ROOT + folder)) {
+      const path = folder + name;
+      if (isDirectory && !/^(\..*|node_modules|npm|dist|dashboard)$/.test(name)) await read(`${path}/`);
+      else if (
+        /\.([jt]sx?|jsonc?|md|sh|ya?ml|toml)$|^run$/.test(name) && path !== "tests/permissions_test.ts"
+      ) {
+        const text = await Deno.readTextFile(ROOT + path);
+        if (/(?:^|[\s"'`])-A(?=[\s"'`]|$)|--allow-all(?!`)/m.test(text)) granting.push(path);
+      }
+    }
+  };
+  await read("");
+  assert.deepEqual(granting.sort(), [...GRANT_ALL]);
+  assert.doesNotMatch(CLI_PERMISSIONS.join(" "), /run|ffi|all\b|import/);
+});
+
+Deno.test("the table of permissions in docs/security.md has each of them, and no other", async () => {
+  const text = await Deno.readTextFile(`${ROOT}docs/security.md`);
+  const rows = [...text.matchAll(/^\| `(--allow-[\w=,]+)` +\|/gm)].map(([, permission]) => permission);
+  assert.deepEqual(rows, CLI_PERMISSIONS);
+});
+
 Deno.test("the table of permissions in docs/installing.md has each of them, and no other", async () => {
   const text = await Deno.readTextFile(`${ROOT}docs/installing.md`);
   const rows = [...text.matchAll(/^\| `(--allow-[\w=,]+)` /gm)].map(([, permission]) => permission);

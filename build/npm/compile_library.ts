@@ -26,7 +26,7 @@ export async function compileLibrary(entries: readonly string[], folder: string)
     await run(copy, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
     // One checker: several instantiate the same types, for more than twice the processor time.
     const compile = [`npm:${TYPESCRIPT}/tsc`, "--project", ".", "--singleThreaded"];
-    await run(copy, ["run", "-A", "--quiet", "--frozen", ...compile]);
+    await run(copy, ["run", "-RWES", "--allow-run", "--quiet", "--frozen", ...compile]);
   } finally {
     await Deno.remove(copy, { recursive: true });
   }

@@ -2,6 +2,7 @@ import type { AlertContext } from "../alerts/mod.ts";
 import type { BudgetGate } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
 import type { LazyPriceBook, PriceBook } from "../pricing/mod.ts";
 import type { RollUps } from "./roll_up.ts";
 import type { SessionContext } from "../sessions/mod.ts";
@@ -13,6 +14,8 @@ export interface BookingContext extends SessionContext, AlertContext {
   gate: BudgetGate;
   prices: PriceBook & Partial<Pick<LazyPriceBook, "ready" | "current">>;
   log: Log;
+  /** The configured secrets, which are kept and shown nowhere. */
+  secrets: Secrets;
   telemetry: Telemetry;
   rollUps: RollUps;
   /** Registers work that outlives its request, on platforms that end a process with the request. */

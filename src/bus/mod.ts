@@ -23,11 +23,13 @@ export interface Bus {
   subscribe(subscriber: (event: BusEvent) => void): () => void;
 }
 
-/** Creates the bus of a process. */
-export function createBus(log: Log): Bus {
+/** Creates the bus of a process. Events are passed through `scrub`, which removes configured secrets. */
+export function createBus(log: Log, scrub: <T>(event: T) => T = (event) => event): Bus {
   const subscribers = new Set<(event: BusEvent) => void>();
   return {
-    publish(event) {
+    publish(published) {
+      if (subscribers.size === 0) return;
+      const event = scrub(published);
       for (const subscriber of subscribers) {
         try {
           subscriber(event);

@@ -1,6 +1,7 @@
 import type { Connection } from "../client/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Config, Environment } from "../config/mod.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Options } from "./parse/options.ts";
 import type { Style } from "./terminal/style.ts";
@@ -116,6 +117,8 @@ export interface BareContext {
 /** The context of a command. */
 export interface CommandContext extends BareContext {
   config: Config;
+  /** The configured secrets, which no output has. */
+  secrets: Secrets;
   log: Log;
   /** Returns the connection to the API; it is opened by the first call, and closed after the command. */
   connect(): Promise<Connection>;

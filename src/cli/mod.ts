@@ -5,13 +5,16 @@ import { createStyle, type Style } from "./terminal/style.ts";
 import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
 import type { Connect } from "./run_command.ts";
 import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
-import { escapeLines } from "./terminal/escape_text.ts";
+import { createSecrets, type Secrets } from "../redaction/values/mod.ts";
+import { escapeJson, escapeLines, escapeText } from "./terminal/escape_text.ts";
+import { guardTerminal } from "./terminal/guard_terminal.ts";
 import { UsageError } from "./parse/usage_error.ts";
 import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
 import { wrapText } from "./terminal/wrap_text.ts";
 
 /** The command line. */
+export { guardTerminal } from "./terminal/guard_terminal.ts";
 export { processTerminal } from "./terminal/process_terminal.ts";
 export type { Output, Terminal } from "./terminal/terminal.ts";
 
@@ -22,6 +25,8 @@ export interface MainOptions {
   /** Connects to the API. Tests pass their own. */
   connect?: Connect;
   clock?: Clock;
+  /** Takes the secrets of the configuration; no output has one. */
+  secrets?: Secrets;
 }
 
 /** The command of the completion scripts: `purser __complete -- WORD…`; see `complete_line.ts`. */
@@ -29,10 +34,12 @@ const COMPLETE = "__complete";
 
 /** Runs a command line and returns the exit code of the process. Never throws. */
 export async function main(argv: readonly string[], options: MainOptions): Promise<number> {
-  const { terminal: { stdout, stderr } } = options;
+  const secrets = options.secrets ?? createSecrets();
+  const terminal = guardTerminal(options.terminal, { isJson: argv.includes("--json"), scrub: secrets.scrub });
+  const { stdout, stderr } = terminal;
   if (argv[0] === COMPLETE) {
     const { completeLine } = await import("./complete_line.ts");
-    return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), options);
+    return await completeLine(argv.slice(argv[1] === "--" ? 2 : 1), { ...options, terminal });
   }
   try {
     const line = parseCommandLine(argv);
@@ -50,7 +57,7 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
         return EXIT.badUsage;
       case "command": {
         const { runCommand } = await import("./run_command.ts");
-        return await runCommand(line, options);
+        return await runCommand(line, { ...options, terminal, secrets });
       }
     }
   } catch (error) {
@@ -71,12 +78,16 @@ function helpFor(topic: string, output: Output): string {
 
 /** Writes an error to standard error: one sentence and a hint, or the problem document as JSON. */
 export function reportError(error: unknown, stderr: Output, isJson: boolean): void {
-  if (isJson) return stderr.write(JSON.stringify(problemOf(error)) + "\n");
+  if (isJson) return stderr.write(escapeJson(JSON.stringify(problemOf(error))) + "\n");
   const style = createStyle(stderr.hasColour);
   const sentence = error instanceof PurserError ? error.message : `Internal error: ${messageOf(error)}`;
-  stderr.write(`${style.red("error:")} ${escapeLines(sentence)}\n`);
+  // The detail of a problem document is one line: a server could otherwise add lines that look like Purser's own.
+  const shown = error instanceof PurserError && "problem" in error
+    ? escapeText(sentence)
+    : escapeLines(sentence);
+  stderr.write(`${style.red("error:")} ${shown}\n`);
   const hint = hintFor(error);
-  if (hint) stderr.write(style.dim(escapeLines(hint)) + "\n");
+  if (hint) stderr.write(style.dim(escapeText(hint)) + "\n");
 }
 
 function hintFor(error: unknown): string | undefined {

@@ -1,7 +1,8 @@
 import type { Connection, ConnectOptions } from "../client/mod.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { createJsonLog, type Log, LOG_LEVELS, type LogFields, type LogLevel } from "../kernel/log.ts";
-import { type Config, loadConfig } from "../config/mod.ts";
+import { type Config, loadConfig, secretsOf } from "../config/mod.ts";
+import { createSecrets } from "../redaction/values/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { BareContext, CommandContext } from "./command.ts";
 import { escapeText } from "./terminal/escape_text.ts";
@@ -28,12 +29,12 @@ export async function openConnection(
 /** Runs a command with its configuration and connection, and closes the connection in every case. Returns the exit code. */
 export async function runCommand(
   { command, args, options }: Extract<CommandLine, { kind: "command" }>,
-  { terminal, env, connect, clock = systemClock }: MainOptions,
+  { terminal, env, connect, clock = systemClock, secrets = createSecrets() }: MainOptions,
 ): Promise<number> {
   const { stdout, stderr } = terminal;
   const isJson = options.has("json");
   const stderrStyle = createStyle(stderr.hasColour);
-  const say = (line: string) => stderr.write(stderrStyle.dim(line) + "\n");
+  const say = (line: string) => stderr.write(stderrStyle.dim(escapeText(line)) + "\n");
   const bare: BareContext = {
     args,
     options,
@@ -49,14 +50,17 @@ export async function runCommand(
   if (command.runWithoutConfig) return await command.runWithoutConfig(bare) ?? EXIT.done;
 
   const config = await readConfig(options, env, command.name);
+  const { values, names } = secretsOf(config, env);
+  secrets.add(values, names);
   const log = createCommandLog({ level: config.logLevel, stderr, style: stderrStyle, isJson });
   let connection: Promise<Connection> | undefined;
   const ctx: CommandContext = {
     ...bare,
     config,
+    secrets,
     log,
     connect: () =>
-      connection ??= openConnection(connect, { config, env, log, isReadOnly: command.isReadOnly }),
+      connection ??= openConnection(connect, { config, env, log, secrets, isReadOnly: command.isReadOnly }),
   };
   try {
     if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;

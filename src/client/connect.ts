@@ -3,10 +3,11 @@ import { type DatabaseAddress, parseDatabaseUrl } from "../kernel/database_url.t
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { files } from "../kernel/files.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { DatabaseOptions, OpenDatabase } from "./open_database.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { createSingleSendFetch } from "../kernel/single_send.ts";
+import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
 
 /** A connection to the API, to be closed after use. */
 export interface Connection {
@@ -25,6 +26,8 @@ export interface ConnectOptions {
   config: Config;
   env: Environment;
   log: Log;
+  /** Takes the API key of a key file, and goes to the parts of a database. */
+  secrets?: Secrets;
   clock?: Clock;
   /** Makes no changes: see `CoreOptions`. */
   isReadOnly?: boolean;
@@ -75,6 +78,7 @@ function nameOf(address: DatabaseAddress): string {
 /** Options of `createServerSend`. */
 interface ServerOptions {
   config: Pick<Config, "apiKey" | "apiKeyFile" | "remoteTimeoutMs">;
+  secrets?: Pick<Secrets, "add">;
   log: Log;
   clock?: Clock;
 }
@@ -91,6 +95,7 @@ async function createServerSend(
 ): Promise<(request: Request) => Promise<Response>> {
   const where = new URL(server).host;
   const apiKey = await readApiKey(options);
+  options.secrets?.add([apiKey]);
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey.trim())) {
     // The platform's own error would contain the key.
     throw new PurserError(
@@ -102,7 +107,11 @@ async function createServerSend(
     new PurserError("unavailable", `Cannot read the answer: the connection to the server at ${where} broke`, {
       cause,
     });
-  const fetch = createSingleSendFetch();
+  const fetch = withoutRedirects(
+    createSingleSendFetch(),
+    (reason) =>
+      new PurserError("unavailable", `Cannot use the server: ${reason}; give the address that answers`),
+  );
   return async (request) => {
     try {
       const response = await fetchInTime(fetch, redirectTo(request, server, apiKey?.trim()), options);

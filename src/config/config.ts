@@ -58,6 +58,8 @@ export interface Config {
   limits: Limits;
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
   notifyAnomaliesFrom?: Severity;
+  /** The keys and tokens of profiles that are not selected; they are never sent, and never shown either. */
+  otherSecrets?: string[];
   /** The absolute path of the config file that was read. */
   configPath?: string;
 }

@@ -98,6 +98,9 @@ export async function loadConfig(input: {
     trustedProxies: file.trusted_proxies ?? [],
     limits: limitsOf(file),
   };
+  const others = Object.values(file.profiles ?? {}).flatMap(({ api_key, db_token }) => [api_key, db_token])
+    .filter((secret) => secret !== undefined && !secret.includes("${"));
+  if (others.length > 0) config.otherSecrets = others as string[];
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;

@@ -10,5 +10,6 @@ export {
   type Limits,
   type ProviderSettings,
 } from "./config.ts";
+export { secretsOf } from "./secrets_of.ts";
 export { type Environment, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";

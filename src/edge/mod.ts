@@ -8,6 +8,7 @@ import { createIds } from "../kernel/ids.ts";
 import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
 import { openRequestCore, type RequestCore, type RequestCoreOptions } from "../service/mod.ts";
 import { newSharedKeys } from "../keys/mod.ts";
+import { createSecrets, scrubbedLog, type Secrets } from "../redaction/values/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
 import { newSharedStore } from "../store/mod.ts";
 import { MAX_EDGE_SNAPSHOT_CHARACTERS, unsupportedAtEdge } from "./limits.ts";
@@ -45,6 +46,7 @@ interface Isolate {
   config: Config;
   env: Environment;
   log: Log;
+  secrets: Secrets;
   runtime: RequestCoreOptions["runtime"];
   /** When this isolate last looked for due work of other instances, in epoch milliseconds. */
   lookedAt: number;
@@ -54,11 +56,13 @@ interface Isolate {
 function createIsolate(
   { config, env, write }: { config: Config; env: Environment; write: (line: string) => void },
 ): Isolate {
-  const log = neverThrowing(createJsonLog({ level: config.logLevel, write }));
+  const secrets = createSecrets();
+  const log = scrubbedLog(neverThrowing(createJsonLog({ level: config.logLevel, write })), secrets);
   return {
     config,
     env,
     log,
+    secrets,
     lookedAt: -Infinity,
     runtime: {
       store: newSharedStore(),
@@ -107,8 +111,8 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
     return current.isolate;
   }
 
-  const open = ({ config, env, log, runtime }: Isolate): Promise<RequestCore> =>
-    openRequestCore({ config, env, log, runtime, clock, fetch: options.fetch });
+  const open = ({ config, env, log, secrets, runtime }: Isolate): Promise<RequestCore> =>
+    openRequestCore({ config, env, log, secrets, runtime, clock, fetch: options.fetch });
 
   /** Returns the response to every request of a deployment that can't start, such as one with wrong settings. */
   function refuse(error: unknown, request: Request): Response {
@@ -118,7 +122,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
     // Wrong settings are not the client's fault, whatever their code says: the log has the reason.
     const shown = isForCaller ? error : new Error(messageOf(error));
     return problemResponse(
-      toProblem(shown, pathOf(request.url), log, createIds(clock).next("req")),
+      toProblem(shown, pathOf(request.url), { log }, createIds(clock).next("req")),
     );
   }
 

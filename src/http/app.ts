@@ -62,7 +62,7 @@ export function createLazyApp(core: Core): FetchHandler {
         app = await loading;
       } catch (error) {
         apps.delete(resource); // the next request tries again
-        return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+        return problemResponse(toProblem(error, pathOf(request.url), core, core.ids.next("req")));
       }
       return await app.fetch(request, env);
     },
@@ -79,12 +79,12 @@ function mountRoutes(
   const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
   const app = createRouter();
   app.onError((error, c) => {
-    const problem = toProblem(error, instanceOf(c), core.log, core.ids.next("req"));
+    const problem = toProblem(error, instanceOf(c), core, core.ids.next("req"));
     return problemResponse(problem, c.get("isReplayed") && { [REPLAYED]: "true" });
   });
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
-    return problemResponse(toProblem(error, instanceOf(c), core.log, ""), headers);
+    return problemResponse(toProblem(error, instanceOf(c), core, ""), headers);
   });
   app.use(addUniversalHeaders, nameSpans(core.telemetry));
   authorizeRoutes(app, core, permissionsOf(...routers, ...streamed));

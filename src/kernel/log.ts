@@ -1,4 +1,5 @@
 import { systemClock, toIso } from "./clock.ts";
+import { escapeJson } from "./text.ts";
 
 /** Structured facts of a log line. Never put a secret or the text of a message here. */
 export type LogFields = Record<string, unknown>;
@@ -15,7 +16,10 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** Creates a log of one JSON object per line: `{"level":"warn","at":"…","message":"…",…}`. */
+/**
+ * Creates a log of one JSON object per line: `{"level":"warn","at":"…","message":"…",…}`. Control, bidirectional and invisible
+ * characters are escaped, so that a log can be shown on a terminal.
+ */
 export function createJsonLog(options: {
   level: LogLevel;
   now?: () => number;
@@ -25,7 +29,7 @@ export function createJsonLog(options: {
   const threshold = LOG_LEVELS.indexOf(options.level);
   const line = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
     if (LOG_LEVELS.indexOf(level) < threshold) return;
-    options.write(JSON.stringify({ level, at: toIso(now()), message, ...fields }));
+    options.write(escapeJson(JSON.stringify({ level, at: toIso(now()), message, ...fields })));
   };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }

@@ -22,3 +22,30 @@ export function createSingleSendFetch(): typeof globalThis.fetch {
     return globalThis.fetch(input, unpooled);
   };
 }
+
+/**
+ * Wraps a `fetch` so that it follows no redirect: the platform's would send the body and all headers but `Authorization`, such
+ * as `x-api-key`, to wherever the answer points. `refuse` gets the origins, or the paths of one origin; a query is never shown.
+ */
+export function withoutRedirects<Input extends Request | URL | string>(
+  fetch: (input: Input, init?: RequestInit) => Promise<Response>,
+  refuse: (reason: string) => Error,
+): (input: Input, init?: RequestInit) => Promise<Response> {
+  return async (input, init) => {
+    const response = await fetch(input, { ...init, redirect: "manual" });
+    if (response.type !== "opaqueredirect" && !REDIRECTS.has(response.status)) return response;
+    await response.body?.cancel();
+    const from = new URL(input instanceof Request ? input.url : input);
+    const to = URL.parse(response.headers.get("location") ?? "", from);
+    throw refuse(
+      `${describeTarget(from, to)} redirects to ${describeTarget(to, from)}, which is not followed`,
+    );
+  };
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+function describeTarget(url: URL | null, other: URL | null): string {
+  if (url === null) return "an unreadable address";
+  return url.origin === other?.origin ? url.origin + url.pathname : url.origin;
+}

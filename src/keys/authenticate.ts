@@ -47,6 +47,7 @@ export async function authenticate(
   if (status === "expired") {
     throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
   }
+  ctx.secrets?.add([text]);
   recordUse(ctx, row);
   return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
 }

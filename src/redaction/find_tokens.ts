@@ -55,6 +55,7 @@ export type CredentialKind =
   | "cookie"
   | "aws_secret_key"
   | "named_secret"
+  | "configured_secret"
   | "high_entropy_token";
 
 /** A credential and its position in a text. */

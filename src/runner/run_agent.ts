@@ -93,7 +93,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
   return {
     run,
     agent,
-    input: given.input.toWellFormed(),
+    input: ctx.secrets.scrub(given.input.toWellFormed()),
     resolved,
     tools,
     budget,
@@ -127,6 +127,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
         agent,
         model: meterRun(ctx, prepared.resolved, { recorder, budget: prepared.budget, calls, trace }),
         tools: prepared.tools,
+        secrets: ctx.secrets,
         messages: await readModelMessages(ctx, run.sessionId),
         signal: live.signal,
         recorder,

@@ -5,6 +5,8 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
 import type { RunnerContext } from "./context.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
+import { scrubModel, scrubTools } from "./scrub.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
 import { listMessages, type SessionMessage } from "../sessions/mod.ts";
@@ -20,6 +22,8 @@ export interface LoopInput {
   agent: AgentDefinition;
   model: LanguageModelV4;
   tools: ToolSet;
+  /** The secrets that no answer of the model and no result of a tool may repeat. */
+  secrets: Secrets;
   messages: ModelMessage[];
   signal: AbortSignal;
   recorder: RunRecorder;
@@ -43,8 +47,8 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { generateText, isStepCount, streamText } = await import("ai");
   const { agent, recorder, onText } = input;
   const settings = {
-    model: input.model,
-    tools: traceTools(abortableTools(input.tools), input.traceTool),
+    model: scrubModel(input.model, input.secrets),
+    tools: traceTools(scrubTools(abortableTools(input.tools), input.secrets), input.traceTool),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),

@@ -14,6 +14,7 @@ import type { Log } from "../kernel/log.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
 import type { ModelResolver } from "../runner/models/mod.ts";
 import type { Toolbox } from "../runner/tools/mod.ts";
 import type { LiveRun, LogReader } from "../sessions/mod.ts";
@@ -30,6 +31,8 @@ export interface CoreOptions {
       Pick<
         Config,
         | "dbToken"
+        | "apiKey"
+        | "otherSecrets"
         | "maxSnapshotBytes"
         | "requestLimits"
         | "providers"
@@ -50,6 +53,8 @@ export interface CoreOptions {
   clock?: Clock;
   ids?: Ids;
   log?: Log;
+  /** The secrets of this process, where a caller has collected them already. */
+  secrets?: Secrets;
   fetch?: typeof globalThis.fetch;
   /** The process only reads: it recovers, delivers and removes nothing, and loads no tools. */
   isReadOnly?: boolean;
@@ -89,6 +94,8 @@ export interface CoreParts {
   ids: Ids;
   log: Log;
   telemetry: Telemetry;
+  /** The configured secrets, which are kept and shown nowhere. */
+  secrets: Secrets;
 
   // Database
   store: Store;

@@ -3,7 +3,7 @@ import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, reservationLogic } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
-import { DEFAULT_MAX_SNAPSHOT_BYTES } from "../config/mod.ts";
+import { DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import type { DispatchContext } from "../delivery/mod.ts";
@@ -16,6 +16,7 @@ import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
+import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
 import { createLogReader } from "../sessions/mod.ts";
@@ -65,7 +66,10 @@ export async function openParts(
       `Cannot use the environment's name: it is longer than ${MAX_ENVIRONMENT_NAME} characters`,
     );
   }
-  const log = neverThrowing(options.log ?? silentLog);
+  const { values, names } = secretsOf(config, env);
+  const secrets = options.secrets ?? createSecrets();
+  secrets.add(values, names);
+  const log = scrubbedLog(neverThrowing(options.log ?? silentLog), secrets);
   const ids = options.ids ?? createIds(clock);
   const store = await openStore({
     location: parseDatabaseUrl(config.dbUrl),
@@ -77,6 +81,7 @@ export async function openParts(
     ids,
     fetch: options.fetch,
     shared: runtime?.store,
+    scrub: secrets.scrubStored,
   });
   const instanceId = ids.next("inst");
   try {
@@ -88,6 +93,7 @@ export async function openParts(
       allowPrivateNetworks: config.allowPrivateNetworks,
       log,
       clock,
+      secrets,
       ...runtime?.channels,
     });
     const modules = config.tools?.length && !options.isReadOnly
@@ -95,13 +101,14 @@ export async function openParts(
       : undefined;
     const turns = createTurns(() => clock.sleep(0));
     const query = createQuery(store);
-    const bus = createBus(log);
+    const bus = createBus(log, secrets.scrubValue);
     return {
       clock,
       turns,
       ids,
       log,
-      telemetry: options.telemetry ?? await findTelemetry(clock),
+      telemetry: options.telemetry ?? await findTelemetry(clock, secrets.scrub),
+      secrets,
       store,
       query,
       instanceId,

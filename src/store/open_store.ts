@@ -5,6 +5,7 @@ import type { Ids } from "../kernel/ids.ts";
 import { installLogic, type Logic, migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
 import type { SqlValue, Store } from "./store.ts";
+import type { ScrubValue } from "./write_queue.ts";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
 
 /** The options of `openStore`. */
@@ -20,6 +21,8 @@ export interface OpenStoreOptions {
   fetch?: typeof globalThis.fetch;
   /** State shared by stores that live no longer than a request; see `SharedStore`. */
   shared?: SharedStore;
+  /** Maps each value that is written, so that no configured secret is kept. */
+  scrub?: ScrubValue;
 }
 
 /**
@@ -60,7 +63,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 }
 
 async function connect(options: OpenStoreOptions): Promise<Store> {
-  const { location, durability, clock } = options;
+  const { location, durability, clock, scrub } = options;
   if (location.kind === "remote") {
     const { RemoteStore } = await import("./libsql/libsql_store.ts");
     return new RemoteStore({
@@ -71,13 +74,16 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
       fetch: options.fetch,
       newToken: () => options.ids.next("req"),
       tokens: options.shared?.tokens,
+      scrub: options.scrub,
     });
   }
   const { SqliteStore } = await import("./sqlite/sqlite_store.ts");
-  if (location.kind === "memory") return await SqliteStore.open({ path: ":memory:", durability, clock });
+  if (location.kind === "memory") {
+    return await SqliteStore.open({ path: ":memory:", durability, clock, scrub });
+  }
   const { prepareDatabaseFile } = await import("./sqlite/database_file.ts");
   await prepareDatabaseFile(location.path);
-  return await SqliteStore.open({ path: location.path, durability, clock });
+  return await SqliteStore.open({ path: location.path, durability, clock, scrub });
 }
 
 /** A read-only typed query builder. Writes use `Store.write`, in units. */

@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import type { ResultSet } from "./store.ts";
+import type { ResultSet, SqlValue } from "./store.ts";
 import type { SetWriter, WriteDeadline, WriteUnit } from "./write_unit.ts";
 
 /** The wait of units for a database that other processes keep busy, counted from their arrival, not from their turn. */
@@ -51,6 +51,8 @@ export class WriteQueue {
     /** Called between two commits that follow each other at once; the next one waits for what it returns. */
     private readonly between: () => Promise<void> | undefined = () => undefined,
     private readonly busyDeadline?: BusyDeadline,
+    /** Maps each value that is written. */
+    private readonly scrub?: ScrubValue,
   ) {}
 
   /** The number of units and items that wait for their commit to begin. */
@@ -106,6 +108,7 @@ export class WriteQueue {
     let results: ResultSet[][];
     try {
       parts = toParts(group);
+      if (this.scrub) { for (const part of parts) part.unit = scrubUnit(part.unit, this.scrub); }
       const since = Math.min(...group.map((waiting) => waiting.since));
       results = await this.commit(parts.map((part) => part.unit), lastOf(group), since);
     } catch (error) {
@@ -155,6 +158,29 @@ export class WriteQueue {
 interface Part {
   unit: WriteUnit;
   resolve(results: ResultSet[]): void;
+}
+
+/** Returns a value for the database without what must not be kept; most values are returned as they are. */
+export type ScrubValue = (value: SqlValue) => SqlValue;
+
+function scrubUnit(unit: WriteUnit, scrub: ScrubValue): WriteUnit {
+  return mapChanged(unit, (statement) => {
+    const { args, each } = statement;
+    const values = args && mapChanged(args, scrub);
+    const rows = each && mapChanged(each.rows, (row) => mapChanged(row, scrub));
+    if (values === args && rows === each?.rows) return statement;
+    return { ...statement, ...(values && { args: values }), ...(rows && { each: { ...each!, rows } }) };
+  });
+}
+
+/** Maps items; returns the same array where none changes, as nearly always. */
+function mapChanged<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
+  let mapped: T[] | undefined;
+  for (let index = 0; index < items.length; index++) {
+    const item = map(items[index]!);
+    if (item !== items[index]) (mapped ??= [...items])[index] = item;
+  }
+  return mapped ?? items;
 }
 
 /** Returns the units of a group: its own, and one for each set of items. */

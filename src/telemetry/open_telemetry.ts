@@ -10,7 +10,10 @@ const KINDS = { internal: api.SpanKind.INTERNAL, client: api.SpanKind.CLIENT };
 const INSIDE = api.createContextKey("purser.inside");
 
 /** Creates telemetry over the OpenTelemetry implementation that is registered in this process. */
-export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry {
+export function createOpenTelemetry(
+  clock: Pick<Clock, "monotonic">,
+  scrub: (text: string) => string = (text) => text,
+): Telemetry {
   const tracer = api.trace.getTracer("purser", VERSION);
   const meter = api.metrics.getMeter("purser", VERSION);
   safely(() => hideUrls(tracer, () => api.context.active().getValue(INSIDE) === true));
@@ -18,6 +21,15 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
   const spans = new WeakMap<Span, api.Span>();
   const requests = new WeakMap<Request, api.Span>();
   const routes = new WeakMap<Request, string>();
+
+  const defined = (attributes: Attributes): api.Attributes => {
+    const kept = Object.entries(attributes).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, scrubAttribute(value, scrub)] as const]
+    );
+    return Object.fromEntries(kept) as api.Attributes;
+  };
+  const pick = (attributes: Attributes, names: readonly string[]): api.Attributes =>
+    defined(Object.fromEntries(names.map((name) => [name, attributes[name]])));
 
   function record(name: MetricName, value: number, attributes: Attributes): void {
     const { unit, description, bounds, dimensions } = METRICS[name];
@@ -38,8 +50,8 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
     const inner = safely(() => {
       const above = parent && spans.get(parent);
       return above
-        ? tracer.startSpan(name, options, api.trace.setSpan(api.context.active(), above))
-        : tracer.startSpan(name, options);
+        ? tracer.startSpan(scrub(name), options, api.trace.setSpan(api.context.active(), above))
+        : tracer.startSpan(scrub(name), options);
     });
     if (!inner) return noTelemetry.startSpan({ name, kind, attributes, durationMetric });
     let hasEnded = false;
@@ -77,7 +89,7 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
         return await answer();
       }
       const startedAt = clock.monotonic();
-      const span = safely(() => startRequestSpan(tracer, request));
+      const span = safely(() => startRequestSpan(tracer, request, defined));
       if (!span) return await answer();
       requests.set(request, span);
       const response = await api.context.with(api.trace.setSpan(api.context.active(), span), answer);
@@ -107,7 +119,11 @@ export function createOpenTelemetry(clock: Pick<Clock, "monotonic">): Telemetry 
 }
 
 /** Starts the span of a request by the conventions for HTTP servers, in the trace that its `traceparent` names. */
-function startRequestSpan(tracer: api.Tracer, { method, url, headers }: Request): api.Span {
+function startRequestSpan(
+  tracer: api.Tracer,
+  { method, url, headers }: Request,
+  defined: (attributes: Attributes) => api.Attributes,
+): api.Span {
   const { hostname, port, pathname, search } = new URL(url);
   const attributes = defined({
     "http.request.method": method,
@@ -134,13 +150,9 @@ function safely<T>(call: () => T): T | undefined {
   }
 }
 
-function defined(attributes: Attributes): api.Attributes {
-  const kept = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(kept) as api.Attributes;
-}
-
-function pick(attributes: Attributes, names: readonly string[]): api.Attributes {
-  return defined(Object.fromEntries(names.map((name) => [name, attributes[name]])));
+function scrubAttribute(value: Attributes[string], scrub: (text: string) => string): Attributes[string] {
+  if (typeof value === "string") return scrub(value);
+  return Array.isArray(value) ? value.map((item) => typeof item === "string" ? scrub(item) : item) : value;
 }
 
 type AnyFunction = (...values: unknown[]) => unknown;

@@ -70,10 +70,13 @@ const REGISTRY = Symbol.for("opentelemetry.js.api.1");
 
 /**
  * Returns the telemetry of this process: OpenTelemetry if an implementation is registered, else none. Without one, nothing is
- * loaded, so that short commands start faster.
+ * loaded, so that short commands start faster. Names and attributes are passed through `scrub`.
  */
-export async function findTelemetry(clock: Pick<Clock, "monotonic">): Promise<Telemetry> {
+export async function findTelemetry(
+  clock: Pick<Clock, "monotonic">,
+  scrub?: (text: string) => string,
+): Promise<Telemetry> {
   if (!(REGISTRY in globalThis)) return noTelemetry;
   const { createOpenTelemetry } = await import("./open_telemetry.ts");
-  return createOpenTelemetry(clock);
+  return createOpenTelemetry(clock, scrub);
 }

@@ -19,7 +19,7 @@ Deno.test("channels ignore the proxies of the environment", async () => {
   const url = `http://127.0.0.1:${proxy.port}`;
   const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "SMTP_PROXY"];
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", WORKER, JSON.stringify({ ...ports, ca })],
+    args: ["run", "-RWENS", "--quiet", WORKER, JSON.stringify({ ...ports, ca })],
     env: {
       DENO_NO_UPDATE_CHECK: "1", // Deno looks for updates of itself after half a second
       NODE_USE_ENV_PROXY: "1",

@@ -29,7 +29,7 @@ export interface Worker extends AsyncDisposable {
 /** Starts a worker, which loads its modules and waits for orders. */
 export function startWorker(): Worker {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", WORKER],
+    args: ["run", "-RWENS", "--quiet", WORKER],
     stdin: "piped",
     stdout: "piped",
   }).spawn();

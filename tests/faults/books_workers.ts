@@ -28,7 +28,7 @@ const WITHOUT_SIGNAL = ["sh", "-c", `trap "" XFSZ; exec "$@"`, "sh"];
 export function startBooksWorker(enter: readonly string[] = []): BooksWorker {
   const [command, ...args] = [
     ...[...enter, ...(Deno.build.os === "windows" ? [] : WITHOUT_SIGNAL)],
-    ...[Deno.execPath(), "run", "-A", "--quiet", WORKER],
+    ...[Deno.execPath(), "run", "-RWENS", "--quiet", WORKER],
   ];
   const child = new Deno.Command(command!, { args, ...{ stdin: "piped", stdout: "piped" } }).spawn();
   const said: Line[] = [];

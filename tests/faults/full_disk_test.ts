@@ -3,7 +3,7 @@ import { ROOT } from "../../build/run_deno.ts";
 
 /**
  * Runs `full_disk_suite.ts` with every permission. It inspects the mounts of another process in `/proc`, which Deno
- * allows with `--allow-all` only; no other test needs that.
+ * allows with `--allow-all` only.
  */
 Deno.test("full disks lose nothing and are reported by clear errors", async () => {
   const suite = `${ROOT}tests/faults/full_disk_suite.ts`;

@@ -182,7 +182,7 @@ async function shareBudget({ db, store }: Scene, mode: "strict" | "stop"): Promi
   const limit = CALL_NANO_USD * 10 + CALL_NANO_USD / 2;
   const workers = Array.from({ length: 4 }, () =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", BUDGET_WORKER, db, runId, mode, `${limit}`, `${each}`],
+      args: ["run", "-RWENS", "--quiet", BUDGET_WORKER, db, runId, mode, `${limit}`, `${each}`],
       ...{ stdin: "piped", stdout: "piped" },
     }).spawn());
   const said = await Promise.all(workers.map(async (worker) => {

@@ -149,7 +149,7 @@ async function killWorkers(
   const random = seededRandom(2026);
   const spawn = () =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", WORKER, db, mode],
+      args: ["run", "-RWENS", "--quiet", WORKER, db, mode],
       stdin: "piped",
       stdout: "piped",
     }).spawn();

@@ -46,6 +46,7 @@ Deno.test({
 /** Runs the worker and fails if its peak memory exceeds the bound. */
 async function measure(folder: string, args: string[]): Promise<{ out: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    // Deno lets a process read its memory in /proc only with all permissions.
     args: ["run", "-A", "--quiet", WORKER, ...args],
     env: { XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, TMPDIR: folder },
     signal: AbortSignal.timeout(TIMEOUT_MS),

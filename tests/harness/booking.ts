@@ -7,6 +7,7 @@ import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { PriceOverride } from "../../src/contract/price_override.ts";
 import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
 import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
+import { createSecrets } from "../../src/redaction/values/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
 import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
@@ -54,6 +55,7 @@ export async function createBooking(
     instanceId,
     liveRuns: new Set(),
     bus,
+    secrets: createSecrets(),
     rollUps: new RollUps(),
     gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
     prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),

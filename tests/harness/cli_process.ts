@@ -78,3 +78,16 @@ export async function startServer(place: Place): Promise<CliServer> {
     },
   };
 }
+
+/** Returns all bytes of the files of a folder, such as those of a database with its WAL, one character a byte. */
+export async function databaseBytes(folder: string): Promise<string> {
+  let text = "";
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (!isFile) continue;
+    const bytes = await Deno.readFile(`${folder}/${name}`);
+    for (let start = 0; start < bytes.length; start += 32_768) {
+      text += String.fromCharCode(...bytes.subarray(start, start + 32_768));
+    }
+  }
+  return text;
+}

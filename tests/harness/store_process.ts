@@ -40,7 +40,7 @@ export function startStoreProcess(task: Task): StoreProcess {
   const config = new URL("../../deno.json", import.meta.url).pathname;
   const child = new Deno.Command(Deno.execPath(), {
     args: [
-      ...["run", "-A", "--quiet", "--no-check", "--config", config],
+      ...["run", "-RWENS", "--quiet", "--no-check", "--config", config],
       ...[new URL(import.meta.url).pathname, JSON.stringify(task)],
     ],
     stdin: "piped",

@@ -70,7 +70,9 @@ function layOut<Row>(
   columns: readonly Column<Row>[],
   total: number,
 ): LaidColumn<Row>[] {
-  let laid: LaidColumn<Row>[] = columns.map((column) => {
+  // A title may name what a server has sent, such as a model.
+  let laid: LaidColumn<Row>[] = columns.map(({ title, ...rest }) => {
+    const column = { ...rest, title: escapeText(title) };
     const cells = column.stretch ? [] : rows.map((row) => escapeText(column.cell(row)));
     const natural = Math.max(textWidth(column.title), column.stretch?.min ?? 0, ...cells.map(textWidth));
     return { column, cells, natural, width: Math.max(natural, column.atLeast ?? 0) };

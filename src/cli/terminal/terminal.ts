@@ -5,8 +5,11 @@ export class BrokenPipeError extends Error {
 
 /** Standard output or standard error. */
 export interface Output {
-  /** Writes synchronously. Throws a `BrokenPipeError` when the reader has closed the pipe. */
-  write(text: string): void;
+  /**
+   * Writes synchronously. A terminal shows the control sequences of a `screen` only where they are said to be one; another
+   * output gets a `document` byte for byte. Throws a `BrokenPipeError` when the reader has closed the pipe.
+   */
+  write(text: string, mode?: "screen" | "document"): void;
   isTerminal: boolean;
   hasColour: boolean;
   /** The width of a terminal in columns. Undefined for other outputs, where nothing is cut. */

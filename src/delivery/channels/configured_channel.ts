@@ -8,6 +8,7 @@ import { type ChannelSender, createSender, notReady, type OpenChannel } from "./
 import type { PostJson } from "./http/post_json.ts";
 import type { ResolveHost } from "./http/guarded_http.ts";
 import type { LoadPlugin } from "./load_plugin.ts";
+import type { Secrets } from "../../redaction/values/mod.ts";
 import { settleWithin } from "./settle_within.ts";
 
 /** A channel of the registry. It opens on first use. */
@@ -29,6 +30,7 @@ export interface ConfiguredChannel extends ChannelSender {
 export interface ChannelDeps {
   log: Log;
   clock: Clock;
+  secrets: Pick<Secrets, "add" | "scrub">;
   loadPlugin: LoadPlugin;
   readTextFile: (path: string) => Promise<string>;
   postJson: PostJson;
@@ -44,7 +46,9 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
   async function prepare() {
     const plugin = await deps.loadPlugin(kind);
     const { readSettings } = await import("./settings/channel_settings.ts");
-    return { plugin, ...await readSettings(plugin, config.settings, deps.readTextFile) };
+    const { settings, secrets, scrub } = await readSettings(plugin, config.settings, deps.readTextFile);
+    deps.secrets.add(secrets);
+    return { plugin, settings, scrub: (text: string) => deps.secrets.scrub(scrub(text)) };
   }
 
   async function open(): Promise<OpenChannel> {

@@ -4,6 +4,7 @@ import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "..
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { readTextFile } from "../../kernel/files.ts";
+import { createSecrets, type Secrets } from "../../redaction/values/mod.ts";
 import type { Channel, ChannelPlugin } from "./channel.ts";
 import { DeliveryError } from "./notification.ts";
 import { createSender } from "./channel_sender.ts";
@@ -44,6 +45,8 @@ export interface ChannelsOptions {
   allowPrivateNetworks?: readonly string[];
   log: Log;
   clock: Clock;
+  /** Takes the secrets of each channel that opens, and removes all of the process from the results of channels. */
+  secrets?: Pick<Secrets, "add" | "scrub">;
   /** Reads the file of a secret. */
   readTextFile?: (path: string) => Promise<string>;
   /** Resolves the names of hosts. Default: the system's resolver. */
@@ -78,6 +81,7 @@ export function createChannels(options: ChannelsOptions): Channels {
   const deps: ChannelDeps = {
     log,
     clock,
+    secrets: options.secrets ?? createSecrets(),
     loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock, options.loadModule),
     readTextFile: options.readTextFile ?? readTextFile,
     postJson: async (request) => await (await network()).postJson(request),
@@ -105,7 +109,7 @@ export function createChannels(options: ChannelsOptions): Channels {
   };
 }
 
-function createNamedChannel(channel: NamedChannel, { clock, log }: ChannelDeps): ConfiguredChannel {
+function createNamedChannel(channel: NamedChannel, { clock, log, secrets }: ChannelDeps): ConfiguredChannel {
   const { name, kind = "custom", minSeverity = "info", timeoutMs = DEFAULT_CHANNEL_TIMEOUT_MS } = channel;
   return {
     name,
@@ -119,7 +123,7 @@ function createNamedChannel(channel: NamedChannel, { clock, log }: ChannelDeps):
       timeoutMs,
       clock,
       log,
-      open: () => Promise.resolve({ channel, scrub: (text) => text }),
+      open: () => Promise.resolve({ channel, scrub: secrets.scrub }),
     }),
   };
 }

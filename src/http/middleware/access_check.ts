@@ -26,7 +26,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
       response = await app.fetch(request, principal ? { principal, lease } : { isKeyless: true, lease });
     } catch (error) {
-      response = problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+      response = problemResponse(toProblem(error, pathOf(request.url), core, core.ids.next("req")));
     } finally {
       lease.end();
     }

@@ -5,6 +5,7 @@ import type { Log } from "../../kernel/log.ts";
 import { shorten } from "../../kernel/text.ts";
 import { MAX_ISSUES } from "../../contract/limits.ts";
 import { redactCredentials } from "../../redaction/mod.ts";
+import type { Secrets } from "../../redaction/values/mod.ts";
 import { UNIVERSAL_HEADERS } from "./response_headers.ts";
 
 /** An RFC 9457 problem document; it may have extension members such as `run_id`. */
@@ -38,13 +39,27 @@ const TITLES = {
   unavailable: "Unavailable",
 } satisfies Record<ErrorCode, string>;
 
+/** The parts of a process that problem documents use. */
+export interface ProblemContext {
+  log: Log;
+  /** The secrets that no document may repeat; a process that could not start knows none. */
+  secrets?: Pick<Secrets, "scrubValue">;
+}
+
 /**
  * Returns the problem document for anything that was thrown, of a bounded size and without credentials, whatever the
  * request had. What is not a `PurserError` becomes a 500 with a request id and without the error's message, which is
  * logged under the same id.
  */
-export function toProblem(error: unknown, instance: string, log: Log, requestId: string): Problem {
-  return boundProblem(describeError(error, instance, log, requestId));
+export function toProblem(
+  error: unknown,
+  instance: string,
+  { log, secrets }: ProblemContext,
+  requestId: string,
+): Problem {
+  const problem = describeError(error, instance, log, requestId);
+  // Before texts are truncated, which might leave the beginning of a secret.
+  return boundProblem(secrets?.scrubValue(problem) ?? problem);
 }
 
 function describeError(error: unknown, instance: string, log: Log, requestId: string): Problem {

@@ -200,7 +200,7 @@ function streamRun(
     try {
       send("result", await work(onPart));
     } catch (error) {
-      send("error", toProblem(error, instance, core.log, requestId));
+      send("error", toProblem(error, instance, core, requestId));
     } finally {
       end?.();
     }

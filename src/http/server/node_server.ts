@@ -130,7 +130,7 @@ function createHttp(
       });
       await send(response, exchange);
     } catch (error) {
-      await send(problemResponse(toProblem(error, "/", log, "")), exchange);
+      await send(problemResponse(toProblem(error, "/", { log }, "")), exchange);
     }
     return SENT;
   }, {
@@ -201,7 +201,12 @@ const MALFORMED: Readonly<Record<string, [status: number, reason: string]>> = {
 /** Returns the problem document of a request that no route has seen. */
 function problem(status: number, detail: string): Response {
   const code = status === 503 ? "unavailable" : status === 431 ? "too_large" : "invalid";
-  const document = toProblem(new PurserError(code, detail), "/", { error() {} } as unknown as Log, "");
+  const document = toProblem(
+    new PurserError(code, detail),
+    "/",
+    { log: { error() {} } as unknown as Log },
+    "",
+  );
   return problemResponse({ ...document, status }, {
     connection: "close",
     ...(status === 503 && { "retry-after": "1" }),

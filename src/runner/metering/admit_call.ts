@@ -87,12 +87,14 @@ export async function admitCall(
     options,
     run: trace.run,
     async fail(error) {
+      ctx.secrets.scrubError(error);
       trace.failed(error);
       if (grant) await ctx.gate.release(grant);
       metering.failed?.(error, at);
     },
     async book(answer, report) {
-      const { served = {}, responseId, responseModel, errorType, failure } = report;
+      const { served = {}, responseId, responseModel, errorType, failure, brokenBy } = report;
+      for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
       const { serviceTier, speed, inferenceGeo } = served;
       const query = { provider, model: modelId, at, serviceTier, speed, inferenceGeo };
       const { usage, price, estimatedBecause } = settleUsage(

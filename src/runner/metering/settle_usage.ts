@@ -6,6 +6,7 @@ import { type Answer, textOf } from "../answer.ts";
 import { estimateInputTokens, utf8Length } from "./call_bounds.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
+import type { Secrets } from "../../redaction/values/mod.ts";
 import { modelErrorText, redactSecrets } from "../models/model_error.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
@@ -100,7 +101,7 @@ const MAX_USAGE_LENGTH = 1_000;
  * caller has cancelled, whose usage isn't expected.
  */
 export function warnOfEstimate(
-  { log }: { log: Log },
+  { log, secrets }: { log: Log; secrets: Pick<Secrets, "scrub"> },
   call: ModelCall,
   { counted, raw, errorType, failure, brokenBy }: UsageReport,
   because: string,
@@ -113,7 +114,8 @@ export function warnOfEstimate(
     provider: call.provider,
     model: call.model,
     reason: error === undefined ? because : modelErrorText(error),
-    ...(usage !== undefined && { usage: redactSecrets(usageText(usage)).slice(0, MAX_USAGE_LENGTH) }),
+    ...(usage !== undefined &&
+      { usage: redactSecrets(secrets.scrub(usageText(usage))).slice(0, MAX_USAGE_LENGTH) }),
   });
 }
 

@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Environment, ProviderSettings } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
-import { createSingleSendFetch } from "../../kernel/single_send.ts";
+import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 
@@ -52,7 +52,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     if (own !== undefined) return describeCustomModel(name, own);
     const parsed = parseModelName(name, providers);
     const model = await countAnswers(
-      options.fetch ?? sendOnce,
+      withoutRedirects(options.fetch ?? sendOnce, (reason) => refuseRedirect(parsed, reason)),
       (fetch) => createModel({ providers, env, fetch }, parsed),
     );
     return { provider: parsed.provider, modelId: parsed.modelId, model };
@@ -84,6 +84,14 @@ function describeCustomModel(name: string, model: LanguageModelV4): ResolvedMode
 
 /** A provider may charge for each request that reaches it, so none is sent twice below the SDK's own retries. */
 const sendOnce = createSingleSendFetch();
+
+/** A redirect would take the key and the prompt along. */
+function refuseRedirect({ provider }: ModelName, reason: string): PurserError {
+  return new PurserError(
+    "provider_error",
+    `Cannot get an answer from the model: ${reason}; set the base URL of ${provider} to the address that answers`,
+  );
+}
 
 interface ProviderContext {
   providers: Readonly<Record<string, ProviderSettings>>;

@@ -1,4 +1,6 @@
 import { type Client, createClient, type InValue } from "@libsql/client/web";
+import { PurserError } from "../../kernel/errors.ts";
+import { withoutRedirects } from "../../kernel/single_send.ts";
 import type { ClientResult } from "./commit_client.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
@@ -18,9 +20,16 @@ export function createRemoteClient(place: RemotePlace): Client {
   return createClient({ url, authToken, intMode: "bigint", fetch: createTimedFetch(place) });
 }
 
-/** Creates a `fetch` with a timeout, which the clients lack: a hanging server would block every caller for ever. */
+/**
+ * Creates a `fetch` with a timeout, which the clients lack: a hanging server would block every caller for ever. It follows no
+ * redirect, which would take the statements and their values along.
+ */
 export function createTimedFetch({ fetch, timeoutMs }: RemotePlace): (request: Request) => Promise<Response> {
-  const send = fetch ?? globalThis.fetch;
+  const send = withoutRedirects<Request>(
+    fetch ?? globalThis.fetch,
+    (reason) =>
+      new PurserError("unavailable", `Cannot use the database: ${reason}; give the address that answers`),
+  );
   return (request) => send(request, { signal: AbortSignal.timeout(timeoutMs) });
 }
 

@@ -13,7 +13,7 @@ import {
 } from "./libsql_client.ts";
 import { DATABASE_NOW } from "../lease_clock.ts";
 import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
-import { WriteQueue } from "../write_queue.ts";
+import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteDeadline, WriteUnit } from "../write_unit.ts";
 
 /** The options of a remote store: its server, and everything it must not take from the machine itself. */
@@ -24,6 +24,8 @@ export interface RemoteOptions extends RemotePlace {
   newToken: () => string;
   /** The state of the tokens table, if several stores share it; a long-lived store has its own. */
   tokens?: WriteTokens;
+  /** Maps each value that is written. */
+  scrub?: ScrubValue;
 }
 
 /** The state of the tokens table: whether it exists, and the number of commits. */
@@ -70,6 +72,9 @@ export class RemoteStore implements Store {
     this.#queue = new WriteQueue(
       (units, until) => this.#commit(units, until),
       (task) => queueMicrotask(task),
+      undefined,
+      undefined,
+      options.scrub,
     );
   }
 
@@ -168,6 +173,8 @@ export class RemoteStore implements Store {
         return await within(deadline - clock.monotonic(), attempt());
       } catch (error) {
         if (isConstraint(error)) throw new ConstraintError(messageOf(error), { cause: error });
+        const refusal = refusalIn(error);
+        if (refusal) throw refusal;
         if (isTooBig(error)) {
           const where = hostOf(this.#options.url);
           throw new PurserError(
@@ -203,6 +210,13 @@ export class RemoteStore implements Store {
     return new PurserError("unavailable", `Cannot ${action} the database at ${where}: ${explain(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** Returns Purser's own error, such as for a redirect, from within that of a client. */
+function refusalIn(error: unknown): PurserError | undefined {
+  for (let link = error; link instanceof Error; link = link.cause) {
+    if (link instanceof PurserError) return link;
   }
 }
 

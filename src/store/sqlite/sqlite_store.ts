@@ -14,7 +14,7 @@ import {
 } from "./database_file.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
-import { WriteQueue } from "../write_queue.ts";
+import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteUnit } from "../write_unit.ts";
 
 /** The options of `SqliteStore.open`. Optional ones are for tests. */
@@ -32,6 +32,8 @@ export interface SqliteOptions {
   fileSystemOf?: FileSystemOf;
   /** Called after each commit. */
   onCommit?: () => void;
+  /** Maps each value that is written. */
+  scrub?: ScrubValue;
 }
 
 type Action = "open" | "read" | "write to";
@@ -86,6 +88,7 @@ export class SqliteStore implements Store {
         mayRetry: (error, since) =>
           this.isShared && isBusy(error) && this.#remainingMs(since) > NEARLY_OVER_MS,
       },
+      options.scrub,
     );
   }
 

@@ -57,7 +57,7 @@ async function createKey(ctx: CommandContext): Promise<void> {
     message = `Created key ${key.key_id} ${key.name}: ${
       describeKey(key)
     }. It is shown only once; store it safely`;
-    return key.key;
+    return escapeText(key.key);
   });
   if (ctx.isJson) return;
   ctx.say(escapeText(message));

@@ -4,6 +4,7 @@ import { KEY_STATUSES } from "../../../contract/values.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 import { formatTime } from "../../render/format_values.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
@@ -51,7 +52,7 @@ async function listKeys(ctx: CommandContext): Promise<void> {
       { title: "EXPIRES (UTC)", cell: (key) => minute(key.expires_at, "never"), drop: 2 },
       { title: "LAST USED (UTC)", cell: (key) => minute(key.last_used_at, "never"), drop: 1 },
     ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
-    return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(key_id)));
+    return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(escapeText(key_id))));
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more keys; --limit shows up to 1000");
 }

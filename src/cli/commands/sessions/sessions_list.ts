@@ -2,6 +2,7 @@ import { type Command, type CommandContext, option } from "../../command.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
 import { formatCost, formatCount, formatTime } from "../../render/format_values.ts";
 import { paintStatus } from "../../render/format_values.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { putIdsBelow } from "../../render/render_table.ts";
 import { renderTable } from "../../render/render_table.ts";
@@ -63,7 +64,9 @@ async function listSessions(ctx: CommandContext): Promise<void> {
       { title: "COST", align: "right", cell: (session) => formatCost(session.token_usage.cost_usd) },
       { title: "UPDATED (UTC)", cell: (session) => formatTime(session.updated_at).slice(0, 16), drop: 0 },
     ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
-    return isBeside ? table : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(session_id)));
+    return isBeside
+      ? table
+      : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(escapeText(session_id))));
   });
   if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more sessions; --limit shows up to 1000`);
 }

@@ -111,7 +111,7 @@ async function saveSnapshot(
   const progress = createProgress(ctx, { label: "Exporting", total: messages, unit: "messages" });
   const { rewriteDocument, writeFile } = await import("../../../snapshots/mod.ts");
   const { JsonFault } = await import("../../../kernel/json/split_json.ts");
-  const check = await createCredentialCheck();
+  const check = await createCredentialCheck(ctx);
   let bytes = 0;
   const document = async function* () {
     const body = readUnlessAborted(interrupted, response.body!);
@@ -124,7 +124,9 @@ async function saveSnapshot(
   };
   try {
     if (output === "-") {
-      for await (const text of decode(document())) stdout.write(stdout.isTerminal ? escapeJson(text) : text);
+      for await (const text of decode(document())) {
+        stdout.write(stdout.isTerminal ? escapeJson(text) : text, "document");
+      }
     } else await writeFile(output, document());
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
@@ -187,7 +189,7 @@ const STRUCTURAL = new Set([
   ...["integrity", "state.status", "state.token_usage"],
 ]);
 
-async function createCredentialCheck(): Promise<CredentialCheck> {
+async function createCredentialCheck({ secrets }: Pick<CommandContext, "secrets">): Promise<CredentialCheck> {
   const { decodeDocument, DOCUMENT_LISTS } = await import("../../../snapshots/mod.ts");
   const { redactValue } = await import("../../../redaction/mod.ts");
   const { splitJson } = await import("../../../kernel/json/split_json.ts");
@@ -196,7 +198,10 @@ async function createCredentialCheck(): Promise<CredentialCheck> {
   const redact = (value: unknown, path: readonly string[]) => {
     const field = path.join(".");
     if (field === "state.messages") messages++;
-    return STRUCTURAL.has(field) ? value : redactValue(value, found);
+    if (STRUCTURAL.has(field)) return value;
+    const scrubbed = secrets.scrubValue(value);
+    if (scrubbed !== value) found.set("configured_secret", (found.get("configured_secret") ?? 0) + 1);
+    return redactValue(scrubbed, found);
   };
   return {
     found,

@@ -60,19 +60,19 @@ export async function viewSteps(
     });
     // In raw mode, a line feed doesn't return to the first column. Lines are cleared before they are written: after a
     // line as wide as the screen, the cursor is still on its last character.
-    stdout.write(`\x1b[H${screen.lines.map((line) => `\x1b[K${line}`).join("\r\n")}`);
+    stdout.write(`\x1b[H${screen.lines.map((line) => `\x1b[K${line}`).join("\r\n")}`, "screen");
     return screen;
   };
 
   let isOpen = true;
   const leave = () => {
-    if (isOpen) stdout.write(LEAVE);
+    if (isOpen) stdout.write(LEAVE, "screen");
     isOpen = false;
   };
   // At once: the process may exit before this function resumes.
   interrupted.addEventListener("abort", leave, { once: true });
   try {
-    stdout.write(ENTER);
+    stdout.write(ENTER, "screen");
     let position: ViewPosition = { index: 0, scroll: 0 };
     let screen = draw(position);
     for await (const key of keys) {

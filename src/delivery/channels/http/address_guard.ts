@@ -6,6 +6,7 @@ const SPECIAL_IPV4 = [
   "10.0.0.0/8", // private
   "100.64.0.0/10", // shared by a provider's customers
   "127.0.0.0/8", // loopback
+  "168.63.129.16/32", // Azure's wire server, at a public address: only virtual machines reach it
   "169.254.0.0/16", // link-local, and the metadata of clouds
   "172.16.0.0/12", // private
   "192.0.0.0/24", // protocol assignments
@@ -38,7 +39,7 @@ export type AddressGuard = (address: string) => boolean;
 
 /**
  * Creates the guard that accepts public addresses, and those in the networks of `allowed` (CIDR). An IPv6 address
- * with an embedded IPv4 one (mapped, NAT64, 6to4) is checked as that one. Throws on an invalid network.
+ * with an embedded IPv4 one (mapped, NAT64, 6to4, ISATAP) is checked as that one. Throws on an invalid network.
  */
 export function createAddressGuard(allowed: readonly string[] = []): AddressGuard {
   const special = listNetworks([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
@@ -70,14 +71,18 @@ function contains(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 }
 
-/** Returns the IPv4 address embedded in an IPv6 address: RFC 4291 (mapped), RFC 6052 (NAT64), RFC 3056 (6to4). */
+/**
+ * Returns the IPv4 address embedded in an IPv6 address: RFC 4291 (mapped), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 5214
+ * (ISATAP, under any prefix). Teredo's network is refused whole.
+ */
 function embeddedIpv4(address: string): string | undefined {
   const words = readWords(address);
   const begins = (...head: number[]) => head.every((word, index) => words[index] === word);
   const ipv4At = (index: number) =>
     [words[index]!, words[index + 1]!].flatMap((word) => [word >> 8, word & 255]).join(".");
   if (begins(0, 0, 0, 0, 0, 0xffff) || begins(0x64, 0xff9b, 0, 0, 0, 0)) return ipv4At(6);
-  return begins(0x2002) ? ipv4At(1) : undefined;
+  if (begins(0x2002)) return ipv4At(1);
+  return (words[4]! & ~0x200) === 0 && words[5] === 0x5efe ? ipv4At(6) : undefined;
 }
 
 /** Splits an IPv6 address into its eight words. */

@@ -49,6 +49,31 @@ Deno.test("createAddressGuard() refuses every special-purpose address of IPv6", 
   assert.deepEqual(refused.filter(mayReach), []);
 });
 
+Deno.test("createAddressGuard() refuses the metadata and platform services of clouds, however they are written", () => {
+  const mayReach = createAddressGuard();
+  const services: Record<string, string[]> = {
+    "AWS, Azure, Google, DigitalOcean, Oracle": ["169.254.169.254", "fd00:ec2::254", "fd20:ce::254"],
+    "AWS containers, time and DNS": ["169.254.170.2", "169.254.170.23", "fd00:ec2::23", "169.254.169.123"],
+    "Azure's wire server": ["168.63.129.16"],
+    "Alibaba Cloud": ["100.100.100.200"],
+    "Oracle Cloud at first": ["192.0.0.192"],
+    "OpenStack, Tencent, Scaleway": ["fe80::a9fe:a9fe", "169.254.0.23", "169.254.42.42", "fd00:42::42"],
+  };
+  for (const [cloud, addresses] of Object.entries(services)) {
+    const embedded = addresses.filter((address) => !address.includes(":")).flatMap((address) => {
+      const [a, b, c, d] = address.split(".").map(Number) as [number, number, number, number];
+      const words = `${(a << 8 | b).toString(16)}:${(c << 8 | d).toString(16)}`;
+      return [
+        ...[`::ffff:${address}`, `64:ff9b::${address}`, `64:ff9b:1::${words}`, `2002:${words}::1`],
+        ...[`2600:1f00::5efe:${words}`, `2600:1f00::200:5efe:${words}`, `2001:0:${words}::1`],
+      ];
+    });
+    assert.deepEqual([...addresses, ...embedded].filter(mayReach), [], cloud);
+  }
+  const neighbors = ["168.63.129.15", "168.63.129.17", "64:ff9b::168.63.129.17", "2600:1f00::5efe:808:808"];
+  assert.deepEqual(neighbors.filter(mayReach), neighbors);
+});
+
 Deno.test("createAddressGuard() checks the IPv4 address embedded in an IPv6 one", () => {
   const mayReach = createAddressGuard();
   const refused = [

@@ -8,6 +8,7 @@ import { createScrub, HIDDEN, type Scrub } from "./scrub_secrets.ts";
 /** Settings that are valid, for `open`. */
 export interface ReadSettings {
   settings: unknown;
+  secrets: readonly string[];
   /** Removes every secret of theirs from a text. */
   scrub: Scrub;
 }
@@ -28,7 +29,7 @@ export async function readSettings(
   // A secret that the schema has transformed, such as by trimming, is a secret as well.
   if (result.success) secrets.push(...listSecrets(result.data, schema));
   const scrub = createScrub(secrets);
-  if (result.success) return { settings: result.data, scrub };
+  if (result.success) return { settings: result.data, secrets, scrub };
   const known = Object.keys((schema as ZodObject).shape);
   const faults = result.error.issues.flatMap((issue) =>
     describeIssue(issue, (path) => path.length === 0 ? known : [])

@@ -1,6 +1,6 @@
-import { toBase64 } from "../../../kernel/text.ts";
 import { toPlainValue } from "../../../kernel/json/portable_json.ts";
 import type { Log } from "../../../kernel/log.ts";
+import { base64CoresOf, formsOf, partsOf } from "../../../redaction/values/mod.ts";
 import type { ChannelLog } from "../channel.ts";
 
 /** Replaces a secret wherever it is shown. */
@@ -65,57 +65,9 @@ function hideCutSecret(text: string, forms: readonly string[]): string {
   return text;
 }
 
-/** Returns the encodings in which a text may appear. */
-function formsOf(text: string): string[] {
-  return [
-    text,
-    attempt(() => encodeURIComponent(text)),
-    attempt(() => encodeURI(text)),
-    attempt(() => decodeURIComponent(text)),
-    JSON.stringify(text).slice(1, -1),
-  ].filter((form) => form !== undefined && form.trim() !== "") as string[];
-}
-
-/**
- * Returns the parts of a secret that are secret by themselves: its words (`Bearer …`), a token without its prefix
- * (`whsec_…`), the decoded credentials of `Basic …`, and the long segments and values of a path or query.
- */
-function partsOf(secret: string): string[] {
-  const words = secret.split(/\s+/);
-  const bare = words.flatMap((word) => /^[A-Za-z]{2,10}_(.+)$/.exec(word)?.[1] ?? []);
-  const basic = /^Basic +(\S+)$/i.exec(secret)?.[1];
-  const login = basic === undefined ? "" : attempt(() => atob(basic)) ?? "";
-  const pieces = /^(?:[a-z]+:\/\/[^/]*)?[/?#]/i.test(secret) ? secret.split(/[/?#&=]/) : [];
-  const path = pieces.length > 0 ? [secret.replace(/^[/?#]|\/$/g, "")] : [];
-  return [...words, ...bare, ...pieces, ...path, login, login.slice(login.indexOf(":") + 1)]
-    .filter((part) => part.length >= MIN_CUT_CHARS);
-}
-
-/** Returns the base64 of a text at each of the three alignments within a longer one. */
-function base64CoresOf(text: string): string[] {
-  if (text.length < MIN_CUT_CHARS) return [];
-  const bytes = new TextEncoder().encode(text);
-  return [0, 1, 2].flatMap((shift) => {
-    const shifted = new Uint8Array(shift + bytes.length);
-    shifted.set(bytes, shift);
-    // Without the letters that encode neighboring bytes, too.
-    const whole = Math.floor(shifted.length / 3) * 4;
-    const core = toBase64(shifted).slice(shift === 0 ? 0 : 4, whole);
-    return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
-  });
-}
-
 /** Escapes a text for a pattern; Node 22 lacks `RegExp.escape`. */
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-}
-
-function attempt(make: () => string): string | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined; // a lone surrogate, or a % that encodes nothing
-  }
 }
 
 /** Creates the log of a channel: each line has the channel's name and kind, and no secret. */
