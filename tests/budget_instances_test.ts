@@ -4,9 +4,10 @@ import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { checkAllFree, kinds, RUN } from "./harness/budget_settings.ts";
+import { checkAllFree, countReservations, kinds, RUN } from "./harness/budget_settings.ts";
 import { callOptions, fakeModel, turns } from "./harness/fake_model.ts";
 import { readRunCost } from "./harness/run_cost.ts";
+import { startStoreProcess } from "./harness/store_process.ts";
 
 for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sqld")) {
   Deno.test({
@@ -48,5 +49,39 @@ for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sql
         ),
         { numRuns: 3 },
       ),
+  });
+}
+
+for (const { name, create } of kinds.filter((kind) => kind.name === "file")) {
+  Deno.test(`${name}: a strict call has the budget of a killed process at once, and waits for one that lives`, async () => {
+    await using database = await create();
+    const ctx = await createBooking(await database.open());
+    const { rows } = await ctx.store.read({
+      sql: "SELECT file FROM pragma_database_list WHERE name = 'main'",
+    });
+    const other = startStoreProcess({
+      do: "hold_instance",
+      path: rows[0]![0] as string,
+      instanceId: "inst_other",
+    });
+    assert.equal(await other.next(), "held");
+    // The reservation of its call in progress, which takes all of the budget for a minute.
+    await ctx.store.write([{
+      sql: `INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at)
+        VALUES ('run', ?, 0, 'inst_other/req_1', 50000000, unixepoch('subsec') * 1000 + 60000)`,
+      args: [RUN],
+    }]);
+    const fake = fakeModel(() => Promise.resolve({ inputTokens: 50, outputTokens: 10 }));
+    const model = meter(ctx, fake.model, {
+      ...{ agentId: "agent", runId: RUN, provider: "local", costBudgetUsd: 0.05 },
+      budgetMode: "strict",
+    });
+    let isMade = false;
+    const call = model.doGenerate(callOptions("hello", { maxOutputTokens: 10 })).then(() => isMade = true);
+    for (let looks = 0; looks < 20; looks++) await ctx.store.read({ sql: "SELECT 1" });
+    assert.equal(isMade, false);
+    await other.kill();
+    await call;
+    assert.equal(await countReservations(ctx.store), 0);
   });
 }

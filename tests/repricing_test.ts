@@ -15,7 +15,7 @@ import { createRule } from "../src/alerts/mod.ts";
 import { listAllEvents } from "../src/sessions/mod.ts";
 import { explainCall, listCalls, type ModelCall, readSessionUsage } from "../src/ledger/mod.ts";
 import { createPriceBook, type PriceBook, usageOf } from "../src/pricing/mod.ts";
-import type { Store } from "../src/store/mod.ts";
+import { ConstraintError, type Store } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
@@ -89,6 +89,27 @@ for (const { name, ignore, create } of databaseKinds()) {
         await body(await createBooking(await database.open()), database);
       },
     });
+
+  test("a repricing starts when the one that refuses it has ended before it is found", async (ctx) => {
+    await bookLooseCalls(ctx, manyCalls(await withPrices(ctx, { a: 1 }), 3));
+    const now = await withPrices(ctx, { a: 2 });
+    const { write } = ctx.store;
+    let refusals = 0;
+    now.store.write = (statements) => {
+      const isStart = /^(INSERT INTO repricings|UPDATE repricings SET status = 'undoing')/.test(
+        statements[0]!.sql,
+      );
+      // The index of the one in progress refuses it; by the time of the next read that one is applied.
+      if (isStart && refusals++ % 2 === 0) {
+        return Promise.reject(new ConstraintError("repricings.in_progress"));
+      }
+      return write.call(ctx.store, statements);
+    };
+    const { status, repricing_id, changed_calls } = await applyRepricing(now, ALL);
+    assert.deepEqual([status, changed_calls], ["applied", 3]);
+    assert.equal((await undoRepricing(now, repricing_id!)).status, "undone");
+    assert.equal(refusals, 4);
+  });
 
   test("a dry run changes nothing, and applying does what it said", async (ctx) => {
     const before = await withPrices(ctx, { a: 1 });

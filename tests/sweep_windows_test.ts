@@ -41,19 +41,19 @@ for (const { name, ignore, create } of databaseKinds().filter(({ name }) => name
       },
     });
 
-  test("minutes of every agent are deleted after a day, and days stay", async (store) => {
+  test("minutes of every agent are deleted after three days, and days stay", async (store) => {
     const days = Array.from({ length: 30 }, (_, day) => day * DAY_MS);
     await spend(store, ["a", "b"], [...days, HOUR_MS, DAY_MS - MINUTE_MS, DAY_MS + MINUTE_MS]);
     const before = await count(store, "day");
     await sweepWindows({ store, clock });
-    for (const scope of ["", "a", "b"]) assert.equal(await count(store, "minute", scope), 4, scope);
+    for (const scope of ["", "a", "b"]) assert.equal(await count(store, "minute", scope), 7, scope);
     assert.equal(await count(store, "day"), before);
     await sweepWindows({ store, clock });
-    assert.equal(await count(store, "minute"), 12);
+    assert.equal(await count(store, "minute"), 21);
   });
 
   test("a clock that is a year ahead deletes no minute that is still needed", async (store) => {
-    await spend(store, ["a"], [0, HOUR_MS, 2 * DAY_MS]);
+    await spend(store, ["a"], [0, HOUR_MS, 4 * DAY_MS]);
     await sweepWindows({ store, clock: { now: () => NOW + 365 * DAY_MS } });
     assert.equal(await count(store, "minute"), 4);
   });
@@ -66,7 +66,7 @@ for (const { name, ignore, create } of databaseKinds().filter(({ name }) => name
   });
 
   test("more rows than fit into one commit are deleted, even if other processes sweep at the same time", async (store) => {
-    const minutes = Array.from({ length: 6_000 }, (_, minute) => 3 * DAY_MS + minute * MINUTE_MS);
+    const minutes = Array.from({ length: 6_000 }, (_, minute) => 3 * DAY_MS + (1 + minute) * MINUTE_MS);
     await spend(store, ["a"], [0, ...minutes]);
     await Promise.all([1, 2, 3].map(() => sweepWindows({ store, clock })));
     assert.equal(await count(store, "minute"), 2);

@@ -9,7 +9,7 @@ import {
   decideCall,
   type RefusalReason,
 } from "./decide_call.ts";
-import { reservedOf } from "./reservations.ts";
+import { freeGoneReservations, LOST_MS, NOW, RESERVATION_MS, reservedOf } from "./reservations.ts";
 
 /** A request to make a call. */
 export interface CallRequest {
@@ -56,7 +56,18 @@ export interface BudgetGate {
   release(grant: Grant): Promise<void>;
   /** Returns the statements that free all reservations of a run, for the unit that ends it. */
   endRun(runId: string): Statement[];
+  /**
+   * Renews the leases of this process's reservations, in one statement; called every `RENEW_MS` or more often. Writes
+   * nothing unless a call has been in progress for as long.
+   */
+  renew(): Promise<void>;
 }
+
+/** The interval at which reservations are renewed: one that fails leaves time for another. */
+export const RENEW_MS = RESERVATION_MS / 3;
+
+/** The longest call whose reservation is renewed. A stream that its caller has dropped must not hold its budget forever. */
+const LONGEST_CALL_MS = 2 * 3_600_000;
 
 /** The state of a run that has not cost anything yet, on which the first decision is made without a read. */
 const NO_COST = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
@@ -72,9 +83,13 @@ const READ = `SELECT ${runCost("?1")}, ${reservedOf("?1", " AND NOT is_lost")}, 
 },
   EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?2)`;
 const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
-const LOSE = `UPDATE reservations SET amount_nano_usd = v.amount_nano_usd, is_lost = 1
+const LOSE =
+  `UPDATE reservations SET amount_nano_usd = v.amount_nano_usd, is_lost = 1, expires_at = ${NOW} + ${LOST_MS}
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
-const FREE_LOST = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0 AND is_lost";
+const RENEW = `UPDATE reservations SET expires_at = ${NOW} + ${RESERVATION_MS}
+WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
+// All of them, also one that was made although its commit was reported as failed.
+const FREE_RUN = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0";
 
 /** Returns the statements that settle the reservations of calls booked in the same unit, and reserve for the next calls. */
 export function settleReservations(grants: readonly Grant[]): Statement[] {
@@ -117,13 +132,18 @@ function ceilingOf(budget: Budget, { reservedNanoUsd }: Pick<Grant, "reservedNan
 export function createBudgetGate(options: {
   store: Store;
   clock: Clock;
-  newReservationId: () => string;
+  /** This process, as the holder of reservations. */
+  instanceId: string;
+  newId: () => string;
 }): BudgetGate {
-  const { store, clock, newReservationId } = options;
+  const { store, clock, instanceId } = options;
+  const newReservationId = () => `${instanceId}/${options.newId()}`;
   /** Reservations by the booking of the previous call, by run. */
   const ahead = new Map<string, Grant[]>();
-  /** Reservations of runs with a loop: they end with the run, also if their release has failed. */
-  const held = new Map<string, Set<string>>();
+  /** Reservations that this process renews, with the monotonic times at which they were made. */
+  const inFlight = new Map<string, number>();
+  let renewedAt = -Infinity;
+  let hasLock = false;
   /** Wakes the calls of this process that wait for room in the budget of a run. */
   const waiting = new Map<string, Set<AbortController>>();
 
@@ -139,16 +159,17 @@ export function createBudgetGate(options: {
       }),
     };
     const row = [grant.reservationId, runId, grant.reservedNanoUsd, ceilingOf(budget, grant)];
+    if (!hasLock) {
+      await store.instances.hold(instanceId);
+      hasLock = true;
+    }
     const [, seen] = await store.write([
       { sql: REQUEST, each: { columns: REQUEST_COLUMNS, rows: [row] } },
       { sql: READ, args: [runId, grant.reservationId] },
     ]);
-    return { grant, ...readState(seen!) };
-  }
-
-  function hold(request: CallRequest, grant: Grant): Admission {
-    if (request.hasNext) held.set(grant.runId, (held.get(grant.runId) ?? new Set()).add(grant.reservationId));
-    return { go: true, grant };
+    const state = readState(seen!);
+    if (state.isReserved) inFlight.set(grant.reservationId, clock.monotonic());
+    return { grant, ...state };
   }
 
   async function read(runId: string) {
@@ -159,7 +180,13 @@ export function createBudgetGate(options: {
   function freeAhead(runId: string): Statement[] {
     const grants = ahead.get(runId) ?? [];
     ahead.delete(runId);
-    return grants.map(({ reservationId }) => freeStatement(reservationId));
+    return grants.map(({ reservationId }) => free(reservationId));
+  }
+
+  /** Returns the statement that frees a reservation, which is not renewed from now on, whether that succeeds or not. */
+  function free(reservationId: string): Statement {
+    inFlight.delete(reservationId);
+    return freeStatement(reservationId);
   }
 
   async function pause(runId: string, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -184,7 +211,7 @@ export function createBudgetGate(options: {
       signal?.throwIfAborted();
       if (request.hasNext) {
         const early = ahead.get(runId)?.pop();
-        if (early) return hold(request, early);
+        if (early) return { go: true, grant: early };
       } else if (ahead.get(runId)?.length) {
         // The loop may be in a tool that waits for this call, while its reservation for the next call blocks it.
         await store.write(freeAhead(runId));
@@ -196,7 +223,7 @@ export function createBudgetGate(options: {
         const decision = decideCall({ budget, ...state, call });
         if (decision.go && decision.isUnreserved) {
           if (state !== NO_COST) {
-            return hold(request, { reservationId: newReservationId(), runId, reservedNanoUsd: 0n });
+            return { go: true, grant: { reservationId: newReservationId(), runId, reservedNanoUsd: 0n } };
           }
           // No write decides again, so the state must be that of the database.
           state = await read(runId);
@@ -204,7 +231,7 @@ export function createBudgetGate(options: {
         }
         if (decision.go) {
           const { grant, isReserved, ...seen } = await reserve(request, decision);
-          if (isReserved) return hold(request, grant);
+          if (isReserved) return { go: true, grant };
           state = seen;
           continue;
         }
@@ -215,12 +242,13 @@ export function createBudgetGate(options: {
         await pause(runId, delayMs, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
+        await freeGoneReservations({ store, instanceId }, runId);
         state = await read(runId);
       }
     },
     booked(grant, isNextReserved) {
       const { next } = grant;
-      held.get(grant.runId)?.delete(grant.reservationId);
+      inFlight.delete(grant.reservationId);
       wake(grant.runId);
       if (!next || !isNextReserved) return;
       const reserved = {
@@ -228,19 +256,31 @@ export function createBudgetGate(options: {
         reservationId: next.reservationId,
         next: { ...next, reservationId: newReservationId() },
       };
+      inFlight.set(next.reservationId, clock.monotonic());
       const others = ahead.get(grant.runId);
       if (others) others.push(reserved);
       else ahead.set(grant.runId, [reserved]);
     },
     async release(grant) {
-      await store.write([freeStatement(grant.reservationId)]);
-      held.get(grant.runId)?.delete(grant.reservationId);
+      await store.write([free(grant.reservationId)]);
       wake(grant.runId);
     },
     endRun(runId) {
-      const statements = [...freeAhead(runId), ...[...held.get(runId) ?? []].map(freeStatement)];
-      held.delete(runId);
-      return [...statements, { sql: FREE_LOST, args: [runId] }];
+      for (const { reservationId } of ahead.get(runId) ?? []) inFlight.delete(reservationId);
+      ahead.delete(runId);
+      return [{ sql: FREE_RUN, args: [runId] }];
+    },
+    async renew() {
+      const now = clock.monotonic();
+      if (now - renewedAt < RENEW_MS / 2) return; // another caller has just done it
+      const old: string[] = [];
+      for (const [reservationId, since] of inFlight) {
+        if (now - since > LONGEST_CALL_MS) inFlight.delete(reservationId);
+        else if (now - since >= RENEW_MS) old.push(reservationId);
+      }
+      if (old.length === 0) return;
+      await store.write([{ sql: RENEW, args: [JSON.stringify(old)] }]);
+      renewedAt = now;
     },
   };
 }

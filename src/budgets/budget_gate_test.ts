@@ -6,7 +6,7 @@ import { recordCalls } from "../ledger/mod.ts";
 import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
-import { createBudgetGate, type Grant, settleReservations } from "./budget_gate.ts";
+import { createBudgetGate, type Grant, RENEW_MS, settleReservations } from "./budget_gate.ts";
 import { sweepReservations } from "./reservations.ts";
 
 import type { CallBounds } from "./decide_call.ts";
@@ -43,10 +43,16 @@ async function open() {
     writeInSet: (writer, item) => store.writeInSet(writer, item),
     close: () => store.close(),
   };
-  const gate = createBudgetGate({ store: counted, clock, newReservationId: () => ids.next("req") });
+  const gate = createBudgetGate({
+    store: counted,
+    clock,
+    instanceId: "inst_1",
+    newId: () => ids.next("req"),
+  });
   return {
     gate,
     clock,
+    instanceId: "inst_1",
     store,
     writes: () => writes,
     /** Books a call as `bookCall` does. */
@@ -131,6 +137,57 @@ Deno.test("createBudgetGate() does not count a reservation that has expired", as
   granted(await t.admit({ estimate: 100n }));
   await t.run("UPDATE reservations SET expires_at = 1");
   granted(await t.admit({ estimate: 100n }));
+});
+
+Deno.test("createBudgetGate() renews the reservation of a long call, of no short one, and of none that was dropped", async () => {
+  await using t = await open();
+  const left = async () =>
+    (await t.store.read({
+      sql: "SELECT count(*) FROM reservations WHERE expires_at > unixepoch('subsec') * 1000 + 50000",
+    })).rows[0]![0];
+  const age = () => t.run("UPDATE reservations SET expires_at = 1");
+  const long = granted(await t.admit({ estimate: 40n }));
+  await t.gate.renew();
+  assert.equal(t.writes(), 1, "the call has just begun");
+  for (let passed = 0; passed < 20 * 60_000; passed += RENEW_MS) {
+    await age();
+    t.clock.advance(RENEW_MS);
+    await t.gate.renew();
+    assert.equal(await left(), 1n);
+  }
+  const writes = t.writes();
+  granted(await t.admit({ estimate: 50n }));
+  await t.gate.renew();
+  assert.equal(t.writes(), writes + 1, "another caller has just renewed");
+  await t.gate.release(long);
+  t.clock.advance(3 * 3_600_000);
+  await age();
+  await t.gate.renew();
+  assert.equal(await left(), 0n, "a call of three hours was dropped by its caller");
+});
+
+Deno.test("createBudgetGate() does not renew what it could not release", async () => {
+  await using t = await open();
+  const grant = granted(await t.admit({ estimate: 100n }));
+  const { write } = t.store;
+  t.store.write = () => Promise.reject(new Error("the disk is full"));
+  await assert.rejects(t.gate.release(grant), /the disk is full/);
+  t.store.write = write;
+  const writes = t.writes();
+  t.clock.advance(RENEW_MS);
+  await t.gate.renew();
+  assert.equal(t.writes(), writes);
+});
+
+Deno.test("createBudgetGate() keeps a lost call charged to the budget for 15 minutes, whatever its lease was", async () => {
+  await using t = await open();
+  const grant = granted(await t.admit({ estimate: 40n }));
+  await t.write(settleReservations([{ ...grant, lostNanoUsd: 30n }]));
+  t.gate.booked(grant, false);
+  const { rows } = await t.store.read({
+    sql: "SELECT amount_nano_usd, expires_at > unixepoch('subsec') * 1000 + 14 * 60000 FROM reservations",
+  });
+  assert.deepEqual(rows, [[30n, 1n]]);
 });
 
 Deno.test("sweepReservations() removes what has expired, and nothing else", async () => {

@@ -13,6 +13,7 @@ export {
   type CallRequest,
   createBudgetGate,
   type Grant,
+  RENEW_MS,
   settleReservations,
 } from "./budget_gate.ts";
-export { RESERVATION_MS, reservationLogic, sweepReservations } from "./reservations.ts";
+export { reservationLogic, SELECT_RESERVING, sweepReservations } from "./reservations.ts";

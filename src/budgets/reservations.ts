@@ -1,8 +1,17 @@
 import { runCost } from "../ledger/mod.ts";
 import { DATABASE_NOW, type Logic, type Store } from "../store/mod.ts";
 
-/** The expiry of a reservation that was never freed, because its process died outside of a run. */
-export const RESERVATION_MS = 15 * 60_000;
+/** The lease of a reservation: its process renews it while the call is in progress, see `BudgetGate.renew()`. */
+export const RESERVATION_MS = 60_000;
+
+/** The time that a budget is charged for a call whose count never arrived, unless its run ends before. */
+export const LOST_MS = 15 * 60_000;
+
+/** SQL for the holder of a reservation, with which its id begins; '' for one that an earlier version made. */
+const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
+
+/** SQL for the holders of all reservations. */
+export const SELECT_RESERVING = `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost`;
 
 export const NOW = DATABASE_NOW;
 
@@ -32,11 +41,34 @@ END`,
   },
 ];
 
+const OF_RUN = "kind = 'run' AND scope = ? AND start = 0";
+const FREE_HELD =
+  `DELETE FROM reservations WHERE NOT is_lost AND ${HOLDER} IN (SELECT value FROM json_each(?))`;
+
+/**
+ * Frees the reservations of instances that are known to be gone, at once: those of one run, or all. Reservations of other
+ * dead instances, such as those of another host, end with their lease.
+ */
+export async function freeGoneReservations(
+  { store, instanceId }: { store: Store; instanceId: string },
+  runId?: string,
+): Promise<void> {
+  if (store.kind !== "file") return; // others have no locks
+  const ofRun = { sql: `${SELECT_RESERVING} AND ${OF_RUN}`, args: [runId ?? null] };
+  const { rows } = await store.read(runId === undefined ? { sql: SELECT_RESERVING } : ofRun);
+  const gone: string[] = [];
+  for (const [holder] of rows as [string][]) {
+    if (holder !== instanceId && await store.instances.isGone(holder)) gone.push(holder);
+  }
+  if (gone.length > 0) await store.write([{ sql: FREE_HELD, args: [JSON.stringify(gone)] }]);
+}
+
 const OLD = `FROM reservations WHERE expires_at <= ${NOW}`;
 
-/** Removes expired reservations, left by calls outside of a run whose process was killed. Any process may do this at any time. */
-export async function sweepReservations({ store }: { store: Store }): Promise<void> {
+/** Removes the reservations of dead processes. Any process may do this at any time. */
+export async function sweepReservations(ctx: { store: Store; instanceId: string }): Promise<void> {
+  await freeGoneReservations(ctx);
   // Read first: there is rarely anything to remove, and a commit costs a flush.
-  const { rows } = await store.read({ sql: `SELECT 1 ${OLD} LIMIT 1` });
-  if (rows.length > 0) await store.write([{ sql: `DELETE ${OLD}` }]);
+  const { rows } = await ctx.store.read({ sql: `SELECT 1 ${OLD} LIMIT 1` });
+  if (rows.length > 0) await ctx.store.write([{ sql: `DELETE ${OLD}` }]);
 }

@@ -1,7 +1,7 @@
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext, DispatchContext } from "./context.ts";
-import { decideRetry, MAX_ATTEMPTS } from "./retry_policy.ts";
+import { decideRetry, MAX_LOST_CLAIMS } from "./retry_policy.ts";
 import type { SendResult } from "./channels/notification.ts";
 import type { ConfiguredChannel } from "./channels/configured_channel.ts";
 import { messageOf } from "../kernel/errors.ts";
@@ -33,16 +33,18 @@ export function instanceOf(holder: string): string | undefined {
   return /^(?:test\/)?(inst_\w+)(?:\/|$)/.exec(holder)?.[1];
 }
 
-// An attempt counts from the claim on, so that one that crashes the process is not repeated forever.
-const CLAIM = `UPDATE deliveries SET attempts = attempts + 1, attempted_at = ?2, leased_by = ?4,
+// A claim whose process died is no attempt, since it may not have been sent. It is counted apart, so that a delivery that
+// crashes its process is not repeated forever.
+const CLAIM = `UPDATE deliveries SET attempts = attempts + (leased_by IS NULL),
+  lost_claims = lost_claims + (leased_by IS NOT NULL), attempted_at = ?2, leased_by = ?4,
   lease_until = ${leaseTime("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
   SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
   WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
     AND (lease_until IS NULL OR (lease_until <= ${
   leaseTime("?3")
-} AND NOT ${IS_HELD_BY_TEST})) AND (attempts = 0 OR NOT ?5)
-    AND attempts < ${MAX_ATTEMPTS}
+} AND NOT ${IS_HELD_BY_TEST})) AND (attempts + lost_claims = 0 OR NOT ?5)
+    AND lost_claims + (leased_by IS NOT NULL) < ${MAX_LOST_CLAIMS}
   ORDER BY due_at, delivery_id LIMIT 1
 )`;
 

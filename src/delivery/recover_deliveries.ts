@@ -4,19 +4,18 @@ import type { Log } from "../kernel/log.ts";
 import { leaseNow, leaseTime, type SqlValue, toObjects } from "../store/mod.ts";
 import { instanceOf, IS_HELD_BY_TEST } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
-import { MAX_ATTEMPTS, RETRY_WAITS_MS } from "./retry_policy.ts";
+import { MAX_LOST_CLAIMS, RETRY_WAITS_MS } from "./retry_policy.ts";
 
 /**
- * SQL for a pending delivery that no process will attempt any more: a test's, or one that has had all its attempts and
- * whose process died in the last.
+ * SQL for a pending delivery that no process will attempt any more: a test's, or one whose processes have died too often.
  */
 export const hasEnded = (now: string) =>
-  `(leased_by IS NOT NULL AND (${IS_HELD_BY_TEST} OR attempts >= ${MAX_ATTEMPTS})
+  `(leased_by IS NOT NULL AND (${IS_HELD_BY_TEST} OR lost_claims + 1 >= ${MAX_LOST_CLAIMS})
     AND lease_until <= ${leaseTime(now)})`;
 
 const END = `UPDATE deliveries SET status = 'failed', settled_at = ?1, lease_until = NULL, leased_by = NULL,
   last_error = CASE WHEN ${IS_HELD_BY_TEST} THEN 'the test ended with its process'
-    ELSE 'its process ended in each of the last attempts' END
+    ELSE 'its process ended ${MAX_LOST_CLAIMS} times before the outcome was known' END
 WHERE status = 'pending' AND ${hasEnded("?2")}`;
 
 /** Gives up the deliveries that no process will attempt any more. */
@@ -31,13 +30,14 @@ WHERE status = 'pending' AND leased_by IS NOT NULL`;
 const IS_THEIRS = "leased_by IN (SELECT value FROM json_each(?1))";
 const EXPIRE = `UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND ${IS_THEIRS}`;
 
-// After a first crash at once. A delivery whose process has died again may be the cause: then it waits as after a
+// A claim that was lost is given back its attempt. After a first crash it is due at once. A delivery whose process has died again may be the cause: then it waits as after a
 // failure, and each 2 s after the one before, so that the others get their turn.
 const FREE =
-  `UPDATE deliveries SET lease_until = NULL, leased_by = NULL, due_at = max(deliveries.due_at, f.due_at)
+  `UPDATE deliveries SET lease_until = NULL, leased_by = NULL, due_at = max(deliveries.due_at, f.due_at),
+  attempts = attempts - 1, lost_claims = lost_claims + 1
 FROM (
-  SELECT delivery_id, CASE WHEN attempts < 2 THEN 0 ELSE
-    ?2 + 2000 * row_number() OVER (ORDER BY delivery_id) + CASE attempts ${
+  SELECT delivery_id, CASE WHEN lost_claims = 0 THEN 0 ELSE
+    ?2 + 2000 * row_number() OVER (ORDER BY delivery_id) + CASE lost_claims + 1 ${
     RETRY_WAITS_MS.map((waitMs, index) => `WHEN ${index + 1} THEN ${waitMs}`).join(" ")
   } ELSE 0 END END AS due_at
   FROM deliveries WHERE status = 'pending' AND ${IS_THEIRS}

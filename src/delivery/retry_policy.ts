@@ -12,6 +12,12 @@ export const RETRY_WAITS_MS = [
 /** The maximum number of attempts of one delivery. */
 export const MAX_ATTEMPTS = RETRY_WAITS_MS.length + 1;
 
+/**
+ * The number of claims of one delivery whose process may die before it is given up: it may be the cause. They are no
+ * attempts, and wait by the same schedule.
+ */
+export const MAX_LOST_CLAIMS = MAX_ATTEMPTS;
+
 /** A failed attempt. */
 export interface FailedAttempt {
   /** The number of the attempt, from 1. */

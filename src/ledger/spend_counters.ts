@@ -155,8 +155,11 @@ export const MOVE_COUNTERS: Statement = { sql: MOVE };
 /** Moves the position of the counters after the rules were evaluated. */
 export const MOVE_DECIDED_COUNTERS: Statement = { sql: `${MOVE} AND ${HAS_RULES}` };
 
-/** The retention of the spend by minute. The longest window that is summed from minutes is an hour. */
-const KEEP_MS = DAY_MS;
+/**
+ * The retention of the spend by minute. The longest window that is summed from minutes is an hour; the rest is for clocks
+ * of two processes that are set a day ahead and a day back.
+ */
+const KEEP_MS = 3 * DAY_MS;
 
 /** The limit of one commit, which must not block the database for long. */
 const ROWS_PER_COMMIT = 5_000;

@@ -117,7 +117,10 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
     });
     const recorder = new RunRecorder(ctx, run, live.applyState);
     const calls = new CallsInFlight();
-    const stopLease = keepLease(ctx, run, live.applyState);
+    const stopLease = keepLease(ctx, run, async (state) => {
+      live.applyState(state);
+      await ctx.gate.renew();
+    });
     let outcome: ReturnType<typeof endAfterError>;
     try {
       const answer = await runLoop({

@@ -2,7 +2,7 @@ import { ensureRules } from "../alerts/mod.ts";
 import { deliverDue, type DeliveryBounds, startDispatcher } from "../delivery/mod.ts";
 import { type Monitor, startMonitor } from "../monitor/mod.ts";
 import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
-import { recover, startRecovery, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
+import { recover, startRecovery, startRenewals, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
 import { deliveryContext, openParts, OutboxSignal } from "./parts.ts";
 import { startPriceReloads } from "./price_updates.ts";
 import type { CoreOptions, CoreParts, Runtime } from "./core_parts.ts";
@@ -40,6 +40,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     if (dispatcher) outboxSignal.onFire(() => dispatcher.wake());
     const monitor = startMonitor({ ...parts, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
     const maintenance: Promise<void>[] = [];
+    const calling = new AbortController();
+    const renewals = startRenewals(parts, calling.signal);
     if (!options.isReadOnly) {
       if (parts.store.isShared) maintenance.push(startRecovery(parts, parts.stopping));
       maintenance.push(startRetentionSweeps(parts, parts.stopping));
@@ -57,6 +59,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       async close({ graceMs } = {}) {
         parts.stop();
         await endLiveRuns(parts, graceMs);
+        calling.abort();
+        await renewals;
         await runEndRetries.stop();
         await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
         await parts.rollUps.ended();

@@ -1,4 +1,4 @@
-import { sweepReservations } from "../budgets/mod.ts";
+import { RENEW_MS, SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { selectClaimingInstances, sweepIdempotencyKeys } from "../idempotency/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
@@ -39,6 +39,19 @@ export async function startRecovery(core: CoreParts, signal: AbortSignal): Promi
   }
 }
 
+/** Renews the reservations of long calls until `signal` aborts, which is after the last call. */
+export async function startRenewals({ gate, clock, log }: CoreParts, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(RENEW_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await gate.renew();
+    } catch (error) {
+      log.warn("The reservations of calls in progress could not be renewed", { reason: messageOf(error) });
+    }
+  }
+}
+
 /** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, idempotency keys, stale locks. */
 export async function sweepExpired(core: CoreParts): Promise<void> {
   await sweepWindows(core);
@@ -61,17 +74,18 @@ export async function startRetentionSweeps(core: CoreParts, signal: AbortSignal)
   }
 }
 
-/** Removes the locks of dead instances, except those that a run, an import, a delivery or a claim still refers to. */
+/** Removes the locks of dead instances, except those that a run, an import, a delivery, a claim or a reservation refers to. */
 async function removeStaleLocks(core: CoreParts): Promise<void> {
   const { store } = core;
-  const [running, staging, holders, claiming] = await store.readAll([
+  const [running, staging, holders, claiming, reserving] = await store.readAll([
     { sql: "SELECT DISTINCT instance_id FROM runs WHERE status = 'running'" },
     { sql: "SELECT DISTINCT staged_by FROM loose_generations WHERE staged_by IS NOT NULL" },
     { sql: SELECT_HOLDERS },
     selectClaimingInstances(core),
+    { sql: SELECT_RESERVING },
   ]);
   const needed = new Set([
-    ...[...running!.rows, ...claiming!.rows].map(([instance]) => instance as string),
+    ...[...running!.rows, ...claiming!.rows, ...reserving!.rows].map(([instance]) => instance as string),
     ...staging!.rows.map(([importId]) => (importId as string).split("/")[0]),
     ...holders!.rows.map(([holder]) => instanceOf(holder as string)),
   ]);

@@ -83,6 +83,7 @@ export async function openParts(
     shared: runtime?.store,
     scrub: secrets.scrubStored,
   });
+  const instanceId = ids.next("inst");
   try {
     const stopping = new AbortController();
     const channels = createChannels({
@@ -110,11 +111,11 @@ export async function openParts(
       secrets,
       store,
       query,
-      instanceId: ids.next("inst"),
+      instanceId,
       environment: config.environment,
       prices: runtime?.prices ??
         createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
-      gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
+      gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       bus,
       logReader: createLogReader({ store, query, clock, bus, turns }),

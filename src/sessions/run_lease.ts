@@ -41,7 +41,7 @@ export async function renewLease(
 export function keepLease(
   ctx: { store: Store; clock: Clock; log: Log },
   run: RunRef,
-  onState: (state: RunState) => void,
+  onState: (state: RunState) => void | Promise<void>,
 ): () => void {
   if (!ctx.store.isShared) return () => {};
   const stopped = new AbortController();
@@ -50,7 +50,7 @@ export function keepLease(
       await ctx.clock.sleep(RUN_LEASE_MS / 6, stopped.signal);
       if (stopped.signal.aborted) return;
       try {
-        onState(await renewLease(ctx, run));
+        await onState(await renewLease(ctx, run));
       } catch (error) {
         ctx.log.warn("A run's lease could not be renewed", { run_id: run.runId, reason: messageOf(error) });
       }

@@ -12,7 +12,7 @@ import { CHANNEL, configOf, type Line, type Order } from "./alert_worker.ts";
 import { bundleWorker } from "../harness/shared_build.ts";
 
 const WORKER = await bundleWorker(new URL("alert_worker.ts", import.meta.url));
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const LOOK_EVERY_MS = 10;
 
 /** A worker in a process of its own, killed on disposal. */
@@ -82,12 +82,16 @@ export async function until(what: string, condition: () => Promise<boolean>): Pr
 }
 
 /** Opens a database beside its workers, or after them if it is a file; delivers nothing. */
-export async function lookInto(db: string): Promise<Store & AsyncDisposable> {
+export async function lookInto(
+  db: string,
+  fetch?: typeof globalThis.fetch,
+): Promise<Store & AsyncDisposable> {
   const { dbUrl, ...config } = configOf(db);
   const location = parseDatabaseUrl(dbUrl);
   const store = await openStore({
     ...config,
     location,
+    fetch,
     clock: systemClock,
     ids: createIds(systemClock),
     logic: databaseLogic,
@@ -101,6 +105,7 @@ export interface Delivery {
   alert: string;
   status: "pending" | "delivered" | "failed";
   attempts: number;
+  lostClaims: number;
   error: string | null;
   isLeased: boolean;
 }
@@ -113,6 +118,7 @@ export async function readOutbox(store: Store, channel = CHANNEL): Promise<Deliv
     alert: row.subjectId,
     status: row.status,
     attempts: row.attempts,
+    lostClaims: row.lostClaims,
     error: row.lastError,
     isLeased: row.leaseUntil !== null,
   }));

@@ -1,89 +1,50 @@
 /**
- * A process that does everything that processes do to a database at once: runs, metered calls, reports, roll-ups, sweeps
- * and changes of rules, at random. It takes orders, one in JSON on each line of standard input, and prints a line for
+ * A process that does everything that processes do to a database at once: runs, metered calls, reports, imports,
+ * repricings, roll-ups, sweeps and changes of rules, at random. It takes orders, one in JSON on each line of standard input, and prints a line for
  * every acknowledgement: what was acknowledged must be in the books, whatever happens to the process.
  */
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createRule, listRules, removeRule, updateRule } from "../../src/alerts/mod.ts";
 import { bookReportedCalls, rollUp } from "../../src/booking/mod.ts";
+import { applyRepricing } from "../../src/booking/repricing/mod.ts";
+import { PriceOverride } from "../../src/contract/price_override.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
-import { systemClock } from "../../src/kernel/clock.ts";
+import { type Clock, DAY_MS, systemClock } from "../../src/kernel/clock.ts";
+import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { type Core, openCore, sweepExpired } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { sweepWindows } from "../../src/ledger/mod.ts";
 import { meter, runAgent } from "../../src/runner/mod.ts";
+import { importSession, writeDocument } from "../../src/snapshots/mod.ts";
 import { LOCAL_PRICE } from "../harness/booking.ts";
 import { seededRandom } from "../harness/random.ts";
 import { reportOf } from "../harness/reported_calls.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
-
-/** The budget of each metered run. */
-export const STRICT_LIMIT_NANO_USD = 2_000_000;
-
-/** A database as passed to a process. */
-export interface Place {
-  /** A path or an address. */
-  db: string;
-  /** The host name of the database on its server. */
-  host?: string;
-  /** The URL of the webhooks; without it, alerts go to the log alone. */
-  hook?: string;
-}
-
-/** An order for a worker. */
-export type Order =
-  /** Opens the database; its calls carry `name`. */
-  | { open: Place & { name: string } }
-  /** Performs random actions, some at a time: so many in all, or until it is ordered to rest. */
-  | {
-    work: {
-      seed: number;
-      base: number;
-      lanes: number;
-      count?: number;
-      changesRules?: boolean;
-      isAway?: boolean;
-    };
-  }
-  | { rest: true }
-  /** Delivers what is pending, sweeps if `sweeps`, and closes the database. */
-  | { close: { sweeps: boolean } };
-
-/** A line of a worker. */
-export interface Line {
-  /** The order with this number, from 1, was carried out. */
-  done?: number;
-  instance?: string;
-  /** A call that was published on the bus, and its cost. */
-  call?: { id: string; cost: number };
-  /** A run that has ended. */
-  run?: { id: string; status: string; cost: number; steps: number };
-  /** Calls of a report that was acknowledged; they are in the ledger. */
-  reported?: string[];
-  alert?: string;
-  /** Something unexpected. */
-  trouble?: string;
-}
-
-/** A call with this name must never be booked: its report also holds a call that is refused. */
-export const REFUSED = "refused";
+import { type Line, type Order, type Place, REFUSED, STRICT_LIMIT_NANO_USD } from "./books_orders.ts";
+import { interceptSqlite } from "./driver_faults.ts";
 
 async function work(): Promise<void> {
   const encoder = new TextEncoder();
   const print = (line: Line) => void Deno.stdout.writeSync(encoder.encode(JSON.stringify(line) + "\n"));
   let core: Core | undefined;
   let name = "";
+  let provider: string | undefined;
   let rest = new AbortController();
   let working: Promise<void> = Promise.resolve();
   let done = 0;
+  let works = 0;
+  let offsetMs = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + offsetMs };
+  const sqlite = await interceptSqlite((moment) => print({ hit: moment }));
   const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
   for await (const text of lines) {
     const order = JSON.parse(text) as Order;
     if ("open" in order) {
-      name = order.open.name;
-      core = await open(order.open);
+      ({ name, provider } = order.open);
+      core = await open(order.open, clock);
       await core.prices.ready?.();
       print({ instance: core.instanceId });
       core.bus.subscribe(({ type, payload }) => {
@@ -95,10 +56,14 @@ async function work(): Promise<void> {
     }
     if ("work" in order) {
       rest = new AbortController();
-      working = doThings({ core: core!, name, print, ...order.work, rest: rest.signal });
+      const once = `${name}${String(++works).padStart(3, "0")}`; // the number of an action begins anew
+      working = doThings({ core: core!, name: once, print, provider, ...order.work, rest: rest.signal });
       if (order.work.count !== undefined) await working;
     }
+    if ("step" in order) offsetMs = order.step;
+    if ("fault" in order) sqlite.order(order.fault);
     if ("rest" in order) {
+      sqlite.order(undefined);
       rest.abort();
       await working;
     }
@@ -112,15 +77,24 @@ async function work(): Promise<void> {
   }
 }
 
-async function open({ db, host, hook }: Place): Promise<Core> {
+async function open(place: Place, clock: Clock): Promise<Core> {
+  const { db, host, hook, provider, outputUsdPerMillion = 2 } = place;
   return await openCore({
+    clock,
     config: {
       dbUrl: db,
       durability: "full",
       environment: "test",
-      remoteTimeoutMs: 10_000,
+      remoteTimeoutMs: place.timeoutMs ?? 10_000,
       maxBodyBytes: 1_000_000,
-      prices: [LOCAL_PRICE],
+      prices: [
+        LOCAL_PRICE,
+        PriceOverride.parse({
+          ...{ provider: "fake", model: "steps", input_usd_per_million: 1 },
+          output_usd_per_million: outputUsdPerMillion,
+        }),
+      ],
+      ...(provider && { providers: { fake: { baseUrl: provider } } }),
       channels: hook
         ? [{ kind: "webhook", name: "ops", minSeverity: "info", timeoutMs: 30_000, settings: { url: hook } }]
         : [],
@@ -154,6 +128,10 @@ interface Doing {
   changesRules?: boolean;
   /** The database may be unavailable meanwhile. */
   isAway?: boolean;
+  hasAll?: boolean;
+  pauseMs?: number;
+  /** The base URL of the model provider. */
+  provider?: string;
   rest: AbortSignal;
 }
 
@@ -170,20 +148,23 @@ const DEEDS: [weight: number, deed: (doing: Deeds) => Promise<void>][] = [
   [1, ({ core }) => sweepWindows(core)],
 ];
 const RULE_DEEDS: typeof DEEDS = [[1, addRule], [2, switchRule], [1, moveRule], [1, dropRule]];
+const MORE_DEEDS: typeof DEEDS = [[1, importDocument], [1, reprice]];
 
 async function doThings(doing: Doing): Promise<void> {
   const random = seededRandom(doing.seed);
   const pick = (count: number) => Math.floor(random() * count);
-  const deeds = [...DEEDS, ...doing.changesRules ? RULE_DEEDS : []].flatMap(([weight, deed]) =>
-    Array.from({ length: weight }, () => deed)
-  );
+  const deeds = [...DEEDS, ...doing.changesRules ? RULE_DEEDS : [], ...doing.hasAll ? MORE_DEEDS : []]
+    .flatMap(([weight, deed]) => Array.from({ length: weight }, () => deed));
   let number = 0;
   const lane = async () => {
     while (!doing.rest.aborted && number < (doing.count ?? Infinity)) {
       try {
-        await systemClock.sleep(pick(LONGEST_PAUSE_MS)); // so that one read covers the books of all kills
+        await systemClock.sleep(pick(doing.pauseMs ?? LONGEST_PAUSE_MS)); // so that one read covers the books of all kills
         await deeds[pick(deeds.length)]!({ ...doing, pick, number: ++number });
-      } catch (error) {
+      } catch (thrown) {
+        // The query builder wraps errors of the store; the API unwraps them in the same way.
+        const error = thrown instanceof Error && thrown.cause instanceof PurserError ? thrown.cause : thrown;
+        if (error instanceof PurserError && error.code === "unavailable") doing.print({ refused: true });
         if (!isExpected(error, doing)) {
           doing.print({ trouble: error instanceof Error ? `${error.stack}` : `${error}` });
         }
@@ -197,17 +178,18 @@ async function doThings(doing: Doing): Promise<void> {
 function isExpected(error: unknown, { isAway }: Doing): boolean {
   if (error instanceof BudgetExceededError) return true;
   if (!(error instanceof PurserError)) return false;
+  if (/ahead of this server's clock/.test(error.message)) return true; // which was set back
   return ["conflict", "budget_exceeded", "not_found", ...isAway ? ["unavailable"] : []].includes(error.code);
 }
 
-async function run({ core, pick, print }: Deeds): Promise<void> {
+async function run({ core, pick, print, provider }: Deeds): Promise<void> {
   const agentId = `agent-${pick(3)}`;
   const budgets = [null, null, 60_000n, 300_000n];
   const result = await runAgent(core, {
     agent: {
       ...AGENT_DEFAULTS,
       agentId,
-      model: "demo:echo",
+      model: provider ? "fake:steps" : "demo:echo",
       tools: pick(2) === 0 ? ["calculator"] : [],
       costBudgetNanoUsd: budgets[pick(budgets.length)]!,
       budgetMode: pick(2) === 0 ? "stop" : "strict",
@@ -222,23 +204,25 @@ async function run({ core, pick, print }: Deeds): Promise<void> {
 
 const CALL = { inputTokens: 100, outputTokens: 50 };
 
-async function meterCall({ core, pick }: Deeds): Promise<void> {
-  const model = new MockLanguageModelV4({
-    provider: "local",
-    modelId: "priced",
-    doGenerate: async () => {
-      await systemClock.sleep(pick(8));
-      return {
-        content: [{ type: "text", text: "ok" }],
-        finishReason: { unified: "stop", raw: "stop" },
-        usage: {
-          inputTokens: { total: CALL.inputTokens, noCache: CALL.inputTokens, cacheRead: 0, cacheWrite: 0 },
-          outputTokens: { total: CALL.outputTokens, text: CALL.outputTokens, reasoning: 0 },
-        },
-        warnings: [],
-      };
-    },
-  });
+async function meterCall({ core, pick, provider }: Deeds): Promise<void> {
+  const model = provider
+    ? createOpenAICompatible({ name: "local", baseURL: provider })("priced")
+    : new MockLanguageModelV4({
+      provider: "local",
+      modelId: "priced",
+      doGenerate: async () => {
+        await systemClock.sleep(pick(8));
+        return {
+          content: [{ type: "text", text: "ok" }],
+          finishReason: { unified: "stop", raw: "stop" },
+          usage: {
+            inputTokens: { total: CALL.inputTokens, noCache: CALL.inputTokens, cacheRead: 0, cacheWrite: 0 },
+            outputTokens: { total: CALL.outputTokens, text: CALL.outputTokens, reasoning: 0 },
+          },
+          warnings: [],
+        };
+      },
+    });
   const isLimited = pick(2) === 0;
   const metered = meter(core, model, {
     agentId: `agent-${pick(3)}`,
@@ -293,6 +277,31 @@ async function reportConflict({ core, name, number, base, pick, print }: Deeds):
   } catch (error) {
     if (!(error instanceof PurserError && error.code === "conflict")) throw error;
   }
+}
+
+/** Replaces a session by a document that any process may import. */
+async function importDocument({ core, base, name, number, print, pick }: Deeds): Promise<void> {
+  const document = Number(name.replace(/\D/g, "")) * 10_000 + number;
+  const at = new Date(base).toISOString();
+  const head = {
+    ...{ schema_version: 1, agent_id: "imported", session_id: `imported-${document % 3}`, tags: {} },
+    ...{ state: { status: "idle" }, event_log_count: document, source_environment: "test", exported_at: at },
+  };
+  const count = 5 + pick(40);
+  const messages = async function* () {
+    for (let index = 0; index < count; index++) {
+      yield [toCanonicalText({ id: `msg_${document}_${index}`, created_at: at, role: "user", content: "x" })];
+    }
+  };
+  await importSession(core, writeDocument({ head, messages: messages() }));
+  print({ imported: document });
+}
+
+/** Prices the calls of all processes by the price of this one. */
+async function reprice({ core, base, print }: Deeds): Promise<void> {
+  const [from, to] = [base - 10 * DAY_MS, base + 10 * DAY_MS].map((at) => new Date(at).toISOString());
+  const { repricing_id, status } = await applyRepricing(core, { from, to, provider: "fake" });
+  if (status === "applied") print({ repriced: repricing_id! });
 }
 
 const TYPES = ["per_run_usd", "per_session_usd", "per_hour_usd", "per_day_usd", "per_month_usd"] as const;

@@ -7,6 +7,7 @@ import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
 import { findCli } from "../harness/installed_cli.ts";
+import { type Disk, mountDisk, reasonAgainstMounting } from "../harness/small_disk.ts";
 
 /** The real CLI on a full disk: a tmpfs of a few KB or MB. */
 
@@ -14,13 +15,8 @@ const CLI = await findCli();
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Ways to be permitted to mount: as root, or as root of a user namespace. */
-const NAMESPACES = [
-  { unshare: ["--mount"], nsenter: ["--mount"] },
-  { unshare: ["--map-root-user", "--mount"], nsenter: ["--user", "--preserve-credentials", "--mount"] },
-];
 // This is a permission, not a package: a machine without it can't be fixed, so the suite is always skipped there.
-const diskMissing = await findReasonAgainstMounting();
+const diskMissing = await reasonAgainstMounting();
 const skip = diskMissing !== undefined;
 const test = (name: string, fn: () => Promise<void>) =>
   Deno.test({ name: skip ? `${name} (skipped: ${diskMissing})` : name, ignore: skip, fn });
@@ -193,22 +189,6 @@ test("an import without room for its temporary file is an error, and writes noth
   await importDocument(place, db, { number: 3, bytes: 10 * KIB, env });
 });
 
-/** A small disk of one test, for processes in its mount namespace; it is unmounted with the namespace. */
-interface Disk extends AsyncDisposable {
-  /** The mount point, as those processes see it. */
-  folder: string;
-  /** The same for this process: files are reached through it, but not by SQLite, which resolves the path. */
-  inside: string;
-  /** The command prefix that starts a process in the namespace. */
-  enter: string[];
-  /** The files on it, in order. */
-  names(): string[];
-  /** Writes a file of so many bytes, or until the disk is full. */
-  fill(name: string, bytes?: number): void;
-  /** Resizes it; the files on it stay. */
-  resize(bytes: number): Promise<void>;
-}
-
 interface Place extends AsyncDisposable {
   /** A directory on an ordinary disk. */
   folder: string;
@@ -232,68 +212,6 @@ async function newPlace(diskBytes: number): Promise<Place> {
   } catch (error) {
     await dispose();
     throw error;
-  }
-}
-
-async function findReasonAgainstMounting(): Promise<string | undefined> {
-  if (Deno.build.os !== "linux") return `tmpfs is Linux's, and this is ${Deno.build.os}`;
-  try {
-    await using _place = await newPlace(64 * KIB);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}
-
-/** Mounts a tmpfs in a namespace of its own; the mount ends with this process, however it ends. */
-async function mountDisk(folder: string, bytes: number): Promise<Disk> {
-  let reason = "";
-  for (const { unshare, nsenter } of NAMESPACES) {
-    const script = 'mount -t tmpfs -o size="$1" tmpfs "$2" && echo mounted && exec cat';
-    const holder = new Deno.Command("unshare", {
-      args: [...unshare, "sh", "-c", script, "sh", String(bytes), folder],
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    const reader = holder.stdout.getReader();
-    const { done } = await reader.read();
-    const end = async () => {
-      await holder.stdin.close().catch(() => {});
-      await reader.cancel();
-      await holder.status;
-    };
-    if (done) {
-      reason = (await new Response(holder.stderr).text()).trim();
-      await end();
-      continue;
-    }
-    await holder.stderr.cancel();
-    const enter = ["nsenter", "--target", String(holder.pid), ...nsenter, "--"];
-    const inside = `/proc/${holder.pid}/root${folder}`;
-    return {
-      folder,
-      inside,
-      enter,
-      names: () => [...Deno.readDirSync(inside)].map(({ name }) => name).sort(),
-      fill: (name, size = Infinity) => fill(`${inside}/${name}`, size),
-      async resize(size) {
-        const mount = ["mount", "-o", `remount,size=${size}`, folder];
-        assert.ok((await command([...enter, ...mount]).output()).success, "the disk has another size");
-      },
-      [Symbol.asyncDispose]: end,
-    };
-  }
-  throw new Error(`a tmpfs can't be mounted: ${reason}`);
-}
-
-function fill(path: string, bytes: number): void {
-  using file = Deno.openSync(path, { write: true, create: true });
-  const block = new Uint8Array(4 * KIB);
-  try {
-    for (let written = 0; written < bytes;) written += file.writeSync(block);
-  } catch (error) {
-    if ((error as { code?: string }).code !== "ENOSPC") throw error;
   }
 }
 

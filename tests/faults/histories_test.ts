@@ -7,7 +7,7 @@ import { checkDecisions, type DecisionCounts, logDecisions } from "../harness/de
 import { seededRandom } from "../harness/random.ts";
 import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
 import { configOf } from "./alert_worker.ts";
-import type { Place } from "./books_worker.ts";
+import type { Place } from "./books_orders.ts";
 import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "./books_workers.ts";
 
 /**

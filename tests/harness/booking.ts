@@ -43,6 +43,7 @@ export async function createBooking(
     warn() {},
     error: (message, fields) => void errors.push({ message, fields }),
   };
+  const instanceId = options.instanceId ?? ids.next("inst");
   const bus = createBus(log);
   const published: BusEvent[] = [];
   bus.subscribe((event) => void published.push(event));
@@ -51,12 +52,12 @@ export async function createBooking(
     query: createQuery(store),
     clock,
     ids,
-    instanceId: options.instanceId ?? ids.next("inst"),
+    instanceId,
     liveRuns: new Set(),
     bus,
     secrets: createSecrets(),
     rollUps: new RollUps(),
-    gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
+    gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
     prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
     telemetry: noTelemetry,

@@ -203,7 +203,7 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
   [
     "nothing is reserved for a run that has ended, and nothing for longer than a lease",
     `SELECT x.scope, x.expires_at FROM reservations x LEFT JOIN runs r ON r.run_id = x.scope
-    WHERE r.status <> 'running' OR x.expires_at > unixepoch('subsec') * 1000 + 900000`,
+    WHERE r.status <> 'running' OR x.expires_at > unixepoch('subsec') * 1000 + iif(x.is_lost, 900000, 60000)`,
   ],
   [
     "an alert goes to a channel once",
@@ -237,4 +237,67 @@ export async function checkAllEnded(store: Store): Promise<void> {
   ) {
     assert.equal(Number((await store.read({ sql })).rows[0]![0]), 0, what);
   }
+}
+
+/** Invariants that only a fault could break. */
+const SURVIVOR_CHECKS: [what: string, sql: string][] = [
+  [
+    "no reservation is past its lease and still counts",
+    `SELECT reservation_id FROM reservations WHERE NOT is_lost AND expires_at > unixepoch('subsec') * 1000 + 60000`,
+  ],
+  [
+    "a repricing in progress is the only one",
+    "SELECT repricing_id FROM repricings WHERE status IN ('applying', 'undoing') AND in_progress IS NULL",
+  ],
+  [
+    "a repricing counts the entries that it has made",
+    `SELECT r.repricing_id FROM repricings r WHERE
+      (SELECT count(*) FROM calls c WHERE c.call_id GLOB r.repricing_id || ':*') <>
+      (SELECT coalesce(sum(m.changed_calls), 0) FROM repricing_models m WHERE m.repricing_id = r.repricing_id)`,
+  ],
+  [
+    "a document is restored once",
+    `SELECT session_id FROM events WHERE type = 'session.restored'
+    GROUP BY session_id, payload ->> '$.event_log_count' HAVING count(*) > 1`,
+  ],
+];
+
+/**
+ * Checks what must hold after a fault beside `checkBooks()`: the file is whole, every alert has a delivery to each of the
+ * channels, delivered or still due, and the acknowledged imports and repricings are there.
+ */
+export async function checkSurvivors(
+  store: Store,
+  { lines, channels }: {
+    lines: readonly { alert?: string; imported?: number; repriced?: string }[];
+    channels: readonly string[];
+  },
+): Promise<void> {
+  const results = await store.readAll([
+    { sql: "PRAGMA integrity_check" },
+    { sql: "PRAGMA foreign_key_check" },
+    {
+      sql: `SELECT a.alert_id FROM alerts a LEFT JOIN deliveries d ON d.subject_id = a.alert_id
+        AND d.status IN ('pending', 'delivered')
+      GROUP BY a.alert_id HAVING count(d.delivery_id) <> ?`,
+      args: [channels.length],
+    },
+    { sql: "SELECT payload ->> '$.event_log_count' FROM events WHERE type = 'session.restored'" },
+    { sql: "SELECT repricing_id FROM repricings WHERE status = 'applied'" },
+    { sql: "SELECT coalesce(sum(count), 0) FROM tallies WHERE what = 'alert'" },
+    ...SURVIVOR_CHECKS.map(([, sql]) => ({ sql })),
+  ]);
+  const [integrity, foreignKeys, undelivered, restored, applied, fired] = results.map(({ rows }) => rows);
+  assert.deepEqual(integrity, [["ok"]], "the database is whole");
+  assert.deepEqual(foreignKeys, []);
+  assert.deepEqual(undelivered, [], "every alert has its deliveries");
+  const imports = new Set(restored!.map(([number]) => Number(number)));
+  const repricings = new Set(applied!.map(([id]) => id));
+  for (const { imported, repriced } of lines) {
+    if (imported !== undefined) assert.ok(imports.has(imported), `document ${imported} was imported`);
+    if (repriced !== undefined) assert.ok(repricings.has(repriced), `repricing ${repriced} was applied`);
+  }
+  const alerts = new Set(lines.flatMap(({ alert }) => alert ?? []));
+  assert.ok(alerts.size <= Number(fired![0]![0]), "every published alert was fired");
+  SURVIVOR_CHECKS.forEach(([what], index) => assert.deepEqual(toObjects(results[6 + index]!), [], what));
 }

@@ -102,7 +102,11 @@ async function readRequest(
     if (!response.writableFinished) leaving.abort();
   });
   const chunks: Uint8Array[] = [];
-  for await (const chunk of incoming) chunks.push(chunk);
+  try {
+    for await (const chunk of incoming) chunks.push(chunk);
+  } catch {
+    return undefined; // its client was killed while it sent
+  }
   const path = incoming.url!.split("?")[0]!;
   const gemini = GEMINI_PATH.exec(path);
   const api = gemini ? "google" : API_BY_PATH[path];

@@ -28,8 +28,8 @@ export interface Sqld extends AsyncDisposable {
   /** The address of its default database. */
   readonly url: string;
   readonly pid: number;
-  /** Creates a new, empty database on this server. */
-  createDatabase(): Promise<SqldDatabase>;
+  /** Creates a new, empty database on this server, under a name of its own unless one is given. */
+  createDatabase(name?: string): Promise<SqldDatabase>;
   /** Creates a copy of an existing database on this server. */
   copyDatabase(name: string): Promise<SqldDatabase>;
   /** An existing database. */
@@ -41,8 +41,8 @@ export interface Sqld extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it again over the same directory and port. */
   restart(): Promise<void>;
-  /** Sends a request to its admin API. */
-  admin(path: string, body?: unknown): Promise<unknown>;
+  /** Sends a request to its admin API: GET without a body, else POST, unless a method is given. */
+  admin(path: string, body?: unknown, method?: string): Promise<unknown>;
 }
 
 /** One of a server's databases: the address, and the `fetch` that reaches it. */
@@ -65,8 +65,7 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
   let server = await startSomewhere(binary, directory, options);
   const address = () => `http://127.0.0.1:${server.port}`;
   const databaseOf = (name: string) => ({ name, url: address(), fetch: fetchFrom(name, client) });
-  const add = async (pathOf: (name: string) => string) => {
-    const name = `db${++databases}`;
+  const add = async (pathOf: (name: string) => string, name = `db${++databases}`) => {
     await admin(server, `/v1/namespaces/${pathOf(name)}`, {});
     await setDurability(server, name, options);
     return databaseOf(name);
@@ -78,10 +77,10 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
     get pid() {
       return server.child.pid;
     },
-    createDatabase: () => add((name) => `${name}/create`),
+    createDatabase: (given) => add((name) => `${name}/create`, given),
     copyDatabase: (of) => add((name) => `${of}/fork/${name}`),
     databaseOf,
-    admin: (path, body) => admin(server, path, body),
+    admin: (path, body, method) => admin(server, path, body, [200], method),
     pause: () => server.child.kill("SIGSTOP"),
     resume: () => server.child.kill("SIGCONT"),
     kill: () => end(server),
@@ -194,9 +193,16 @@ async function setDurability(server: Server, database: string, options: SqldOpti
   await admin(server, path, { ...config, durability_mode: options.durability });
 }
 
-async function admin(server: Server, path: string, body?: unknown, good: number[] = [200]): Promise<unknown> {
+async function admin(
+  server: Server,
+  path: string,
+  body?: unknown,
+  good: number[] = [200],
+  method = body === undefined ? "GET" : "POST",
+): Promise<unknown> {
   const answer = await fetch(`http://127.0.0.1:${server.adminPort}${path}`, {
-    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    method,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
     headers: { "content-type": "application/json" },
   });
   const text = await answer.text();

@@ -61,17 +61,30 @@ export async function applyRepricing(ctx: BookingContext, filter: RepricingFilte
     START.position,
     ctx.clock.now(),
   ];
-  try {
-    await ctx.store.write([{ sql: INSERT, args }]);
-  } catch (error) {
-    const busy = error instanceof ConstraintError ? await readRepricingInProgress(ctx.query) : undefined;
-    if (!busy) throw error;
-    if (busy.status !== "applying" || JSON.stringify(busy.filter) !== JSON.stringify(filter)) {
-      throw inProgress("start a repricing", busy);
-    }
-    return continueRepricing(ctx, busy.repricingId);
+  const busy = await writeUnlessBusy(ctx, { sql: INSERT, args });
+  if (!busy) return continueRepricing(ctx, repricingId);
+  if (busy.status !== "applying" || JSON.stringify(busy.filter) !== JSON.stringify(filter)) {
+    throw inProgress("start a repricing", busy);
   }
-  return continueRepricing(ctx, repricingId);
+  return continueRepricing(ctx, busy.repricingId);
+}
+
+/** The writes of a start before it fails: each is refused by a repricing that ends before it is found. */
+const MAX_STARTS = 10;
+
+/** Writes the start of a repricing or of its undoing, or returns the repricing in progress that refuses it. */
+async function writeUnlessBusy(ctx: BookingContext, start: Statement): Promise<RepricingRow | undefined> {
+  for (let starts = 1;; starts++) {
+    try {
+      await ctx.store.write([start]);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ConstraintError)) throw error;
+      const busy = await readRepricingInProgress(ctx.query);
+      if (busy) return busy;
+      if (starts === MAX_STARTS) throw error;
+    }
+  }
 }
 
 /** Returns the error of a request while a repricing is in progress. */
@@ -154,12 +167,8 @@ export async function undoRepricing(ctx: BookingContext, repricingId: string): P
 
 async function begin(ctx: BookingContext, repricingId: string): Promise<void> {
   await readRepricing(ctx.query, repricingId);
-  try {
-    await ctx.store.write([{ sql: BEGIN, args: [repricingId] }]);
-  } catch (error) {
-    const busy = error instanceof ConstraintError ? await readRepricingInProgress(ctx.query) : undefined;
-    throw busy ? inProgress(`undo repricing ${repricingId}`, busy) : error;
-  }
+  const busy = await writeUnlessBusy(ctx, { sql: BEGIN, args: [repricingId] });
+  if (busy) throw inProgress(`undo repricing ${repricingId}`, busy);
   const { status } = await readRepricing(ctx.query, repricingId);
   if (status === "undoing" || status === "undone") return;
   const newest = await readNewestRepricing(ctx.query);

@@ -54,7 +54,7 @@ export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => late.reject(new DOMException("it did not answer in time", "TimeoutError")),
-    timeoutMs,
+    Math.max(0, timeoutMs),
   );
   try {
     return await Promise.race([attempt, late.promise]);

@@ -183,6 +183,18 @@ export class RemoteStore implements Store {
             { cause: error },
           );
         }
+        // A schema that this process has migrated is gone.
+        const missing = /no such table: \S+/.exec(messageOf(error))?.[0];
+        if (missing) {
+          const remedy =
+            "it was replaced or emptied while this process used it; put its data back, or restart this process";
+          const where = hostOf(this.#options.url);
+          throw new PurserError(
+            "unavailable",
+            `Cannot ${action} the database at ${where}: ${missing}; ${remedy}`,
+            { cause: error },
+          );
+        }
         const isPassing = canPass(error);
         if (!isPassing && !isRequestRefused(error)) throw error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {

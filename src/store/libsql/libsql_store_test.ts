@@ -180,6 +180,20 @@ test("SQLITE_BUSY is retried", async () => {
   assert.equal((await t.store.write([INSERT, COUNT]))[1]!.rows[0]![0], 1n);
 });
 
+test("a server whose data was replaced by an empty database is unavailable, and stays empty", async () => {
+  const { url, fetch } = await shared!.createDatabase();
+  const tokens = { isThere: true, commits: 1 }; // the state of an instance that has written to the former database
+  const newToken = () => ids.next("req");
+  const store = new RemoteStore({ url, fetch, timeoutMs: 5_000, clock: eagerClock(), newToken, tokens });
+  const gone = isUnavailable(
+    /: no such table: \w+; it was replaced or emptied .*; put its data back, or restart/,
+  );
+  await assert.rejects(store.write([INSERT]), gone);
+  await assert.rejects(store.read(COUNT), gone);
+  assert.deepEqual((await store.read({ sql: "SELECT name FROM sqlite_schema" })).rows, []);
+  await store.close();
+});
+
 test("a wrong token is refused at once, and no token is ever in an error", async () => {
   const secret = "eyJhbGciOiJFZERTQSJ9.very-secret";
   const said = {

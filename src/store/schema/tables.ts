@@ -324,6 +324,7 @@ export const deliveries = sqliteTable("deliveries", {
   lastError: text("last_error"),
   createdAt: int("created_at").notNull(),
   settledAt: int("settled_at"),
+  lostClaims: int("lost_claims").notNull(),
 });
 
 /** Counts that only grow; see the migration. */
