@@ -148,7 +148,8 @@ function createHttp(
     const connection = connections.of(incoming.socket);
     if (!connection) return void await response.body?.cancel();
     if (incoming.complete) {
-      if (connections.isDraining || connection.isClosing) outgoing.shouldKeepAlive = false;
+      const { isClosing, isRetired } = connection;
+      if (connections.isDraining || isClosing || isRetired) outgoing.shouldKeepAlive = false;
       return await sendResponse(response, outgoing);
     }
     connections.linger(connection);
