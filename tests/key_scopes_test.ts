@@ -63,6 +63,8 @@ Deno.test("public routes are public by their exact path, and only for reading", 
   assert.deepEqual(open.map(([route]) => route).sort(), [
     "GET /",
     "GET /docs",
+    "GET /docs/page.css",
+    "GET /docs/page.js",
     "GET /healthz",
     "GET /openapi.json",
     "GET /readyz",

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { writeKeyText } from "../src/keys/key_text.ts";
-import { createKeyCheck, KEY_CACHE_MS } from "../src/keys/mod.ts";
+import { createKeyCheck, KEY_CACHE_MS, KEY_CHECK_MS } from "../src/keys/mod.ts";
+import { BEAT_MS } from "../src/sessions/mod.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
@@ -124,15 +125,29 @@ test("a valid key costs one query in five seconds, and a wrong one a query each 
   }
 });
 
-test("an endless response checks its key every five seconds", async ({ a, b }) => {
+test("an endless response reads its key again every 2.5 seconds", async ({ a, b }) => {
   const { keyId } = await makeKey(a, ["read"]);
   const isTaken = createKeyCheck(b.core, { keyId, scopes: ["read"], agentId: null });
   assert.equal(await isTaken(), true);
   await a.api("DELETE", `/keys/${keyId}`);
-  b.clock.advance(KEY_CACHE_MS - 1);
+  b.clock.advance(KEY_CHECK_MS - 1);
   assert.equal(await isTaken(), true);
   b.clock.advance(1);
   assert.equal(await isTaken(), false);
+  assert.ok(KEY_CHECK_MS + BEAT_MS <= KEY_CACHE_MS, "a stream ends within the time that the documents state");
+});
+
+test("all streams of a key share one reading of it", async (instances) => {
+  const { keyId } = await makeKey(instances.a, ["read"]);
+  const checks = Array.from(
+    { length: 100 },
+    () => createKeyCheck(instances.b.core, { keyId, scopes: ["read"], agentId: null }),
+  );
+  const before = instances.requests;
+  for (let i = 0; i < 3; i++) {
+    assert.ok((await Promise.all(checks.map((isTaken) => isTaken()))).every(Boolean));
+  }
+  assert.ok(instances.requests - before <= 1, `${instances.requests - before} requests`);
 });
 
 test("the last use is the latest on any instance", async ({ a, b, client }) => {

@@ -13,7 +13,7 @@ import {
   type Store,
   tables,
 } from "../store/mod.ts";
-import { asc, eq } from "drizzle-orm";
+import { and, asc, eq, gt } from "drizzle-orm";
 import type { BudgetMode } from "../contract/values.ts";
 
 /** The definitions of agents. */
@@ -226,9 +226,18 @@ export function getAgentDefinition(ctx: { query: Query }, agentId: string): Prom
   return readAgent(ctx.query, agentId);
 }
 
-/** Lists all agents by name. */
-export async function listAgents(ctx: { query: Query }): Promise<Agent[]> {
-  return (await ctx.query.select().from(agents).orderBy(asc(agents.agentId))).map(toAgent);
+/** Lists agents by name: all, or a page of them that follows a name. */
+export async function listAgents(
+  ctx: { query: Query },
+  { only, after, limit = -1 }: { only?: string; after?: string; limit?: number } = {},
+): Promise<Agent[]> {
+  const rows = await ctx.query.select().from(agents)
+    .where(and(
+      only === undefined ? undefined : eq(agents.agentId, only),
+      after === undefined ? undefined : gt(agents.agentId, after),
+    ))
+    .orderBy(asc(agents.agentId)).limit(limit);
+  return rows.map(toAgent);
 }
 
 /**

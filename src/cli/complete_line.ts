@@ -108,7 +108,7 @@ const LIMIT = "200";
 /** Reads each kind of live value. A new kind is an entry here and its name in `LiveValue`. */
 const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offer[]>>> = {
   agent: async ({ connect }) => {
-    const agents = await (await (await connect()).api.agents.$get()).json();
+    const agents = await (await (await connect()).api.agents.$get({ query: {} })).json();
     return agents.map(({ agent_id, model }) => ({ value: agent_id, description: model }));
   },
   session: async ({ line, connect }) => {
@@ -124,14 +124,14 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
     }));
   },
   rule: async ({ connect }) => {
-    const rules = await (await (await connect()).api.alerts.rules.$get()).json();
+    const rules = await (await (await connect()).api.alerts.rules.$get({ query: {} })).json();
     return rules.map(({ rule_id, name, enabled }) => ({
       value: rule_id,
       description: enabled ? name : `${name}, disabled`,
     }));
   },
   channel: async ({ connect }) => {
-    const channels = await (await (await connect()).api.channels.$get()).json();
+    const channels = await (await (await connect()).api.channels.$get({ query: {} })).json();
     return channels.map(({ name, kind }) => ({ value: name, description: kind }));
   },
   key: async ({ connect }) => {
@@ -146,7 +146,7 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
     const query = { group_by: "model" as const, limit: LIMIT };
     const [models, agents] = await Promise.all([
       connect().then(async ({ api }) => await (await api.costs.$get({ query })).json()),
-      connect().then(async ({ api }) => await (await api.agents.$get()).json()),
+      connect().then(async ({ api }) => await (await api.agents.$get({ query: {} })).json()),
     ]);
     const used = models.map(({ provider, model, model_calls }) => ({
       value: line.options.has("provider") ? model! : `${provider}:${model}`,

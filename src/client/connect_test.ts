@@ -23,7 +23,7 @@ type Options = {
 };
 
 async function namesOf(connection: Connection): Promise<string[]> {
-  const agents = await (await connection.api.agents.$get()).json();
+  const agents = await (await connection.api.agents.$get({ query: {} })).json();
   return agents.map((agent) => agent.name);
 }
 
@@ -56,7 +56,7 @@ Deno.test("connect() to a server that is not there says so without its key", () 
     const config = { ...options.config, server: "http://127.0.0.1:1", apiKey: "psr_secret" };
     const connection = await connect({ ...options, config });
     assert.equal(connection.kind, "remote");
-    await assert.rejects(connection.api.agents.$get(), (error: Error & { code: string }) => {
+    await assert.rejects(connection.api.agents.$get({ query: {} }), (error: Error & { code: string }) => {
       assert.equal(error.code, "unavailable");
       assert.match(error.message, /Cannot reach the server at 127\.0\.0\.1:1/);
       assert.ok(!JSON.stringify([error.message, String(error.cause)]).includes("psr_secret"));
@@ -102,7 +102,7 @@ Deno.test("connect() sends a key as it is without the blanks and line ends aroun
       apiKey: " psr_secret\n",
     };
     const connection = await connect({ ...options, config });
-    await (await connection.api.agents.$get()).json();
+    await (await connection.api.agents.$get({ query: {} })).json();
     assert.deepEqual(heard, ["Bearer psr_secret"]);
     await server.shutdown();
   }));
@@ -115,7 +115,7 @@ Deno.test("a proxy's demand for credentials is reported differently from an unre
       const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
       const config = { ...options.config, server: `http://127.0.0.1:${server.addr.port}` };
       const connection = await connect({ ...options, config });
-      await assert.rejects(connection.api.agents.$get(), { code, message: /not Purser's$/ });
+      await assert.rejects(connection.api.agents.$get({ query: {} }), { code, message: /not Purser's$/ });
       await server.shutdown();
     }
   }));
@@ -141,7 +141,7 @@ Deno.test("a page that answers 200 is an error: nothing that was requested is do
       const config = { ...options.config, server: `http://127.0.0.1:${server.addr.port}` };
       const { api } = await connect({ ...options, config });
       const refused = { code: "unavailable", message: /answered 200 with something that is not Purser's$/ };
-      await assert.rejects(api.agents.$get(), refused);
+      await assert.rejects(api.agents.$get({ query: {} }), refused);
       await assert.rejects(api.agents[":agent_id"].$delete({ param: { agent_id: "a" } }), refused);
       await server.shutdown();
     }
@@ -155,7 +155,7 @@ Deno.test("a read of a server that takes connections and never answers is given 
     const server = `http://127.0.0.1:${listener.addr.port}`;
     const config = { ...options.config, server, remoteTimeoutMs: 10_000 };
     const { api } = await connect({ ...options, config, clock });
-    const asked = assert.rejects(api.agents.$get(), {
+    const asked = assert.rejects(api.agents.$get({ query: {} }), {
       code: "unavailable",
       message: /^Cannot use the server at 127\.0\.0\.1:\d+: it has not answered for 30 s$/,
     });

@@ -1,4 +1,5 @@
 import type { Durability, PriceUpdates, Severity } from "../contract/values.ts";
+import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { LogLevel } from "../kernel/log.ts";
 import type { ChannelConfig } from "./channels.ts";
@@ -34,6 +35,8 @@ export interface Config {
   remoteTimeoutMs: number;
   /** The largest request body that the server reads. */
   maxBodyBytes: number;
+  /** The limits on requests, as in `limits` of the file; a missing one has its default. */
+  requestLimits: RequestLimitSettings;
   /** The largest snapshot that is read, uncompressed. */
   maxSnapshotBytes: number;
   providers: Record<string, ProviderSettings>;

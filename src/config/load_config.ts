@@ -95,7 +95,7 @@ export async function loadConfig(input: {
     plugins: file.plugins ?? [],
     allowPrivateNetworks: file.allow_private_networks ?? [],
     trustedProxies: file.trusted_proxies ?? [],
-    limits: limitsOf(file),
+    ...limitsOf(file),
   };
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
@@ -111,18 +111,30 @@ export async function loadConfig(input: {
   return config;
 }
 
-function limitsOf({ limits = {} }: ConfigFile): Config["limits"] {
-  const { shutdown_seconds: shutdownSeconds = 10, ...rest } = limits;
+function limitsOf({ limits = {} }: ConfigFile): Pick<Config, "limits" | "requestLimits"> {
+  const {
+    connections,
+    connections_per_address: connectionsPerAddress,
+    headers_seconds: headersSeconds,
+    idle_seconds: idleSeconds,
+    min_body_bytes_per_second: minBodyBytesPerSecond,
+    unread_seconds: unreadSeconds,
+    shutdown_seconds: shutdownSeconds = 10,
+    ...requestLimits
+  } = limits;
   const given = {
-    connections: rest.connections,
-    connectionsPerAddress: rest.connections_per_address,
-    headersSeconds: rest.headers_seconds,
-    idleSeconds: rest.idle_seconds,
-    minBodyBytesPerSecond: rest.min_body_bytes_per_second,
-    unreadSeconds: rest.unread_seconds,
+    connections,
+    connectionsPerAddress,
+    headersSeconds,
+    idleSeconds,
+    minBodyBytesPerSecond,
+    unreadSeconds,
   };
   const isSet = ([, value]: [string, unknown]) => value !== undefined;
-  return { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds };
+  return {
+    limits: { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds },
+    requestLimits,
+  };
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

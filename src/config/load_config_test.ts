@@ -52,6 +52,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     port: 8420,
     logLevel: "warn",
     remoteTimeoutMs: 10_000,
+    requestLimits: {},
     maxBodyBytes: 8_388_608,
     maxSnapshotBytes: 268_435_456,
     providers: {},
@@ -245,6 +246,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
         "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
         "anomalies": {"notify_from": "warning"},
         "price_updates": "daily",
+        "limits": {"requests_per_minute_per_key": 600, "runs": 50},
       }`,
     },
   });
@@ -269,6 +271,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
   assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
   assert.equal(config.notifyAnomaliesFrom, "warning");
   assert.equal(config.priceUpdates, "daily");
+  assert.deepEqual(config.requestLimits, { requests_per_minute_per_key: 600, runs: 50 });
 });
 
 Deno.test("loadConfig() refuses duplicate channel names and invalid networks", async () => {
@@ -303,6 +306,11 @@ Deno.test("loadConfig() refuses duplicate channel names and invalid networks", a
     [
       `{"anomalies": {"notify_form": "info"}}`,
       "anomalies.notify_form is not a setting; did you mean notify_from?",
+    ],
+    [`{"limits": {"run": 5}}`, "limits.run is not a setting; did you mean runs?"],
+    [
+      `{"limits": {"runs": 0, "streams": 1.5}}`,
+      "limits.runs: Too small: expected number to be >=1; limits.streams: expected int, received number",
     ],
   ];
   for (const [file, reason] of cases) assert.equal(await refusal(file), reason);

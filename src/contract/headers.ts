@@ -33,8 +33,34 @@ export const RESPONSE_HEADERS = {
     schema: { type: "string" },
     example: "true",
   },
+  RateLimit: {
+    description: "What is left of each rate limit that applies, and the seconds until it is whole again " +
+      "(draft-ietf-httpapi-ratelimit-headers); absent where no such limit is set",
+    schema: { type: "string" },
+    example: '"requests_per_minute_per_key";r=599;t=1',
+  },
+  "RateLimit-Policy": {
+    description: "The limits that apply: quota, unit and window in seconds; absent where none is set",
+    schema: { type: "string" },
+    example: '"requests_per_minute_per_key";q=600;w=60',
+  },
   "Cache-Control": {
     description: "`no-cache`: revalidate with the `ETag` before reuse; `no-store`: do not store",
+    required: true,
+    schema: { type: "string" },
+  },
+  "Content-Security-Policy": {
+    description: "Scripts, styles and requests of the page come from and go to this origin alone",
+    required: true,
+    schema: { type: "string" },
+  },
+  "Cross-Origin-Opener-Policy": {
+    description: "`same-origin`",
+    required: true,
+    schema: { type: "string" },
+  },
+  "Cross-Origin-Resource-Policy": {
+    description: "`same-origin`",
     required: true,
     schema: { type: "string" },
   },

@@ -35,7 +35,38 @@ export const AGENT_LIMITS = { maxSteps: 1_000, maxOutputTokens: 10_000_000, tool
 /** Maximum length of an environment's name, in characters. */
 export const MAX_ENVIRONMENT_NAME = 200;
 
-/** The `limit` of each list: where none is given, and at most. */
+/** The number of issues that an error lists; of the others it has the count only. */
+export const MAX_ISSUES = 100;
+
+/**
+ * The limits of a server on requests, by the name of their setting, with their defaults; null is no limit. Those with a
+ * default protect the process.
+ */
+export const REQUEST_LIMITS = {
+  requests_per_minute_per_key: null,
+  requests_per_minute_per_address: null,
+  body_bytes_per_minute_per_key: null,
+  body_bytes_per_minute_per_address: null,
+  runs: 1_000,
+  runs_per_key: 500,
+  runs_per_address: null,
+  streams: 2_000,
+  streams_per_key: 1_000,
+  streams_per_address: null,
+  body_bytes: 256 * 1024 * 1024,
+  body_bytes_per_key: 64 * 1024 * 1024,
+  failed_keys_per_address: 10,
+} as const satisfies Record<string, number | null>;
+
+export type RequestLimitName = keyof typeof REQUEST_LIMITS;
+
+/** The limits that are set; the others have their defaults. */
+export type RequestLimitSettings = { readonly [Name in RequestLimitName]?: number };
+
+/** The largest `limit` of the lists that are returned whole without one: agents, alert rules and channels. */
+export const MAX_PAGE = 1_000;
+
+/** The `limit` of each other list: where none is given, and at most. */
 export const PAGE_SIZES = {
   sessions: { default: 100, max: 1_000 },
   events: { default: 500, max: 1_000 },

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
+import { MAX_ISSUES } from "./limits.ts";
 import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**
@@ -26,7 +27,7 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
   invalid: () =>
     z.looseObject({
       issues: z.array(issue()).optional().openapi({
-        description: "All issues, not only the first",
+        description: `All issues, not only the first; at most ${MAX_ISSUES}`,
       }),
       issue_count: Count.optional().openapi({
         description: "Total number of issues, where not all are listed",
@@ -62,6 +63,19 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
         description: "Identifies the error in the server's log",
       }),
     }),
+  rate_limited: () =>
+    z.looseObject({
+      limit: z.string().optional().openapi({
+        description: "The limit that is reached, by the name of its setting",
+        example: "runs_per_key",
+      }),
+      retry_after_seconds: Count.openapi({ description: "As in `Retry-After`" }),
+    }),
+  unavailable: () =>
+    z.looseObject({
+      limit: z.string().optional().openapi({ description: "The limit of the server that is reached" }),
+      retry_after_seconds: Count.optional(),
+    }).optional(),
   provider_error: () =>
     z.looseObject({
       provider_status: z.number().int().optional().openapi({ description: "The provider's HTTP status" }),

@@ -1,5 +1,6 @@
 import { PurserError } from "../kernel/errors.ts";
-import { formatPath } from "../kernel/text.ts";
+import { MAX_ISSUES } from "./limits.ts";
+import { formatPath, shorten } from "../kernel/text.ts";
 
 /** Something that is wrong with a value, and where, as in a problem document. */
 export interface Issue {
@@ -25,14 +26,26 @@ export function toIssues(issues: readonly SchemaIssue[]): Issue[] {
   );
 }
 
-/** Returns the error for a value that a schema refused: its message has the first issue, its details have all. */
+/** Returns the error for a value that a schema refused: its message has the first issue, its details have the first hundred. */
 export function invalidInput(error: { issues: readonly SchemaIssue[] }, what: string): PurserError {
-  const issues = toIssues(error.issues);
+  const count = error.issues.reduce((sum, { keys }) => sum + (keys?.length ?? 1), 0);
+  const issues = toIssues(firstOf(error.issues));
   const first = issues[0]!;
   return new PurserError(
     "invalid",
-    `Cannot read ${what}: ${first.path ? `${first.path}: ` : ""}${first.message}` +
-      (issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""),
-    { details: { issues } },
+    `Cannot read ${what}: ${first.path ? `${shorten(first.path, 200)}: ` : ""}${first.message}` +
+      (count > 1 ? ` (and ${count - 1} more)` : ""),
+    { details: { issues, ...(count > issues.length && { issue_count: count }) } },
   );
+}
+
+/** Returns the first `MAX_ISSUES`: a body may have as many faults as it has bytes. */
+function firstOf(issues: readonly SchemaIssue[]): SchemaIssue[] {
+  const first: SchemaIssue[] = [];
+  for (let left = MAX_ISSUES, i = 0; left > 0 && i < issues.length; i++) {
+    const { keys, ...issue } = issues[i]!;
+    first.push(keys ? { ...issue, keys: keys.slice(0, left) } : issue);
+    left -= keys?.length ?? 1;
+  }
+  return first;
 }

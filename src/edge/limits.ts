@@ -53,6 +53,12 @@ export const EDGE_LIMITS = {
     effect: "silent_channel",
     advice: "let a server on the same database deliver for it",
   },
+  request_limits: {
+    what: "Limits on requests per key and per address (`limits`)",
+    reason: "requests share no state",
+    effect: "differs",
+    advice: "they have no effect: let the platform limit its clients",
+  },
   plugins: {
     what: "Channel plugins from disk (`plugins`)",
     reason: "only the code of the bundle is run",

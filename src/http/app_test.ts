@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { openTestPurser } from "../../tests/harness/test_purser.ts";
 import { createApp, createLazyApp } from "./app.ts";
 import { permissionsOf } from "./middleware/authorize.ts";
+import { createRoutes as createDocumentRoutes } from "./routes/documents.ts";
+import { writeKeyText } from "../keys/key_text.ts";
 import { findResource, isOpenPath, type Resource, RESOURCES } from "./resources.ts";
 
 Deno.test("each resource has routes at each of its prefixes, and no route of another resource", async () => {
@@ -126,3 +128,72 @@ const JSON_TYPE = { "content-type": "application/json" };
 function headersOf({ headers }: Response): (string | null)[] {
   return ["content-type", "allow", "link", "www-authenticate"].map((name) => headers.get(name));
 }
+
+Deno.test("public documents are made once, also for requests at the same time, and again after a failure", async () => {
+  await using purser = await openTestPurser();
+  let made = 0;
+  let isBroken = true;
+  const wholeApp = () => {
+    made++;
+    return isBroken ? Promise.reject(new Error("broken")) : Promise.resolve(purser.app);
+  };
+  const routes = createDocumentRoutes(purser.core, wholeApp as never, new Map());
+  const askAll = () =>
+    Promise.all(
+      Array.from({ length: 200 }, (_, i) => routes.request(i % 2 === 0 ? "/openapi.json" : "/docs")),
+    );
+  assert.ok((await askAll()).every(({ status }) => status === 500));
+  isBroken = false;
+  made = 0;
+  for (const round of [1, 2]) {
+    const texts = await Promise.all((await askAll()).map((response) => response.text()));
+    assert.equal(new Set(texts).size, 2, `round ${round}`);
+  }
+  assert.equal(made, 2, "one for each of the two documents");
+});
+
+Deno.test("a problem has a bounded size, whatever the request had, and counts what it leaves out", async () => {
+  await using purser = await openTestPurser();
+  const many = (count: number, value: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => value(i)).join(",");
+  const bodies = [
+    `[{${many(50_000, (i) => `"k${i}":1`)}}]`,
+    `[{"${"\\u0001".repeat(1_000_000)}":1}]`,
+    `[${many(1_000, () => '{"x":1}')}]`,
+    `[{${many(200, (i) => `"${i}${"💸".repeat(5_000)}":1`)}}]`,
+  ];
+  for (const body of bodies) {
+    const response = await purser.fetch("POST", "/costs/events", { body });
+    assert.equal(response.status, 400);
+    const text = await response.text();
+    assert.ok(text.length < 64_000, `${body.slice(0, 40)}: ${text.length}`);
+    const { detail, details: { issues, issue_count = issues.length } } = JSON.parse(text);
+    assert.ok(issues.length <= 100 && issue_count >= issues.length);
+    assert.match(detail, issue_count > 1 ? /\(and \d+ more\)$/ : /is not known|\(and/);
+  }
+  const { details } = await (await purser.fetch("POST", "/costs/events", { body: bodies[0] })).json();
+  assert.ok(details.issue_count > 50_000, `${details.issue_count}`);
+  const long = await purser.app.request(`/agents/${"x".repeat(60_000)}`);
+  assert.equal(long.status, 404);
+  assert.ok((await long.text()).length < 4_000);
+});
+
+Deno.test("a key in the place of an id is repeated nowhere in the problem", async () => {
+  await using purser = await openTestPurser();
+  const secret = "0123456789abcdefghjkmnpqrstvwxyz";
+  const key = writeKeyText("key_01kaj4c0000000000000000000", secret);
+  const provider = `sk-proj-${secret}${secret}`;
+  for (const sent of [key, provider, key.replace("_", "%5F"), `Bearer%20${key}`]) {
+    for (
+      const path of [`/agents/${sent}`, `/runs/${sent}`, `/keys/${sent}`, `/${sent}/x`, `/costs?${sent}=1`]
+    ) {
+      const response = await purser.app.request(path);
+      const text = await response.text();
+      assert.ok(response.status === 404 || response.status === 400, `${path} ${response.status}`);
+      assert.ok(!text.includes(secret), text);
+      if (!path.startsWith("/costs")) assert.match(JSON.parse(text).instance, /\[redacted:/);
+    }
+  }
+  const { body } = await purser.api("GET", "/agents/run_01k9qv3v5e8r6t2y4w7x9z1a3b");
+  assert.equal(body.instance, "/agents/run_01k9qv3v5e8r6t2y4w7x9z1a3b", "an id is no key");
+});

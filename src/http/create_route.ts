@@ -79,15 +79,23 @@ const DESCRIPTIONS: Record<ErrorCode, string> = {
   too_large: "The body is too large",
   unsupported_media_type: "The body is not application/json",
   idempotency_mismatch: "The same key was used with another request",
-  rate_limited: "Too many requests",
+  rate_limited:
+    "A limit is reached, of this API key, of this address, or on failed keys; `Retry-After` says for how long",
   internal: "Internal error; the server's log has it under `details.request_id`",
   unsupported: "Not supported where this server runs",
   provider_error: "The model's provider failed",
-  unavailable: "The database can't be reached, or the server is shutting down; try again",
+  unavailable:
+    "The database can't be reached, the server is shutting down, or it is at one of its limits; try again",
 };
 
 /** The codes that any request may be refused with. */
-const ALWAYS = ["unauthorized", "forbidden", "internal", "unavailable"] as const satisfies ErrorCode[];
+const ALWAYS = [
+  "unauthorized",
+  "forbidden",
+  "rate_limited",
+  "internal",
+  "unavailable",
+] as const satisfies ErrorCode[];
 
 /** The codes that a request with a body may be refused with. */
 export const BODY_CODES = ["too_large", "unsupported_media_type"] as const satisfies ErrorCode[];
@@ -101,7 +109,8 @@ const HEADERS: Partial<Record<ErrorCode, ResponseHeader[]>> = {
   budget_exceeded: ["Idempotency-Replayed"],
   provider_error: ["Idempotency-Replayed"],
   internal: ["Idempotency-Replayed"],
-  unavailable: ["Idempotency-Replayed"],
+  rate_limited: ["Retry-After", "RateLimit-Policy", "RateLimit"],
+  unavailable: ["Retry-After", "Idempotency-Replayed"],
 };
 
 /** Returns the problem responses of these codes and of those that every route may have. */

@@ -44,7 +44,7 @@ export const RESOURCES = [
   { prefixes: ["/doctor"], load: () => import("./routes/doctor.ts") },
   { prefixes: ["/healthz", "/readyz"], isOpen: true, load: () => import("./routes/health.ts") },
   {
-    prefixes: ["/", "/docs", "/openapi.json", "/schemas/snapshot/v1.json"],
+    prefixes: ["/", "/docs", "/docs/page.css", "/docs/page.js", "/openapi.json", "/schemas/snapshot/v1.json"],
     isOpen: true,
     load: () => import("./routes/documents.ts"),
   },

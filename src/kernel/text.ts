@@ -27,6 +27,11 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
+/** Truncates a text; the result has no half of a character. */
+export function shorten(text: string, length: number): string {
+  return (text.length > length ? `${text.slice(0, length)}…` : text).toWellFormed();
+}
+
 /** Formats a path into a JSON value: `prices[0].model`, `[3].at`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path.map((key, index) =>

@@ -20,13 +20,16 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 
 /**
  * Authenticates the key of an `Authorization` header, and records its use. A wrong secret and an unknown id take the same time
- * and give the same error; that a key is revoked or expired is disclosed only with the right secret.
+ * and give the same error; that a key is revoked or expired is disclosed only with the right secret. `beginAttempt` is called
+ * with the digest of a key that was never valid in this process, before it is looked up, and may refuse it; its result is
+ * called with whether the secret was right.
  *
  * @throws {PurserError} `unauthorized`; its message never includes the key
  */
 export async function authenticate(
   ctx: Omit<KeyContext, "ids" | "query">,
   authorization: string | null,
+  beginAttempt?: (digest: string) => (isValid: boolean) => void,
 ): Promise<Principal> {
   if (authorization === null) {
     throw unauthorized("Cannot answer without an API key: send one as Authorization: Bearer psr_…");
@@ -35,14 +38,10 @@ export async function authenticate(
   if (text === undefined) {
     throw unauthorized("Cannot read the Authorization header: it has to be Bearer and an API key");
   }
-  const parsed = parseKeyText(text);
-  if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
-  if (parsed.is === "damaged") {
-    throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
-  }
   const digest = createHash("sha256").update(text).digest("base64");
-  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
-  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
+  const row = ctx.keyCache.wasValid(digest)
+    ? await findKey(ctx, text, digest)
+    : await attempt(ctx, text, digest, beginAttempt?.(digest));
   const status = statusOf(row, ctx.clock.now());
   if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
   if (status === "expired") {
@@ -50,6 +49,40 @@ export async function authenticate(
   }
   recordUse(ctx, row);
   return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
+}
+
+/** Looks up a key that is not known to be valid, and reports the result. */
+async function attempt(
+  ctx: Pick<KeyContext, "store" | "keyCache">,
+  text: string,
+  digest: string,
+  end?: (isValid: boolean) => void,
+): Promise<KeyRow> {
+  try {
+    const row = await findKey(ctx, text, digest);
+    end?.(true);
+    return row;
+  } catch (error) {
+    // Not a database that can't be reached: no key was wrong.
+    end?.(!(error instanceof PurserError && error.code === "unauthorized"));
+    throw error;
+  }
+}
+
+/** Returns the row of a key. Throws `unauthorized` unless the secret is right. */
+async function findKey(
+  ctx: Pick<KeyContext, "store" | "keyCache">,
+  text: string,
+  digest: string,
+): Promise<KeyRow> {
+  const parsed = parseKeyText(text);
+  if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
+  if (parsed.is === "damaged") {
+    throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
+  }
+  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
+  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
+  return row;
 }
 
 /** Returns the row of a key if the secret is right. */
@@ -62,22 +95,16 @@ async function verify(
 }
 
 /**
- * Creates a function that returns whether a key is still active, for long-lived streams. On a shared database it reads the key
- * again every `KEY_CACHE_MS`.
+ * Creates a function that returns whether a key is still active, for long-lived streams. All streams of a key share one
+ * reading of its row, which is repeated every `KEY_CHECK_MS`.
  */
 export function createKeyCheck(
-  { store, clock }: Pick<KeyContext, "store" | "clock">,
+  { store, clock, keyCache }: Pick<KeyContext, "store" | "clock" | "keyCache">,
   { keyId }: Principal,
 ): () => Promise<boolean> {
-  let row: KeyRow | undefined;
-  let readAt = -Infinity;
   return async () => {
     if (keyId === null) return false;
-    const now = clock.monotonic();
-    if (!store.isShared || now - readAt >= KEY_CACHE_MS) {
-      row = await readKey(store, keyId);
-      readAt = now;
-    }
+    const row = await keyCache.getById(keyId, () => readKey(store, keyId));
     return row !== undefined && statusOf(row, clock.now()) === "active";
   };
 }
@@ -139,6 +166,8 @@ async function readHasKeys(store: Pick<Store, "read">): Promise<boolean> {
 
 /** The time for which a change of the keys by another instance may stay undetected on a shared database. */
 export const KEY_CACHE_MS = 5_000;
+/** The interval of reading the key of a stream again, so that with its own interval it ends within `KEY_CACHE_MS`. */
+export const KEY_CHECK_MS = 2_500;
 /** The limit of cached keys. */
 const MAX_CACHED_KEYS = 1_000;
 
@@ -150,6 +179,8 @@ export interface SharedKeys {
   checkedAt: number;
   /** Verified keys by the digest of their text, with the time of the verification. */
   verified: Map<string, { since: number; row: KeyRow }>;
+  /** The digests of keys whose secret was right. */
+  valid: Set<string>;
   /** Counts the calls of `clear()`. */
   generation: number;
   /** The time at which the use of a key was last recorded. */
@@ -158,20 +189,31 @@ export interface SharedKeys {
 
 /** Creates the values of an empty cache. */
 export function newSharedKeys(): SharedKeys {
-  return { hasKeys: undefined, checkedAt: 0, verified: new Map(), generation: 0, useRecordedAt: new Map() };
+  return {
+    hasKeys: undefined,
+    checkedAt: 0,
+    verified: new Map(),
+    valid: new Set(),
+    generation: 0,
+    useRecordedAt: new Map(),
+  };
 }
 
 /** The cache of the API keys of a process. */
 export interface KeyCache {
   /** Returns the row of a key that was verified recently, else the result of `verify`. Only valid keys are cached. */
   get(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
+  /** Returns the row of a key that was read within `KEY_CHECK_MS`, else the result of `read`. */
+  getById(keyId: string, read: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
   /**
    * Returns whether there has ever been a key, which never becomes false again. With `mustRead`, a cached `false` is not used
    * on a shared database.
    */
   hasKeys(read: () => Promise<boolean>, mustRead?: boolean): Promise<boolean>;
   recordCreation(): void;
-  /** Removes all verified keys, after a key was revoked here. */
+  /** Returns whether a key's secret was right at some time in this process; a revoked key's stays so. */
+  wasValid(digest: string): boolean;
+  /** Removes all keys, after one was revoked here. */
   clear(): void;
   readonly useRecordedAt: Map<string, number>;
   /** Pending writes of last uses. */
@@ -189,8 +231,16 @@ export function createKeyCache(
   { isShared, shared: known = newSharedKeys() }: { isShared: boolean; shared?: SharedKeys },
 ): KeyCache {
   const readings = new Map<string, Reading>();
+  const checks = new Map<string, Reading>();
   let looking: { since: number; found: Promise<boolean> } | undefined;
   const isFresh = (since: number) => clock.monotonic() - since < KEY_CACHE_MS;
+
+  function recordValid(digest: string, row: KeyRow | undefined): KeyRow | undefined {
+    if (!row || known.valid.has(digest)) return row;
+    known.valid.add(digest);
+    if (known.valid.size > MAX_CACHED_KEYS) known.valid.delete(known.valid.values().next().value!);
+    return row;
+  }
 
   async function read(
     digest: string,
@@ -200,7 +250,7 @@ export function createKeyCache(
     const reading = { since: clock.monotonic(), row: verify() };
     readings.set(digest, reading);
     try {
-      const row = await reading.row;
+      const row = recordValid(digest, await reading.row);
       if (row && known.generation === generation) {
         known.verified.delete(digest); // moved to the end: the first ones are the oldest
         known.verified.set(digest, { since: reading.since, row });
@@ -218,12 +268,26 @@ export function createKeyCache(
     useRecordedAt: known.useRecordedAt,
     writing: new Set(),
     async get(digest, verify) {
-      if (!isShared) return await verify();
+      if (!isShared) return recordValid(digest, await verify());
       const verified = known.verified.get(digest);
       if (verified && isFresh(verified.since)) return verified.row;
       const reading = readings.get(digest);
       if (reading && isFresh(reading.since)) return await reading.row;
       return await read(digest, verify);
+    },
+    async getById(keyId, readRow) {
+      const known = checks.get(keyId);
+      if (known && clock.monotonic() - known.since < KEY_CHECK_MS) return await known.row;
+      const check = { since: clock.monotonic(), row: readRow() };
+      checks.delete(keyId); // moved to the end: the first ones are the oldest
+      checks.set(keyId, check);
+      if (checks.size > MAX_CACHED_KEYS) checks.delete(checks.keys().next().value!);
+      try {
+        return await check.row;
+      } catch (error) {
+        if (checks.get(keyId) === check) checks.delete(keyId);
+        throw error;
+      }
     },
     async hasKeys(readHasKeys, mustRead = false) {
       // A process with a database of its own has created every key itself.
@@ -239,10 +303,12 @@ export function createKeyCache(
     recordCreation() {
       known.hasKeys = true;
     },
+    wasValid: (digest) => known.valid.has(digest),
     clear() {
       known.generation++;
       known.verified.clear();
       readings.clear();
+      checks.clear();
     },
   };
 }

@@ -18,6 +18,7 @@ export {
   hasUsableKey,
   isAuthRequired,
   KEY_CACHE_MS,
+  KEY_CHECK_MS,
   type KeyCache,
   newSharedKeys,
   type Principal,

@@ -1,4 +1,5 @@
 import type { BookingContext } from "../booking/mod.ts";
+import type { Turns } from "../kernel/turns.ts";
 import type { LiveRun, RunEndRetries } from "../sessions/mod.ts";
 import type { ModelResolver } from "./models/mod.ts";
 import type { Toolbox } from "./tools/mod.ts";
@@ -9,6 +10,8 @@ export interface RunnerContext extends BookingContext {
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
+  /** Divides the event loop among long work, such as reading a long session. */
+  turns: Turns;
   /** Takes the runs whose end could not be written; without it they are left to recovery. */
   runEndRetries?: Pick<RunEndRetries, "add">;
   /** Aborts when the process is about to end: no run starts after that. */

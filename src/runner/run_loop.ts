@@ -4,9 +4,10 @@ import type { AgentDefinition } from "../agents/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
+import type { RunnerContext } from "./context.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
-import { listMessages, type SessionContext, type SessionMessage } from "../sessions/mod.ts";
+import { listMessages, type SessionMessage } from "../sessions/mod.ts";
 
 /** The result of the loop of a run. */
 export interface LoopOutcome {
@@ -180,7 +181,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 
 /** Reads the messages of a session for the AI SDK. */
 export async function readModelMessages(
-  ctx: Pick<SessionContext, "store">,
+  ctx: Pick<RunnerContext, "store" | "turns">,
   sessionId: string,
 ): Promise<ModelMessage[]> {
   const messages = await listMessages(ctx, sessionId).catch((error) => {

@@ -7,14 +7,16 @@ import type { Bus } from "../bus/mod.ts";
 import type { Config, Environment } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
+import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Turns } from "../kernel/turns.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
 import type { ModelResolver } from "../runner/models/mod.ts";
 import type { Toolbox } from "../runner/tools/mod.ts";
-import type { LiveRun } from "../sessions/mod.ts";
+import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import type { SpoolOptions } from "../snapshots/mod.ts";
 import type { Query, SharedStore, Store } from "../store/mod.ts";
@@ -29,6 +31,7 @@ export interface CoreOptions {
         Config,
         | "dbToken"
         | "maxSnapshotBytes"
+        | "requestLimits"
         | "providers"
         | "prices"
         | "pricesFolder"
@@ -81,6 +84,8 @@ export interface Runtime {
 export interface CoreParts {
   // Machine
   clock: Clock;
+  /** Divides the event loop among long work. */
+  turns: Turns;
   ids: Ids;
   log: Log;
   telemetry: Telemetry;
@@ -98,6 +103,8 @@ export interface CoreParts {
   gate: BudgetGate;
   rollUps: RollUps;
   bus: Bus;
+  /** Reads the event log, once for all streams. */
+  logReader: LogReader;
 
   // Alerts and their delivery
   rules: { mayExist: boolean };
@@ -119,6 +126,8 @@ export interface CoreParts {
   // HTTP API
   keyCache: KeyCache;
   maxBodyBytes: number;
+  /** The limits on requests of other processes. */
+  requestLimits: RequestLimitSettings;
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;
 

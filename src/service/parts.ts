@@ -12,11 +12,13 @@ import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { createIds } from "../kernel/ids.ts";
 import { neverThrowing, silentLog } from "../kernel/log.ts";
+import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
+import { createLogReader } from "../sessions/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import { appendOnlyLogic, createQuery, type Logic, openStore } from "../store/mod.ts";
 import { findTelemetry } from "../telemetry/mod.ts";
@@ -90,20 +92,25 @@ export async function openParts(
     const modules = config.tools?.length && !options.isReadOnly
       ? await loadToolModules(config.tools)
       : undefined;
+    const turns = createTurns(() => clock.sleep(0));
+    const query = createQuery(store);
+    const bus = createBus(log);
     return {
       clock,
+      turns,
       ids,
       log,
       telemetry: options.telemetry ?? await findTelemetry(clock),
       store,
-      query: createQuery(store),
+      query,
       instanceId: ids.next("inst"),
       environment: config.environment,
       prices: runtime?.prices ??
         createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
       gate: createBudgetGate({ store, clock, newReservationId: () => ids.next("req") }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
-      bus: createBus(log),
+      bus,
+      logReader: createLogReader({ store, query, clock, bus, turns }),
       rules: { mayExist: await hasRules(store) },
       channels,
       outboxChannels: channels.list,
@@ -116,6 +123,7 @@ export async function openParts(
       generationsInUse: new GenerationsInUse(),
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),
       maxBodyBytes: config.maxBodyBytes,
+      requestLimits: config.requestLimits ?? {},
       configPath: config.configPath,
       stopping: stopping.signal,
       stop: () => stopping.abort(),

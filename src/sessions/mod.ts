@@ -14,6 +14,7 @@ export { claimSession, type NewRun, startRun } from "./start_run.ts";
 export { endLiveRuns, type LiveRun, registerRun } from "./live_run.ts";
 export { keepLease, renewLease, RUN_LEASE_MS, type RunState } from "./run_lease.ts";
 export { endRun, type RunEnd } from "./end_run.ts";
+export { BEAT_MS, createLogReader, type LogPage, type LogReader } from "./log_reader.ts";
 export {
   cancelRun,
   createRunEndRetries,

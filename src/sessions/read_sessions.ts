@@ -13,6 +13,7 @@ import {
   withAdjustments,
 } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
+import type { Turns } from "../kernel/turns.ts";
 import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 import { toCanonicalText } from "../kernel/json/canonical_json.ts";
@@ -171,6 +172,10 @@ SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
   CASE WHEN s.size <= ?6 THEN m.content END AS content
 FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
 
+/** The units of work of looking for a page, and of reading a message besides its text. */
+const PAGE_UNITS = 128 * 1024;
+const MESSAGE_UNITS = 256;
+
 const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
 
 const READ_EXTENT = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
@@ -197,13 +202,14 @@ export interface MessageSpan {
  * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile
  */
 export async function* readMessageTexts(
-  ctx: { store: Pick<Store, "kind" | "read"> },
+  ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   { sessionId, generation, from = 0, to }: MessageSpan,
 ): AsyncGenerator<string[]> {
   for (let position = from; position < to;) {
     const end = Math.min(to, position + MESSAGE_PAGE_ROWS);
     const whole = ctx.store.kind === "remote" ? MESSAGE_PAGE_BYTES : Number.MAX_SAFE_INTEGER;
     const args = [sessionId, generation, position, end, MESSAGE_PAGE_BYTES, whole];
+    if (position > from) await ctx.turns?.spend(PAGE_UNITS);
     const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }));
     if (rows.length === 0) {
       throw new PurserError(
@@ -212,15 +218,21 @@ export async function* readMessageTexts(
       );
     }
     const page: string[] = [];
-    for (const row of rows) page.push(wholeText(row, row.content ?? await readPieces(ctx.store, row.id)));
+    let units = 0;
+    for (const row of rows) {
+      const text = wholeText(row, row.content ?? await readPieces(ctx.store, row.id));
+      page.push(text);
+      units += MESSAGE_UNITS + text.length;
+    }
+    await ctx.turns?.spend(units);
     yield page;
     position += page.length;
   }
 }
 
-/** Returns all messages of a session in order. */
+/** Returns all messages of a session in order; reads a long one in turn with other work. */
 export async function listMessages(
-  ctx: { store: Pick<Store, "kind" | "read"> },
+  ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   sessionId: string,
 ): Promise<SessionMessage[]> {
   const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
@@ -228,7 +240,11 @@ export async function listMessages(
   const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]) };
   const messages: SessionMessage[] = [];
   for await (const page of readMessageTexts(ctx, span)) {
-    for (const text of page) messages.push(JSON.parse(text));
+    for (const text of page) {
+      messages.push(JSON.parse(text));
+      const turn = ctx.turns?.spend(MESSAGE_UNITS + text.length);
+      if (turn) await turn;
+    }
   }
   return messages;
 }
@@ -326,7 +342,7 @@ async function selectEvents(
 }
 
 /** Returns the position of the newest event in the log of all sessions; 0 for an empty log. */
-export async function lastEventId(ctx: Pick<SessionContext, "store">): Promise<number> {
+export async function lastEventId(ctx: { store: Pick<Store, "read"> }): Promise<number> {
   const { rows } = await ctx.store.read({ sql: "SELECT max(event_id) FROM events" });
   return Number(rows[0]?.[0] ?? 0);
 }
@@ -338,14 +354,17 @@ const EVENT_PAGE_ROWS = 500;
  * meaning in another database.
  */
 export async function* readEventTexts(
-  ctx: { query: Query },
+  ctx: { query: Query; turns?: Turns },
   { sessionId, lastSeq }: { sessionId: string; lastSeq: number },
 ): AsyncGenerator<string[]> {
   for (let after = 0; after < lastSeq;) {
     const limit = Math.min(EVENT_PAGE_ROWS, lastSeq - after);
+    if (after > 0) await ctx.turns?.spend(PAGE_UNITS);
     const events = await listSessionEvents(ctx, { sessionId, after, limit });
     if (events.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
-    yield events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    const page = events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    await ctx.turns?.spend(page.reduce((units, text) => units + MESSAGE_UNITS + text.length, 0));
+    yield page;
     after += events.length;
   }
 }

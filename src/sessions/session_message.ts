@@ -2,7 +2,7 @@ import { canonicalize } from "../kernel/json/canonical_json.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { toJsonText, toPlainJsonText } from "../kernel/json/portable_json.ts";
-import { parseSlowly } from "../kernel/json/parse_slowly.ts";
+import { parseSlowly } from "../kernel/json/read_json.ts";
 
 /** A message of a session: the shape of the AI SDK's model messages, plus `id` and `created_at`. */
 export interface SessionMessage {

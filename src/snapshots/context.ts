@@ -1,5 +1,6 @@
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Turns } from "../kernel/turns.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "./generations/sweep_generations.ts";
 import type { SpoolOptions } from "./files/spool.ts";
@@ -8,6 +9,8 @@ import type { SpoolOptions } from "./files/spool.ts";
 export interface SnapshotContext extends SessionContext {
   bus: Bus;
   log: Log;
+  /** Divides the event loop among long work. */
+  turns: Turns;
   /** The name of this environment. */
   environment: string;
   /** The largest snapshot that is imported, uncompressed. */

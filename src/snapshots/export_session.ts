@@ -3,6 +3,7 @@ import { describeAgent, getAgentDefinition } from "../agents/mod.ts";
 import { canonicalize, FORBIDDEN_KEY, toCanonicalText } from "../kernel/json/canonical_json.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
+import { SLICE_UNITS } from "../kernel/turns.ts";
 import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledger/mod.ts";
 import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
@@ -99,12 +100,11 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
       etag: etagOf(head, generation, messageCount, withEvents),
       async *write() {
         try {
+          // In turn from the first page on: exports that begin together may have large messages.
+          await ctx.turns.spend(SLICE_UNITS);
           const messages = readMessageTexts(ctx, span);
-          yield* writeDocument({
-            head,
-            messages,
-            events: withEvents ? allEvents(ctx, span, lastSeq) : undefined,
-          });
+          const events = withEvents ? allEvents(ctx, span, lastSeq) : undefined;
+          yield* writeDocument({ head, messages, events }, ctx.turns);
         } finally {
           close();
         }

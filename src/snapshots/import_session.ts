@@ -40,7 +40,11 @@ export async function importSession(
   bytes: AsyncIterable<Uint8Array>,
   { dryRun = false, once }: ImportOptions = {},
 ): Promise<ImportResult> {
-  await using snapshot = await readDocument(bytes, { maxBytes: ctx.maxSnapshotBytes, spool: ctx.spool });
+  await using snapshot = await readDocument(bytes, {
+    maxBytes: ctx.maxSnapshotBytes,
+    spool: ctx.spool,
+    turns: ctx.turns,
+  });
   if (dryRun || !once) return await importDocument(ctx, snapshot, { dryRun });
   return await once((settle) => importDocument(ctx, snapshot, { settle }));
 }

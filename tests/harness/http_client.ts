@@ -7,6 +7,8 @@ import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 export interface ClientRequest {
   key?: string;
   body?: unknown;
+  /** A body that is sent as it is. */
+  rawBody?: BodyInit;
   headers?: Record<string, string>;
   /** The client's address; another machine's unless given. Null: unknown. */
   from?: string | null;
@@ -29,7 +31,7 @@ export function openHttpClient({ core, app }: Pick<TestPurser, "core" | "app">):
   const raw: HttpClient["raw"] = async (
     method,
     path,
-    { key, body, headers, from = "192.0.2.1" } = {},
+    { key, body, rawBody, headers, from = "192.0.2.1" } = {},
   ) => {
     const request = new Request(`http://purser.example${path}`, {
       method,
@@ -39,6 +41,7 @@ export function openHttpClient({ core, app }: Pick<TestPurser, "core" | "app">):
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(rawBody !== undefined && { body: rawBody }),
     });
     return await handle(request, from ?? undefined);
   };

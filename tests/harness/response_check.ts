@@ -29,8 +29,15 @@ const JSON_TYPE = /^application\/(.+\+)?json/;
 /** Headers that a server may send with any response and that clients need not know. */
 const TRANSPORT = ["connection", "content-length", "content-type", "date", "transfer-encoding"];
 
-/** Headers that keep proxies from buffering a stream of events. */
-const OF_STREAMS = ["cache-control"];
+/** Headers that every response has, each with its value. */
+const UNIVERSAL: Record<string, RegExp> = {
+  "x-content-type-options": /^nosniff$/,
+  "referrer-policy": /^no-referrer$/,
+  "cache-control": /^(no-store|(private, )?no-cache)$/,
+};
+
+/** Headers of every response to which a rate limit applies. */
+const OF_LIMITS = ["ratelimit", "ratelimit-policy"];
 
 /** A document with closed objects, and the compiled checks of its schemas. */
 interface CompiledDocument {
@@ -119,9 +126,13 @@ function checkHeaders(document: object, answer: Answer, response: Response, wher
   for (const [name, { required }] of declared) {
     assert.ok(!required || response.headers.has(name), `${where}: the header ${name} is missing`);
   }
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+  for (const [name, value] of Object.entries(UNIVERSAL)) {
+    assert.match(response.headers.get(name) ?? "", value, `${where}: ${name}`);
+  }
+  assert.equal(response.headers.get("cache-control") === "no-store", !response.headers.has("etag"), where);
   for (const name of response.headers.keys()) {
-    const isKnown = declared.has(name) || TRANSPORT.includes(name) || (isStream && OF_STREAMS.includes(name));
+    const isKnown = declared.has(name) || TRANSPORT.includes(name) || name in UNIVERSAL ||
+      OF_LIMITS.includes(name);
     assert.ok(isKnown, `${where}: the header ${name} is not declared`);
   }
 }

@@ -6,6 +6,7 @@ import {
   type SnapshotContext,
 } from "../../src/snapshots/mod.ts";
 import { GenerationsInUse } from "../../src/snapshots/generations/mod.ts";
+import { createTurns } from "../../src/kernel/turns.ts";
 import type { TestBooking } from "./booking.ts";
 
 /** A booking context that can export and import snapshots. */
@@ -20,6 +21,7 @@ export function withSnapshots(
 ): TestSnapshots {
   return {
     ...booking,
+    turns: createTurns(() => Promise.resolve()),
     environment: "test",
     maxSnapshotBytes: 1024 * 1024,
     generationsInUse: new GenerationsInUse(),

@@ -1,4 +1,4 @@
-import { asc, eq } from "drizzle-orm";
+import { and, asc, eq, gt, or } from "drizzle-orm";
 import type { AlertRule, RuleInput } from "../../contract/alert_rules.ts";
 import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
@@ -28,13 +28,30 @@ function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
   };
 }
 
-/** Lists all rules, oldest first. */
+/** The rules to list: of one agent only, after the last rule of the previous page. */
+interface RuleFilter {
+  agentId?: string;
+  after?: { createdAt: number; ruleId: string };
+  /** All where it is not given. */
+  limit?: number;
+}
+
+/** Lists rules, oldest first. */
 export async function listRules(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
+  { agentId, after, limit = -1 }: RuleFilter = {},
 ): Promise<AlertRule[]> {
   const { alertRules } = tables;
+  const { createdAt, ruleId } = alertRules;
   const rows = await ctx.query.select().from(alertRules)
-    .orderBy(asc(alertRules.createdAt), asc(alertRules.ruleId));
+    .where(and(
+      agentId === undefined ? undefined : eq(alertRules.scope, agentId),
+      after && or(
+        gt(createdAt, after.createdAt),
+        and(eq(createdAt, after.createdAt), gt(ruleId, after.ruleId)),
+      ),
+    ))
+    .orderBy(asc(createdAt), asc(ruleId)).limit(limit);
   return await withValues(ctx, rows);
 }
 

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
+import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
@@ -90,7 +91,7 @@ const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() })
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
-/** The limits of `purser serve`, which protect it from its clients. */
+/** The limits that protect a server from its clients: on connections, and on requests. */
 const Limits = z.strictObject({
   connections: z.int().min(1).max(1_000_000),
   connections_per_address: z.int().min(1).max(1_000_000),
@@ -99,6 +100,9 @@ const Limits = z.strictObject({
   min_body_bytes_per_second: z.int().min(0).max(1_000_000),
   unread_seconds: z.number().min(1).max(86_400),
   shutdown_seconds: z.number().min(1).max(3_600),
+  ...Object.fromEntries(
+    (Object.keys(REQUEST_LIMITS) as RequestLimitName[]).map((name) => [name, z.int().min(1).max(2 ** 50)]),
+  ) as Record<RequestLimitName, z.ZodInt>,
 }).partial();
 
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */

@@ -4,6 +4,7 @@ import { authenticate, isAuthRequired, type Principal } from "../../keys/mod.ts"
 import type { FetchHandler } from "../app.ts";
 import type { Handler } from "../server/listen.ts";
 import { isOpenPath } from "../resources.ts";
+import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { ANONYMOUS } from "./principal.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
 import { checkLoopbackRequest, isLoopback } from "./loopback.ts";
@@ -14,14 +15,23 @@ import { checkLoopbackRequest, isLoopback } from "./loopback.ts";
  * Before, only requests that provably come from this machine are answered.
  */
 export function withAccessCheck(core: Core, app: FetchHandler): Handler {
+  const limits = new RequestLimits(core);
   const answer = async (request: Request, from: string | undefined): Promise<Response> => {
+    const lease = limits.open(from);
+    let response: Response;
     try {
       checkAddress(request);
-      const principal = await authenticateRequest(core, request, from);
-      return await app.fetch(request, principal ? { principal } : { isKeyless: true });
+      lease.countForAddress();
+      const principal = await authenticateRequest(core, request, { from, lease });
+      if (principal?.keyId != null) lease.countForKey(principal.keyId);
+      response = await app.fetch(request, principal ? { principal, lease } : { isKeyless: true, lease });
     } catch (error) {
-      return problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+      response = problemResponse(toProblem(error, pathOf(request.url), core.log, core.ids.next("req")));
+    } finally {
+      lease.end();
     }
+    lease.addHeaders(response.headers);
+    return response;
   };
   return (request, from) => core.telemetry.traceRequest(request, () => answer(request, from));
 }
@@ -30,14 +40,14 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
 async function authenticateRequest(
   core: Core,
   request: Request,
-  from: string | undefined,
+  { from, lease }: { from: string | undefined; lease: RequestLease },
 ): Promise<Principal | undefined> {
   const authorization = request.headers.get("authorization");
   if (isOpenRequest(request)) {
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
   } else if (await isAuthRequired(core, { isKeyPresented: authorization !== null })) {
-    return await authenticate(core, authorization);
+    return await authenticate(core, authorization, (digest) => lease.beginAttempt(digest));
   }
   const refusal = refusalOf(request, from);
   if (refusal) throw refusal;

@@ -9,6 +9,24 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
+ * Returns the part of a client's address that is counted as one client: an IPv4 address, or the /64 of an IPv6 address, since
+ * a single machine has all of the latter.
+ */
+export function addressGroup(address: string): string {
+  const mapped = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address)?.[1];
+  if (mapped !== undefined || !address.includes(":")) return mapped ?? address;
+  const [head = "", tail] = address.split("%")[0]!.toLowerCase().split("::");
+  const groups = head === "" ? [] : head.split(":");
+  if (tail !== undefined) {
+    const rest = tail === "" ? [] : tail.split(":");
+    // A dotted IPv4 tail is two groups, and never among the first four of a full address.
+    const missing = 8 - groups.length - rest.length - (tail.includes(".") ? 1 : 0);
+    groups.push(...Array(Math.max(0, missing)).fill("0"), ...rest);
+  }
+  return `${groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
+}
+
+/**
  * Refuses requests that a web page made to a loopback server without keys. A page on another site can make a browser
  * send requests here; they are recognized by the Host (DNS rebinding), the Origin, and the browser's own
  * `Sec-Fetch-Site`. Following a link is harmless: it reads nothing and changes nothing.

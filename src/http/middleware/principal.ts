@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Principal } from "../../keys/mod.ts";
+import type { RequestLease } from "./request_limits.ts";
 
 /**
  * The result of authentication, as bindings of a request. Requests without a principal were made in this process, by the
@@ -11,6 +12,8 @@ export interface ApiEnv {
     principal?: Principal;
     /** Answered without a key, since there was none yet. */
     isKeyless?: true;
+    /** Its share of the server's limits; within this process nothing is limited. */
+    lease?: RequestLease;
   };
   Variables: {
     isAuthorized?: true;
@@ -25,6 +28,11 @@ export const ANONYMOUS: Principal = { keyId: null, scopes: [], agentId: null };
 /** Returns a request's principal; undefined within this process. */
 export function principalOf(c: Pick<Context<ApiEnv>, "env">): Principal | undefined {
   return c.env?.principal; // without bindings, Hono has no env at all
+}
+
+/** Returns a request's lease; undefined within this process. */
+export function leaseOf(c: Pick<Context<ApiEnv>, "env">): RequestLease | undefined {
+  return c.env?.lease;
 }
 
 /** Returns the only agent that a request may access; undefined for all. */

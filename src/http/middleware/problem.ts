@@ -2,6 +2,10 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { type ErrorCode, messageOf, PurserError, STATUS } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { shorten } from "../../kernel/text.ts";
+import { MAX_ISSUES } from "../../contract/limits.ts";
+import { redactCredentials } from "../../redaction/mod.ts";
+import { UNIVERSAL_HEADERS } from "./response_headers.ts";
 
 /** An RFC 9457 problem document; it may have extension members such as `run_id`. */
 export interface Problem {
@@ -35,10 +39,15 @@ const TITLES = {
 } satisfies Record<ErrorCode, string>;
 
 /**
- * Returns the problem document for anything that was thrown. What is not a `PurserError` becomes a 500 with a request id
- * and without the error's message, which is logged under the same id.
+ * Returns the problem document for anything that was thrown, of a bounded size and without credentials, whatever the
+ * request had. What is not a `PurserError` becomes a 500 with a request id and without the error's message, which is
+ * logged under the same id.
  */
 export function toProblem(error: unknown, instance: string, log: Log, requestId: string): Problem {
+  return boundProblem(describeError(error, instance, log, requestId));
+}
+
+function describeError(error: unknown, instance: string, log: Log, requestId: string): Problem {
   const known = asPurserError(error);
   if (known && known.code !== "internal") {
     const { code, message, details, extensions } = known;
@@ -70,6 +79,60 @@ export function toProblem(error: unknown, instance: string, log: Log, requestId:
   };
 }
 
+/** The longest text of a problem document, in characters; a path or a message may be as long as the request. */
+const MAX_TEXT = 1_000;
+/** The size of `details` from which on the remaining items of its lists are left out, in characters of JSON. */
+const MAX_DETAILS = 32_000;
+
+/** Truncates the texts and lists of a problem document, and replaces credentials in them. Field names are the code's own. */
+function boundProblem(problem: Problem): Problem {
+  let left = MAX_DETAILS;
+  const bound = (value: unknown): unknown => {
+    if (typeof value !== "object" || value === null) {
+      const kept = typeof value === "string" ? boundText(value) : value;
+      left -= JSON.stringify(kept)?.length ?? 0;
+      return kept;
+    }
+    if (Array.isArray(value)) {
+      const items: unknown[] = [];
+      for (let i = 0; i < value.length && i < MAX_ISSUES && left > 0; i++) items.push(bound(value[i]));
+      return items;
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, bound(field)]));
+  };
+  const { detail, instance, details } = problem;
+  const bounded = { ...problem, detail: boundText(detail), instance: redactPath(instance) };
+  if (details) {
+    const kept = bound(details) as NonNullable<Problem["details"]>;
+    if (Array.isArray(details.issues) && (kept.issues as unknown[]).length < details.issues.length) {
+      kept.issue_count = details.issue_count ?? details.issues.length;
+    }
+    bounded.details = kept;
+  }
+  return bounded;
+}
+
+function boundText(text: string): string {
+  return redact(shorten(text, MAX_TEXT));
+}
+
+/** Redacts a path that has a credential, as when a key was sent in the place of an id, also percent-encoded. */
+function redactPath(path: string): string {
+  const kept = shorten(path, MAX_TEXT);
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(kept);
+  } catch {
+    decoded = kept; // malformed, or cut within an escape
+  }
+  const redacted = redact(decoded);
+  return redacted === decoded ? redact(kept) : redacted;
+}
+
+function redact(text: string): string {
+  return redactCredentials(text, () => {}, { withoutEntropy: true }); // ids are random, too
+}
+
 function asPurserError(error: unknown): PurserError | undefined {
   if (error instanceof PurserError) return error;
   // The query builder wraps the store's errors, such as that the database can't be reached.
@@ -90,6 +153,8 @@ export function problemResponse(problem: Problem, headers?: Record<string, strin
     status: problem.status,
     headers: {
       "content-type": "application/problem+json",
+      ...UNIVERSAL_HEADERS,
+      "cache-control": "no-store",
       ...(problem.status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
       ...(typeof retryAfter === "number" && { "retry-after": String(retryAfter) }),
       ...headers,

@@ -2,11 +2,18 @@ import type { MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { type ApiEnv, leaseOf } from "./principal.ts";
+import type { RequestLease } from "./request_limits.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
-
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
+
+/** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
+export function lengthOf({ headers }: Request): number {
+  const length = Number(headers.get("content-length"));
+  return Number.isSafeInteger(length) && length > 0 ? length : 0;
+}
 
 /** Returns whether a request's content type is JSON. */
 export function isJsonBody(request: Request): boolean {
@@ -31,28 +38,37 @@ type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
  * Accepts only JSON of a bounded size, and reads it. A request without a body needs no type; its stream has to be read to
  * know, since `Deno.serve` gives every POST and DELETE a stream, if an empty one. Bodies for unknown routes are not read.
  */
-export function checkBody(core: BodyContext): MiddlewareHandler {
+export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const { raw } = c.req;
     const { maxBodyBytes } = core;
     if (!hasBody(raw) || FORBIDDEN_METHOD.test(raw.method)) return await next();
     if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
     if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-    const chunks = bodyChunks(raw, core);
+    const lease = leaseOf(c);
+    const chunks = bodyChunks(raw, core, lease);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
+    lease?.beginBody(lengthOf(raw), { isHeld: true });
     const text = new TextDecoder().decode(await readUpTo(chunks, maxBodyBytes));
     Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();
   };
 }
 
-/** Reads a body. Where it breaks off, that is the client's error or this process's shutdown, and is not logged. */
+/**
+ * Reads a body; without a declared length, its bytes are counted as they arrive. Where it breaks off, that is the client's error or this process's shutdown, and is not logged.
+ */
 export async function* bodyChunks(
   request: ServerRequest,
   { stopping }: Pick<BodyContext, "stopping">,
+  lease: RequestLease | undefined,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* request[BODY_CHUNKS]?.() ?? request.body ?? [];
+    const isCounted = lengthOf(request) > 0;
+    for await (const chunk of request[BODY_CHUNKS]?.() ?? request.body ?? []) {
+      if (!isCounted) lease?.receive(chunk.length);
+      yield chunk;
+    }
   } catch (cause) {
     if (cause instanceof PurserError) throw cause;
     throw stopping.aborted

@@ -84,9 +84,14 @@ decimal where your language has one, and never add doubles. \`null\` is an unkno
 **Times** are ISO 8601 in UTC with milliseconds, such as \`2026-11-21T09:30:00.000Z\`. **Ids** are opaque strings; those
 that the service generates sort by time.
 
-**Lists** that are paginated have the next page in the \`Link\` header. **Errors** are problem documents (RFC 9457) with
+**Lists** that are paginated have the next page in the \`Link\` header; a cursor is taken from there. **Errors** are problem documents (RFC 9457) with
 a \`code\` of a closed list. Every \`GET\` also answers \`HEAD\`; an unsupported method is answered with 405 and the
 supported ones in \`Allow\`. A request with a body that is not \`application/json\` is answered with 415.
+
+**Limits** are answered with 429 where a key or an address has reached one, and with 503 where the server has, both with
+\`Retry-After\`. Where a rate is set, every response has \`RateLimit-Policy\` and \`RateLimit\`. Every response has
+\`X-Content-Type-Options: nosniff\`, \`Referrer-Policy: no-referrer\`, and \`Cache-Control: no-store\` unless it has an
+\`ETag\`.
 
 **Keys** are sent as \`Authorization: Bearer psr_…\`. They are required as soon as there is one, or ever was; each operation
 lists the scopes that it needs. Before, only the server's own machine is answered. A key of one agent gets that agent's

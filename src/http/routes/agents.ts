@@ -14,7 +14,10 @@ import {
   problems,
   z,
 } from "../create_route.ts";
+import { isIdPosition, linkNext, readCursor } from "../cursors.ts";
+import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { MAX_PAGE } from "../../contract/limits.ts";
 import { AgentId } from "../../contract/parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
 
@@ -61,7 +64,9 @@ const list = createRoute({
   operationId: "listAgents",
   summary: "List agents",
   tags: ["agents"],
-  responses: { 200: json(z.array(Agent), "Agents by name"), ...problems() },
+  description: "All of them, unless a `limit` is given.",
+  request: { query: z.strictObject(optionalPageQuery(MAX_PAGE)) },
+  responses: { 200: page(z.array(Agent), "Agents by name"), ...problems("invalid") },
 });
 
 const get = createRoute({
@@ -111,9 +116,11 @@ export function createRoutes(core: Core) {
       return isNew ? c.json(agent, 201) : c.json(agent, 200);
     })
     .openapi(list, async (c) => {
-      const only = onlyAgentOf(c);
-      const agents = await listAgents(core);
-      return c.json(only === undefined ? agents : agents.filter(({ agent_id }) => agent_id === only), 200);
+      const { limit, cursor } = c.req.valid("query");
+      const after = readCursor(cursor, isIdPosition);
+      const agents = await listAgents(core, { only: onlyAgentOf(c), after, limit });
+      if (agents.length > 0 && agents.length === limit) linkNext(c, agents.at(-1)!.agent_id);
+      return c.json(agents, 200);
     })
     .openapi(get, async (c) => {
       const { agent_id } = c.req.valid("param");

@@ -1,4 +1,4 @@
-import { MAX_ALERT_HISTORY, PAGE_SIZES } from "../../contract/limits.ts";
+import { MAX_ALERT_HISTORY, MAX_PAGE, PAGE_SIZES } from "../../contract/limits.ts";
 import {
   createRule,
   getRule,
@@ -24,7 +24,8 @@ import {
   problems,
   z,
 } from "../create_route.ts";
-import { limitQuery } from "../pagination.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Alert, RuleTest } from "../../contract/alerts.ts";
 import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alert_rules.ts";
@@ -67,7 +68,9 @@ const list = createRoute({
   operationId: "listAlertRules",
   summary: "List alert rules",
   tags: ["alerts"],
-  responses: { 200: json(z.array(AlertRule), "Rules, oldest first"), ...problems() },
+  description: "All of them, unless a `limit` is given.",
+  request: { query: z.strictObject(optionalPageQuery(MAX_PAGE)) },
+  responses: { 200: page(z.array(AlertRule), "Rules, oldest first"), ...problems("invalid") },
 });
 
 const get = createRoute({
@@ -173,10 +176,17 @@ export function createRoutes(core: Core) {
       return c.json(rule, 201);
     })
     .openapi(list, async (c) => {
-      const only = onlyAgentOf(c);
-      // Not the rules over all agents: their values are the spend of all agents.
-      const rules = await listRules(core);
-      return c.json(only === undefined ? rules : rules.filter(({ agent_id }) => agent_id === only), 200);
+      const { limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const rules = await listRules(core, {
+        // Not the rules over all agents: their values are the spend of all agents.
+        agentId: onlyAgentOf(c),
+        after: position && { createdAt: position[0], ruleId: position[1] },
+        limit,
+      });
+      const last = rules.at(-1);
+      if (last && rules.length === limit) linkNext(c, [Date.parse(last.created_at), last.rule_id]);
+      return c.json(rules, 200);
     })
     .openapi(get, async (c) => {
       const only = onlyAgentOf(c);

@@ -1,9 +1,9 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
-import { linkNext, readCursor } from "../pagination.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
 import { createRoute, problems, z } from "../create_route.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
@@ -27,18 +27,11 @@ const list = createRoute({
   responses: { 200: page(z.array(Anomaly), "The anomalies"), ...problems("invalid") },
 });
 
-type Position = [detectedAt: number, anomalyId: string];
-
-function isPosition(value: unknown): value is Position {
-  return Array.isArray(value) && value.length === 2 && Number.isSafeInteger(value[0]) &&
-    typeof value[1] === "string";
-}
-
 export function createRoutes(core: Core) {
   return createRouter().openapi(list, async (c) => {
     const { from, agent_id, limit, cursor } = c.req.valid("query");
     const agentId = narrowToAgent(c, agent_id);
-    const position = readCursor(cursor, isPosition);
+    const position = readCursor(cursor, isTimePosition);
     const after = position && { detectedAt: position[0], anomalyId: position[1] };
     const anomalies = await listAnomalies(core, { limit, since: from, agentId, after });
     const last = anomalies.at(-1);

@@ -2,7 +2,10 @@ import { testChannel } from "../../delivery/mod.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { BODY_CODES, createRoute, json, problems, z } from "../create_route.ts";
+import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { MAX_PAGE } from "../../contract/limits.ts";
 import { Channel, TestResult } from "../../contract/channels.ts";
 
 const list = createRoute({
@@ -12,9 +15,11 @@ const list = createRoute({
   operationId: "listChannels",
   summary: "List the channels",
   description:
-    "Each is checked without sending anything: that its plugin loads, and that its settings are valid.",
+    "Each is checked without sending anything: that its plugin loads, and that its settings are valid. All of them, " +
+    "unless a `limit` is given.",
   tags: ["channels"],
-  responses: { 200: json(z.array(Channel), "Channels, in the order of the config"), ...problems() },
+  request: { query: z.strictObject(optionalPageQuery(MAX_PAGE)) },
+  responses: { 200: page(z.array(Channel), "Channels, in the order of the config"), ...problems("invalid") },
 });
 
 const test = createRoute({
@@ -35,7 +40,13 @@ const test = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter()
-    .openapi(list, async (c) => c.json(await Promise.all(core.channels.list.map(describeChannel)), 200))
+    .openapi(list, async (c) => {
+      const { limit = core.channels.list.length, cursor } = c.req.valid("query");
+      const from = readCursor(cursor, isNumberPosition) ?? 0;
+      const { list } = core.channels;
+      if (from + limit < list.length) linkNext(c, from + limit);
+      return c.json(await Promise.all(list.slice(from, from + limit).map(describeChannel)), 200);
+    })
     .openapi(test, async (c) => {
       const result = await testChannel(core, c.req.valid("param").name);
       return result.status === "delivered" ? c.json(result, 200) : c.json(result, 502);

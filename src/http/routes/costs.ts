@@ -2,9 +2,9 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { explainCall, listCosts } from "../../ledger/mod.ts";
-import { linkNext, readCursor } from "../pagination.ts";
 import { narrowToAgent, onlyAgentOf } from "../middleware/principal.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
+import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, CallId, QueryTime } from "../../contract/parts.ts";
@@ -35,8 +35,6 @@ const list = createRoute({
   responses: { 200: page(z.array(CostRow), "One row per group"), ...problems("invalid") },
 });
 
-const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
 const explain = createRoute({
   method: "get",
   path: "/costs/calls/{call_id}",
@@ -63,7 +61,7 @@ export function createRoutes(core: Core) {
       if (from !== undefined && to !== undefined && from > to) {
         throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
       }
-      const offset = readCursor(cursor, isOffset) ?? 0;
+      const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const rows = await listCosts(core.store, {
         groupBy: group_by,
         from,

@@ -1,5 +1,4 @@
 import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "../../contract/snapshot/json_schema.ts";
-import type { Core } from "../../service/mod.ts";
 import {
   type Answer,
   type Content,
@@ -12,7 +11,19 @@ import {
 } from "../openapi/document.ts";
 import { createRoute, headers, json, problems, z } from "../create_route.ts";
 import { createRouter, type Router } from "../router.ts";
-import { html, raw } from "hono/html";
+import type { Context } from "hono";
+import { html } from "hono/html";
+import { toHex } from "../../kernel/text.ts";
+import { matchesWeakly } from "../middleware/preconditions.ts";
+import { PAGE_HEADERS } from "../middleware/response_headers.ts";
+
+/** The headers of documents that are revalidated with their ETag, and of pages. */
+const REVALIDATED = headers("ETag", "Cache-Control");
+const UNCHANGED = { description: "It is the document of `If-None-Match`", headers: REVALIDATED };
+const PAGE = {
+  ...REVALIDATED,
+  ...headers("Content-Security-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"),
+};
 
 const home = createRoute({
   method: "get",
@@ -31,7 +42,11 @@ const openapi = createRoute({
   operationId: "getOpenApiDocument",
   summary: "Get this API as an OpenAPI 3.1 document",
   tags: ["service"],
-  responses: { 200: json(z.looseObject({ openapi: z.string() }), "The document"), ...problems() },
+  responses: {
+    200: { ...json(z.looseObject({ openapi: z.string() }), "The document"), headers: REVALIDATED },
+    304: UNCHANGED,
+    ...problems(),
+  },
 });
 
 const docs = createRoute({
@@ -42,7 +57,36 @@ const docs = createRoute({
   summary: "Get this API as a docs page",
   tags: ["service"],
   responses: {
-    200: { description: "The page", content: { "text/html": { schema: z.string() } } },
+    200: { description: "The page", content: { "text/html": { schema: z.string() } }, headers: PAGE },
+    304: { description: UNCHANGED.description, headers: PAGE },
+    ...problems(),
+  },
+});
+
+const style = createRoute({
+  method: "get",
+  path: "/docs/page.css",
+  scopes: "open",
+  operationId: "getDocsStyle",
+  summary: "Get the style of the docs page",
+  tags: ["service"],
+  responses: {
+    200: { description: "The style", content: { "text/css": { schema: z.string() } }, headers: PAGE },
+    304: { description: UNCHANGED.description, headers: PAGE },
+    ...problems(),
+  },
+});
+
+const script = createRoute({
+  method: "get",
+  path: "/docs/page.js",
+  scopes: "open",
+  operationId: "getDocsScript",
+  summary: "Get the script of the docs page",
+  tags: ["service"],
+  responses: {
+    200: { description: "The script", content: { "text/javascript": { schema: z.string() } }, headers: PAGE },
+    304: { description: UNCHANGED.description, headers: PAGE },
     ...problems(),
   },
 });
@@ -58,24 +102,85 @@ const schema = createRoute({
     200: {
       description: "The schema (draft 2020-12)",
       content: { "application/schema+json": { schema: z.looseObject({ title: z.string() }) } },
+      headers: REVALIDATED,
     },
+    304: UNCHANGED,
     ...problems(),
   },
 });
 
-export function createRoutes(_core: Core, wholeApp: () => Promise<Router>) {
+/** A public document in the form in which it is sent; the same for every client, and made once. */
+interface Prepared {
+  bytes: Uint8Array<ArrayBuffer>;
+  headers: Record<string, string>;
+}
+
+/** The documents that have been made in this process. They have no setting of it. */
+const ofProcess = new Map<string, Prepared>();
+
+export function createRoutes(_core: unknown, wholeApp: () => Promise<Router>, prepared = ofProcess) {
+  const preparing = new Map<string, Promise<Prepared>>();
+
+  /** Returns a document; requests at the same time wait for the same one. A failure is forgotten. */
+  async function prepare(path: string, type: string, make: () => unknown): Promise<Prepared> {
+    let document = preparing.get(path);
+    if (!document) {
+      document = (async () => prepareDocument(String(await make()), type))();
+      preparing.set(path, document);
+    }
+    try {
+      prepared.set(path, await document);
+      return prepared.get(path)!;
+    } finally {
+      preparing.delete(path);
+    }
+  }
+
+  /** Returns the response with a document: 304 where the client has it. */
+  async function serve(
+    c: Context,
+    { type, make, more }: { type: string; make: () => unknown; more?: Record<string, string> },
+  ): Promise<never> {
+    const { path } = c.req;
+    const { bytes, headers } = prepared.get(path) ?? await prepare(path, type, make);
+    const known = c.req.header("if-none-match");
+    if (known === undefined || !matchesWeakly(known, headers.etag!)) {
+      return new Response(bytes, { headers: { ...headers, ...more } }) as never;
+    }
+    const { "content-type": _, ...ofUnchanged } = headers;
+    return new Response(null, { status: 304, headers: { ...ofUnchanged, ...more } }) as never;
+  }
+
   const readDocument = async () => makeDocument(await wholeApp());
+  const asJson = { type: "application/json", make: async () => JSON.stringify(await readDocument()) };
+  const asPage = {
+    type: "text/html; charset=UTF-8",
+    make: async () => docsPage(await readDocument()),
+    more: PAGE_HEADERS,
+  };
+  const asStyle = { type: "text/css; charset=UTF-8", make: () => STYLE, more: PAGE_HEADERS };
+  const asScript = { type: "text/javascript; charset=UTF-8", make: () => SCRIPT, more: PAGE_HEADERS };
+  const asSchema = { type: "application/schema+json", make: () => JSON.stringify(SNAPSHOT_JSON_SCHEMA) };
   return createRouter()
     .openapi(home, (c) => c.redirect("/docs"))
-    .openapi(openapi, async (c) => c.json({ ...await readDocument() }, 200))
-    .openapi(docs, async (c) => c.html(await docsPage(await readDocument()), 200))
-    .openapi(
-      schema,
-      (c) =>
-        c.body(JSON.stringify(SNAPSHOT_JSON_SCHEMA), 200, {
-          "content-type": "application/schema+json",
-        }) as never,
-    );
+    .openapi(openapi, (c) => serve(c, asJson))
+    .openapi(docs, (c) => serve(c, asPage))
+    .openapi(style, (c) => serve(c, asStyle))
+    .openapi(script, (c) => serve(c, asScript))
+    .openapi(schema, (c) => serve(c, asSchema));
+}
+
+async function prepareDocument(text: string, type: string): Promise<Prepared> {
+  const bytes = new TextEncoder().encode(text);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return {
+    bytes,
+    headers: {
+      "content-type": type,
+      "cache-control": "no-cache",
+      etag: `"${toHex(digest.subarray(0, 16))}"`,
+    },
+  };
 }
 
 /** Renders the OpenAPI document as one self-contained page. */
@@ -92,7 +197,8 @@ function docsPage(document: OpenApiDocument) {
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <title>${title} API</title>
-        <style>${raw(STYLE)}</style>
+        <link rel="stylesheet" href="/docs/page.css">
+        <script src="/docs/page.js" defer></script>
       </head>
       <body>
     <header><h1>${title} <small>${version}</small></h1>
@@ -114,7 +220,7 @@ function docsPage(document: OpenApiDocument) {
           <pre>${JSON.stringify(schema, null, 2)}</pre>
         </details>
       `
-    )}</section><script>${raw(SCRIPT)}</script></body>
+    )}</section></body>
     </html>
   `;
 }

@@ -1,19 +1,18 @@
 import type { Context } from "hono";
-import { streamSSE } from "hono/streaming";
 import type { Core } from "../../service/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
-import { lastEventId, listAllEvents } from "../../sessions/mod.ts";
-import { type ApiEnv, onlyAgentOf, principalOf } from "../middleware/principal.ts";
+import { lastEventId, type LogPage } from "../../sessions/mod.ts";
+import { type ApiEnv, leaseOf, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { createRoute, eventStream, problems, z } from "../create_route.ts";
-import { afterQuery } from "../pagination.ts";
+import { afterQuery, parsePosition } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
 
-const PAGE = 100;
 const HEARTBEAT_MS = 15_000;
-/** Interval of reading the log where other processes may write to it. */
-const POLL_MS = 250;
+const HEARTBEAT = new TextEncoder().encode(": still here\n\n");
+
+const STREAM_HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache" };
 
 const tail = createRoute({
   method: "get",
@@ -47,50 +46,80 @@ const tail = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(tail, async (c) => {
-    let after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
+    const after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
     // The body of a HEAD response is not read, so nothing would ever end the stream.
-    if (c.req.method === "HEAD") return c.body("", 200, { "content-type": "text/event-stream" });
+    if (c.req.method === "HEAD") return c.body("", 200, STREAM_HEADERS);
+    const lease = leaseOf(c);
+    lease?.begin("streams");
+    const end = lease?.keep();
     const gone = new AbortController();
     const stopped = AbortSignal.any([gone.signal, core.stopping]);
     const only = onlyAgentOf(c);
+    const pages = core.logReader.follow(after, stopped);
     const isStillAllowed = accessCheckOf(c, core);
-    return streamSSE(c, async (stream) => {
-      stream.onAbort(() => gone.abort());
-      let wake = () => {};
-      const unsubscribe = core.bus.subscribe(() => wake());
-      try {
-        let lastSentAt = core.clock.now();
-        while (!stopped.aborted && !stream.closed) {
-          const changed = new Promise<void>((resolve) => wake = resolve);
-          const events = await listAllEvents(core, { after, limit: PAGE });
-          // A key that is no longer valid gets none of the events that followed.
-          if (!await isStillAllowed()) return;
-          for (const event of events) {
-            after = event.event_id;
-            if (only !== undefined && event.agent_id !== only) continue;
-            await stream.writeSSE({
-              id: String(event.event_id),
-              event: event.type,
-              data: JSON.stringify(event),
-            });
-            lastSentAt = core.clock.now();
-          }
-          if (core.clock.now() - lastSentAt >= HEARTBEAT_MS) {
-            await stream.write(": still here\n\n");
-            lastSentAt = core.clock.now();
-          }
-          if (events.length > 0) continue;
-          await waitForMore(core, changed, stopped);
-        }
-      } catch (error) {
-        // The response has begun and can only be ended. The client reconnects with Last-Event-ID.
-        if (!stopped.aborted) core.log.error("The event stream broke", { reason: messageOf(error) });
-      } finally {
-        unsubscribe();
+    let lastSentAt = core.clock.now();
+    /** Returns the next bytes to send; undefined at the end of the stream. */
+    const next = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+      for (;;) {
+        const { done, value: page } = await pages.next();
+        if (done) return undefined;
+        // A key that is no longer valid gets none of the events that followed.
+        if (!await isStillAllowed()) return undefined;
+        const bytes = encodePage(page, only);
+        const now = core.clock.now();
+        if (bytes.length === 0 && now - lastSentAt < HEARTBEAT_MS) continue;
+        lastSentAt = now;
+        return bytes.length > 0 ? bytes : HEARTBEAT;
       }
-    });
+    };
+    const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      async pull(controller) {
+        const bytes = await next().catch((error) => {
+          // The response has begun and can only be ended. The client reconnects with Last-Event-ID.
+          if (!stopped.aborted) logOnce(core, error);
+        });
+        if (gone.signal.aborted) return;
+        if (bytes) return controller.enqueue(bytes);
+        controller.close();
+        end?.();
+        await pages.return(undefined);
+      },
+      async cancel() {
+        gone.abort();
+        end?.();
+        await pages.return(undefined);
+      },
+    }, { highWaterMark: 0 });
+    return c.body(body, 200, STREAM_HEADERS);
   });
+}
+
+/** The encoded pages, by the only agent of their readers; '' has the events of all agents. */
+const encoded = new WeakMap<LogPage, Map<string, Uint8Array<ArrayBuffer>>>();
+
+/** Returns a page as server-sent events; all streams that get the same page share its bytes. */
+function encodePage(page: LogPage, only = ""): Uint8Array<ArrayBuffer> {
+  let byAgent = encoded.get(page);
+  if (!byAgent) encoded.set(page, byAgent = new Map());
+  let bytes = byAgent.get(only);
+  if (!bytes) {
+    const events = page.events.filter(({ agentId }) => only === "" || agentId === only);
+    const frames = events.map(({ eventId, type, text }) =>
+      `event: ${type}\ndata: ${text}\nid: ${eventId}\n\n`
+    );
+    byAgent.set(only, bytes = new TextEncoder().encode(frames.join("")));
+  }
+  return bytes;
+}
+
+/** An error that ends many streams at once is logged for the first of them. */
+const logged = new WeakSet<object>();
+
+function logOnce({ log }: Core, error: unknown): void {
+  if (error instanceof Error && logged.has(error)) return;
+  if (error instanceof Error) logged.add(error);
+  log.error("The event stream broke", { reason: messageOf(error) });
 }
 
 /** Returns a check that fails once the stream's key is no longer valid or, without one, once there is a key. */
@@ -100,22 +129,9 @@ function accessCheckOf(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
   return async () => !c.env?.isKeyless || !await isAuthRequired(core);
 }
 
-/** Waits for a commit in this process or, where other processes may write, for the poll interval. */
-async function waitForMore(core: Core, changed: Promise<void>, stopped: AbortSignal): Promise<void> {
-  const over = new AbortController();
-  const end = () => over.abort();
-  stopped.addEventListener("abort", end, { once: true });
-  try {
-    const delayMs = core.store.isShared ? POLL_MS : HEARTBEAT_MS;
-    await Promise.race([changed, core.clock.sleep(delayMs, over.signal)]);
-  } finally {
-    stopped.removeEventListener("abort", end);
-    over.abort();
-  }
-}
-
 function startOf(header: string | undefined, query: number | undefined): number | undefined {
   if (header === undefined || header === "") return query;
-  if (/^\d{1,15}$/.test(header)) return Number(header);
+  const position = parsePosition(header);
+  if (position !== undefined) return position;
   throw new PurserError("invalid", "Cannot resume: Last-Event-ID is not the id of an event");
 }

@@ -2,8 +2,8 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
 import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
-import { linkNext, readCursor } from "../pagination.ts";
 import { BODY_CODES, createRoute, headers, json, jsonBody, problems, z } from "../create_route.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 
@@ -66,13 +66,6 @@ const revoke = createRoute({
   responses: { 204: { description: "Revoked" }, ...problems("not_found", ...BODY_CODES) },
 });
 
-type Position = [createdAt: number, keyId: string];
-
-function isPosition(value: unknown): value is Position {
-  return Array.isArray(value) && value.length === 2 && Number.isSafeInteger(value[0]) &&
-    typeof value[1] === "string";
-}
-
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
@@ -84,12 +77,11 @@ export function createRoutes(core: Core) {
         expiresAt: expires_at ? Date.parse(expires_at) : null,
       });
       c.header("location", `/keys/${key.key_id}`);
-      c.header("cache-control", "no-store");
       return c.json(key, 201);
     })
     .openapi(list, async (c) => {
       const { status, limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isPosition);
+      const position = readCursor(cursor, isTimePosition);
       const before = position && { createdAt: position[0], keyId: position[1] };
       const keys = await listKeys(core, { status, limit, before });
       const last = keys.at(-1);

@@ -9,7 +9,8 @@ import {
   undoRepricing,
 } from "../../booking/repricing/mod.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../create_route.ts";
-import { linkNext, page, pageQuery, readCursor } from "../pagination.ts";
+import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Repricing, RepricingBody, RepricingId } from "../../contract/repricings.ts";
 
@@ -79,8 +80,6 @@ const undo = createRoute({
   responses: { 200: json(Repricing, "The repricing"), ...problems("not_found", "conflict", ...BODY_CODES) },
 });
 
-const isPosition = (value: unknown): value is number => Number.isSafeInteger(value);
-
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
@@ -89,8 +88,11 @@ export function createRoutes(core: Core) {
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
-      const { rows, last } = await listRepricings(core, { limit, before: readCursor(cursor, isPosition) });
-      if (rows.length === limit) linkNext(c, last);
+      const { rows, last } = await listRepricings(core, {
+        limit,
+        before: readCursor(cursor, isNumberPosition),
+      });
+      if (last !== undefined && rows.length === limit) linkNext(c, last);
       return c.json(rows, 200);
     })
     .openapi(get, async (c) => c.json(await getRepricing(core, c.req.valid("param").repricing_id), 200))

@@ -14,7 +14,7 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { isNamedAfter, notOwn, onlyAgentOf } from "../middleware/principal.ts";
+import { isNamedAfter, leaseOf, notOwn, onlyAgentOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import {
   BODY_CODES,
@@ -100,6 +100,9 @@ export function createRoutes(core: Core) {
       const { agent_id } = c.req.valid("param");
       const { input, session_id } = c.req.valid("json");
       const isStream = c.req.header("accept")?.includes("text/event-stream");
+      // Before the claim of a key, which a refusal would leave behind.
+      leaseOf(c)?.begin("runs");
+      if (isStream) leaseOf(c)?.begin("streams");
       const claimed = hasKey(c)
         ? await claimRequest(c, core, fingerprintOf([input, session_id]), core.ids.next("run"))
         : undefined;
@@ -180,6 +183,7 @@ function streamRun(
 ): Response {
   const requestId = core.ids.next("req");
   const instance = instanceOf(c);
+  const end = leaseOf(c)?.keep();
   return streamSSE(c, async (stream) => {
     let unread = 0;
     let written: Promise<unknown> = Promise.resolve();
@@ -197,6 +201,8 @@ function streamRun(
       send("result", await work(onPart));
     } catch (error) {
       send("error", toProblem(error, instance, core.log, requestId));
+    } finally {
+      end?.();
     }
     if (!stream.aborted) await written;
   });

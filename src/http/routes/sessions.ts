@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
-import { linkNext, readCursor } from "../pagination.ts";
 import { onlyAgentOf } from "../middleware/principal.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
@@ -82,18 +82,13 @@ const costs = createRoute({
   responses: { 200: page(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
 });
 
-type SessionPosition = [updatedAt: number, sessionId: string];
-type CallPosition = [at: number, callId: string];
-const isPosition = (value: unknown): value is SessionPosition & CallPosition =>
-  Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "string";
-
 export function createRoutes(core: Core) {
   const readPage = async (
     c: Context,
     query: z.infer<typeof sessionPage>,
     agentId?: string,
   ): Promise<Session[]> => {
-    const position = readCursor<SessionPosition>(query.cursor, isPosition);
+    const position = readCursor(query.cursor, isTimePosition);
     const before = position && { updatedAt: position[0], sessionId: position[1] };
     const sessions = await listSessions(core, { agentId, limit: query.limit, before });
     const last = sessions.at(-1);
@@ -117,7 +112,7 @@ export function createRoutes(core: Core) {
       const usage = (await readSessionUsage(core.store, [sessionId])).get(sessionId)!;
       // Reported calls may name a session that exists only by them.
       if (usage.model_calls === 0) await getSession(core, sessionId);
-      const position = readCursor<CallPosition>(cursor, isPosition);
+      const position = readCursor(cursor, isTimePosition);
       const calls = await listCalls(core.query, {
         sessionId,
         limit,

@@ -15,8 +15,9 @@ import {
 } from "../../snapshots/mod.ts";
 import { settleClaim } from "../../idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/preconditions.ts";
-import { bodyChunks, isJsonBody, notJson } from "../middleware/request_body.ts";
+import { bodyChunks, isJsonBody, lengthOf, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -265,10 +266,11 @@ function readDryRun(c: Context): boolean {
 
 /** Returns the request's body as a stream of uncompressed bytes; `pass` sees them as they were sent. */
 function readBody(
-  { req: { raw } }: Context,
+  c: Context<ApiEnv>,
   core: Core,
   pass: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
+  const { raw } = c.req;
   const maxBytes = core.maxSnapshotBytes;
   if (!isJsonBody(raw)) throw notJson();
   const encoding = raw.headers.get("content-encoding")?.toLowerCase() ?? "identity";
@@ -279,6 +281,8 @@ function readBody(
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const body = pass(bodyChunks(raw, core));
+  const lease = leaseOf(c);
+  lease?.beginBody(lengthOf(raw), { isHeld: false });
+  const body = pass(bodyChunks(raw, core, lease));
   return encoding === "gzip" ? gunzip(body) : body;
 }

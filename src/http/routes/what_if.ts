@@ -2,7 +2,8 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { listCosts, priceRows, whatIfNotes } from "../../ledger/mod.ts";
-import { linkNext, page, pageQuery, readCursor } from "../pagination.ts";
+import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { narrowToAgent } from "../middleware/principal.ts";
 import { createRoute, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
@@ -31,8 +32,6 @@ const whatIf = createRoute({
   responses: { 200: page(WhatIf, "One row per group"), ...problems("invalid") },
 });
 
-const isOffset = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
 export function createRoutes(core: Core) {
   return createRouter().openapi(whatIf, async (c) => {
     const { model, group_by, from, to, agent_id, limit, cursor } = c.req.valid("query");
@@ -40,7 +39,7 @@ export function createRoutes(core: Core) {
       throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
     }
     const rates = await findRates(core, model);
-    const offset = readCursor(cursor, isOffset) ?? 0;
+    const offset = readCursor(cursor, isNumberPosition) ?? 0;
     const filter = { groupBy: group_by, from, to, agentId: narrowToAgent(c, agent_id), limit, offset };
     const rows = await listCosts(core.store, filter);
     if (rows.length === limit) linkNext(c, offset + limit);

@@ -11,7 +11,7 @@ export type OnJsonFault = (path: readonly (string | number)[], message: string) 
 export interface CanonicalJson {
   text: string;
   keyCount: number;
-  /** True if a key ends with a backslash, which may be a V8 bug: see `parseSlowly`. */
+  /** True if a key ends with a backslash, which may be a V8 bug: see `readJson`. */
   hasBackslashKey: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface CanonicalJson {
  * ECMAScript (RFC 8785). Values without a portable form (a lone surrogate, a number that is not finite, a `__proto__`
  * key) are reported to `onFault`; without it, they throw a `TypeError`.
  */
-export function canonicalize(value: unknown, onFault: OnJsonFault = refuse): CanonicalJson {
+export function canonicalize(value: unknown, onFault: OnJsonFault = throwJsonFault): CanonicalJson {
   const path: (string | number)[] = [];
   let keyCount = 0;
   let hasBackslashKey = false;
@@ -70,6 +70,7 @@ function byUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function refuse(path: readonly (string | number)[], message: string): never {
+/** Throws a `TypeError` for a value that is not portable. */
+export function throwJsonFault(path: readonly (string | number)[], message: string): never {
   throw new TypeError(`Cannot write canonical JSON: ${path.join(".")} ${message}`);
 }

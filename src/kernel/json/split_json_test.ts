@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { anyCharacter } from "../../../tests/harness/any_character.ts";
-import { parseSlowly } from "./parse_slowly.ts";
+import { parseSlowly } from "./read_json.ts";
 import { JsonFault, type JsonPart, splitJson, type SplitOptions } from "./split_json.ts";
 
 const OPTIONS: SplitOptions = { arrays: [["state", "messages"], ["events"]], maxDepth: 3 };

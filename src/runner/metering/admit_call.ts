@@ -8,7 +8,7 @@ import type { Answer } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
 import { formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { PriceBook } from "../../pricing/mod.ts";
-import { callBounds, isCovered } from "./call_bounds.ts";
+import { callBounds, isCovered, type PromptCounter } from "./call_bounds.ts";
 import { settleUsage, type UsageReport } from "./settle_usage.ts";
 import { warnOfEstimate } from "./settle_usage.ts";
 
@@ -23,6 +23,8 @@ export interface Metering {
   budget: Budget | null;
   /** True for the loop of a run, whose next call follows the booking of the previous one. */
   isLoop?: boolean;
+  /** Counts the prompts of a loop for a strict budget; without it, each is counted whole. */
+  prompts?: PromptCounter;
   /** Books a call that was made; resolves when it is durable. */
   book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
   /** Called when a call has failed, whether it is booked or not. */
@@ -164,6 +166,7 @@ async function reserveCall(
       budget,
       options,
       metering.lastCostNanoUsd?.() ?? null,
+      metering.prompts,
     );
     const hasOvershot = await metering.hasOvershot?.() ?? false;
     const admission = await ctx.gate.admit({

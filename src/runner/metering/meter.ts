@@ -6,6 +6,7 @@ import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { warnOfOvershoot } from "./admit_call.ts";
+import { PromptCounter } from "./call_bounds.ts";
 import { hasPartlyPricedCall } from "../../ledger/mod.ts";
 import type { Budget } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
@@ -138,6 +139,7 @@ export function meterRun(
     modelId: resolved.modelId,
     ...recorder.run,
     isLoop: true,
+    prompts: new PromptCounter(),
     budget,
     hasOvershot: () => hasOvershot,
     nextStep: () => recorder.steps + 1,

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 
 /** Pages of elements in order, each as canonical JSON. */
@@ -52,11 +51,4 @@ async function* writeList(pages: ElementPages): AsyncGenerator<string> {
     separator = ",";
   }
   yield separator === "[" ? "[]" : "]";
-}
-
-/** Computes the integrity of a document: `sha256:` and the SHA-256 of its canonical JSON without that field, in hex. */
-export async function computeIntegrity(parts: DocumentParts): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of writeCanonical(parts)) hash.update(piece);
-  return `sha256:${hash.digest("hex")}`;
 }

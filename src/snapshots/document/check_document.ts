@@ -1,4 +1,5 @@
-import { type Issues, shorten } from "./issues.ts";
+import { shorten } from "../../kernel/text.ts";
+import type { Issues } from "./issues.ts";
 import { SnapshotMessage } from "../../contract/snapshot/message.ts";
 import { SnapshotEvent } from "../../contract/snapshot/snapshot.ts";
 import type { ZodType } from "zod";

@@ -1,14 +1,8 @@
+import type { Issue } from "../../contract/schema_issues.ts";
+import { MAX_ISSUES } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { formatPath } from "../../kernel/text.ts";
+import { formatPath, shorten } from "../../kernel/text.ts";
 
-/** A problem of a document, and its path. */
-export interface Issue {
-  path: string;
-  message: string;
-}
-
-/** The number of issues that are reported; of the others only the count. */
-const MAX_REPORTED = 100;
 /** The number of issues after which reading stops. */
 const MAX_COUNTED = 100_000;
 
@@ -34,7 +28,7 @@ export class Issues {
   add(path: readonly PropertyKey[] | string, message: string): void {
     this.#count++;
     if (this.#count >= MAX_COUNTED) this.throwIfAny();
-    if (this.#reported.length >= MAX_REPORTED) return;
+    if (this.#reported.length >= MAX_ISSUES) return;
     this.#reported.push({
       path: shorten(typeof path === "string" ? path : formatPath(path), 200),
       message: shorten(message, 400),
@@ -59,7 +53,7 @@ export class Issues {
         more > 0 ? ` (and ${more} more)` : ""
       }`,
       {
-        details: { issues: this.#reported, ...(this.#count > MAX_REPORTED && { issue_count: this.#count }) },
+        details: { issues: this.#reported, ...(this.#count > MAX_ISSUES && { issue_count: this.#count }) },
       },
     );
   }
@@ -79,9 +73,4 @@ function flatten(issue: SchemaIssue): readonly SchemaIssue[] {
 /** Returns how deep an alternative matched; less where not even its discriminator did. */
 function depth(issues: readonly SchemaIssue[]): number {
   return Math.min(...issues.map(({ path, note }) => path.length - (note === undefined ? 0 : 0.5)));
-}
-
-/** Truncates a text: an issue must not be as large as the document, nor contain half a character of it. */
-export function shorten(text: string, length: number): string {
-  return (text.length > length ? `${text.slice(0, length)}…` : text).toWellFormed();
 }

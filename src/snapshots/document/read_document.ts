@@ -5,11 +5,13 @@ import {
   toCanonicalText,
 } from "../../kernel/json/canonical_json.ts";
 import { messageOf } from "../../kernel/errors.ts";
-import { parseSlowly } from "../../kernel/json/parse_slowly.ts";
+import { parseSlowly, readJson } from "../../kernel/json/read_json.ts";
+import { inTurns, type Turns } from "../../kernel/turns.ts";
 import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
 import { openSource, type SnapshotSource } from "../files/snapshot_source.ts";
 import { decodeDocument } from "./decode_document.ts";
-import { computeIntegrity, DOCUMENT_LISTS, type ElementPages } from "./canonical_document.ts";
+import { DOCUMENT_LISTS, type ElementPages } from "./canonical_document.ts";
+import { computeIntegrity } from "./write_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
 import { SCHEMA_VERSION, Snapshot, type SnapshotHead } from "../../contract/snapshot/snapshot.ts";
@@ -34,6 +36,8 @@ export interface ReadOptions {
   maxBytes: number;
   spool?: SpoolOptions;
   format?: Format;
+  /** Divides the event loop among long work. */
+  turns?: Turns;
 }
 
 type Json = Record<string, unknown>;
@@ -44,7 +48,26 @@ const MAX_DEPTH = MAX_JSON_DEPTH + 10;
 /** The spool's line for an element that is not valid JSON, which has been reported. */
 const UNREADABLE = "";
 
+/** The limit of the fields beside the lists, and of the members of a container that the schema of a message looks at. */
 const MAX_MEMBERS = 10_000;
+
+/** Longer elements are read in slices. */
+const LARGE_CHARACTERS = 64 * 1024;
+
+/** The depths in which the schemas of messages and events look at members. */
+const STRUCTURE = {
+  messages: { depth: 3, maxMembers: MAX_MEMBERS },
+  events: { depth: 2, maxMembers: MAX_MEMBERS },
+};
+
+/** The units of work of reading an element, besides its text. */
+const ELEMENT_UNITS = 512;
+
+/** A value of the document; of a large element, what its schema looks at. */
+interface ReadValue {
+  value: unknown;
+  canonical: string;
+}
 
 const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
 
@@ -56,9 +79,9 @@ const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
  */
 export async function readDocument(
   bytes: AsyncIterable<Uint8Array>,
-  { maxBytes, spool, format = FORMAT }: ReadOptions,
+  { maxBytes, spool, format = FORMAT, turns }: ReadOptions,
 ): Promise<ReadSnapshot> {
-  const reader = new DocumentReader(format, spool);
+  const reader = new DocumentReader(format, spool, turns);
   try {
     await reader.read(decodeDocument(bytes, maxBytes));
     return await reader.finish();
@@ -83,7 +106,11 @@ class DocumentReader {
   #characters = 0;
   #extraCharacters = 0;
 
-  constructor(private readonly format: Format, spool: SpoolOptions | undefined) {
+  constructor(
+    private readonly format: Format,
+    spool: SpoolOptions | undefined,
+    private readonly turns: Turns | undefined,
+  ) {
     this.#messages = createSpool(spool);
     this.#events = createSpool(spool);
   }
@@ -91,6 +118,8 @@ class DocumentReader {
   async read(text: AsyncIterable<string>): Promise<void> {
     try {
       for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: MAX_DEPTH })) {
+        const turn = this.turns?.spend(part.kind === "open" ? ELEMENT_UNITS : unitsOf(part.text));
+        if (turn) await turn;
         const kept = this.#take(part);
         if (kept) await kept;
       }
@@ -135,14 +164,21 @@ class DocumentReader {
       this.#issues.add(part.path, "has a lone surrogate in its name");
     }
     if (part.kind === "open") return this.#put(part.path, part.type === "array" ? [] : {});
-    const path = part.kind === "element" ? [...part.path, part.index] : part.path;
-    const read = this.#parse(part.text, part.keyCount, path);
     if (part.kind === "member") {
       this.#limit(part);
+      const read = this.#parse(part.text, part.keyCount, part.path);
       if (read) this.#put(part.path, read.value);
       else this.#faulty.add(part.path.join("."));
       return;
     }
+    if (part.text.length > LARGE_CHARACTERS) {
+      return this.#readLarge(part).then((read) => this.#keep(part, read));
+    }
+    return this.#keep(part, this.#parse(part.text, part.keyCount, [...part.path, part.index]));
+  }
+
+  /** Validates an element, and adds it to its spool. */
+  #keep(part: JsonPart & { kind: "element" }, read: ReadValue | undefined): Promise<void> | void {
     const isMessage = part.path.length === 2;
     const isKnown = this.#head.schema_version === this.format.version;
     if (!isKnown) this.#deferred[isMessage ? "messages" : "events"] = true;
@@ -157,8 +193,8 @@ class DocumentReader {
   }
 
   /** Limits the fields besides the lists: they are in memory, and kept with the session. */
-  #limit({ path, text }: { path: readonly string[]; text: string }): void {
-    this.#members++;
+  #limit({ path, text, keyCount }: { path: readonly string[]; text: string; keyCount: number }): void {
+    this.#members += 1 + keyCount;
     this.#characters += text.length;
     if (isExtra(path)) this.#extraCharacters += text.length;
     if (this.#extraCharacters > MAX_EXTRA_CHARACTERS) {
@@ -179,7 +215,7 @@ class DocumentReader {
     text: string,
     keyCount: number,
     base: readonly (string | number)[],
-  ): { value: unknown; canonical: string } | undefined {
+  ): ReadValue | undefined {
     let value: unknown;
     try {
       value = JSON.parse(text);
@@ -196,6 +232,23 @@ class DocumentReader {
     }
     if (canonical.keyCount !== keyCount) this.#issues.add(base, "has an object with a duplicate key");
     return this.#issues.count === before ? { value, canonical: canonical.text } : undefined;
+  }
+
+  /** As `#parse` for a long element, in turn with other long work. */
+  async #readLarge(part: JsonPart & { kind: "element" }): Promise<ReadValue | undefined> {
+    const base = [...part.path, part.index];
+    const before = this.#issues.count;
+    const onFault: OnJsonFault = (path, message) => this.#issues.add([...base, ...path], message);
+    const structure = STRUCTURE[part.path.length === 2 ? "messages" : "events"];
+    try {
+      const read = await inTurns(this.turns, readJson(part.text, { onFault, structure }));
+      if (read.keyCount !== part.keyCount) this.#issues.add(base, "has an object with a duplicate key");
+      return this.#issues.count === before ? { value: read.value, canonical: read.text } : undefined;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      this.#issues.add(base, `is not JSON: ${messageOf(error)}`);
+      return undefined;
+    }
   }
 
   #put(path: readonly string[], value: unknown): void {
@@ -223,7 +276,8 @@ class DocumentReader {
     let index = 0;
     for await (const page of pages) {
       for (const text of page) {
-        this.#checkMessage(index++, text, text === UNREADABLE ? undefined : JSON.parse(text));
+        const value = text === UNREADABLE ? undefined : await parseElement(text, "messages", this.turns);
+        this.#checkMessage(index++, text, value);
       }
     }
   }
@@ -232,7 +286,9 @@ class DocumentReader {
     let index = 0;
     for await (const page of pages) {
       for (const text of page) {
-        if (text !== UNREADABLE) checkEvent(this.#issues, index, JSON.parse(text));
+        if (text !== UNREADABLE) {
+          checkEvent(this.#issues, index, await parseElement(text, "events", this.turns));
+        }
         index++;
       }
     }
@@ -243,7 +299,7 @@ class DocumentReader {
     if (integrity === undefined) return;
     const events = this.#head.events === undefined ? undefined : this.#events.pages();
     const parts = { head: this.#head, messages: this.#messages.pages(), events };
-    if (await computeIntegrity(parts) === integrity) return;
+    if (await computeIntegrity(parts, this.turns) === integrity) return;
     this.#issues.add("integrity", "is not that of this document: it was changed or damaged after its export");
   }
 
@@ -260,6 +316,23 @@ class DocumentReader {
         );
     }
   }
+}
+
+/** The units of work of an element; those of a large one are counted as it is read. */
+function unitsOf(text: string): number {
+  return ELEMENT_UNITS + Math.min(text.length, LARGE_CHARACTERS);
+}
+
+/** Parses an element of a spool; of a large one, what its schema looks at. */
+async function parseElement(
+  text: string,
+  list: keyof typeof STRUCTURE,
+  turns: Turns | undefined,
+): Promise<unknown> {
+  const turn = turns?.spend(unitsOf(text));
+  if (turn) await turn;
+  if (text.length <= LARGE_CHARACTERS) return JSON.parse(text);
+  return (await inTurns(turns, readJson(text, { structure: STRUCTURE[list] }))).value;
 }
 
 /** Upgrades a document from one version to the next. Parts without a function stay unchanged. */

@@ -6,7 +6,7 @@ import { fullSnapshot, type LooseDocument, sealedText } from "../../../tests/har
 import { snapshotOf } from "../../../tests/harness/snapshots.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { Issue } from "./issues.ts";
+import type { Issue } from "../../contract/schema_issues.ts";
 import { type Format, readDocument } from "./read_document.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";
 

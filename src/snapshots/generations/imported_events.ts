@@ -1,4 +1,5 @@
 import type { ImportedEvent } from "../../contract/snapshots.ts";
+import type { Turns } from "../../kernel/turns.ts";
 import type { Store } from "../../store/mod.ts";
 
 /** The maximum size of a page, except for a single larger event: a libSQL server's answers are limited to 10 MB. */
@@ -17,7 +18,7 @@ const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
 
 /** Reads the imported history of a session as canonical JSON. */
 export async function* readImportedEventTexts(
-  ctx: { store: Pick<Store, "read"> },
+  ctx: { store: Pick<Store, "read">; turns?: Turns },
   { sessionId, generation }: { sessionId: string; generation: number },
 ): AsyncGenerator<string[]> {
   for (let after = 0;;) {
@@ -26,7 +27,9 @@ export async function* readImportedEventTexts(
       args: [sessionId, generation, after, PAGE_ROWS],
     });
     if (rows.length === 0) return;
-    yield rows.map((row) => row[1] as string);
+    const page = rows.map((row) => row[1] as string);
+    await ctx.turns?.spend(page.reduce((units, text) => units + text.length, 0));
+    yield page;
     after = Number(rows.at(-1)![0]);
   }
 }

@@ -1,4 +1,6 @@
 import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
+import { readJson } from "../../kernel/json/read_json.ts";
+import { inTurns } from "../../kernel/turns.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement } from "../../store/mod.ts";
@@ -17,6 +19,12 @@ export interface StagedGeneration {
 const COMMIT_ROWS = 1_000;
 
 const COMMIT_CHARACTERS = 256 * 1024;
+
+/** The units of work of staging a row, besides its text. */
+const ROW_UNITS = 1_024;
+
+/** Longer elements are read in slices. */
+const LARGE_CHARACTERS = 64 * 1024;
 
 /** The disk space that an import leaves free. */
 const RESERVE_BYTES = 4 * 1024 * 1024;
@@ -95,7 +103,13 @@ export async function stageGeneration(
 ): Promise<void> {
   const { exported_at: exportedAt, source_environment: source } = snapshot.head;
   await stage(ctx, staged, snapshot.messages(), ADD_MESSAGES, (text) => toMessageRow(ctx, text, exportedAt));
-  await stage(ctx, staged, snapshot.events(), ADD_EVENTS, (text) => [markImported(text, source)]);
+  await stage(
+    ctx,
+    staged,
+    snapshot.events(),
+    ADD_EVENTS,
+    async (text) => [await markImported(ctx, text, source)],
+  );
 }
 
 /** Writes elements in commits of bounded size. */
@@ -104,7 +118,7 @@ async function stage(
   { sessionId, generation, importId }: StagedGeneration,
   pages: ElementPages,
   add: AddRows,
-  toRow: (text: string) => SqlValue[],
+  toRow: (text: string) => SqlValue[] | Promise<SqlValue[]>,
 ): Promise<void> {
   const key = [sessionId, generation, importId];
   const { isShared } = ctx.store;
@@ -122,7 +136,10 @@ async function stage(
   };
   for await (const page of pages) {
     for (const text of page) {
-      rows.push([position++, ...toRow(text)]);
+      const turn = ctx.turns.spend(ROW_UNITS + Math.min(text.length, LARGE_CHARACTERS));
+      if (turn) await turn;
+      const row = toRow(text);
+      rows.push([position++, ...row instanceof Promise ? await row : row]);
       characters += text.length;
       if (rows.length >= COMMIT_ROWS || characters >= COMMIT_CHARACTERS) await commit();
     }
@@ -160,15 +177,37 @@ function addAll(add: AddRows, key: readonly SqlValue[], rows: readonly SqlValue[
 }
 
 /** Gives a message without an id or a time one: the time of the export, which is the latest possible. */
-function toMessageRow(ctx: SnapshotContext, text: string, exportedAt: string): [string, number, string] {
-  const message = JSON.parse(text) as { id?: string; created_at?: string };
+async function toMessageRow(
+  ctx: SnapshotContext,
+  text: string,
+  exportedAt: string,
+): Promise<[string, number, string]> {
+  const message = await readRoot<{ id?: string; created_at?: string }>(ctx, text);
   const { id = ctx.ids.next("msg"), created_at = toIso(Date.parse(exportedAt)) } = message;
   const isWhole = message.id !== undefined && message.created_at !== undefined;
-  return [id, Date.parse(created_at), isWhole ? text : toCanonicalText({ ...message, id, created_at })];
+  return [id, Date.parse(created_at), isWhole ? text : await withFields(ctx, text, { id, created_at })];
 }
 
 /** Marks an event as imported; one of a third environment keeps its mark. */
-function markImported(text: string, source: string): string {
-  const event = JSON.parse(text) as { imported_from?: string };
-  return event.imported_from === undefined ? toCanonicalText({ ...event, imported_from: source }) : text;
+async function markImported(ctx: SnapshotContext, text: string, source: string): Promise<string> {
+  const event = await readRoot<{ imported_from?: string }>(ctx, text);
+  return event.imported_from === undefined ? await withFields(ctx, text, { imported_from: source }) : text;
+}
+
+/** Returns the fields of an element; of their values perhaps a part only. */
+async function readRoot<Fields>({ turns }: SnapshotContext, text: string): Promise<Fields> {
+  if (text.length <= LARGE_CHARACTERS) return JSON.parse(text);
+  const structure = { depth: 0, maxMembers: 10_000 };
+  return (await inTurns(turns, readJson(text, { structure }))).value as Fields;
+}
+
+/** Adds the fields that an element lacks. */
+async function withFields(
+  { turns }: SnapshotContext,
+  text: string,
+  fields: Readonly<Record<string, string>>,
+): Promise<string> {
+  if (text.length <= LARGE_CHARACTERS) return toCanonicalText({ ...fields, ...JSON.parse(text) });
+  const defaults = Object.entries(fields).map(([key, value]) => [key, JSON.stringify(value)]);
+  return (await inTurns(turns, readJson(text, { defaults: Object.fromEntries(defaults) }))).text;
 }

@@ -29,6 +29,48 @@ export const refusalCases: RestCase[] = [
     },
   },
   {
+    name: "a malformed cursor is a 400 on every list",
+    async run(api) {
+      for (
+        const list of [
+          "agents",
+          "alerts/rules",
+          "channels",
+          "keys",
+          "sessions",
+          "costs",
+          "anomalies",
+          "repricings",
+        ]
+      ) {
+        for (const cursor of ["WzEuNSwieCJd", "WzFlMzA4LCJ4Il0", "x", "bnVsbA", "WzEsIlx1MDAwMCJd", ""]) {
+          const { details } = await api.refused(400, "invalid", "GET", `/${list}?cursor=${cursor}`);
+          assert.equal(details.issues[0].path, "cursor", list);
+        }
+      }
+    },
+  },
+  {
+    name: "an error has a bounded size, and repeats no key",
+    async run(api) {
+      const fields = Array.from({ length: 9_000 }, (_, i) => [`k${i}`, 1]);
+      const problem = await api.refused(400, "invalid", "POST", "/costs/events", [
+        Object.fromEntries(fields),
+      ]);
+      assert.equal(problem.details.issues.length, 100);
+      assert.ok(problem.details.issue_count > 9_000, problem.details.issue_count);
+      const key = "psr_01kaj4c0000000000000000000_0123456789abcdefghjkmnpqrstvwxyz3ckawr8";
+      const refused = await api.send("GET", `/sessions/${key}`);
+      const { code, detail, instance } = refused.body;
+      assert.deepEqual([refused.status, code, detail, instance], [
+        404,
+        "not_found",
+        "Cannot find session [redacted:purser_key]",
+        "/sessions/[redacted:purser_key]",
+      ]);
+    },
+  },
+  {
     name: "ids of any form are taken as ids",
     async run(api) {
       for (const id of ["%00", "constructor", "__proto__", "%F0%9F%92%B8", "'--", "x".repeat(500)]) {

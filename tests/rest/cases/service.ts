@@ -37,6 +37,14 @@ export const serviceCases: RestCase[] = [
       assert.equal(document.openapi, "3.1.0");
       const page = await api.expect(200, "GET", "/docs");
       for (const path of Object.keys(document.paths)) assert.ok(page.includes(`<code>${path}</code>`), path);
+      for (const path of ["/openapi.json", "/docs", "/docs/page.css", "/docs/page.js"]) {
+        const first = await api.fetch("GET", path);
+        assert.equal((await first.text()).length > 100, true, path);
+        // A server in between may have compressed it, and made the ETag a weak one.
+        const etag = first.headers.get("etag")!;
+        const again = await api.fetch("GET", path, { headers: { "if-none-match": etag } });
+        assert.deepEqual([again.status, await again.text()], [304, ""], path);
+      }
       const home = await api.fetch("GET", "/");
       assert.deepEqual([home.status, home.headers.get("location")], [302, "/docs"]);
     },

@@ -16,7 +16,7 @@ export const agentsList: Command = {
 
 async function listAgents(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
-  await printAnswer(ctx, await api.agents.$get(), (agents) => {
+  await printAnswer(ctx, await api.agents.$get({ query: {} }), (agents) => {
     if (agents.length === 0) return "No agents yet. Define one: purser agents set helper --model demo:echo";
     return renderTable(agents, [
       { title: "AGENT", cell: (agent) => agent.name, paint: (_, style) => style.bold },

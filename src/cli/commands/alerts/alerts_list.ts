@@ -32,7 +32,7 @@ async function listRules(ctx: CommandContext): Promise<void> {
   const { columns } = ctx.terminal.stdout;
   await printAnswer(
     ctx,
-    await api.alerts.rules.$get(),
+    await api.alerts.rules.$get({ query: {} }),
     (rules) =>
       rules.length === 0
         ? NONE

@@ -19,7 +19,7 @@ export const channelsList: Command = {
 async function listChannels(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   let problems: string[] = [];
-  await printAnswer(ctx, await api.channels.$get(), (channels) => {
+  await printAnswer(ctx, await api.channels.$get({ query: {} }), (channels) => {
     problems = channels.filter(({ problem }) => problem !== null)
       .map(({ name, problem }) => `Channel ${name} can't be used: ${problem}`);
     return renderTable(channels, [

@@ -1,0 +1,57 @@
+import type { Context } from "hono";
+import { LABEL_PATTERN } from "../contract/limits.ts";
+import { PurserError } from "../kernel/errors.ts";
+
+/** Cursors of lists: the position of a page's last entry, encoded. A client takes them from the `Link` header. */
+
+/** A position in a list by time: the time of an entry in epoch milliseconds, and its id. */
+export type TimePosition = [at: number, id: string];
+
+/** Returns whether a value is a `TimePosition` that the database can compare with. */
+export function isTimePosition(value: unknown): value is TimePosition {
+  return Array.isArray(value) && value.length === 2 && Number.isSafeInteger(value[0]) &&
+    isIdPosition(value[1]);
+}
+
+/** Returns whether a value is the position in a list by id. */
+export function isIdPosition(value: unknown): value is string {
+  return typeof value === "string" && LABEL_PATTERN.test(value);
+}
+
+/** Returns whether a value is the position in a list by number. */
+export function isNumberPosition(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Parses a cursor. Throws `invalid` on anything that `linkNext` has not made. */
+export function readCursor<T>(
+  cursor: string | undefined,
+  check: (value: unknown) => value is T,
+): T | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    const bytes = atob(cursor.replaceAll("-", "+").replaceAll("_", "/"));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(
+      Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)),
+    );
+    const value: unknown = JSON.parse(text);
+    if (check(value)) return value;
+  } catch {
+    // not base64, not UTF-8, or not JSON
+  }
+  throw new PurserError("invalid", "Cannot read cursor: take it from the Link header of the previous page", {
+    details: { issues: [{ path: "cursor", message: "is not a cursor of this list" }] },
+  });
+}
+
+/** Sets the `Link` header to the next page. */
+export function linkNext(c: Context, position: TimePosition | string | number): void {
+  const url = new URL(c.req.url);
+  const bytes = new TextEncoder().encode(JSON.stringify(position)); // an id may have any character
+  const cursor = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(
+    /=+$/,
+    "",
+  );
+  url.searchParams.set("cursor", cursor);
+  c.header("Link", `<${url.pathname}${url.search}>; rel="next"`);
+}

@@ -1,0 +1,254 @@
+import type { Bus } from "../bus/mod.ts";
+import type { Turns } from "../kernel/turns.ts";
+import type { SessionContext } from "./context.ts";
+import { lastEventId, listAllEvents } from "./read_sessions.ts";
+
+/** An event of the log as its JSON text, which all streams share. */
+export interface LoggedEvent {
+  eventId: number;
+  agentId: string;
+  type: string;
+  text: string;
+}
+
+/** The events of the log in (after, last], in order. */
+export interface LogPage {
+  after: number;
+  last: number;
+  events: readonly LoggedEvent[];
+  /** The length of their texts. */
+  characters: number;
+}
+
+/** Reads the event log once for all streams of a process. */
+export interface LogReader {
+  /**
+   * Yields the pages of the log of all sessions that follow a position: no event is missing, and none comes twice. A page
+   * may be the same object for many callers. An empty page is yielded at least every `BEAT_MS` without an event, so that
+   * the caller can check what ends its stream.
+   *
+   * The log is read by one loop, which starts with the first caller and ends with the last. A caller that begins further
+   * back, or is slower than the pages kept for all, reads pages of its own until it has caught up.
+   *
+   * @throws {Error} the log can't be read
+   */
+  follow(after: number, signal: AbortSignal): AsyncGenerator<LogPage>;
+}
+
+export type LogReaderContext =
+  & Pick<SessionContext, "query" | "clock">
+  & { store: Pick<SessionContext["store"], "isShared" | "read">; bus: Bus; turns: Turns };
+
+/** The longest time between two pages of a caller, if only an empty one. */
+export const BEAT_MS = 2_000;
+
+/** The limits of a page for all callers, and of one for a caller that catches up. */
+const PAGE_EVENTS = 500;
+const OWN_PAGE_EVENTS = 100;
+
+/** The limit of the pages that are kept for all callers, in characters of JSON; the newest is always kept. */
+const KEPT_CHARACTERS = 4 * 1024 * 1024;
+
+/** The interval of reading the log where other processes may write to it. */
+const POLL_MS = 250;
+
+/**
+ * The pause after a page, for each 20 callers: what is committed meanwhile is sent to all of them at once, so that many
+ * callers don't take the time of the work that they watch.
+ */
+const PAUSE_MS_PER_20_CALLERS = 10;
+
+/** The units of work of waking a caller, and of a page of its own, besides its text. */
+const WAKE_UNITS = 2 * 1024;
+const OWN_PAGE_UNITS = 64 * 1024;
+
+/** Creates the reader of a process. It does nothing while no caller follows the log. */
+export function createLogReader(
+  ctx: LogReaderContext,
+  { keptCharacters = KEPT_CHARACTERS } = {},
+): LogReader {
+  let shared: SharedReading | undefined;
+  return {
+    async *follow(after, signal) {
+      const reading = shared ??= new SharedReading(ctx, keptCharacters, () => {
+        if (shared === reading) shared = undefined;
+      });
+      const caller: Caller = { wake: () => {} };
+      const wake = () => caller.wake();
+      signal.addEventListener("abort", wake, { once: true });
+      reading.callers.add(caller);
+      try {
+        await reading.started;
+        while (!signal.aborted) {
+          reading.throwIfFailed();
+          const page = reading.pageAfter(after) ?? await readOwnPage(ctx, after);
+          if (page.events.length > 0) after = page.last;
+          else if (!signal.aborted && !reading.hasFailed) {
+            await new Promise<void>((resolve) => caller.wake = resolve);
+          }
+          if (!signal.aborted) yield page;
+        }
+      } finally {
+        signal.removeEventListener("abort", wake);
+        reading.callers.delete(caller);
+        if (reading.callers.size === 0) reading.end();
+      }
+    },
+  };
+}
+
+interface Caller {
+  wake(): void;
+}
+
+/** The loop that reads the log, and the newest pages that it has read, which are consecutive. */
+class SharedReading {
+  readonly callers = new Set<Caller>();
+  /** Resolves once the loop has its first position, or has failed. */
+  readonly started: Promise<void>;
+  readonly #over = new AbortController();
+  #pages: LogPage[] = [];
+  #characters = 0;
+  /** The kept pages are those of (#first, #last]. */
+  #first = Infinity;
+  #last = 0;
+  #failure: { error: unknown } | undefined;
+  #wakeLoop = () => {};
+  #unsubscribe = () => {};
+
+  constructor(
+    private readonly ctx: LogReaderContext,
+    private readonly keptCharacters: number,
+    private readonly onEnd: () => void,
+  ) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.started = promise;
+    this.#read(resolve).catch((error) => {
+      this.#failure = { error };
+      this.end();
+      resolve();
+      for (const caller of this.callers) caller.wake();
+    });
+  }
+
+  end(): void {
+    this.#over.abort();
+    this.#unsubscribe();
+    this.#wakeLoop();
+    this.onEnd();
+  }
+
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  throwIfFailed(): void {
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  /** Returns the next page after a position, empty at the end; undefined if it is no longer kept. */
+  pageAfter(after: number): LogPage | undefined {
+    if (after < this.#first) return undefined;
+    const page = this.#pages[this.#indexAfter(after)];
+    if (!page) return toPage(after, []);
+    return page.after === after ? page : toPage(after, page.events.filter(({ eventId }) => eventId > after));
+  }
+
+  /** Returns the index of the first page that ends after a position. */
+  #indexAfter(after: number): number {
+    let low = 0;
+    let high = this.#pages.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#pages[middle]!.last > after) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  async #read(onStarted: () => void): Promise<void> {
+    const { clock, bus, store } = this.ctx;
+    const over = this.#over.signal;
+    let hasChanged = false;
+    // Before the first reading: a commit that it misses must wake the loop.
+    this.#unsubscribe = bus.subscribe(() => {
+      hasChanged = true;
+      this.#wakeLoop();
+    });
+    this.#first = this.#last = await lastEventId(this.ctx);
+    onStarted();
+    let wokenAt = clock.monotonic();
+    while (!over.aborted) {
+      hasChanged = false;
+      const page = await readPage(this.ctx, this.#last, PAGE_EVENTS);
+      const hasEvents = page.events.length > 0;
+      if (hasEvents) this.#keep(page);
+      const now = clock.monotonic();
+      if (hasEvents || now - wokenAt >= BEAT_MS) {
+        wokenAt = now;
+        await this.#wakeCallers();
+      }
+      if (hasEvents && page.events.length < PAGE_EVENTS) await this.#pause();
+      if (!hasEvents && !hasChanged) await this.#sleep(store.isShared ? POLL_MS : BEAT_MS);
+    }
+  }
+
+  #keep(page: LogPage): void {
+    this.#pages.push(page);
+    this.#characters += page.characters;
+    this.#last = page.last;
+    while (this.#pages.length > 1 && this.#characters > this.keptCharacters) {
+      const oldest = this.#pages.shift()!;
+      this.#characters -= oldest.characters;
+      this.#first = oldest.last;
+    }
+  }
+
+  async #wakeCallers(): Promise<void> {
+    for (const caller of this.callers) {
+      caller.wake();
+      const turn = this.ctx.turns.spend(WAKE_UNITS);
+      if (turn) await turn;
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const pauseMs = Math.floor(this.callers.size / 20) * PAUSE_MS_PER_20_CALLERS;
+    if (pauseMs > 0) await this.ctx.clock.sleep(pauseMs, this.#over.signal);
+  }
+
+  /** Sleeps until a commit of this process, the end, or the delay. */
+  async #sleep(delayMs: number): Promise<void> {
+    if (this.#over.signal.aborted) return;
+    const awake = new AbortController();
+    this.#wakeLoop = () => awake.abort();
+    await this.ctx.clock.sleep(delayMs, awake.signal);
+    this.#wakeLoop = () => {};
+  }
+}
+
+/** Reads a page for one caller, in turn with other long work. */
+async function readOwnPage(ctx: LogReaderContext, after: number): Promise<LogPage> {
+  await ctx.turns.spend(OWN_PAGE_UNITS);
+  const page = await readPage(ctx, after, OWN_PAGE_EVENTS);
+  await ctx.turns.spend(page.characters);
+  return page;
+}
+
+async function readPage(ctx: LogReaderContext, after: number, limit: number): Promise<LogPage> {
+  const events = await listAllEvents(ctx, { after, limit });
+  return toPage(
+    after,
+    events.map((event) => ({
+      eventId: event.event_id,
+      agentId: event.agent_id,
+      type: event.type,
+      text: JSON.stringify(event),
+    })),
+  );
+}
+
+function toPage(after: number, events: readonly LoggedEvent[]): LogPage {
+  const characters = events.reduce((sum, { text }) => sum + text.length, 0);
+  return { after, last: events.at(-1)?.eventId ?? after, events, characters };
+}

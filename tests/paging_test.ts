@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { nameChannels } from "../src/config/mod.ts";
+import fc from "#dev/fast_check.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
+import type { OpenApiDocument } from "./harness/openapi_document.ts";
+import { EVENT } from "./harness/bodies.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** The pages of lists: the loops are over the OpenAPI document, so that a new list is in them by itself. */
+
+/** Values of the path parameters, and of the required query parameters, of lists. */
+const SAMPLES: Record<string, string> = { agent_id: "a", session_id: "s-a", model: "openai:gpt-5-mini" };
+
+/** Returns a path of each list that takes a parameter, without its query. */
+async function listsWith(purser: TestPurser, parameter: string): Promise<string[]> {
+  const document: OpenApiDocument = (await purser.api("GET", "/openapi.json")).body;
+  return Object.entries(document.paths).flatMap(([template, { get }]) => {
+    const parameters = get?.parameters ?? [];
+    if (!parameters.some(({ name }) => name === parameter)) return [];
+    const path = template.replace(/\{(\w+)\}/g, (_, name) => SAMPLES[name]!);
+    const query = parameters.filter((one) => one.in === "query" && one.required)
+      .map(({ name }) => `${name}=${encodeURIComponent(SAMPLES[name]!)}&`);
+    return [`${path}?${query.join("")}`];
+  });
+}
+
+/** Fills every list with at least three entries. */
+async function fill(purser: TestPurser): Promise<void> {
+  for (const name of ["a", "b", "c"]) {
+    assert.equal((await purser.api("PUT", `/agents/${name}`, { model: "demo:echo" })).status, 201);
+    const rule = { name, threshold_type: "per_day_usd", threshold_usd: 9, severity: "info" };
+    assert.equal((await purser.api("POST", "/alerts/rules", rule)).status, 201);
+    await makeKey(purser, ["read"], { name });
+    const run = await purser.api("POST", `/agents/a/runs`, { input: "Hi", session_id: `s-${name}` });
+    assert.equal(run.status, 200);
+  }
+  // Ids of calls are any text.
+  const calls = ["ü", "日本", "💸"].map((call_id) => ({
+    ...EVENT,
+    call_id,
+    agent_id: "a",
+    session_id: "s1",
+  }));
+  assert.equal((await purser.api("POST", "/costs/events", calls)).status, 201);
+}
+
+/** Follows the `Link` header from page to page. */
+async function followPages(purser: TestPurser, path: string): Promise<unknown[][]> {
+  const pages: unknown[][] = [];
+  for (let next: string | undefined = path; next !== undefined;) {
+    const { status, body, headers } = await purser.api("GET", next);
+    assert.equal(status, 200, JSON.stringify(body));
+    pages.push(Array.isArray(body) ? body : body.calls ?? body.rows);
+    next = /^<(.*)>; rel="next"$/.exec(headers.get("link") ?? "")?.[1];
+    assert.ok(pages.length < 50, `${path} does not end`);
+  }
+  return pages;
+}
+
+Deno.test("every list gives by pages of one entry what it gives at once", async () => {
+  await using purser = await openTestPurser({
+    config: {
+      channels: nameChannels(["one", "two"].map((name) => ({ kind: "log", name }))),
+    },
+  });
+  await fill(purser);
+  const lists = await listsWith(purser, "cursor");
+  for (
+    const path of [
+      "/agents?",
+      "/alerts/rules?",
+      "/channels?",
+      "/keys?",
+      "/sessions?",
+      "/repricings?",
+      "/anomalies?",
+    ]
+  ) {
+    assert.ok(lists.includes(path), `${path} has no pages`);
+  }
+  let entries = 0;
+  for (const path of lists) {
+    const whole = (await followPages(purser, path)).flat();
+    const pages = await followPages(purser, `${path}limit=1`);
+    assert.deepEqual(pages.flat(), whole, path);
+    assert.ok(pages.every(({ length }) => length <= 1), path);
+    entries += whole.length;
+  }
+  assert.ok(entries >= 20, `only ${entries} entries: the lists are nearly empty`);
+});
+
+Deno.test("agents, rules and channels are listed whole without a limit, and a key of one agent gets its own", async () => {
+  await using purser = await openTestPurser();
+  for (let i = 0; i < 150; i++) {
+    const name = `a${String(i).padStart(3, "0")}`;
+    assert.equal((await purser.api("PUT", `/agents/${name}`, { model: "demo:echo" })).status, 201);
+    const rule = { name, threshold_type: "per_day_usd", threshold_usd: 9, severity: "info", agent_id: name };
+    assert.equal((await purser.api("POST", "/alerts/rules", rule)).status, 201);
+  }
+  for (const path of ["/agents", "/alerts/rules"]) {
+    const { body, headers } = await purser.api("GET", path);
+    assert.deepEqual([body.length, headers.get("link")], [150, null], path);
+  }
+  const { key } = await makeKey(purser, ["read"], { agent_id: "a007" });
+  const client = openHttpClient(purser);
+  for (const path of ["/agents", "/agents?limit=1", "/alerts/rules", "/alerts/rules?limit=5"]) {
+    const { body } = await client.send("GET", path, { key });
+    assert.deepEqual(body.map(({ name }: { name: string }) => name), ["a007"], path);
+  }
+});
+
+const base64 = (value: unknown) =>
+  btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))));
+
+const AnyCursor = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.json().map((text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)))),
+  fc.uint8Array().map((bytes) => btoa(String.fromCharCode(...bytes))),
+  fc.oneof(fc.double(), fc.maxSafeInteger(), fc.constant(2 ** 53)).map(base64),
+  fc.tuple(
+    fc.oneof(fc.double(), fc.maxSafeInteger(), fc.string()),
+    fc.oneof(fc.string({ unit: "binary", maxLength: 300 }), fc.integer()),
+  ).map(base64),
+);
+
+Deno.test("any malformed cursor is a 400 that says where cursors come from, on every list", async () => {
+  await using purser = await openTestPurser();
+  await fill(purser);
+  const lists = await listsWith(purser, "cursor");
+  const ask = async (path: string, cursor: string) => {
+    const { status, body } = await purser.api("GET", `${path}cursor=${encodeURIComponent(cursor)}`);
+    if (status === 200) return status;
+    assert.deepEqual([status, body.code, body.details.issues], [400, "invalid", [
+      { path: "cursor", message: "is not a cursor of this list" },
+    ]], `${path} ${cursor}`);
+    assert.match(body.detail, /take it from the Link header/);
+    return status;
+  };
+  const known = ["WzEuNSwieCJd", "WzFlMzA4LCJ4Il0", "", "%", "bnVsbA", "W10", "e30", base64([1, "\0"])];
+  for (const path of lists) {
+    for (const cursor of known) assert.equal(await ask(path, cursor), 400, `${path} ${cursor}`);
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...lists),
+      AnyCursor,
+      async (path, cursor) => void await ask(path, cursor),
+    ),
+    { numRuns: 400 },
+  );
+  assert.deepEqual(purser.logs.filter(({ level }) => level === "error"), []);
+});
+
+Deno.test("a position may have all the digits of 2^53 - 1, and not one more", async () => {
+  await using purser = await openTestPurser();
+  await fill(purser);
+  const largest = String(Number.MAX_SAFE_INTEGER);
+  for (const path of await listsWith(purser, "after")) {
+    if (path.startsWith("/events")) continue; // a stream, below
+    const { status, body } = await purser.api("GET", `${path}after=${largest}`);
+    assert.deepEqual([status, body], [200, []], path);
+    for (const wrong of ["9007199254740992", "9007199254740993", "10000000000000000", "1e3", "-1", " 1"]) {
+      const refused = await purser.api("GET", `${path}after=${encodeURIComponent(wrong)}`);
+      assert.equal(refused.status, 400, `${path} ${wrong}`);
+    }
+  }
+  for (const [query, headers] of [[`?after=${largest}`, {}], ["", { "last-event-id": largest }]] as const) {
+    const response = await purser.fetch("HEAD", `/events${query}`, { headers });
+    assert.equal(response.status, 200);
+  }
+  for (
+    const [query, headers] of [["?after=9007199254740992", {}], ["", {
+      "last-event-id": "9007199254740992",
+    }]] as const
+  ) {
+    assert.equal((await purser.fetch("GET", `/events${query}`, { headers })).status, 400);
+  }
+});
