@@ -64,7 +64,9 @@ function report(number: number): unknown {
 function next(number: number): Promise<void> {
   const kind = number % 20;
   if (kind < 10) return send("POST", "/costs/events", report(number));
-  if (kind < 12) return send("POST", "/agents/echo/runs", { input: "Hello", session_id: `s${number % 500}` });
+  if (kind < 12) {
+    return send("POST", "/agents/echo/runs", { input: "Hello", session_id: `s${number % 5_000}` });
+  }
   if (kind === 12 && number % RATE < 20) return follow();
   return send("GET", ["/agents", "/costs", "/healthz", "/sessions", "/alerts/rules"][kind % 5]!);
 }

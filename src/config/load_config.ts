@@ -81,7 +81,6 @@ export async function loadConfig(input: {
       defaults.logLevel ?? "warn",
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
     maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
-    requestLimits: file.limits ?? {},
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
     providers: Object.fromEntries(
       Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers }]) => [
@@ -96,7 +95,7 @@ export async function loadConfig(input: {
     plugins: file.plugins ?? [],
     allowPrivateNetworks: file.allow_private_networks ?? [],
     trustedProxies: file.trusted_proxies ?? [],
-    limits: limitsOf(file),
+    ...limitsOf(file),
   };
   const others = Object.values(file.profiles ?? {}).flatMap(({ api_key, db_token }) => [api_key, db_token])
     .filter((secret) => secret !== undefined && !secret.includes("${"));
@@ -115,18 +114,30 @@ export async function loadConfig(input: {
   return config;
 }
 
-function limitsOf({ limits = {} }: ConfigFile): Config["limits"] {
-  const { shutdown_seconds: shutdownSeconds = 10, ...rest } = limits;
+function limitsOf({ limits = {} }: ConfigFile): Pick<Config, "limits" | "requestLimits"> {
+  const {
+    connections,
+    connections_per_address: connectionsPerAddress,
+    headers_seconds: headersSeconds,
+    idle_seconds: idleSeconds,
+    min_body_bytes_per_second: minBodyBytesPerSecond,
+    unread_seconds: unreadSeconds,
+    shutdown_seconds: shutdownSeconds = 10,
+    ...requestLimits
+  } = limits;
   const given = {
-    connections: rest.connections,
-    connectionsPerAddress: rest.connections_per_address,
-    headersSeconds: rest.headers_seconds,
-    idleSeconds: rest.idle_seconds,
-    minBodyBytesPerSecond: rest.min_body_bytes_per_second,
-    unreadSeconds: rest.unread_seconds,
+    connections,
+    connectionsPerAddress,
+    headersSeconds,
+    idleSeconds,
+    minBodyBytesPerSecond,
+    unreadSeconds,
   };
   const isSet = ([, value]: [string, unknown]) => value !== undefined;
-  return { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds };
+  return {
+    limits: { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds },
+    requestLimits,
+  };
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

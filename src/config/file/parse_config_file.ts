@@ -91,11 +91,8 @@ const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() })
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
-/** The limits of a server, which protect it from its clients. */
+/** The limits that protect a server from its clients: on connections, and on requests. */
 const Limits = z.strictObject({
-  ...Object.fromEntries(
-    (Object.keys(REQUEST_LIMITS) as RequestLimitName[]).map((name) => [name, z.int().min(1).max(2 ** 50)]),
-  ) as Record<RequestLimitName, z.ZodInt>,
   connections: z.int().min(1).max(1_000_000),
   connections_per_address: z.int().min(1).max(1_000_000),
   headers_seconds: z.number().min(1).max(3_600),
@@ -103,6 +100,9 @@ const Limits = z.strictObject({
   min_body_bytes_per_second: z.int().min(0).max(1_000_000),
   unread_seconds: z.number().min(1).max(86_400),
   shutdown_seconds: z.number().min(1).max(3_600),
+  ...Object.fromEntries(
+    (Object.keys(REQUEST_LIMITS) as RequestLimitName[]).map((name) => [name, z.int().min(1).max(2 ** 50)]),
+  ) as Record<RequestLimitName, z.ZodInt>,
 }).partial();
 
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */

@@ -1,34 +1,17 @@
-import type { Context, MiddlewareHandler } from "hono";
+import type { MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ApiEnv, leaseOf } from "./principal.ts";
-import type { RequestLease } from "./request_limits.ts";
+import { bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
 
-/** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
-export function lengthOf({ headers }: Request): number {
-  const length = Number(headers.get("content-length"));
-  return Number.isSafeInteger(length) && length > 0 ? length : 0;
-}
-
 /** Returns whether a request's content type is JSON. */
 export function isJsonBody(request: Request): boolean {
   return JSON_TYPE.test(request.headers.get("content-type") ?? "");
-}
-
-/** The key of a function that reads a request's body without a stream, where the server has one. */
-export const BODY_CHUNKS = Symbol("body chunks");
-
-interface ServerRequest extends Request {
-  [BODY_CHUNKS]?: () => AsyncIterable<Uint8Array>;
-}
-
-function hasBody(request: ServerRequest): boolean {
-  return request[BODY_CHUNKS] !== undefined || request.body !== null;
 }
 
 /** The parts of a core that limit bodies. */
@@ -45,48 +28,14 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     if (!hasBody(raw) || FORBIDDEN_METHOD.test(raw.method)) return await next();
     if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
     if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-    const isJson = isJsonBody(raw);
-    const chunks = isJson ? bodyChunks(raw, core, leaseBody(c, { isHeld: true })) : bodyChunks(raw, core);
-    if (!isJson && !await isEmpty(chunks)) throw notJson();
+    const lease = leaseOf(c);
+    const chunks = bodyChunks(raw, core, lease);
+    if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
+    lease?.beginBody(lengthOf(raw), { isHeld: true });
     const text = new TextDecoder().decode(await readUpTo(chunks, maxBodyBytes));
     Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();
   };
-}
-
-/**
- * Begins to count a request's body for its limits. Returns the lease that counts the bytes as they arrive, undefined where
- * the declared length is counted already. Throws `rate_limited` or `unavailable`.
- */
-export function leaseBody(c: Context<ApiEnv>, { isHeld }: { isHeld: boolean }): RequestLease | undefined {
-  const length = lengthOf(c.req.raw);
-  const lease = leaseOf(c);
-  lease?.beginBody(length, { isHeld });
-  return length > 0 ? undefined : lease;
-}
-
-/**
- * Reads a body, and counts it for a lease. Where it breaks off, that is the client's error or this process's shutdown, and is
- * not logged.
- */
-export async function* bodyChunks(
-  request: ServerRequest,
-  { stopping }: Pick<BodyContext, "stopping">,
-  lease?: RequestLease,
-): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of request[BODY_CHUNKS]?.() ?? request.body ?? []) {
-      lease?.receive(chunk.length);
-      yield chunk;
-    }
-  } catch (cause) {
-    if (cause instanceof PurserError) throw cause;
-    throw stopping.aborted
-      ? new PurserError("unavailable", "Cannot read the body: the server is shutting down; try again", {
-        cause,
-      })
-      : new PurserError("invalid", "Cannot read the body: it broke off; nothing was changed", { cause });
-  }
 }
 
 async function isEmpty(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {

@@ -15,9 +15,10 @@ import {
 } from "../../snapshots/mod.ts";
 import { settleClaim } from "../../idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import type { ApiEnv } from "../middleware/principal.ts";
+import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/response_headers.ts";
-import { bodyChunks, isJsonBody, leaseBody, notJson } from "../middleware/request_body.ts";
+import { bodyChunks, lengthOf } from "../middleware/body_chunks.ts";
+import { isJsonBody, notJson } from "../middleware/request_body.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -281,6 +282,8 @@ function readBody(
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const body = pass(bodyChunks(raw, core, leaseBody(c, { isHeld: false })));
+  const lease = leaseOf(c);
+  lease?.beginBody(lengthOf(raw), { isHeld: false });
+  const body = pass(bodyChunks(raw, core, lease));
   return encoding === "gzip" ? gunzip(body) : body;
 }

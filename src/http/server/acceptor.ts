@@ -8,6 +8,8 @@ import type { ServerContext } from "./node_server.ts";
 /** The interval of checking that connections are accepted, while none arrives. */
 const PROBE_MS = 2_000;
 const PROBE_TIMEOUT_MS = 500;
+/** The turns of the event loop that it gets besides. */
+const PROBE_TURNS = 50;
 /** The interval of trying to accept again. */
 const RETRY_MS = 250;
 /** The time after which a server that can't accept connections gives up. */
@@ -71,7 +73,11 @@ export async function startAcceptor(
     return new Promise<Probe>((resolve) => {
       onAccepted = () => resolve("accepted");
       socket.on("error", (error) => resolve(PROBE_ERRORS[systemCodeOf(error) ?? ""] ?? "unknown"));
-      void clock.sleep(PROBE_TIMEOUT_MS, over.signal).then(() => resolve("not accepted"));
+      void clock.sleep(PROBE_TIMEOUT_MS, over.signal).then(async () => {
+        // After other work has blocked the process, its timers end before its connections are accepted.
+        for (let turn = 0; turn < PROBE_TURNS; turn++) await new Promise<void>((next) => setImmediate(next));
+        resolve("not accepted");
+      });
     }).finally(() => {
       onAccepted = undefined;
       over.abort();
@@ -82,6 +88,7 @@ export async function startAcceptor(
   /** Replaces the listener. Where that fails, the next probe is refused, and it is tried again. */
   const listenAgain = async () => {
     stopListening(server);
+    connections.retire();
     try {
       server = await bind(address.port);
       log.warn("Connections were no longer accepted; listening again", { port: address.port });

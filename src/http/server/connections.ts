@@ -50,6 +50,8 @@ export interface Connection {
   endsAt?: number;
   /** No further request is answered. */
   isClosing?: true;
+  /** It is closed after the requests in flight. */
+  isRetired?: true;
 }
 
 /** The connections of one address. */
@@ -139,7 +141,9 @@ export class Connections {
     if (
       !this.#all.has(connection.socket) || connection.exchanges.size > 0 || connection.endsAt !== undefined
     ) return;
-    if (this.isDraining || connection.isClosing) return void connection.socket.destroySoon();
+    if (this.isDraining || connection.isClosing || connection.isRetired) {
+      return void connection.socket.destroySoon();
+    }
     connection.since = this.now();
     connection.readWhenIdle = connection.socket.bytesRead;
     this.#setIdle(connection, true);
@@ -180,6 +184,11 @@ export class Connections {
       Math.min(this.limits.connections, Math.floor(this.#all.size * 0.75)),
     );
     for (let left = Math.ceil(this.#idle.size / 2); left > 0; left--) this.#evict(this.#idle);
+  }
+
+  /** Closes connections after their next response: Deno would, without a notice, once their listener is closed. */
+  retire(): void {
+    for (const connection of this.#all.values()) connection.isRetired = true;
   }
 
   /** Returns the requests in flight. */

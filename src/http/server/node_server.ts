@@ -7,7 +7,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
-import { BODY_CHUNKS } from "../middleware/request_body.ts";
+import { BODY_CHUNKS } from "../middleware/body_chunks.ts";
 import { startAcceptor } from "./acceptor.ts";
 import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
@@ -148,7 +148,8 @@ function createHttp(
     const connection = connections.of(incoming.socket);
     if (!connection) return void await response.body?.cancel();
     if (incoming.complete) {
-      if (connections.isDraining || connection.isClosing) outgoing.shouldKeepAlive = false;
+      const { isClosing, isRetired } = connection;
+      if (connections.isDraining || isClosing || isRetired) outgoing.shouldKeepAlive = false;
       return await sendResponse(response, outgoing);
     }
     connections.linger(connection);
