@@ -1,10 +1,10 @@
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
+import { siteOf } from "./loopback.ts";
 
-/** The failed keys of one address. */
+/** The failed keys of one address or network. */
 interface Failures {
-  /** One is forgiven each minute. */
   count: number;
   /** Since when the next one to be forgiven counts, on the monotonic clock. */
   since: number;
@@ -19,40 +19,78 @@ const MAX_BLOCK_SECONDS = 60;
 /** The failures beyond those that are free, after which the block is the longest. */
 const MAX_FAILURES = Math.ceil(Math.log2(MAX_BLOCK_SECONDS)) + 1;
 
-/** The addresses that are kept track of. */
-const MAX_ADDRESSES = 10_000;
+/** The addresses, and the networks, that are kept track of. */
+const MAX_SUBJECTS = 10_000;
+
+/** The multiple of what one address may do that the /48 network of IPv6 addresses may do: it is one site. */
+const NETWORK_FACTOR = 10;
 
 /**
  * Slows an address that tries keys: after some failures its keys are refused before they are looked up, for a time that
- * doubles with each further failure.
+ * doubles with each further failure. A site has 65,536 /64 networks, each of which is an address here; so the keys of all its
+ * addresses are counted together, too.
  */
 export class FailedKeys {
-  readonly #failures = new RecentMap<Failures>(MAX_ADDRESSES);
+  readonly #addresses: FailureCounts;
+  readonly #networks: FailureCounts;
 
-  /** The number of failures that are free is the setting `failed_keys_per_address`. */
-  constructor(private readonly clock: Pick<Clock, "monotonic">, private readonly free: number) {}
+  /** The number of failures of an address that are free is the setting `failed_keys_per_address`. */
+  constructor(clock: Pick<Clock, "monotonic">, free: number) {
+    this.#addresses = new FailureCounts(clock, free, 1);
+    this.#networks = new FailureCounts(clock, free, NETWORK_FACTOR);
+  }
 
   /**
    * Begins to look up a key that is not known to be valid. Returns a function for the result. Throws `rate_limited`.
    */
   begin(address: string, digest: string): (isValid: boolean) => void {
+    const network = siteOf(address);
+    // The network first: while it is blocked, its addresses displace no others among those that are kept track of.
+    const endOfNetwork = network === undefined ? undefined : this.#networks.begin(network, digest);
+    try {
+      const end = this.#addresses.begin(address, digest);
+      return (isValid) => {
+        end(isValid);
+        endOfNetwork?.(isValid);
+      };
+    } catch (error) {
+      endOfNetwork?.(true); // it was not looked up
+      throw error;
+    }
+  }
+}
+
+/** The failures of addresses, or those of networks, which may have `factor` times as many. */
+class FailureCounts {
+  readonly #failures = new RecentMap<Failures>(MAX_SUBJECTS);
+  readonly #free: number;
+  readonly #maxPending: number;
+  readonly #forgiveMs: number;
+
+  constructor(private readonly clock: Pick<Clock, "monotonic">, free: number, factor: number) {
+    this.#free = free * factor;
+    this.#maxPending = MAX_PENDING * factor;
+    this.#forgiveMs = MINUTE_MS / factor;
+  }
+
+  begin(subject: string, digest: string): (isValid: boolean) => void {
     const now = this.clock.monotonic();
-    const failures = this.#failures.get(address) ??
+    const failures = this.#failures.get(subject) ??
       { count: 0, since: now, blockedUntil: -Infinity, pending: new Set() };
     if (failures.pending.has(digest)) return () => {}; // the same key, which is looked up once
-    forgive(failures, now);
+    this.#forgive(failures, now);
     const waitMs = failures.blockedUntil - now;
-    if (waitMs > 0 || failures.pending.size >= (failures.count < this.free ? MAX_PENDING : 1)) {
+    if (waitMs > 0 || failures.pending.size >= (failures.count < this.#free ? this.#maxPending : 1)) {
       const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
       throw new PurserError(
         "rate_limited",
-        "Cannot check the API key: too many keys from this address were not valid (failed_keys_per_address); correct " +
-          "the key, and try again later",
+        "Cannot check the API key: too many keys from this address or its network were not valid " +
+          "(failed_keys_per_address); correct the key, and try again later",
         { details: { limit: "failed_keys_per_address", retry_after_seconds: retryAfterSeconds } },
       );
     }
     failures.pending.add(digest);
-    this.#failures.set(address, failures);
+    this.#failures.set(subject, failures);
     return (isValid) => {
       failures.pending.delete(digest);
       if (!isValid) this.#countFailure(failures);
@@ -61,16 +99,16 @@ export class FailedKeys {
 
   #countFailure(failures: Failures): void {
     const now = this.clock.monotonic();
-    forgive(failures, now);
-    failures.count = Math.min(this.free + MAX_FAILURES, failures.count + 1);
-    if (failures.count <= this.free) return;
-    const seconds = Math.min(MAX_BLOCK_SECONDS, 2 ** (failures.count - this.free - 1));
+    this.#forgive(failures, now);
+    failures.count = Math.min(this.#free + MAX_FAILURES, failures.count + 1);
+    if (failures.count <= this.#free) return;
+    const seconds = Math.min(MAX_BLOCK_SECONDS, 2 ** (failures.count - this.#free - 1));
     failures.blockedUntil = now + seconds * 1000;
   }
-}
 
-function forgive(failures: Failures, now: number): void {
-  const forgiven = Math.min(failures.count, Math.floor((now - failures.since) / MINUTE_MS));
-  failures.count -= forgiven;
-  failures.since = failures.count === 0 ? now : failures.since + forgiven * MINUTE_MS;
+  #forgive(failures: Failures, now: number): void {
+    const forgiven = Math.min(failures.count, Math.floor((now - failures.since) / this.#forgiveMs));
+    failures.count -= forgiven;
+    failures.since = failures.count === 0 ? now : failures.since + forgiven * this.#forgiveMs;
+  }
 }
