@@ -1,7 +1,6 @@
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
-import { siteOf } from "./loopback.ts";
 
 /** The failed keys of one address or network. */
 interface Failures {
@@ -19,60 +18,24 @@ const MAX_BLOCK_SECONDS = 60;
 /** The failures beyond those that are free, after which the block is the longest. */
 const MAX_FAILURES = Math.ceil(Math.log2(MAX_BLOCK_SECONDS)) + 1;
 
-/** The addresses, and the networks, that are kept track of. */
+/** The addresses or networks that are kept track of. */
 const MAX_SUBJECTS = 10_000;
 
-/** The multiple of what one address may do that the /48 network of IPv6 addresses may do: it is one site. */
-const NETWORK_FACTOR = 10;
-
 /**
- * Slows an address that tries keys: after some failures its keys are refused before they are looked up, for a time that
- * doubles with each further failure. A site has 65,536 /64 networks, each of which is an address here; so the keys of all its
- * addresses are counted together, too.
+ * Slows an address or a network that tries keys: after some failures its keys are refused before they are looked up, for a
+ * time that doubles with each further failure.
  */
 export class FailedKeys {
-  readonly #addresses: FailureCounts;
-  readonly #networks: FailureCounts;
-
-  /** The number of failures of an address that are free is the setting `failed_keys_per_address`. */
-  constructor(clock: Pick<Clock, "monotonic">, free: number) {
-    this.#addresses = new FailureCounts(clock, free, 1);
-    this.#networks = new FailureCounts(clock, free, NETWORK_FACTOR);
-  }
-
-  /**
-   * Begins to look up a key that is not known to be valid. Returns a function for the result. Throws `rate_limited`.
-   */
-  begin(address: string, digest: string): (isValid: boolean) => void {
-    const network = siteOf(address);
-    // The network first: while it is blocked, its addresses displace no others among those that are kept track of.
-    const endOfNetwork = network === undefined ? undefined : this.#networks.begin(network, digest);
-    try {
-      const end = this.#addresses.begin(address, digest);
-      return (isValid) => {
-        end(isValid);
-        endOfNetwork?.(isValid);
-      };
-    } catch (error) {
-      endOfNetwork?.(true); // it was not looked up
-      throw error;
-    }
-  }
-}
-
-/** The failures of addresses, or those of networks, which may have `factor` times as many. */
-class FailureCounts {
   readonly #failures = new RecentMap<Failures>(MAX_SUBJECTS);
-  readonly #free: number;
-  readonly #maxPending: number;
-  readonly #forgiveMs: number;
 
-  constructor(private readonly clock: Pick<Clock, "monotonic">, free: number, factor: number) {
-    this.#free = free * factor;
-    this.#maxPending = MAX_PENDING * factor;
-    this.#forgiveMs = MINUTE_MS / factor;
-  }
+  /** Allows each subject `free` failures, and forgives `perMinute`. */
+  constructor(
+    private readonly clock: Pick<Clock, "monotonic">,
+    private readonly free: number,
+    private readonly perMinute: number,
+  ) {}
 
+  /** Begins to look up a key that is not known to be valid. Returns a function for the result. Throws `rate_limited`. */
   begin(subject: string, digest: string): (isValid: boolean) => void {
     const now = this.clock.monotonic();
     const failures = this.#failures.get(subject) ??
@@ -80,7 +43,9 @@ class FailureCounts {
     if (failures.pending.has(digest)) return () => {}; // the same key, which is looked up once
     this.#forgive(failures, now);
     const waitMs = failures.blockedUntil - now;
-    if (waitMs > 0 || failures.pending.size >= (failures.count < this.#free ? this.#maxPending : 1)) {
+    if (
+      waitMs > 0 || failures.pending.size >= (failures.count < this.free ? MAX_PENDING * this.perMinute : 1)
+    ) {
       const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
       throw new PurserError(
         "rate_limited",
@@ -100,15 +65,16 @@ class FailureCounts {
   #countFailure(failures: Failures): void {
     const now = this.clock.monotonic();
     this.#forgive(failures, now);
-    failures.count = Math.min(this.#free + MAX_FAILURES, failures.count + 1);
-    if (failures.count <= this.#free) return;
-    const seconds = Math.min(MAX_BLOCK_SECONDS, 2 ** (failures.count - this.#free - 1));
+    failures.count = Math.min(this.free + MAX_FAILURES, failures.count + 1);
+    if (failures.count <= this.free) return;
+    const seconds = Math.min(MAX_BLOCK_SECONDS, 2 ** (failures.count - this.free - 1));
     failures.blockedUntil = now + seconds * 1000;
   }
 
   #forgive(failures: Failures, now: number): void {
-    const forgiven = Math.min(failures.count, Math.floor((now - failures.since) / this.#forgiveMs));
+    const forgiveMs = MINUTE_MS / this.perMinute;
+    const forgiven = Math.min(failures.count, Math.floor((now - failures.since) / forgiveMs));
     failures.count -= forgiven;
-    failures.since = failures.count === 0 ? now : failures.since + forgiven * this.#forgiveMs;
+    failures.since = failures.count === 0 ? now : failures.since + forgiven * forgiveMs;
   }
 }

@@ -4,7 +4,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { FailedKeys } from "./failed_keys.ts";
-import { addressGroup } from "./loopback.ts";
+import { addressGroup, siteOf } from "./loopback.ts";
 
 /**
  * The limits of a server on what one API key, one address and all clients together may do at a time. The state is in
@@ -14,6 +14,9 @@ import { addressGroup } from "./loopback.ts";
 
 /** The number of addresses, and of keys, that each limit keeps track of. */
 const MAX_SUBJECTS = 10_000;
+
+/** The failed keys of an IPv6 site that are free, and forgiven, for each one of an address. */
+const SITE_FACTOR = 10;
 
 /** The bytes of a body that are counted at once, and that are counted in advance. */
 const BODY_STEP = 16 * 1024;
@@ -109,6 +112,7 @@ export class RequestLimits {
     body_bytes: new Gauge(),
   };
   readonly #failedKeys: FailedKeys;
+  readonly #failedKeysOfSites: FailedKeys;
   readonly #warnedAt = new Map<RequestLimitName, number>();
 
   constructor(
@@ -129,7 +133,9 @@ export class RequestLimits {
       if (name.includes("_per_minute_")) this.#rates[name] = new Rate(name, limit, clock);
     }
     this.#limits = limits;
-    this.#failedKeys = new FailedKeys(clock, limits.failed_keys_per_address!);
+    const freeKeys = limits.failed_keys_per_address!;
+    this.#failedKeys = new FailedKeys(clock, freeKeys, 1);
+    this.#failedKeysOfSites = new FailedKeys(clock, SITE_FACTOR * freeKeys, SITE_FACTOR);
   }
 
   /** Opens the lease of a request from an address. */
@@ -194,11 +200,23 @@ export class RequestLimits {
     return this.ctx.maxBodyBytes;
   }
 
-  /** Begins to look up a key that is not known to be valid; see `FailedKeys`. */
+  /**
+   * Begins to look up a key that is not known to be valid; see `FailedKeys`. The failures of an IPv6 site count together, too:
+   * by each of its 65,536 /64 networks, which are addresses here, it would make its own and others' be forgotten.
+   */
   beginAttempt(address: string, digest: string): (isValid: boolean) => void {
+    const site = siteOf(address);
+    let endOfSite: ((isValid: boolean) => void) | undefined;
     try {
-      return this.#failedKeys.begin(address, digest);
+      // The site first: while it is refused, none of its addresses is kept track of.
+      if (site !== undefined) endOfSite = this.#failedKeysOfSites.begin(site, digest);
+      const end = this.#failedKeys.begin(address, digest);
+      return (isValid) => {
+        end(isValid);
+        endOfSite?.(isValid);
+      };
     } catch (error) {
+      endOfSite?.(true); // the key is not looked up
       this.#warn("failed_keys_per_address", address);
       throw error;
     }

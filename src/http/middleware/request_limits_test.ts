@@ -159,7 +159,7 @@ Deno.test("a body takes the memory that has arrived of it and a step, and is ref
     lease.beginBody(length, { isHeld: true });
     return lease;
   };
-  const leases = [];
+  const leases: ReturnType<typeof open>[] = [];
   for (let key = 0; key < 4; key++) {
     for (let i = 0; i < 1_000; i++) leases.push(open(`key ${key}`, 8 * MiB));
   }
