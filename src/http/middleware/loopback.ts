@@ -26,6 +26,11 @@ export function addressGroup(address: string): string {
   return `${groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
 }
 
+/** Returns the /48 that a /64 belongs to, which is what a site is given; undefined for an IPv4 address. */
+export function siteOf(group: string): string | undefined {
+  return /^((?:[^:]*:){3}).*::\/64$/.exec(group)?.[1]?.concat(":/48");
+}
+
 /**
  * Refuses requests that a web page made to a loopback server without keys. A page on another site can make a browser
  * send requests here; they are recognized by the Host (DNS rebinding), the Origin, and the browser's own
