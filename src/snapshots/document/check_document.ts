@@ -46,16 +46,14 @@ export function checkEvent(issues: Issues, index: number, value: unknown): void 
   if (!event.success) issues.addSchemaIssues(["events", index], event.error.issues);
 }
 
-/** The options of `checkHead`. */
-export interface HeadCheck {
-  schema: ZodType;
-  /** Paths of members whose value is not valid JSON; their schema issues are not reported. */
-  faulty: ReadonlySet<string>;
-  issues: Issues;
-}
-
-/** Validates a document without its messages and events: its schema, and that the agent matches. */
-export function checkHead(head: Record<string, unknown>, { schema, faulty, issues }: HeadCheck): void {
+/**
+ * Validates a document without its messages and events: its schema, and that the agent matches. `faulty` has the paths of
+ * members whose value is not valid JSON; their schema issues are not reported.
+ */
+export function checkHead(
+  head: Record<string, unknown>,
+  { schema, faulty, issues }: { schema: ZodType; faulty: ReadonlySet<string>; issues: Issues },
+): void {
   const checked = schema.safeParse(head);
   if (!checked.success) {
     const isNew = ({ path: [first, second] }: { path: readonly PropertyKey[] }) =>
