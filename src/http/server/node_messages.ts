@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { PurserError } from "../../kernel/errors.ts";
+import type { Exchange } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
@@ -41,6 +42,19 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   };
 }
 
+/** Reads the rest of a body that no route reads; returns false where it breaks off. */
+export async function passBody(exchange: Pick<Exchange, "incoming" | "breakBody">): Promise<boolean> {
+  const { incoming } = exchange;
+  if (!incoming.complete && !incoming.destroyed) {
+    await new Promise<void>((resolve) => {
+      exchange.breakBody = resolve;
+      for (const event of ["end", "error", "close"]) incoming.once(event, () => resolve());
+      incoming.resume();
+    });
+  }
+  return incoming.complete;
+}
+
 /** Returns the chunks of a body as a stream. */
 export function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream({
@@ -72,11 +86,12 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   const fields: Record<string, string | number> = Object.fromEntries(headers);
   if (outgoing.destroyed) return void await response.body?.cancel();
   if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
-  if (!isStreamed(fields)) {
+  if (!isStreamed(headers)) {
     const whole = fields["content-encoding"] === undefined
       ? await response.text() // written together with the headers
       : new Uint8Array(await response.arrayBuffer());
-    fields["content-length"] ??= Buffer.byteLength(whole);
+    // The response to HEAD has no body, and doesn't know the length of that to GET.
+    if (outgoing.req.method !== "HEAD") fields["content-length"] ??= Buffer.byteLength(whole);
     outgoing.writeHead(status, fields);
     if (whole.length <= PIECE_BYTES) return void outgoing.end(whole);
     await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
@@ -98,9 +113,10 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   }
 }
 
-function isStreamed(fields: Record<string, unknown>): boolean {
-  return fields["content-disposition"] !== undefined ||
-    String(fields["content-type"]).startsWith("text/event-stream");
+/** Returns whether a response is written while it is made. */
+export function isStreamed(headers: Headers): boolean {
+  return headers.has("content-disposition") ||
+    headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {

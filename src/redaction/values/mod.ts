@@ -104,6 +104,8 @@ class Matcher {
   /** The patterns by their first characters, the longest first. */
   #byHead = new Map<string, Pattern[]>();
   #starts = new Set<number>();
+  /** The beginnings of the patterns that are shorter than their heads: a text that arrives in parts ends with any. */
+  #beginnings = new Set<string>();
   longest = 0;
 
   get isEmpty(): boolean {
@@ -118,7 +120,10 @@ class Matcher {
     const others = this.#byHead.get(head) ?? [];
     if (others.some((other) => other.text === text)) return;
     this.#byHead.set(head, [...others, pattern].sort((a, b) => b.text.length - a.text.length));
-    if (!pattern.isBase64) this.#starts.add(text.charCodeAt(0));
+    if (!pattern.isBase64) {
+      this.#starts.add(text.charCodeAt(0));
+      for (let end = 1; end < MIN_SECRET_CHARS; end++) this.#beginnings.add(text.slice(0, end));
+    }
     this.longest = Math.max(this.longest, text.length);
     for (let end = 1; end < MIN_SECRET_CHARS; end++) {
       const pair = pairOf(text.charCodeAt(end - 1), text.charCodeAt(end));
@@ -185,9 +190,8 @@ class Matcher {
   }
 
   #begins(text: string): boolean {
-    const candidates = text.length >= MIN_SECRET_CHARS
-      ? this.#byHead.get(text.slice(0, MIN_SECRET_CHARS)) ?? []
-      : [...this.#byHead].flatMap(([head, patterns]) => head.startsWith(text) ? patterns : []);
+    if (text.length < MIN_SECRET_CHARS) return this.#beginnings.has(text);
+    const candidates = this.#byHead.get(text.slice(0, MIN_SECRET_CHARS)) ?? [];
     return candidates.some((pattern) => !pattern.isBase64 && pattern.text.startsWith(text));
   }
 }
