@@ -56,3 +56,25 @@ export function checkLoopbackRequest(request: Request): void {
     throw new PurserError("forbidden", "Cannot answer a request that a web page of another site made");
   }
 }
+
+/** Returns the error for a request that can't be shown to come from this machine. */
+export function refusalOf(request: Request, from: string | undefined): unknown {
+  try {
+    if (from === undefined || !isLoopback(from.replace(/^::ffff:/i, ""))) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
+      );
+    }
+    if (request.headers.has("forwarded") || request.headers.has("x-forwarded-for")) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer through a proxy, which may forward requests from anywhere: there is no API key yet; make one " +
+          "with purser keys create NAME --scope admin",
+      );
+    }
+    checkLoopbackRequest(request);
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,4 +1,4 @@
-import { toBase64, toHex } from "../../kernel/text.ts";
+import { toBase64, toHex } from "../../kernel/encoding.ts";
 
 /** A shorter value is not searched for: it would be found in ordinary text. */
 export const MIN_SECRET_CHARS = 8;
