@@ -28,8 +28,8 @@ export interface Dispatcher {
   /** Reads the outbox now. */
   wake(): void;
   /**
-   * Makes the first attempts that are due, begins none after `graceMs`, and aborts those that take 3 s longer. The rest
-   * is left to the next process, or to another instance; only a new alert makes this one continue.
+   * Makes the first attempts that are due, begins none after `graceMs`, and aborts those that take as long again, at most
+   * 3 s. The rest is left to the next process, or to another instance; only a new alert makes this one continue.
    */
   drain(options: { graceMs: number }): Promise<void>;
   /** Drains, then ignores `wake()`. */
@@ -49,9 +49,9 @@ export function startDispatcher(ctx: DispatchContext): Dispatcher {
       Promise.race([ended.then(() => false), clock.sleep(ms, done.signal).then(() => true)]);
     if (await isOverdue(graceMs)) {
       for (const lane of lanes) lane.finish();
-      if (await isOverdue(FINISH_MS)) {
+      if (await isOverdue(Math.min(FINISH_MS, graceMs))) {
         for (const lane of lanes) lane.abort();
-        await isOverdue(LAST_WRITE_MS);
+        await isOverdue(Math.min(LAST_WRITE_MS, graceMs));
       }
     }
     done.abort();

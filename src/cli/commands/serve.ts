@@ -61,12 +61,12 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
       database.core.stop();
       // Runs first, then the requests that wait for them, then the database.
       await Promise.all([
-        server.shutdown({ graceMs: shutdownMs * 0.8, lingerMs: shutdownMs * 0.1 }),
+        server.shutdown({ graceMs: shutdownMs * 0.7, lingerMs: shutdownMs * 0.1 }),
         endLiveRuns(database.core, shutdownMs * 0.6),
       ]);
     }
   } finally {
-    await database.close({ graceMs: shutdownMs * 0.1 });
+    await database.close({ graceMs: shutdownMs * 0.05 });
   }
 }
 
