@@ -12,6 +12,8 @@ export interface RequestBody {
   chunks(): AsyncGenerator<Uint8Array>;
   /** Ends it with an error. */
   break(): void;
+  /** Returns the bytes that were read. */
+  received(): number;
 }
 
 /** Returns the body of a request; undefined where it has none. */
@@ -22,12 +24,14 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
     return undefined;
   }
   let isBroken = false;
+  let received = 0;
   let wake = () => {};
   return {
     async *chunks() {
       for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());
       for (;;) {
         const bytes: Uint8Array | null = isBroken ? null : incoming.read();
+        received += bytes?.length ?? 0;
         if (bytes) yield bytes;
         else if (incoming.readableEnded) return;
         else if (isBroken || incoming.destroyed) throw brokenOff();
@@ -38,6 +42,7 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
       isBroken = true;
       wake();
     },
+    received: () => received,
   };
 }
 
