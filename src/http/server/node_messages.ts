@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { PurserError } from "../../kernel/errors.ts";
+import { wholeOf } from "../middleware/response_headers.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
@@ -68,19 +69,16 @@ function brokenOff(): PurserError {
 }
 
 /**
- * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. Only event
- * streams and downloads (`Content-Disposition`) are written while they are made; others are read whole, which costs a
- * fifth.
+ * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. What is
+ * marked as whole is written in one piece with its headers, all else while it is made.
  */
 export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   const { status, headers } = response;
   const fields: Record<string, string | number> = Object.fromEntries(headers);
   if (outgoing.destroyed) return void await response.body?.cancel();
   if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
-  if (!isStreamed(fields)) {
-    const whole = fields["content-encoding"] === undefined
-      ? await response.text() // written together with the headers
-      : new Uint8Array(await response.arrayBuffer());
+  const whole = wholeOf(response) ?? (response.body === null ? "" : undefined);
+  if (whole !== undefined) {
     fields["content-length"] ??= Buffer.byteLength(whole);
     outgoing.writeHead(status, fields);
     if (whole.length <= PIECE_BYTES) return void outgoing.end(whole);
@@ -101,11 +99,6 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   } finally {
     outgoing.off("close", cancel);
   }
-}
-
-function isStreamed(fields: Record<string, unknown>): boolean {
-  return fields["content-disposition"] !== undefined ||
-    String(fields["content-type"]).startsWith("text/event-stream");
 }
 
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
