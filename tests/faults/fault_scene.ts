@@ -319,8 +319,11 @@ export class FaultScene implements AsyncDisposable {
   async #leaveDisk(): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.kill()));
     this.workers.splice(0);
-    await Deno.copyFile(`${this.disk!.inside}/books.db`, `${this.#folder}/made/books.db`);
-    assert.deepEqual(this.disk!.names(), ["books.db"], "nothing is left beside it");
+    // With the lock files of killed processes, which the last process is to remove.
+    for (const name of this.disk!.names()) {
+      assert.match(name, /^books\.db(-instance-inst_\w+)?$/, "nothing else is left beside it");
+      await Deno.copyFile(`${this.disk!.inside}/${name}`, `${this.#folder}/made/${name}`);
+    }
     await this.disk![Symbol.asyncDispose]();
     this.disk = undefined;
     await Deno.remove(`${this.#folder}/books`);

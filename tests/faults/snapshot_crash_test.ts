@@ -13,7 +13,7 @@ import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_cr
 import { bundleWorker } from "../harness/shared_build.ts";
 
 /** The number that the gate has time for; PURSER_KILLS sets more, as in crash_test. */
-const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 40);
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 24);
 const FENCING_KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 12);
 /** Each phase is hit so often; kills past the planned ones aim at the phase that lacks most. */
 const HITS_PER_PHASE = 5;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { UNIVERSAL_HEADERS } from "../../src/http/middleware/response_headers.ts";
 import type { OpenApiDocument, Schema } from "./openapi_document.ts";
 import { createResponseCheck } from "./response_check.ts";
 import type { SentRequest } from "./request_check.ts";
@@ -64,13 +65,19 @@ const DOCUMENT: OpenApiDocument = {
 
 const check = createResponseCheck(DOCUMENT);
 const AT = "2026-11-21T09:30:00.000Z";
+const EVERYWHERE = { ...UNIVERSAL_HEADERS, "cache-control": "no-store" };
 const GOOD: SentRequest = { body: { at: AT } };
 
 function answer(body: unknown, { status = 200, type = "application/json", headers = {} } = {}): Response {
   const text = body === undefined ? null : JSON.stringify(body);
   return new Response(text, {
     status,
-    headers: { ...(text !== null && { "content-type": type }), place: "/things/a", ...headers },
+    headers: {
+      ...EVERYWHERE,
+      ...(text !== null && { "content-type": type }),
+      place: "/things/a",
+      ...headers,
+    },
   });
 }
 
@@ -85,7 +92,7 @@ Deno.test("the check of responses accepts what the document declares, and record
     "/nowhere",
     new Response('{"code":"x"}', {
       status: 404,
-      headers: { "content-type": "application/problem+json" },
+      headers: { ...EVERYWHERE, "content-type": "application/problem+json" },
     }),
   );
   assert.deepEqual([...check.succeeded], ["putThing"]);
@@ -128,7 +135,7 @@ Deno.test("the check of requests refuses one that was accepted though the docume
   // A request that was refused may have any fault.
   const refused = new Response('{"code":"x"}', {
     status: 404,
-    headers: { "content-type": "application/problem+json" },
+    headers: { ...EVERYWHERE, "content-type": "application/problem+json" },
   });
   await put(refused, { path: "/things/A?more=1", request: {} });
 });
@@ -138,7 +145,7 @@ Deno.test("the check of a stream aborts it at an event that is not declared", as
     await (await check(
       "GET",
       "/stream",
-      new Response(text, { headers: { "content-type": "text/event-stream", "cache-control": "no-cache" } }),
+      new Response(text, { headers: { ...EVERYWHERE, "content-type": "text/event-stream" } }),
     )).text();
   const good = `: here\n\nevent: a\ndata: {"at": "${AT}"}\n\n`;
   assert.equal(await read(good), good);

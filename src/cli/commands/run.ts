@@ -1,6 +1,5 @@
 import type { Connection } from "../../client/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { createIds } from "../../kernel/ids.ts";
 import { arg, type Command, type CommandContext, option } from "../command.ts";
 import { checkId, idInPath, readId } from "../parse/command_id.ts";
 import { EXIT } from "../exit_code.ts";
@@ -34,8 +33,7 @@ export const run: Command = {
 async function runAgent(ctx: CommandContext): Promise<number> {
   const { interrupted } = ctx.terminal;
   const agentId = readId(ctx);
-  // Created here if it isn't given, so that an error can name it even if the response breaks off at once.
-  const sessionId = ctx.options.read("session", checkId) ?? createIds(ctx.clock).next("ses");
+  const sessionId = ctx.options.read("session", checkId);
   const aborted = Promise.withResolvers<undefined>();
   const onAbort = () => aborted.resolve(undefined);
   interrupted.addEventListener("abort", onAbort, { once: true });
@@ -204,7 +202,8 @@ function summaryOf({ steps, token_usage: usage, session_id }: FollowedResult): s
 export interface RunRequest {
   agentId: string;
   input: string;
-  sessionId: string;
+  /** Without it, the server names a new session. */
+  sessionId?: string;
 }
 
 /** The result of a run: the fields that commands use, and the API's JSON as `text`. */
@@ -240,22 +239,25 @@ export async function followRun(
       body: JSON.stringify({ input: run.input, session_id: run.sessionId }),
     }),
   );
-  if (!response.body) throw lost(run);
+  let { sessionId } = run;
+  if (!response.body) throw lost(sessionId);
   for await (const { event, data } of readEvents(response.body)) {
     const body = JSON.parse(data);
     if (event === "result") return { ...body, text: data };
     if (event === "error") {
       const { problemError } = await import("../../client/mod.ts");
-      throw problemError(body) ?? lost(run);
+      throw problemError(body) ?? lost(sessionId);
     }
+    sessionId ??= body.session_id;
     listener(event, body);
   }
-  throw lost(run);
+  throw lost(sessionId);
 }
 
-function lost({ sessionId }: RunRequest): PurserError {
-  return new PurserError(
+function lost(sessionId: string | undefined): PurserError {
+  const error = new PurserError(
     "unavailable",
     "Cannot follow the run: the response broke off; the run may still be in progress",
-  ).with({ session_id: sessionId });
+  );
+  return sessionId === undefined ? error : error.with({ session_id: sessionId });
 }

@@ -58,11 +58,10 @@ async function showSession(ctx: CommandContext): Promise<void> {
   }, { style, columns })];
   for (const runId of runIds) {
     const run = runs.find((each) => each?.run_id === runId);
-    const title = runId === null ? "Calls outside a run" : `Run ${runId}`;
-    const isNarrow = columns !== undefined && title.length + 2 + (run?.status.length ?? 0) > columns;
-    const status = run
-      ? `${isNarrow ? "\n" : ""}  ${paintStatus(run, style)?.(run.status) ?? run.status}`
-      : "";
+    const title = runId === null ? "Calls outside a run" : `Run ${escapeText(runId)}`;
+    const text = escapeText(run?.status ?? "");
+    const isNarrow = columns !== undefined && title.length + 2 + text.length > columns;
+    const status = run ? `${isNarrow ? "\n" : ""}  ${paintStatus(run, style)?.(text) ?? text}` : "";
     const message = typeof run?.error?.message === "string" ? run.error.message : undefined;
     const rows = steps.filter(({ run_id }) => run_id === runId);
     parts.push([
