@@ -48,7 +48,7 @@ function setUp(limits: Partial<Connections["limits"]> = {}) {
   return { connections, open, pass, timeouts };
 }
 
-function exchange({ complete = true, readableLength = 0, bodyBytes = () => 0 } = {}): Exchange {
+function exchange({ complete = true, readableLength = 0, bodyBytes = (): number => 0 } = {}): Exchange {
   const incoming = { complete, readableLength, readableHighWaterMark: 64 * 1024, resume() {} };
   return { incoming, outgoing: {}, refuse() {}, breakBody() {}, bodyBytes } as unknown as Exchange;
 }
