@@ -6,6 +6,7 @@ import { ROOT, runDeno } from "../build/run_deno.ts";
 import { VERSION } from "../src/kernel/version.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
+import { inDirectory } from "./harness/in_directory.ts";
 
 /**
  * The CLI as one binary. Where Deno's base binary is not available, the embedded files are checked and the bundle is
@@ -192,3 +193,32 @@ Deno.test({
       { program: [made.binary!], server: [made.binary!], database: "file" },
     ]),
 });
+
+/** `deno task bundle`; the bundle is installed and run through the command table in `cli_table_test.ts`. */
+async function bundle(...args: string[]) {
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "-RWE",
+      "--allow-run",
+      "--config",
+      join(ROOT, "deno.json"),
+      join(ROOT, "build", "bundle.ts"),
+      ...args,
+    ],
+    env: { NO_COLOR: "1" },
+  }).output();
+  return { code, err: new TextDecoder().decode(stderr) };
+}
+
+Deno.test("a bundle overwrites no other files", () =>
+  inDirectory(async (folder) => {
+    for (const name of ["important.txt", "cli.js"]) await Deno.writeTextFile(join(folder, name), "kept");
+    const { code, err } = await bundle("--output", folder);
+    assert.equal(code, 2);
+    assert.match(err, /^Cannot write to .*: it holds other files than a bundle; name an empty folder\n$/);
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
+      "cli.js",
+      "important.txt",
+    ]);
+  }));

@@ -203,7 +203,7 @@ const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
     // Node runs the library and the command line too: each of these but `main.ts` has an alternative for Node.
     what: /^Deno\.\w+$/,
     by:
-      /^(main\.ts|src\/(config\/environment|kernel\/(files|this_process)|cli\/terminal\/process_terminal)\.ts)$/,
+      /^(main\.ts|src\/(config\/environment|kernel\/(files\/files|this_process)|cli\/terminal\/process_terminal)\.ts)$/,
     rule: "Deno is touched in a few places",
   },
   {

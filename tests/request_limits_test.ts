@@ -191,8 +191,8 @@ Deno.test("open streams are limited, of the log and of runs, and count until the
 
 Deno.test("bodies that are read at the same time are limited in bytes, also those without a declared length", async () => {
   const { purser, client, first, second } = await openLimited({
-    body_bytes: 500_000,
-    body_bytes_per_key: 350_000,
+    body_bytes: 400_000,
+    body_bytes_per_key: 300_000,
   }, {
     config: { maxBodyBytes: 150_000 },
   });
@@ -211,7 +211,7 @@ Deno.test("bodies that are read at the same time are limited in bytes, also thos
   const [a, b, c] = [send(first.key), send(first.key), send(second.key)];
   for (const { writer } of [a, b, c]) await writer.write(bytes);
   const refused = send(first.key);
-  refused.writer.write(bytes).catch(() => {}); // it is refused before it is read
+  refused.writer.write(bytes).catch(() => {}); // it is refused while it is read
   const ofKey = await refused.answer;
   assert.deepEqual([ofKey.status, (await ofKey.json()).details.limit], [429, "body_bytes_per_key"]);
   const declared = await client.raw("POST", "/costs/events", {
@@ -229,6 +229,40 @@ Deno.test("bodies that are read at the same time are limited in bytes, also thos
   await later.writer.write(bytes);
   await later.writer.close();
   assert.equal((await later.answer).status, 201);
+});
+
+Deno.test("bodies of which little has arrived leave room for others, whatever length they declare", async () => {
+  const { purser, client, first, second } = await openLimited({
+    body_bytes: 150_000,
+    body_bytes_per_key: 150_000,
+  }, {
+    config: { maxBodyBytes: 150_000 },
+  });
+  await using _ = purser;
+  const bytes = new TextEncoder().encode(JSON.stringify([EVENT]).padEnd(60_000));
+  const slow = Array.from({ length: 4 }, () => {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = writable.getWriter();
+    const answer = client.raw("POST", "/costs/events", {
+      key: first.key,
+      headers: { "content-type": "application/json", "content-length": "60000" },
+      rawBody: readable,
+    });
+    return { writer, answer };
+  });
+  for (const { writer } of slow) await writer.write(bytes.subarray(0, 1_000));
+  const report = (key: string) =>
+    client.raw("POST", "/costs/events", {
+      key,
+      headers: { "content-type": "application/json", "content-length": "60000" },
+      rawBody: bytes,
+    });
+  for (const { key } of [first, second]) assert.equal((await report(key)).status, 201);
+  for (const { writer, answer } of slow) {
+    await writer.write(bytes.subarray(1_000));
+    await writer.close();
+    assert.equal((await answer).status, 201);
+  }
 });
 
 Deno.test("wrong keys are refused without a look into the database, and keys that were valid still pass", async () => {

@@ -143,3 +143,33 @@ Deno.test("SIGTERM under load ends in ten seconds: each report is booked or gets
   const [{ model_calls: booked }] = JSON.parse(out);
   assert.equal(booked, statuses.filter((status) => status === 201).length);
 });
+
+Deno.test("a stream whose request never arrives whole ends with its connection, and frees its place", async () => {
+  await using purser = await openTestPurser({ config: { requestLimits: { streams: 1 } } });
+  const server = await listen(purser.core, withAccessCheck(purser.core, purser.app), {
+    host: "127.0.0.1",
+    port: 0,
+  });
+  for (let request = 0; request < 3; request++) {
+    using client = await RawClient.connect(server);
+    await client.write("GET /events HTTP/1.1\nHost: localhost\nContent-Length: 5\n\nab");
+    if (request === 2) {
+      await client.write("cde");
+      await client.until(/200 OK/); // the rest has arrived
+    } else await client.closeWrite();
+    if (request < 2) assert.equal(await client.end(), "");
+  }
+  await server.shutdown({ graceMs: 0 });
+});
+
+Deno.test("the response to HEAD declares no length but that of GET", async () => {
+  await using purser = await openTestPurser();
+  const server = await listen(purser.core, withAccessCheck(purser.core, purser.app), {
+    host: "127.0.0.1",
+    port: 0,
+  });
+  using client = await RawClient.connect(server);
+  await client.write("HEAD /healthz HTTP/1.1\nHost: localhost\nConnection: close\n\n");
+  assert.doesNotMatch(await client.end(), /content-length: 0/i);
+  await server.shutdown({ graceMs: 0 });
+});

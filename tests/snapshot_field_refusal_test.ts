@@ -376,16 +376,21 @@ testRefusals("faults of the text and of the schema are reported together, each o
   ]);
 });
 
-testRefusals("of ten thousand problems a hundred are reported, and all are counted", async (refuse) => {
-  const wrong = (count: number) =>
-    snapshotOf({}, { messages: Array.from({ length: count }, () => ({ role: "user", content: 5 })) });
-  const { details } = await refuse(wrong(10_000), { detail: /\(and 9999 more\)$/ });
-  assert.equal(details.issues.length, 100);
-  assert.equal(details.issue_count, 10_000);
-  assert.equal(details.issues[99].path, "state.messages[99].content");
-  const hundred = await refuse(wrong(100));
-  assert.deepEqual([hundred.details.issues.length, hundred.details.issue_count], [100, undefined]);
-});
+testRefusals(
+  "of many problems a hundred are reported, and reading stops at the thousandth",
+  async (refuse) => {
+    const wrong = (count: number) =>
+      snapshotOf({}, { messages: Array.from({ length: count }, () => ({ role: "user", content: 5 })) });
+    const some = await refuse(wrong(999), { detail: /\(and 998 more\)$/ });
+    assert.equal(some.details.issue_count, 999);
+    const { details } = await refuse(wrong(10_000), { detail: /\(and at least 999 more\)$/ });
+    assert.equal(details.issues.length, 100);
+    assert.equal(details.issue_count, 1_000);
+    assert.equal(details.issues[99].path, "state.messages[99].content");
+    const hundred = await refuse(wrong(100));
+    assert.deepEqual([hundred.details.issues.length, hundred.details.issue_count], [100, undefined]);
+  },
+);
 
 testRefusals("a problem stays small even if the invalid value is large", async (refuse) => {
   const long = "x".repeat(100_000);

@@ -1,7 +1,7 @@
 import { type Config, type Environment, readKeyFile } from "../config/mod.ts";
 import { type DatabaseAddress, parseDatabaseUrl } from "../kernel/database_url.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import { files } from "../kernel/files.ts";
+import { files } from "../kernel/files/files.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { PurserError } from "../kernel/errors.ts";
-import { readTextFile } from "../kernel/files.ts";
-import { replaceFile } from "../kernel/replace_file.ts";
+import { readTextFile } from "../kernel/files/files.ts";
+import { replaceFile } from "../kernel/files/replace_file.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { describeIssue } from "./file/describe_issue.ts";
 import { nearestName } from "../kernel/text.ts";

@@ -38,6 +38,9 @@ export const MAX_ENVIRONMENT_NAME = 200;
 /** The number of issues that an error lists; of the others it has the count only. */
 export const MAX_ISSUES = 100;
 
+/** The number of issues after which a snapshot is read no further: to find one takes time. */
+export const MAX_SNAPSHOT_ISSUES = 1_000;
+
 /**
  * The limits of a server on requests, by the name of their setting, with their defaults; null is no limit. Those with a
  * default protect the process.

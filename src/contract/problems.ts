@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
-import { MAX_ISSUES } from "./limits.ts";
+import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "./limits.ts";
 import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**
@@ -30,7 +30,8 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
         description: `All issues, not only the first; at most ${MAX_ISSUES}`,
       }),
       issue_count: Count.optional().openapi({
-        description: "Total number of issues, where not all are listed",
+        description:
+          `Total number of issues, where not all are listed; a snapshot is read until the ${MAX_SNAPSHOT_ISSUES}th`,
       }),
     }).optional(),
   budget_exceeded: () =>

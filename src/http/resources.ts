@@ -40,8 +40,7 @@ export const RESOURCES = [
   { prefixes: ["/anomalies"], load: () => import("./routes/anomalies.ts") },
   { prefixes: ["/events"], load: () => import("./routes/events.ts") },
   { prefixes: ["/keys"], load: () => import("./routes/keys.ts") },
-  { prefixes: ["/metrics"], load: () => import("./routes/metrics.ts") },
-  { prefixes: ["/doctor"], load: () => import("./routes/doctor.ts") },
+  { prefixes: ["/metrics", "/doctor"], load: () => import("./routes/service.ts") },
   { prefixes: ["/healthz", "/readyz"], isOpen: true, load: () => import("./routes/health.ts") },
   {
     prefixes: ["/", "/docs", "/docs/page.css", "/docs/page.js", "/openapi.json", "/schemas/snapshot/v1.json"],

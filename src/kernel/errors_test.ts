@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
 import { BudgetExceededError, messageOf, PurserError, STATUS } from "./errors.ts";
 import { systemReason } from "./system_errors.ts";
-import { denoFiles, nodeFiles } from "./files.ts";
+import { denoFiles, nodeFiles } from "./files/files.ts";
 
 Deno.test("every code has the status of an HTTP error", () => {
   for (const [code, status] of Object.entries(STATUS)) {

@@ -1,4 +1,4 @@
-import type { ImportResult } from "../contract/snapshots.ts";
+import type { ImportResult } from "../contract/snapshot/snapshots.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import type { AgentDefinition } from "../agents/mod.ts";
 import { toIso } from "../kernel/clock.ts";

@@ -16,7 +16,7 @@ export {
 export { decodeDocument, snapshotTooLarge } from "./document/decode_document.ts";
 export { type ExportInput, exportSession, parseTags, type SessionExport } from "./export_session.ts";
 export { type ImportOptions, importSession } from "./import_session.ts";
-export type { ImportResult } from "../contract/snapshots.ts";
+export type { ImportResult } from "../contract/snapshot/snapshots.ts";
 export { listImportedEvents } from "./generations/imported_events.ts";
 export type { SpoolOptions } from "./files/spool.ts";
 export { writeFile } from "./files/write_file.ts";

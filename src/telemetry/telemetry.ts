@@ -54,9 +54,7 @@ export const noTelemetry: Telemetry = {
   nameRequest() {},
 };
 
-/**
- * Returns the `error.type` of a failure: Purser's code, the status of a provider, or the name of an error. Never its message.
- */
+/** Returns the `error.type` of a failure: a code, a provider's status or an error's name, and never its message. */
 export function errorTypeOf(error: unknown): string {
   if (error instanceof PurserError) return error.code;
   const { lastError, statusCode, name } = (error ?? {}) as Record<string, unknown>;

@@ -11,7 +11,7 @@ const isWhole = (max: number) => (value: number) => Number.isInteger(value) && M
 /** The document's formats. Responses have times in one form only; requests may have any zone. */
 function createAjv(side: "request" | "answer"): Ajv2020 {
   // Most schemas check a few values: code that isn't optimized is ready in half the time. The document itself is
-  // checked by `openapi_lint_test.ts`.
+  // checked by `openapi_client_test.ts`.
   const ajv = new Ajv2020({
     strict: false,
     allErrors: true,

@@ -1,4 +1,4 @@
-import { toHex } from "../../kernel/text.ts";
+import { toHex } from "../../kernel/encoding.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { RuleInput } from "../../contract/alert_rules.ts";
 import { type ChangeContext, insertRule, updateRule } from "./change_rules.ts";

@@ -1,4 +1,4 @@
-import { files } from "../../kernel/files.ts";
+import { files } from "../../kernel/files/files.ts";
 import type { BareContext, Command } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import type { Output } from "../terminal/terminal.ts";

@@ -1,4 +1,3 @@
-import { divideHalfEven, formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
 /** Formats a count: `1,234,567`. */
@@ -17,63 +16,6 @@ export function formatBytes(bytes: number): string {
   const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
   const amount = bytes / 1_000 ** power;
   return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${["", "kB", "MB", "GB"][power]}`;
-}
-
-/** Names the calls that a cost leaves out: `1 call without a known price, 2 calls partly priced`; empty without any. */
-export function nameUncounted(
-  { unpriced, partlyPriced }: { unpriced: number; partlyPriced: number },
-): string {
-  return [
-    unpriced > 0 ? `${countOf(unpriced, "call")} without a known price` : "",
-    partlyPriced > 0 ? `${countOf(partlyPriced, "call")} partly priced` : "",
-  ].filter(Boolean).join(", ");
-}
-
-/** Formats an exact amount, as `$0.0001506`; null is a cost without a known price. */
-export function formatCost(usd: number | null): string {
-  return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;
-}
-
-/**
- * Formats the amounts of a column with one number of decimals, which is lower for larger amounts. A positive amount that
- * rounds to zero is `<$0.01`.
- */
-export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
-  const largest = amounts.reduce((max, amount) => (amount > max ? amount : max), 0n);
-  const most = largest >= 1_000n * NANO_PER_USD
-    ? 2
-    : largest >= NANO_PER_USD
-    ? 4
-    : largest >= NANO_PER_USD / 100n
-    ? 6
-    : 9;
-  const rounded = amounts.map((amount) => round(amount, most));
-  const used = Math.max(2, ...rounded.map((amount) => formatUsd(amount).split(".")[1]?.length ?? 0));
-  return rounded.map((amount, index) =>
-    amounts[index] === 0n
-      ? "$0"
-      : amount === 0n
-      ? `<$${"0.".padEnd(most + 1, "0")}1`
-      : `$${fix(amount, used)}`
-  );
-}
-
-function round(amount: NanoUsd, decimals: number): NanoUsd {
-  const unit = 10n ** BigInt(9 - decimals);
-  return divideHalfEven(amount, unit) * unit;
-}
-
-function fix(amount: NanoUsd, decimals: number): string {
-  const [whole = "0", fraction = ""] = formatUsd(amount).split(".");
-  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${fraction.padEnd(decimals, "0")}`;
-}
-
-/** Formats a share: `82%`; empty for 0. */
-export function formatShare(part: NanoUsd, whole: NanoUsd): string {
-  if (part === 0n || whole === 0n) return "";
-  const percent = Number(part * 1000n / whole) / 10;
-  if (percent < 1) return "<1%";
-  return `${Math.round(percent)}%`;
 }
 
 /** Formats a time of the API, in UTC: `2026-11-21 09:30:00`; `-` for null. */

@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { parseUsd } from "../../kernel/money.ts";
-import {
-  countOf,
-  formatAmounts,
-  formatBytes,
-  formatCost,
-  formatCount,
-  formatShare,
-  formatTime,
-  renderBar,
-} from "./format_values.ts";
+import { formatAmounts, formatCost, formatShare } from "./format_cost.ts";
+import { countOf, formatBytes, formatCount, formatTime, renderBar } from "./format_values.ts";
 
 const amounts = (...usd: string[]) => formatAmounts(usd.map((text) => parseUsd(text)));
 

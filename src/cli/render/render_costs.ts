@@ -4,10 +4,10 @@ import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
 import type { Anomaly } from "../../monitor/mod.ts";
-import { countOf, formatAmounts, formatCount, formatShare, formatTime } from "./format_values.ts";
+import { formatAmounts, formatShare } from "./format_cost.ts";
+import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { putIdsBelow } from "./render_table.ts";
-import { renderBar } from "./format_values.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
 

@@ -1,4 +1,5 @@
-import { formatCost, formatCount, nameUncounted } from "./format_values.ts";
+import { formatCost, nameUncounted } from "./format_cost.ts";
+import { formatCount } from "./format_values.ts";
 
 /** The usage counters of agents, sessions and runs. */
 export interface Usage {

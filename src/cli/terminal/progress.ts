@@ -1,6 +1,5 @@
 import type { CommandContext } from "../command.ts";
-import { formatBytes, formatCount } from "../render/format_values.ts";
-import { renderBar } from "../render/format_values.ts";
+import { formatBytes, formatCount, renderBar } from "../render/format_values.ts";
 
 /** A progress line on a terminal. */
 export interface Progress {

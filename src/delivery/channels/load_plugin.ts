@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { nearestName } from "../../kernel/text.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/import_file.ts";
+import { importFile } from "../../kernel/files/import_file.ts";
 import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
 import {
   CHANNEL_CONTRACT,

@@ -27,7 +27,7 @@ export {
   createChannels,
   type NamedChannel,
 } from "./create_channels.ts";
-export { fromBase64, toBase64 } from "../../kernel/text.ts";
+export { fromBase64, toBase64 } from "../../kernel/encoding.ts";
 export { cutText, oneLine } from "./text.ts";
 export type { BuiltInChannels } from "./load_plugin.ts";
 export type { ChannelConfig } from "../../config/mod.ts";

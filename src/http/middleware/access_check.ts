@@ -7,7 +7,7 @@ import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { ANONYMOUS } from "./principal.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
-import { checkLoopbackRequest, isLoopback } from "./loopback.ts";
+import { refusalOf } from "./loopback.ts";
 
 /**
  * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
@@ -56,28 +56,6 @@ async function authenticateRequest(
 /** Returns whether a request needs no key. Other spellings of an open path do, to be safe. */
 function isOpenRequest({ method, url }: Request): boolean {
   return (method === "GET" || method === "HEAD") && isOpenPath(new URL(url).pathname);
-}
-
-/** Returns the error for a request that can't be shown to come from this machine. */
-function refusalOf(request: Request, from: string | undefined): unknown {
-  try {
-    if (from === undefined || !isLoopback(from.replace(/^::ffff:/i, ""))) {
-      throw new PurserError(
-        "forbidden",
-        "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
-      );
-    }
-    if (request.headers.has("forwarded") || request.headers.has("x-forwarded-for")) {
-      throw new PurserError(
-        "forbidden",
-        "Cannot answer through a proxy, which may forward requests from anywhere: there is no API key yet; make one " +
-          "with purser keys create NAME --scope admin",
-      );
-    }
-    checkLoopbackRequest(request);
-  } catch (error) {
-    return error;
-  }
 }
 
 /** Servers accept any text as a Host header, and may make an invalid URL of it. */

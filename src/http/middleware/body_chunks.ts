@@ -21,7 +21,7 @@ export function lengthOf({ headers }: Request): number {
 }
 
 /**
- * Reads a body; without a declared length, its bytes are counted as they arrive. Where it breaks off, that is the client's error or this process's shutdown, and is not logged.
+ * Reads a body, whose bytes are counted as they arrive. Where it breaks off, that is the client's error or this process's shutdown, and is not logged.
  */
 export async function* bodyChunks(
   request: ServerRequest,
@@ -29,9 +29,8 @@ export async function* bodyChunks(
   lease: RequestLease | undefined,
 ): AsyncGenerator<Uint8Array> {
   try {
-    const isCounted = lengthOf(request) > 0;
     for await (const chunk of request[BODY_CHUNKS]?.() ?? request.body ?? []) {
-      if (!isCounted) lease?.receive(chunk.length);
+      lease?.receive(chunk.length);
       yield chunk;
     }
   } catch (cause) {

@@ -26,6 +26,11 @@ export function addressGroup(address: string): string {
   return `${groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
 }
 
+/** Returns the /48 that a /64 belongs to, which is what a site is given; undefined for an IPv4 address. */
+export function siteOf(group: string): string | undefined {
+  return /^((?:[^:]*:){3}).*::\/64$/.exec(group)?.[1]?.concat(":/48");
+}
+
 /**
  * Refuses requests that a web page made to a loopback server without keys. A page on another site can make a browser
  * send requests here; they are recognized by the Host (DNS rebinding), the Origin, and the browser's own
@@ -49,5 +54,27 @@ export function checkLoopbackRequest(request: Request): void {
     request.headers.get("sec-fetch-dest") === "document";
   if (site !== null && site !== "same-origin" && site !== "none" && !isVisit) {
     throw new PurserError("forbidden", "Cannot answer a request that a web page of another site made");
+  }
+}
+
+/** Returns the error for a request that can't be shown to come from this machine. */
+export function refusalOf(request: Request, from: string | undefined): unknown {
+  try {
+    if (from === undefined || !isLoopback(from.replace(/^::ffff:/i, ""))) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
+      );
+    }
+    if (request.headers.has("forwarded") || request.headers.has("x-forwarded-for")) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot answer through a proxy, which may forward requests from anywhere: there is no API key yet; make one " +
+          "with purser keys create NAME --scope admin",
+      );
+    }
+    checkLoopbackRequest(request);
+  } catch (error) {
+    return error;
   }
 }

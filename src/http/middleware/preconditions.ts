@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import { PurserError } from "../../kernel/errors.ts";
-import { sha256Hex } from "../../kernel/text.ts";
+import { sha256Hex } from "../../kernel/encoding.ts";
 import { matchesWeakly } from "./response_headers.ts";
 
 /*

@@ -4,7 +4,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { FailedKeys } from "./failed_keys.ts";
-import { addressGroup } from "./loopback.ts";
+import { addressGroup, siteOf } from "./loopback.ts";
 
 /**
  * The limits of a server on what one API key, one address and all clients together may do at a time. The state is in
@@ -15,8 +15,11 @@ import { addressGroup } from "./loopback.ts";
 /** The number of addresses, and of keys, that each limit keeps track of. */
 const MAX_SUBJECTS = 10_000;
 
-/** The bytes of a body without a declared length that are counted at once, the first ones in advance. */
-const BODY_STEP = 64 * 1024;
+/** The failed keys of an IPv6 site that are free, and forgiven, for each one of an address. */
+const SITE_FACTOR = 10;
+
+/** The bytes of a body that are counted at once, and that are counted in advance. */
+const BODY_STEP = 16 * 1024;
 
 /** The `Retry-After` where a run, a stream or a body has to end first. */
 const RETRY_SECONDS = 2;
@@ -109,6 +112,7 @@ export class RequestLimits {
     body_bytes: new Gauge(),
   };
   readonly #failedKeys: FailedKeys;
+  readonly #failedKeysOfSites: FailedKeys;
   readonly #warnedAt = new Map<RequestLimitName, number>();
 
   constructor(
@@ -129,7 +133,9 @@ export class RequestLimits {
       if (name.includes("_per_minute_")) this.#rates[name] = new Rate(name, limit, clock);
     }
     this.#limits = limits;
-    this.#failedKeys = new FailedKeys(clock, limits.failed_keys_per_address!);
+    const freeKeys = limits.failed_keys_per_address!;
+    this.#failedKeys = new FailedKeys(clock, freeKeys, 1);
+    this.#failedKeysOfSites = new FailedKeys(clock, SITE_FACTOR * freeKeys, SITE_FACTOR);
   }
 
   /** Opens the lease of a request from an address. */
@@ -149,13 +155,22 @@ export class RequestLimits {
     this.#rates[name]?.add(subject, amount);
   }
 
-  /** Begins a use, if it is within its limits. Throws `unavailable` where all clients are too many, else `rate_limited`. */
-  begin(kind: Kind, amount: number, address: string | undefined, key: string | undefined): () => void {
+  /**
+   * Begins a use of an amount, if the `needed` one is within its limits. Throws `unavailable` where all clients are too many,
+   * else `rate_limited`.
+   */
+  begin(
+    kind: Kind,
+    amount: number,
+    address: string | undefined,
+    key: string | undefined,
+    needed = amount,
+  ): () => void {
     const gauge = this.#gauges[kind];
     const subjects: string[] = [];
     const check = (name: RequestLimitName, used: number, subject: string) => {
       const limit = this.#limits[name];
-      if (limit === undefined || used + amount <= limit) return;
+      if (limit === undefined || used + needed <= limit) return;
       this.#warn(name, subject);
       const isOfAll = name === kind;
       const whose = isOfAll ? "this server has" : subject === key ? "this API key has" : "this address has";
@@ -180,11 +195,28 @@ export class RequestLimits {
     return () => gauge.add(subjects, -amount);
   }
 
-  /** Begins to look up a key that is not known to be valid; see `FailedKeys`. */
+  /** The largest body that is read as a whole. */
+  get maxBodyBytes(): number {
+    return this.ctx.maxBodyBytes;
+  }
+
+  /**
+   * Begins to look up a key that is not known to be valid; see `FailedKeys`. The failures of an IPv6 site count together, too:
+   * by each of its 65,536 /64 networks, which are addresses here, it would make its own and others' be forgotten.
+   */
   beginAttempt(address: string, digest: string): (isValid: boolean) => void {
+    const site = siteOf(address);
+    let endOfSite: ((isValid: boolean) => void) | undefined;
     try {
-      return this.#failedKeys.begin(address, digest);
+      // The site first: while it is refused, none of its addresses is kept track of.
+      if (site !== undefined) endOfSite = this.#failedKeysOfSites.begin(site, digest);
+      const end = this.#failedKeys.begin(address, digest);
+      return (isValid) => {
+        end(isValid);
+        endOfSite?.(isValid);
+      };
     } catch (error) {
+      endOfSite?.(true); // the key is not looked up
       this.#warn("failed_keys_per_address", address);
       throw error;
     }
@@ -205,7 +237,9 @@ export class RequestLease {
   #ends: (() => void)[] | undefined;
   #states: RateState[] | undefined;
   #isKept = false;
-  #isBodyHeld = false;
+  /** The bytes of the body that may still have to be counted in memory; 0 for one that is not held as a whole. */
+  #uncountedBytes = 0;
+  #isRateCounted = false;
   #received = 0;
 
   constructor(private readonly limits: RequestLimits, private readonly address: string | undefined) {}
@@ -226,13 +260,19 @@ export class RequestLease {
    * or `unavailable`.
    */
   beginBody(length: number, { isHeld }: { isHeld: boolean }): void {
-    this.#isBodyHeld = isHeld;
+    this.#isRateCounted = length > 0;
     if (this.#key !== undefined) this.#take("body_bytes_per_minute_per_key", this.#key, length);
     if (this.address !== undefined) this.#take("body_bytes_per_minute_per_address", this.address, length);
-    if (isHeld) this.#begin("body_bytes", length || BODY_STEP);
+    if (!isHeld) return;
+    // A declared length that doesn't fit is refused at once; but it takes no memory before it arrives.
+    this.#uncountedBytes = length || this.limits.maxBodyBytes;
+    this.#hold(BODY_STEP, length);
   }
 
-  /** Counts bytes of a body without a declared length, in steps. Throws where its memory is at its limit. */
+  /**
+   * Counts bytes of a body that have arrived, in steps: in memory and, without a declared length, for the rates. Throws where
+   * its memory is at its limit.
+   */
   receive(bytes: number): void {
     this.#received += bytes;
     if (this.#received >= BODY_STEP) this.#countReceived();
@@ -241,10 +281,19 @@ export class RequestLease {
   #countReceived(): void {
     const bytes = this.#received;
     this.#received = 0;
+    this.#hold(bytes);
+    if (this.#isRateCounted) return;
     // The body has begun: what is over the rate delays the next one.
     if (this.#key !== undefined) this.limits.add("body_bytes_per_minute_per_key", this.#key, bytes);
     if (this.address !== undefined) this.limits.add("body_bytes_per_minute_per_address", this.address, bytes);
-    if (this.#isBodyHeld) this.#begin("body_bytes", bytes);
+  }
+
+  /** Counts memory of a body ahead of what arrives, at most its length in all. */
+  #hold(bytes: number, needed = 0): void {
+    const amount = Math.min(bytes, this.#uncountedBytes);
+    if (amount === 0) return;
+    this.#uncountedBytes -= amount;
+    this.#begin("body_bytes", amount, Math.max(amount, needed));
   }
 
   /** Begins a run or a stream. Throws `rate_limited` or `unavailable`. */
@@ -252,8 +301,8 @@ export class RequestLease {
     this.#begin(kind, 1);
   }
 
-  #begin(kind: Kind, amount: number): void {
-    (this.#ends ??= []).push(this.limits.begin(kind, amount, this.address, this.#key));
+  #begin(kind: Kind, amount: number, needed = amount): void {
+    (this.#ends ??= []).push(this.limits.begin(kind, amount, this.address, this.#key, needed));
   }
 
   /** See `RequestLimits.beginAttempt()`. */
@@ -273,7 +322,7 @@ export class RequestLease {
   /** Ends all uses, unless the lease is kept. */
   end(): void {
     if (this.#isKept) return;
-    this.#isBodyHeld = false;
+    this.#uncountedBytes = 0;
     if (this.#received > 0) this.#countReceived();
     if (!this.#ends) return;
     for (const end of this.#ends) end();

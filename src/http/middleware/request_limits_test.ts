@@ -125,6 +125,63 @@ Deno.test("keys that are looked up at the same time can't pass the block togethe
   assert.equal(retryOf(() => begin("beside it")(true)), 0, "a valid key blocks nothing");
 });
 
+Deno.test("a site that tries keys from each of its 65,536 addresses is refused, and displaces no failures of others", () => {
+  const { clock, limits } = openLimits({});
+  let keys = 0;
+  const fail = (from: string) => retryOf(() => limits.open(from).beginAttempt(`key ${keys++}`)(false));
+  for (let i = 0; i < 11; i++) fail("192.0.2.1");
+  for (let i = 0; i < 5; i++) {
+    assert.equal(fail("192.0.2.1"), 2 ** i);
+    clock.advance(2 ** i * 1000);
+    fail("192.0.2.1");
+  }
+  const blockOfOther = fail("192.0.2.1");
+  let lookedUp = 0;
+  for (let i = 0; i < 65_536; i++) if (fail(`2001:db8:1:${i.toString(16)}::1`) === 0) lookedUp++;
+  assert.equal(lookedUp, 101);
+  assert.equal(fail("192.0.2.1"), blockOfOther, "it is remembered");
+  assert.equal(fail("2001:db8:2::1"), 0, "another site is free");
+  clock.advance(60_000);
+  lookedUp = 0;
+  for (let i = 0; i < 1_000; i++) if (fail(`2001:db8:1:${i.toString(16)}::2`) === 0) lookedUp++;
+  assert.equal(lookedUp, 10, "ten failures of a site are forgiven each minute");
+  const valid = limits.open("2001:db8:3::1");
+  for (let i = 0; i < 500; i++) assert.equal(retryOf(() => valid.beginAttempt(`valid ${i}`)(true)), 0);
+});
+
+Deno.test("a body takes the memory that has arrived of it and a step, and is refused at once if it can't fit", () => {
+  const clock = fixedClock(0);
+  const [KiB, MiB] = [1024, 1024 * 1024];
+  const limits = new RequestLimits({ clock, log: silentLog, requestLimits: {}, maxBodyBytes: 8 * MiB });
+  const open = (key: string, length: number) => {
+    const lease = limits.open("192.0.2.1");
+    lease.countForKey(key);
+    lease.beginBody(length, { isHeld: true });
+    return lease;
+  };
+  const leases: ReturnType<typeof open>[] = [];
+  for (let key = 0; key < 4; key++) {
+    for (let i = 0; i < 1_000; i++) leases.push(open(`key ${key}`, 8 * MiB));
+  }
+  const other = open("other", 8 * MiB);
+  other.receive(8 * MiB);
+  assert.equal(retryOf(() => open("other", 56 * MiB + 1)), 2, "a declared length that can't fit");
+  const last = open("other", 56 * MiB);
+  last.receive(56 * MiB);
+  assert.equal(retryOf(() => open("other", 1)), 2, "all that has arrived is counted, and not more");
+  for (const lease of [other, last]) lease.end();
+  for (const lease of leases) lease.receive(16 * KiB);
+  assert.equal(
+    retryOf(() => {
+      for (const lease of leases) lease.receive(48 * KiB);
+    }),
+    2,
+    "what has arrived in memory is limited",
+  );
+  for (const lease of leases) lease.end();
+  open("key 0", 64 * MiB).receive(64 * MiB);
+});
+
 Deno.test("uses end with their request, and those of a stream when it ends, also if ended twice", () => {
   const { limits } = openLimits({
     runs: 2,

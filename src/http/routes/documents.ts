@@ -13,7 +13,7 @@ import { createRoute, headers, json, problems, z } from "../create_route.ts";
 import { createRouter, type Router } from "../router.ts";
 import type { Context } from "hono";
 import { html } from "hono/html";
-import { toHex } from "../../kernel/text.ts";
+import { toHex } from "../../kernel/encoding.ts";
 import { matchesWeakly, PAGE_HEADERS, withWhole } from "../middleware/response_headers.ts";
 
 /** The headers of documents that are revalidated with their ETag, and of pages. */

@@ -30,7 +30,7 @@ import {
   ImportResult,
   registerSnapshotSchema,
   SnapshotReference,
-} from "../../contract/snapshots.ts";
+} from "../../contract/snapshot/snapshots.ts";
 
 const params = z.object({ session_id: SessionId });
 

@@ -100,9 +100,13 @@ export async function startAcceptor(
   let server = await bind(port);
   const address = server.address() as AddressInfo;
 
+  // The address itself where it can be connected to: the process may be allowed no other.
+  let target = address.address;
+  let isChecked = true;
+
   const probe = () => {
     const over = new AbortController();
-    const socket = connect({ port: address.port, host: reachable(address.address) });
+    const socket = connect({ port: address.port, host: target });
     return new Promise<Probe>((resolve) => {
       onAccepted = () => resolve("accepted");
       socket.on("error", (error) => resolve(PROBE_ERRORS[systemCodeOf(error) ?? ""] ?? "unknown"));
@@ -140,6 +144,15 @@ export async function startAcceptor(
       if (closed.signal.aborted) return;
       const sleptAt = clock.monotonic();
       const outcome = accepted === seen ? await probe() : "accepted";
+      if (outcome === "unknown" && target !== reachable(address.address)) target = reachable(address.address);
+      else if (outcome === "unknown" && isChecked) {
+        isChecked = false;
+        log.warn("Cannot check that connections are accepted: connecting to the own port fails", {
+          host: target,
+          port: address.port,
+        });
+      }
+      if (outcome === "accepted" || outcome === "unknown") connections.recover();
       const now = clock.monotonic();
       const lagMs = Math.max(sleptAt - start - delayMs, now - sleptAt - PROBE_TIMEOUT_MS);
       seen = accepted;

@@ -82,6 +82,7 @@ export class Connections {
   readonly #all = new Map<Socket, Connection>();
   readonly #idle = new Set<Connection>();
   readonly #peers = new Map<string, Peer>();
+  readonly #most: number;
   #whenEmpty: (() => void)[] = [];
   isDraining = false;
 
@@ -89,7 +90,9 @@ export class Connections {
     readonly limits: ConnectionLimits,
     readonly now: () => number,
     readonly onRefusal: (connection: Connection, reason: Refusal) => void,
-  ) {}
+  ) {
+    this.#most = limits.connections;
+  }
 
   get size(): number {
     return this.#all.size;
@@ -188,7 +191,7 @@ export class Connections {
 
   /**
    * Makes room where no descriptor is free: closes half of the idle connections, the longest idle ones first, and keeps
-   * fewer connections from now on.
+   * fewer connections, until `recover()`.
    */
   shed(): void {
     this.limits.connections = Math.max(
@@ -196,6 +199,12 @@ export class Connections {
       Math.min(this.limits.connections, Math.floor(this.#all.size * 0.75)),
     );
     for (let left = Math.ceil(this.#idle.size / 2); left > 0; left--) this.#evict(this.#idle);
+  }
+
+  /** Allows an eighth more connections, up to the setting; called every few seconds in which connections are accepted. */
+  recover(): void {
+    const { connections } = this.limits;
+    this.limits.connections = Math.min(this.#most, connections + Math.max(8, connections >> 3));
   }
 
   /** Closes connections after their next response: Deno would, without a notice, once their listener is closed. */

@@ -253,6 +253,14 @@ Deno.test("without a free descriptor half of the idle connections are closed, an
   assert.equal(connections.limits.connections, 30);
 });
 
+Deno.test("once connections are accepted again, their number grows back to the setting", () => {
+  const { connections } = setUp({ connections: 100 });
+  connections.shed();
+  assert.equal(connections.limits.connections, 8);
+  for (let checks = 0; checks < 12; checks++) connections.recover();
+  assert.equal(connections.limits.connections, 100);
+});
+
 Deno.test("waiting for the last connection to close ends with it", async () => {
   const { connections, open } = setUp();
   await connections.empty();

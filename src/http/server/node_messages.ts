@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { PurserError } from "../../kernel/errors.ts";
 import { wholeOf } from "../middleware/response_headers.ts";
+import type { Exchange } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
@@ -47,6 +48,19 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   };
 }
 
+/** Reads the rest of a body that no route reads; returns false where it breaks off. */
+export async function passBody(exchange: Pick<Exchange, "incoming" | "breakBody">): Promise<boolean> {
+  const { incoming } = exchange;
+  if (!incoming.complete && !incoming.destroyed) {
+    await new Promise<void>((resolve) => {
+      exchange.breakBody = resolve;
+      for (const event of ["end", "error", "close"]) incoming.once(event, () => resolve());
+      incoming.resume();
+    });
+  }
+  return incoming.complete;
+}
+
 /** Returns the chunks of a body as a stream. */
 export function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream({
@@ -79,7 +93,8 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
   const whole = wholeOf(response) ?? (response.body === null ? "" : undefined);
   if (whole !== undefined) {
-    fields["content-length"] ??= Buffer.byteLength(whole);
+    // The response to HEAD has no body, and doesn't know the length of that to GET.
+    if (outgoing.req.method !== "HEAD") fields["content-length"] ??= Buffer.byteLength(whole);
     outgoing.writeHead(status, fields);
     if (whole.length <= PIECE_BYTES) return void outgoing.end(whole);
     await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
@@ -99,6 +114,11 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   } finally {
     outgoing.off("close", cancel);
   }
+}
+
+/** Returns whether a response is written while it is made. */
+export function isStreamed(response: Response): boolean {
+  return wholeOf(response) === undefined && response.body !== null;
 }
 
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {

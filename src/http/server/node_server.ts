@@ -13,7 +13,7 @@ import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
 import { type Connection, Connections, type Exchange, type Refusal } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
+import { bodyOf, isStreamed, passBody, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -154,9 +154,14 @@ function createHttp(
     },
   });
 
-  async function send(response: Response, { incoming, outgoing }: Exchange): Promise<void> {
+  async function send(response: Response, exchange: Exchange): Promise<void> {
+    const { incoming, outgoing } = exchange;
+    // What is written while it is made may have no end: it can't be sent whole before the rest of the request.
+    if (!incoming.complete && isStreamed(response) && !await passBody(exchange)) {
+      incoming.socket.destroy();
+    }
     const connection = connections.of(incoming.socket);
-    if (!connection) return void await response.body?.cancel();
+    if (!connection || incoming.socket.destroyed) return void await response.body?.cancel();
     if (incoming.complete) {
       const { isClosing, isRetired } = connection;
       if (connections.isDraining || isClosing || isRetired) outgoing.shouldKeepAlive = false;

@@ -1,4 +1,4 @@
-import { toBase64 } from "../text.ts";
+import { toBase64 } from "../encoding.ts";
 import { FORBIDDEN_KEY, MAX_JSON_DEPTH } from "./canonical_json.ts";
 
 /**

@@ -3,7 +3,7 @@
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
-import { replaceFile } from "../../kernel/replace_file.ts";
+import { replaceFile } from "../../kernel/files/replace_file.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
 import { entriesOf } from "./entries.ts";
 import { type Accepted, type MergedPrices, mergePrices } from "./merge_prices.ts";

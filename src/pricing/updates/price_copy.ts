@@ -1,5 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
-import { sha256Hex } from "../../kernel/text.ts";
+import { sha256Hex } from "../../kernel/encoding.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { parsePriceData } from "../catalog/parse_price_data.ts";
 import type { PriceData } from "../catalog/price_data.ts";

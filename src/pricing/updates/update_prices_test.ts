@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { publish, publishedPrices, type PublishingServer } from "../../../tests/harness/price_files.ts";
 import { fixedClock } from "../../kernel/clock.ts";
-import { sha256Hex } from "../../kernel/text.ts";
+import { sha256Hex } from "../../kernel/encoding.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { readUsedPrices } from "./used_prices.ts";
 import { DOWNLOAD_TIMEOUT_MS } from "./mod.ts";

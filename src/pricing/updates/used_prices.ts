@@ -1,5 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
-import { files } from "../../kernel/files.ts";
+import { files } from "../../kernel/files/files.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 import { bundledPrices } from "../catalog/bundled_prices.ts";

@@ -55,7 +55,9 @@ export function createSecrets(values: Iterable<string | undefined> = []): Secret
       for (const text of [value, value.trim(), ...partsOf(value).filter((part) => !WORD.test(part))]) {
         if (text.length < MIN_SECRET_CHARS || names.some((name) => name.includes(text))) continue;
         const isWord = WORD.test(text);
-        for (const form of formsOf(text)) matcher.add({ text: form, isWord, isBase64: false });
+        for (const form of formsOf(text)) {
+          matcher.add({ text: form, isWord: isWord && form === text, isBase64: false });
+        }
         for (const core of base64CoresOf(text)) matcher.add({ text: core, isWord: false, isBase64: true });
       }
     }
@@ -103,7 +105,8 @@ class Matcher {
   #shifts: Uint8Array | undefined;
   /** The patterns by their first characters, the longest first. */
   #byHead = new Map<string, Pattern[]>();
-  #starts = new Set<number>();
+  /** The beginnings of patterns that are shorter than their keys above. */
+  #beginnings = new Set<string>();
   longest = 0;
 
   get isEmpty(): boolean {
@@ -117,8 +120,10 @@ class Matcher {
     const head = text.slice(0, MIN_SECRET_CHARS);
     const others = this.#byHead.get(head) ?? [];
     if (others.some((other) => other.text === text)) return;
-    this.#byHead.set(head, [...others, pattern].sort((a, b) => b.text.length - a.text.length));
-    if (!pattern.isBase64) this.#starts.add(text.charCodeAt(0));
+    const shorter = others.findIndex((other) => other.text.length < text.length);
+    others.splice(shorter < 0 ? others.length : shorter, 0, pattern);
+    this.#byHead.set(head, others);
+    for (let end = 1; end < MIN_SECRET_CHARS; end++) this.#beginnings.add(text.slice(0, end));
     this.longest = Math.max(this.longest, text.length);
     for (let end = 1; end < MIN_SECRET_CHARS; end++) {
       const pair = pairOf(text.charCodeAt(end - 1), text.charCodeAt(end));
@@ -126,7 +131,7 @@ class Matcher {
     }
   }
 
-  /** Finds the first pattern that starts at `from` or later. */
+  /** Finds the first pattern that starts at `from` or later; with base64, the whole word around it from there on. */
   find(text: string, from: number): { start: number; end: number; pattern: Pattern } | undefined {
     const shifts = this.#shifts;
     if (shifts === undefined) return undefined;
@@ -137,11 +142,18 @@ class Matcher {
         at += shift;
         continue;
       }
-      const start = at - MIN_SECRET_CHARS + 1;
+      let start = at - MIN_SECRET_CHARS + 1;
       const pattern = this.#byHead.get(text.slice(start, at + 1))?.find(({ text: each }) =>
         text.startsWith(each, start)
       );
-      if (pattern) return { start, end: start + pattern.text.length, pattern };
+      if (pattern) {
+        let end = start + pattern.text.length;
+        if (pattern.isBase64) {
+          while (start > from && isBase64(text.charCodeAt(start - 1))) start--;
+          end = wordEnd(text, end);
+        }
+        return { start, end, pattern };
+      }
       at++;
     }
     return undefined;
@@ -153,11 +165,7 @@ class Matcher {
     let scrubbed = "";
     let from = 0;
     for (; found; found = this.find(text, from)) {
-      let { start, end } = found;
-      if (found.pattern.isBase64) {
-        while (start > from && isBase64(text.charCodeAt(start - 1))) start--;
-        while (isBase64(text.charCodeAt(end))) end++;
-      }
+      const { start, end } = found;
       const isKept = isName && found.pattern.isWord;
       scrubbed += text.slice(from, start) + (isKept ? text.slice(start, end) : SCRUBBED);
       from = end;
@@ -176,20 +184,26 @@ class Matcher {
     });
   }
 
-  /** Returns the start of an end of the text that may continue as a pattern; the length of the text if none does. */
-  openEnd(text: string): number {
-    for (let start = Math.max(0, text.length - this.longest + 1); start < text.length; start++) {
-      if (this.#starts.has(text.charCodeAt(start)) && this.#begins(text.slice(start))) return start;
+  /**
+   * Returns the start, from `from` on, of an end of the text that may continue as a pattern, or as a longer one; the length
+   * of the text if none does.
+   */
+  openEnd(text: string, from: number): number {
+    for (let start = Math.max(from, text.length - this.longest + 1); start < text.length; start++) {
+      const head = text.slice(start, start + MIN_SECRET_CHARS);
+      if (head.length < MIN_SECRET_CHARS) {
+        if (this.#beginnings.has(head)) return start;
+      } else if (this.#byHead.get(head)?.some((pattern) => isBeginning(text, start, pattern.text))) {
+        return start;
+      }
     }
     return text.length;
   }
+}
 
-  #begins(text: string): boolean {
-    const candidates = text.length >= MIN_SECRET_CHARS
-      ? this.#byHead.get(text.slice(0, MIN_SECRET_CHARS)) ?? []
-      : [...this.#byHead].flatMap(([head, patterns]) => head.startsWith(text) ? patterns : []);
-    return candidates.some((pattern) => !pattern.isBase64 && pattern.text.startsWith(text));
-  }
+/** Returns whether the text from `start` on is less than a whole pattern, and all of it is its beginning. */
+function isBeginning(text: string, start: number, pattern: string): boolean {
+  return text.length - start < pattern.length && pattern.startsWith(text.slice(start));
 }
 
 const LITERAL = /"(?:[^"\\]|\\.)*"/g;
@@ -199,6 +213,12 @@ const pairOf = (first: number, second: number) => (first * 257 ^ second) & 0xfff
 function isBase64(code: number): boolean {
   return code >= 0x30 && code <= 0x39 || code >= 0x41 && code <= 0x5a || code >= 0x61 && code <= 0x7a ||
     code === 0x2b || code === 0x2d || code === 0x2f || code === 0x3d || code === 0x5f;
+}
+
+/** Returns the end of the base64 at an index. */
+function wordEnd(text: string, at: number): number {
+  while (isBase64(text.charCodeAt(at))) at++;
+  return at;
 }
 
 function isJsonText(text: string): boolean {
@@ -212,14 +232,28 @@ function isJsonText(text: string): boolean {
 
 class HeldText implements TextScrub {
   #held = "";
+  /** True after base64 that was replaced up to the end of a part: what continues it belongs to it. */
+  #isInBase64 = false;
 
   constructor(private readonly matcher: Matcher) {}
 
   push(part: string): string {
-    const text = this.matcher.replace(this.#held + part, false);
-    const end = this.matcher.openEnd(text);
-    this.#held = text.slice(end);
-    return text.slice(0, end);
+    const text = this.#held + part;
+    let from = this.#isInBase64 ? wordEnd(text, 0) : 0;
+    let shown = "";
+    for (;;) {
+      const found = this.matcher.find(text, from);
+      const open = this.matcher.openEnd(text, from);
+      if (!found || open <= found.start) {
+        // A part that ends in the middle of the word doesn't end it.
+        this.#isInBase64 &&= text.length === from;
+        this.#held = text.slice(open);
+        return shown + text.slice(from, open);
+      }
+      shown += text.slice(from, found.start) + SCRUBBED;
+      from = found.end;
+      this.#isInBase64 = found.pattern.isBase64 && from === text.length;
+    }
   }
 
   end(): string {

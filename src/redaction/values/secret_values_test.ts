@@ -68,6 +68,83 @@ Deno.test("startText() scrubs a text of any parts as it scrubs the whole", () =>
   );
 });
 
+/** Secrets with what encoders escape, and one that is the beginning of another. */
+const SPECIAL = "sk-live/ABC+def/GHIJKL==0123&<x>'\"`é";
+const LONGER = SPECIAL + "/and-more-of-it";
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const base64Of = (text: string) => btoa(String.fromCharCode(...bytesOf(text)));
+const escape = (text: string, units: RegExp, isUpper = false) =>
+  text.replace(units, (unit) => {
+    const code = unit.charCodeAt(0).toString(16).padStart(4, "0");
+    return `\\u${isUpper ? code.toUpperCase() : code}`;
+  });
+const entities = (text: string, table: Record<string, string>) =>
+  text.replace(/[&<>"'/`=+]/g, (one) => table[one] ?? one);
+
+/** Returns a secret as encoders write it, each of them written anew here. */
+function encodingsOf(secret: string): Record<string, string> {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const hex = Array.from(bytesOf(secret), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const markup = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+  const php = escape(json, /[^ -~]/g).replaceAll("/", "\\/");
+  return {
+    php,
+    "php within json": JSON.stringify(php).slice(1, -1),
+    "php with hex": escape(json.replaceAll('\\"', "\\u0022"), /[<>&']|[^ -~]/g, true).replaceAll("/", "\\/"),
+    go: escape(json, /[<>&]/g),
+    python: escape(json, /[^ -~]/g),
+    ".net": escape(json.replaceAll('\\"', "\\u0022"), /[<>&'+`]|[^ -~]/g, true),
+    "every character in json": escape(secret, /[^]/g),
+    "every character in json, upper case": escape(secret, /[^]/g, true),
+    "url twice": encodeURIComponent(encodeURIComponent(secret)),
+    "form twice": encodeURIComponent(new URLSearchParams([["", secret]]).toString().slice(1)),
+    xml: entities(secret, markup),
+    "html of go": entities(secret, { ...markup, '"': "&#34;", "'": "&#39;" }),
+    "html of a template of go": entities(secret, { ...markup, '"': "&#34;", "'": "&#39;", "+": "&#43;" }),
+    "html of php": entities(secret, { ...markup, '"': "&quot;", "'": "&#039;" }),
+    "html of python": entities(secret, { ...markup, '"': "&quot;", "'": "&#x27;" }),
+    "html of mustache": entities(secret, {
+      ...{ ...markup, '"': "&quot;", "'": "&#39;", "/": "&#x2F;", "`": "&#x60;", "=": "&#x3D;" },
+    }),
+    hex,
+    "hex, upper case": hex.toUpperCase(),
+    "base64": base64Of(secret),
+    "base64 after one byte": base64Of("x" + secret),
+    "base64 after two bytes": base64Of("xy" + secret),
+  };
+}
+
+Deno.test("scrub() finds a value as encoders of JSON, URLs, HTML and bytes write it", () => {
+  const secrets = createSecrets([SPECIAL, LONGER]);
+  for (const secret of [SPECIAL, LONGER]) {
+    for (const [name, form] of Object.entries(encodingsOf(secret))) {
+      assert.equal(secrets.scrub(`a ${form} b`), `a ${SCRUBBED} b`, name);
+    }
+  }
+});
+
+Deno.test("startText() scrubs every form, however it is split, and shows no rest of the longer of two values", () => {
+  const secrets = createSecrets([SPECIAL, LONGER]);
+  for (const secret of [SPECIAL, LONGER]) {
+    for (const [name, form] of Object.entries({ ...encodingsOf(secret), plain: secret })) {
+      const text = `a ${form} b`;
+      for (const size of [1, 2, 3, 5, 7, 8, 11, 1000]) {
+        const scrub = secrets.startText();
+        let shown = "";
+        for (let at = 0; at < text.length; at += size) shown += scrub.push(text.slice(at, at + size));
+        shown += scrub.end();
+        // What encodes the bytes before a secret, and up to four bits of it, is shown if it arrived before.
+        const before = /after (one|two)/.test(name) ? /^a [\w+/]{0,3}\[/ : /^a \[/;
+        assert.match(shown, before, `${name}, ${size} at a time`);
+        assert.equal(shown.slice(shown.indexOf("[")), `${SCRUBBED} b`, `${name}, ${size} at a time`);
+      }
+      const cut = secrets.startText();
+      assert.equal(cut.push(`a ${form}`) + cut.end(), `a ${SCRUBBED}`, `${name}, at the end`);
+    }
+  }
+});
+
 Deno.test("startText() keeps nothing back that begins no value, and hides one that was cut off", () => {
   const scrub = createSecrets(["MARKED-secret-value-1"]).startText();
   assert.equal(scrub.push("Hello, "), "Hello, ");

@@ -1,7 +1,7 @@
 import type { ToolSet } from "ai";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { importFile } from "../../kernel/import_file.ts";
+import { importFile } from "../../kernel/files/import_file.ts";
 
 /** The tools that agents may use, by name. */
 export interface Toolbox {

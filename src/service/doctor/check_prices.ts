@@ -52,15 +52,13 @@ export async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "st
         : `${used.length} in use in the last 30 days, none of them unpriced`,
     );
   }
+  const { name } = (unpriced[0] ?? disputed[0])!;
+  const remedy = unpriced.length > 0
+    ? '; update the prices, or add the model to "prices" in the config'
+    : ' and the provider\'s own price list; "prices" in the config decides';
   return warning(
     [describeUnpriced(unpriced), describeDisputed(disputed)].filter((text) => text !== "").join("; "),
-    unpriced.length > 0
-      ? `See purser prices show ${
-        unpriced[0]!.name
-      }; update the prices, or add the model to "prices" in the config`
-      : `See purser prices show ${
-        disputed[0]!.name
-      } and the provider's own price list; "prices" in the config decides`,
+    `See purser prices show ${name}${remedy}`,
   );
 }
 

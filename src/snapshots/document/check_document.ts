@@ -26,10 +26,8 @@ export class MessageCheck {
       if (part.type === "tool-call") this.#calls.add(part.toolCallId);
       else if (part.type === "tool-result" && !this.#calls.has(part.toolCallId) && !this.#isBlind) {
         const id = JSON.stringify(shorten(part.toolCallId, 80));
-        this.issues.add(
-          [...path, "content", at, "toolCallId"],
-          `there is no tool call ${id} before this result`,
-        );
+        const idPath = [...path, "content", at, "toolCallId"];
+        this.issues.add(idPath, `there is no tool call ${id} before this result`);
       }
     });
   }
@@ -46,16 +44,14 @@ export function checkEvent(issues: Issues, index: number, value: unknown): void 
   if (!event.success) issues.addSchemaIssues(["events", index], event.error.issues);
 }
 
-/** The options of `checkHead`. */
-export interface HeadCheck {
-  schema: ZodType;
-  /** Paths of members whose value is not valid JSON; their schema issues are not reported. */
-  faulty: ReadonlySet<string>;
-  issues: Issues;
-}
-
-/** Validates a document without its messages and events: its schema, and that the agent matches. */
-export function checkHead(head: Record<string, unknown>, { schema, faulty, issues }: HeadCheck): void {
+/**
+ * Validates a document without its messages and events: its schema, and that the agent matches. Of `faulty` members, whose
+ * value is not valid JSON, no issues of the schema are reported.
+ */
+export function checkHead(
+  head: Record<string, unknown>,
+  { schema, faulty, issues }: { schema: ZodType; faulty: ReadonlySet<string>; issues: Issues },
+): void {
   const checked = schema.safeParse(head);
   if (!checked.success) {
     const isNew = ({ path: [first, second] }: { path: readonly PropertyKey[] }) =>

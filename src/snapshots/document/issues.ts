@@ -1,10 +1,7 @@
 import type { Issue } from "../../contract/schema_issues.ts";
-import { MAX_ISSUES } from "../../contract/limits.ts";
+import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { formatPath, shorten } from "../../kernel/text.ts";
-
-/** The number of issues after which reading stops. */
-const MAX_COUNTED = 100_000;
 
 /** An issue of zod. */
 interface SchemaIssue {
@@ -27,7 +24,7 @@ export class Issues {
 
   add(path: readonly PropertyKey[] | string, message: string): void {
     this.#count++;
-    if (this.#count >= MAX_COUNTED) this.throwIfAny();
+    if (this.#count >= MAX_SNAPSHOT_ISSUES) this.throwIfAny();
     if (this.#reported.length >= MAX_ISSUES) return;
     this.#reported.push({
       path: shorten(typeof path === "string" ? path : formatPath(path), 200),
@@ -50,7 +47,7 @@ export class Issues {
     throw new PurserError(
       "invalid",
       `Cannot read the snapshot: ${path ? `${path}: ` : ""}${message}${
-        more > 0 ? ` (and ${more} more)` : ""
+        more > 0 ? ` (and ${this.#count < MAX_SNAPSHOT_ISSUES ? "" : "at least "}${more} more)` : ""
       }`,
       {
         details: { issues: this.#reported, ...(this.#count > MAX_ISSUES && { issue_count: this.#count }) },

@@ -1,4 +1,4 @@
-import type { ImportedEvent } from "../../contract/snapshots.ts";
+import type { ImportedEvent } from "../../contract/snapshot/snapshots.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import type { Store } from "../../store/mod.ts";
 

@@ -1,5 +1,5 @@
 import * as positions from "../migrations/m0006_positions.ts";
-import { sha256Hex } from "../../kernel/text.ts";
+import { sha256Hex } from "../../kernel/encoding.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Store, toObjects } from "../store.ts";

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
-import { type FileIdentity, files, type IdentifyFile } from "../../kernel/files.ts";
+import { type FileIdentity, files, type IdentifyFile } from "../../kernel/files/files.ts";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { loadSqlite, type SqliteConnection } from "./sqlite_driver.ts";
 import { kindOfSqliteError } from "./sqlite_errors.ts";

@@ -1,7 +1,7 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { realDatabasePath } from "./database_file.ts";
 import { ConstraintError } from "../store.ts";
-import { files } from "../../kernel/files.ts";
+import { files } from "../../kernel/files/files.ts";
 import type { Clock } from "../../kernel/clock.ts";
 
 /** The kinds of SQLite errors that are distinguished. */

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { setImmediate } from "node:timers";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { files, type IdentifyFile } from "../../kernel/files.ts";
+import { files, type IdentifyFile } from "../../kernel/files/files.ts";
 import { explainBusy, explainSqliteError, retryWhileBusy, StoreBusyError } from "./sqlite_errors.ts";
 import {
   createInstanceLocks,

@@ -161,7 +161,7 @@ Deno.test("no commit into a deleted or replaced file is acknowledged", () =>
 Deno.test("the file is checked at each commit, and once a second by reads", () =>
   inFolder(async (folder) => {
     const clock = fixedClock(0);
-    const identify = await (await import("../../kernel/files.ts")).files.loadIdentify();
+    const identify = await (await import("../../kernel/files/files.ts")).files.loadIdentify();
     let checks = 0;
     const store = await open({
       path: join(folder, "purser.db"),

@@ -1,5 +1,5 @@
 import type { Command, CommandContext } from "../../command.ts";
-import { formatCost } from "../../render/format_values.ts";
+import { formatCost } from "../../render/format_cost.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 

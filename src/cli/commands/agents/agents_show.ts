@@ -1,6 +1,7 @@
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { formatCost, formatTime } from "../../render/format_values.ts";
+import { formatCost } from "../../render/format_cost.ts";
+import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { usageFields } from "../../render/render_usage.ts";

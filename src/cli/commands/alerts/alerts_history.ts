@@ -1,11 +1,10 @@
 import type { Alert, AlertDelivery } from "../../../contract/alerts.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import { countOf } from "../../render/format_values.ts";
+import { countOf, formatTime } from "../../render/format_values.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { formatSpent, paintSeverity } from "../../render/format_spent.ts";
-import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
 

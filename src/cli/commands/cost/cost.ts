@@ -25,7 +25,8 @@ import { UsageError } from "../../parse/usage_error.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import type { WhatIf } from "../../../contract/costs.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { formatAmounts, formatCount } from "../../render/format_values.ts";
+import { formatAmounts } from "../../render/format_cost.ts";
+import { formatCount } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 /** `purser cost`: an overview, or with `--by` one table */

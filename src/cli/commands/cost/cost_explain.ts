@@ -8,7 +8,8 @@ import type {
   PriceLine,
 } from "../../../contract/explained_calls.ts";
 import type { Style } from "../../terminal/style.ts";
-import { formatCost, formatCount, formatTime } from "../../render/format_values.ts";
+import { formatCost } from "../../render/format_cost.ts";
+import { formatCount, formatTime } from "../../render/format_values.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";

@@ -16,8 +16,9 @@ export const keysCreate: Command = {
   summary: "Create an API key, and show it once",
   detail:
     "Scopes: read sees everything but keys; run runs agents and reports calls; admin does both, and changes settings and " +
-    "keys. Once a key exists, servers on this database refuse requests without one. The key goes to standard output, " +
-    "everything else to standard error.",
+    "keys. Once a key exists, servers on this database refuse requests without one. With --agent-id, the ids that a client " +
+    "chooses for new calls, sessions and runs have to be AGENT_ID:NAME. The key goes to standard output, everything else to " +
+    "standard error.",
   options: {
     scope: option("SCOPE", "read, run or admin; repeat for more", { oneOf: SCOPES }),
     "agent-id": option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),

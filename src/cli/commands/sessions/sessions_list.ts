@@ -1,7 +1,7 @@
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
-import { formatCost, formatCount, formatTime } from "../../render/format_values.ts";
-import { paintStatus } from "../../render/format_values.ts";
+import { formatCost } from "../../render/format_cost.ts";
+import { formatCount, formatTime, paintStatus } from "../../render/format_values.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { putIdsBelow } from "../../render/render_table.ts";

@@ -1,9 +1,8 @@
 import type { ReadSnapshot } from "../../../snapshots/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { escapeJson } from "../../terminal/escape_text.ts";
-import { formatCount } from "../../render/format_values.ts";
+import { formatCount, paintStatus } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
-import { paintStatus } from "../../render/format_values.ts";
 
 /** `purser state show FILE [--format table|json]` */
 export const stateShow: Command = {

@@ -12,13 +12,6 @@ export interface CallTotals {
   partlyPricedCalls: number;
 }
 
-/** Sums the calls of a log, each once. */
-export interface CallCounter {
-  /** Counts a `model.called`, together with the `cost.recorded` that follows it, or one of them alone. */
-  add(event: ReplayEvent, costRecorded?: ReplayEvent): void;
-  readonly totals: CallTotals;
-}
-
 const NOTHING: CallTotals = {
   costNanoUsd: 0n,
   inputTokens: 0,
@@ -28,35 +21,33 @@ const NOTHING: CallTotals = {
   partlyPricedCalls: 0,
 };
 
-/** Creates a counter at zero. */
-export function createCallCounter(): CallCounter {
-  let totals = NOTHING;
-  // Calls that were not booked at once: a later `cost.recorded` replaces the figures of the `model.called`.
-  const unbooked = new Map<string, CallTotals>();
-  // A session restored where its snapshot was taken has calls of its own log in its imported history, once per
-  // restore.
-  const imported = new Set<string>();
-  return {
-    get totals() {
-      return totals;
-    },
-    add(event, costRecorded) {
-      const figures = figuresOf(costRecorded ?? event);
-      const callId = callIdOf(event);
-      if (callId !== undefined) {
-        if (imported.has(callId) && !unbooked.has(callId)) return;
-        if (event.imported_from !== undefined) imported.add(callId);
-      }
-      if (event.type === "cost.recorded" && callId !== undefined) {
-        const provisional = unbooked.get(callId);
-        unbooked.delete(callId);
-        if (provisional) totals = sum(totals, provisional, -1);
-      } else if (!costRecorded && callId !== undefined) {
-        unbooked.set(callId, figures);
-      }
-      totals = sum(totals, figures, 1);
-    },
-  };
+/** Sums the calls of a log, each once. */
+export class CallCounter {
+  totals = NOTHING;
+  /** Calls that were not booked at once: a later `cost.recorded` replaces the figures of the `model.called`. */
+  readonly #unbooked = new Map<string, CallTotals>();
+  /**
+   * A session restored where its snapshot was taken has calls of its own log in its imported history, once per restore.
+   */
+  readonly #imported = new Set<string>();
+
+  /** Counts a `model.called`, together with the `cost.recorded` that follows it, or one of them alone. */
+  add(event: ReplayEvent, costRecorded?: ReplayEvent): void {
+    const figures = figuresOf(costRecorded ?? event);
+    const callId = callIdOf(event);
+    if (callId !== undefined) {
+      if (this.#imported.has(callId) && !this.#unbooked.has(callId)) return;
+      if (event.imported_from !== undefined) this.#imported.add(callId);
+    }
+    if (event.type === "cost.recorded" && callId !== undefined) {
+      const provisional = this.#unbooked.get(callId);
+      this.#unbooked.delete(callId);
+      if (provisional) this.totals = sum(this.totals, provisional, -1);
+    } else if (!costRecorded && callId !== undefined) {
+      this.#unbooked.set(callId, figures);
+    }
+    this.totals = sum(this.totals, figures, 1);
+  }
 }
 
 function figuresOf(event: ReplayEvent): CallTotals {

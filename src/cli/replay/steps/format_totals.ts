@@ -1,5 +1,6 @@
 import { formatUsd, toUsd } from "../../../kernel/money.ts";
-import { formatCount, nameUncounted } from "../../render/format_values.ts";
+import { nameUncounted } from "../../render/format_cost.ts";
+import { formatCount } from "../../render/format_values.ts";
 import type { CallTotals } from "./call_totals.ts";
 
 /** Returns the cost in USD of the calls with a price; null if there are calls and none has one. */

@@ -1,4 +1,4 @@
-import { type CallTotals, createCallCounter } from "./call_totals.ts";
+import { CallCounter, type CallTotals } from "./call_totals.ts";
 import { callIdOf, type ReplayEvent } from "./replay_event.ts";
 
 /** One step of a replay. */
@@ -40,7 +40,7 @@ export async function* replaySteps(
 }
 
 function createStepMaker(): (event: ReplayEvent, costRecorded?: ReplayEvent) => ReplayStep {
-  const counter = createCallCounter();
+  const counter = new CallCounter();
   let startedAt: number | undefined;
   let previousAt: number | undefined;
   let unsent: ReplayEvent[] = [];

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from "node:path";
-import { PurserError } from "./errors.ts";
-import { systemReason } from "./system_errors.ts";
+import { PurserError } from "../errors.ts";
+import { systemReason } from "../system_errors.ts";
 
 /**
  * Replaces a file atomically: a reader finds the whole old text or the whole new one, also after a power failure. A file keeps

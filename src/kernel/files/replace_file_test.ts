@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { inDirectory } from "../../tests/harness/in_directory.ts";
+import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { replaceFile } from "./replace_file.ts";
 
 const namesIn = async (folder: string) =>

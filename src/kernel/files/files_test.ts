@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { inDirectory } from "../../tests/harness/in_directory.ts";
-import { systemCodeOf } from "./system_errors.ts";
+import { inDirectory } from "../../../tests/harness/in_directory.ts";
+import { systemCodeOf } from "../system_errors.ts";
 import { denoFiles, files, nodeFiles } from "./files.ts";
 
 const mode = async (path: string) => (await Deno.stat(path)).mode! & 0o777;

@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
-import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./snapshot/json_schema.ts";
-import { AgentId, Count, Position, SessionId, Time } from "./parts.ts";
+import { SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./json_schema.ts";
+import { AgentId, Count, Position, SessionId, Time } from "../parts.ts";
 
 /** Refers to the snapshot's schema in the OpenAPI document. */
 export const SnapshotReference = { $ref: "#/components/schemas/Snapshot" };

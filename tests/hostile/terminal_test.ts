@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { COMMANDS } from "../src/cli/command_table.ts";
-import { splitLine } from "../src/cli/parse/_split_line.ts";
-import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
-import { guardTerminal, main } from "../src/cli/mod.ts";
-import { type Connection, createApiClient } from "../src/client/mod.ts";
-import * as vocabulary from "../src/contract/values.ts";
-import { createJsonLog } from "../src/kernel/log.ts";
-import { openTestPurser } from "./harness/test_purser.ts";
+import { COMMANDS } from "../../src/cli/command_table.ts";
+import { splitLine } from "../../src/cli/parse/_split_line.ts";
+import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
+import { guardTerminal, main } from "../../src/cli/mod.ts";
+import { type Connection, createApiClient } from "../../src/client/mod.ts";
+import * as vocabulary from "../../src/contract/values.ts";
+import { createJsonLog } from "../../src/kernel/log.ts";
+import { openTestPurser } from "../harness/test_purser.ts";
 
 /**
  * A server that lies puts terminal sequences, bidirectional and invisible characters into every text of every answer. No

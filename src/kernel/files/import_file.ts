@@ -1,4 +1,4 @@
-import { systemCodeOf, systemReason } from "./system_errors.ts";
+import { systemCodeOf, systemReason } from "../system_errors.ts";
 
 /** A module of the user, loaded by its path. */
 export interface ImportedFile {

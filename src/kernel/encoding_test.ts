@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { fromBase64, toBase64, toHex } from "./text.ts";
+import { fromBase64, toBase64, toHex } from "./encoding.ts";
 
 Deno.test("toHex(), toBase64() and fromBase64() behave as the runtime's own methods", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {

@@ -1,0 +1,61 @@
+import { DoctorCheck } from "../../contract/service.ts";
+import { examineService } from "../../service/doctor/mod.ts";
+import type { Core } from "../../service/mod.ts";
+import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../service/metrics/mod.ts";
+import { VERSION } from "../../kernel/version.ts";
+import { createRoute, json, problems, z } from "../create_route.ts";
+import { createRouter } from "../router.ts";
+
+const metrics = createRoute({
+  method: "get",
+  path: "/metrics",
+  scopes: ["read"],
+  operationId: "getMetrics",
+  summary: "Get metrics of spend, tokens, runs, alerts and deliveries for Prometheus",
+  tags: ["service"],
+  request: {
+    query: z.strictObject({
+      by: z.enum(["agent"]).optional().openapi({
+        description:
+          "With `agent`, usage of models is also split by agent: one more label, and one series per agent and model",
+      }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "Metrics in Prometheus' text format 0.0.4",
+      content: { "text/plain": { schema: z.string() } },
+    },
+    ...problems("invalid"),
+  },
+});
+
+const doctor = createRoute({
+  method: "get",
+  path: "/doctor",
+  scopes: ["read"],
+  operationId: "examineService",
+  summary: "Diagnose the service: each check's status, and what to do",
+  description:
+    "Checks the config, the database and its clock, each channel's settings, the alert rules, the keys of models and " +
+    "of this API, the prices, and the outbox. Sends nothing and calls no model. The status is 200 whatever was found.",
+  tags: ["service"],
+  responses: { 200: json(z.array(DoctorCheck), "One entry per check"), ...problems() },
+});
+
+export function createRoutes(core: Core) {
+  return createRouter()
+    .openapi(metrics, async (c) => {
+      const totals = await readTotals(core.store, { byAgent: c.req.valid("query").by === "agent" });
+      const families = serviceFamilies(totals, {
+        version: VERSION,
+        environment: core.environment,
+        database: core.store.kind,
+        runsInProgress: core.liveRuns.size,
+        waitingWrites: core.store.waitingWrites,
+        channels: core.channels.list.map(({ name }) => name),
+      });
+      return c.body(renderFamilies(families), 200, { "content-type": EXPOSITION_TYPE }) as never;
+    })
+    .openapi(doctor, async (c) => c.json(await examineService(core), 200));
+}
