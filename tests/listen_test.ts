@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { type Handler, listen } from "../src/http/mod.ts";
+import { withWhole } from "../src/http/middleware/response_headers.ts";
 import { rejection } from "./harness/test_purser.ts";
 
 const start = (handle: Handler, clock = fixedClock(0)) =>
@@ -98,4 +99,28 @@ Deno.test("a request that takes longer than the grace period gets a 503 with Ret
   assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "1"]);
   assert.equal((await response.json()).code, "unavailable");
   await ended;
+});
+
+Deno.test("a response of any type is written while it is made, and a document in one piece", async () => {
+  let send = (_text: string) => {};
+  const server = await start((request) => {
+    if (request.url.endsWith("/whole")) return withWhole(new Response("[1]"), "[1]");
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        send = (text) => controller.enqueue(new TextEncoder().encode(text));
+      },
+    });
+    return new Response(stream, { headers: { "content-type": "application/json" } });
+  });
+  const whole = await fetch(`${server.url}/whole`);
+  assert.deepEqual([whole.headers.get("content-length"), await whole.text()], ["3", "[1]"]);
+  const { body, headers } = await fetch(server.url); // before anything is sent
+  assert.equal(headers.get("content-length"), null);
+  const reader = body!.getReader();
+  for (const text of ["first", "second"]) {
+    send(text);
+    assert.equal(new TextDecoder().decode((await reader.read()).value), text);
+  }
+  await reader.cancel();
+  await server.shutdown();
 });

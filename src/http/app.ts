@@ -11,7 +11,7 @@ import { authorizeRoutes } from "./middleware/authorize.ts";
 import { REPLAYED } from "./middleware/idempotency.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { instanceOf, pathOf, problemResponse, toProblem } from "./middleware/problem.ts";
-import { addUniversalHeaders } from "./middleware/response_headers.ts";
+import { addUniversalHeaders, markJson } from "./middleware/response_headers.ts";
 import { checkBody } from "./middleware/request_body.ts";
 import { findResource, type Resource, RESOURCES, type RouteModule } from "./resources.ts";
 import { createRouter, type Router } from "./router.ts";
@@ -86,7 +86,7 @@ function mountRoutes(
     const { error, headers } = explainUnknownRoute(app, c);
     return problemResponse(toProblem(error, instanceOf(c), core, ""), headers);
   });
-  app.use(addUniversalHeaders, nameSpans(core.telemetry));
+  app.use(addUniversalHeaders, markJson, nameSpans(core.telemetry));
   authorizeRoutes(app, core, permissionsOf(...routers, ...streamed));
   for (const router of streamed) app.route("/", router);
   app.use(checkBody(core));

@@ -231,13 +231,12 @@ const ANSWERED: Record<string, [text: string, ...statuses: number[][]]> = {
     [400, 411, 0],
   ],
   "an absolute address": [get("GET http://localhost/healthz HTTP/1.1"), [200, 400]],
-  // No web page can make a browser send it: such addresses are for proxies.
-  "another host in an absolute address": [get("GET http://evil.example/agents HTTP/1.1"), [
-    200,
-    400,
-    403,
-    404,
-  ]],
+  // It takes precedence over the header (RFC 9112, 3.2.2).
+  "another host in an absolute address": [get("GET http://evil.example/agents HTTP/1.1"), [400, 403]],
+  "another host than that of an absolute address": [
+    get("GET http://localhost/agents HTTP/1.1", "Host: evil.example"),
+    [400, 403],
+  ],
   "another host in an absolute address, both": [
     get("GET http://evil.example/agents HTTP/1.1", "Host: evil.example"),
     [400, 403],
@@ -308,6 +307,41 @@ for (const [name, [text, ...expected]] of Object.entries(ANSWERED)) {
       assert.ok(allowed.includes(status), `${status}: ${answer}`);
     }
     assert.doesNotMatch(answer, /smuggled/, answer);
+    assert.deepEqual(await dump(purser.core.store), before);
+    await checkHealth(name);
+  });
+}
+
+/** Bytes without end that are part of no request: the start of a request, and what follows it again and again. */
+const ENDLESS: Record<string, [start: string, more: string]> = {
+  "chunk extensions": [chunked("2;"), "a"],
+  "zeros before a chunk's size": [chunked("0"), "0"],
+  "extensions of small chunks": [chunked(""), `1;${"a".repeat(500)}\r\n \r\n`],
+  "empty lines before a request": ["", "\r\n"],
+  "empty lines after a request": ["GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\n"],
+  "empty lines while a request is answered": ["GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\n"],
+};
+/** More than sockets hold, so that the server has received some of it. */
+const ENDLESS_BYTES = 24 * 1024 * 1024;
+
+for (const [name, [start, more]] of Object.entries(ENDLESS)) {
+  Deno.test(`${name} without end: the connection is refused within a second`, async () => {
+    const before = await dump(purser.core.store);
+    using connection = await connect(start);
+    const reading = readAll(connection);
+    const bytes = bytesOf(more.repeat(Math.ceil(1024 * 1024 / more.length)));
+    let isOpen = true;
+    const timer = setTimeout(() => connection.close(), DEADLINE_MS);
+    for (let sent = 0; sent < ENDLESS_BYTES && isOpen;) {
+      sent += await connection.write(bytes.subarray(sent % bytes.length)).catch(() => {
+        isOpen = false;
+        return 0;
+      });
+    }
+    clearTimeout(timer);
+    purser.clock.advance(1_000);
+    const answer = await reading;
+    assert.ok(statusesIn(answer).every((status) => [200, 400, 413].includes(status)), answer);
     assert.deepEqual(await dump(purser.core.store), before);
     await checkHealth(name);
   });

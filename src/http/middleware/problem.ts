@@ -6,7 +6,7 @@ import { shorten } from "../../kernel/text.ts";
 import { MAX_ISSUES } from "../../contract/limits.ts";
 import { redactCredentials } from "../../redaction/mod.ts";
 import type { Secrets } from "../../redaction/values/mod.ts";
-import { UNIVERSAL_HEADERS } from "./response_headers.ts";
+import { UNIVERSAL_HEADERS, withWhole } from "./response_headers.ts";
 
 /** An RFC 9457 problem document; it may have extension members such as `run_id`. */
 export interface Problem {
@@ -164,17 +164,21 @@ function asPurserError(error: unknown): PurserError | undefined {
 /** Returns a response with a problem document; `details.retry_after_seconds` is its `Retry-After` too. */
 export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
   const retryAfter = problem.details?.retry_after_seconds;
-  return new Response(JSON.stringify(problem), {
-    status: problem.status,
-    headers: {
-      "content-type": "application/problem+json",
-      ...UNIVERSAL_HEADERS,
-      "cache-control": "no-store",
-      ...(problem.status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
-      ...(typeof retryAfter === "number" && { "retry-after": String(retryAfter) }),
-      ...headers,
-    },
-  });
+  const text = JSON.stringify(problem);
+  return withWhole(
+    new Response(text, {
+      status: problem.status,
+      headers: {
+        "content-type": "application/problem+json",
+        ...UNIVERSAL_HEADERS,
+        "cache-control": "no-store",
+        ...(problem.status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
+        ...(typeof retryAfter === "number" && { "retry-after": String(retryAfter) }),
+        ...headers,
+      },
+    }),
+    text,
+  );
 }
 
 /** Returns a problem's `instance`: the path as it was sent, without the query, which may hold private data. */

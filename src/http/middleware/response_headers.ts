@@ -18,6 +18,31 @@ export const PAGE_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
+const WHOLE = Symbol("whole body");
+
+/** Marks a response as one whose body is this, so that a server need not read it as a stream. */
+export function withWhole<Answer extends Response>(response: Answer, body: string | Uint8Array): Answer {
+  return Object.assign(response, { [WHOLE]: body });
+}
+
+/** Returns the body of a response that was made of a whole one; undefined for all others, which may be without end. */
+export function wholeOf(
+  response: Response & { [WHOLE]?: string | Uint8Array },
+): string | Uint8Array | undefined {
+  return response[WHOLE];
+}
+
+/** Marks what routes answer by `c.json()`. */
+export const markJson: MiddlewareHandler = (c, next) => {
+  const respond = c.body as (text: string, init?: unknown, headers?: Record<string, string>) => Response;
+  const json = (value: unknown, init?: unknown, headers?: Record<string, string>) => {
+    const text = JSON.stringify(value);
+    return withWhole(respond(text, init, { "content-type": "application/json", ...headers }), text);
+  };
+  c.json = json as unknown as typeof c.json;
+  return next();
+};
+
 /** Adds the headers of every response. What has no ETag is not stored; what has one is revalidated before each use. */
 export const addUniversalHeaders: MiddlewareHandler = async (c, next) => {
   await next();

@@ -6,12 +6,16 @@ import type { Connections } from "./connections.ts";
 import type { ServerContext } from "./node_server.ts";
 
 /** The interval of checking that connections are accepted, while none arrives. */
-const PROBE_MS = 2_000;
+const PROBE_MS = 1_500;
 const PROBE_TIMEOUT_MS = 500;
 /** The turns of the event loop that it gets besides. */
 const PROBE_TURNS = 50;
-/** The interval of trying to accept again. */
-const RETRY_MS = 250;
+/** The interval of checking again after a failure. */
+const RETRY_MS = 500;
+/** The delay of timers from which on the process is too busy for a probe to prove anything. */
+const MAX_LAG_MS = 200;
+/** The probes in a row that are not accepted before the listener is replaced, which resets connections that wait. */
+const MIN_FAILURES = 3;
 /** The time after which a server that can't accept connections gives up. */
 const GIVE_UP_MS = 60_000;
 
@@ -25,7 +29,36 @@ export interface Acceptor {
 }
 
 /** The outcome of connecting to the own port. */
-type Probe = "accepted" | "not accepted" | "refused" | "no descriptor" | "unknown";
+export type Probe = "accepted" | "not accepted" | "refused" | "no descriptor" | "unknown";
+
+/**
+ * Creates the decision on what follows a probe: at `now`, after waiting for it took `lagMs` longer than timers should. Only
+ * probes of a process that was not busy count against the listener, several in a row, unless descriptors ran out before:
+ * then it is known to be dead.
+ */
+export function createProbeJudge(): (
+  outcome: Probe,
+  at: { now: number; lagMs: number },
+) => { action: "none" | "shed" | "listen" | "give up"; isFirst: boolean } {
+  let failures = 0;
+  let failingSince = 0;
+  let hasRunOut = false;
+  return (outcome, { now, lagMs }) => {
+    if (outcome === "accepted" || outcome === "unknown") {
+      failures = 0;
+      hasRunOut = false;
+      return { action: "none", isFirst: false };
+    }
+    if (outcome === "not accepted" && lagMs > MAX_LAG_MS) return { action: "none", isFirst: false };
+    if (++failures === 1) failingSince = now;
+    const isFirst = outcome === "no descriptor" && !hasRunOut;
+    hasRunOut ||= outcome === "no descriptor";
+    if (now - failingSince >= GIVE_UP_MS) return { action: "give up", isFirst };
+    if (outcome === "no descriptor") return { action: "shed", isFirst };
+    const isDead = outcome === "refused" || hasRunOut || failures >= MIN_FAILURES;
+    return { action: isDead ? "listen" : "none", isFirst };
+  };
+}
 
 /**
  * Listens, and notices when connections are no longer accepted: after an error of `accept`, such as that no file
@@ -102,12 +135,14 @@ export async function startAcceptor(
   };
 
   const watch = async () => {
+    const judge = createProbeJudge();
     let seen = accepted;
-    let failures = 0;
-    let failingSince = 0;
+    let delayMs = PROBE_MS;
     for (;;) {
-      await clock.sleep(failures === 0 ? PROBE_MS : RETRY_MS, closed.signal);
+      const start = clock.monotonic();
+      await clock.sleep(delayMs, closed.signal);
       if (closed.signal.aborted) return;
+      const sleptAt = clock.monotonic();
       const outcome = accepted === seen ? await probe() : "accepted";
       if (outcome === "unknown" && target !== reachable(address.address)) target = reachable(address.address);
       else if (outcome === "unknown" && isChecked) {
@@ -117,21 +152,16 @@ export async function startAcceptor(
           port: address.port,
         });
       }
-      seen = accepted;
-      if (outcome === "accepted" || outcome === "unknown") {
-        failures = 0;
-        connections.recover();
-        continue;
-      }
+      if (outcome === "accepted" || outcome === "unknown") connections.recover();
       const now = clock.monotonic();
-      if (++failures === 1) failingSince = now;
-      if (outcome === "no descriptor") {
-        if (failures === 1) {
-          log.warn("Cannot accept connections: no file descriptor is free; closing idle ones");
-        }
-        connections.shed();
-      } else if (outcome === "refused" || failures > 1) await listenAgain();
-      if (now - failingSince < GIVE_UP_MS) continue;
+      const lagMs = Math.max(sleptAt - start - delayMs, now - sleptAt - PROBE_TIMEOUT_MS);
+      seen = accepted;
+      const { action, isFirst } = judge(outcome, { now, lagMs });
+      delayMs = outcome === "accepted" || outcome === "unknown" ? PROBE_MS : RETRY_MS;
+      if (isFirst) log.warn("Cannot accept connections: no file descriptor is free; closing idle ones");
+      if (action === "shed") connections.shed();
+      if (action === "listen") await listenAgain();
+      if (action !== "give up") continue;
       return failed.reject(
         new PurserError(
           "unavailable",

@@ -3,23 +3,31 @@ import type { BlockList, Socket } from "node:net";
 
 /**
  * Returns the address of the client: that of the connection or, behind trusted proxies, the last address of
- * `X-Forwarded-For`, or else of `Forwarded` (RFC 7239), that is not of a trusted proxy. Other addresses in these headers
- * may be invented by the client.
+ * `X-Forwarded-For` or `Forwarded` (RFC 7239) that is not of a trusted proxy. Other addresses in these headers may be
+ * invented by the client. So may be one of the two headers as a whole, if the proxy sets the other: where they differ, the
+ * address is the connection's.
  */
 export function clientAddress(
   { headers, socket }: Pick<IncomingMessage, "headers"> & { socket: Pick<Socket, "remoteAddress"> },
   isTrusted: (address: string) => boolean,
 ): string | undefined {
-  let address = socket.remoteAddress === undefined ? undefined : plainAddress(socket.remoteAddress);
+  if (socket.remoteAddress === undefined) return undefined;
+  const peer = plainAddress(socket.remoteAddress);
   const listed = headers["x-forwarded-for"];
-  const hops = listed === undefined
-    ? (headers.forwarded ?? "").split(",").map((hop) => /(?:^|;)\s*for="?([^";]*)/i.exec(hop)?.[1] ?? "")
-    : String(listed).split(",");
-  for (
-    let hop = hops.pop();
-    hop !== undefined && address !== undefined && isTrusted(address);
-    hop = hops.pop()
-  ) {
+  const { forwarded } = headers;
+  if ((listed === undefined && forwarded === undefined) || !isTrusted(peer)) return peer;
+  const found = [
+    listed !== undefined && String(listed).split(","),
+    forwarded !== undefined &&
+    forwarded.split(",").map((hop) => /(?:^|;)\s*for="?([^";]*)/i.exec(hop)?.[1] ?? ""),
+  ].filter((hops) => hops !== false).map((hops) => lastUntrusted(peer, hops, isTrusted));
+  return found.every((address) => address === found[0]) ? found[0] : peer;
+}
+
+/** Returns the last address of a chain of proxies that ends at `peer` which is not a trusted proxy's. */
+function lastUntrusted(peer: string, hops: string[], isTrusted: (address: string) => boolean): string {
+  let address = peer;
+  for (let hop = hops.pop(); hop !== undefined && isTrusted(address); hop = hops.pop()) {
     // `[2001:db8::1]:4711`, `192.0.2.1:4711`; an obfuscated one, such as `_hidden` or `unknown`, ends the chain.
     const named = /^\[([^\]]*)\](?::\d+)?$/.exec(hop.trim())?.[1] ??
       hop.trim().replace(/^([\d.]+):\d+$/, "$1");

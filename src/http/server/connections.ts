@@ -13,6 +13,13 @@ const LINGER_MS = 2_000;
 const MIN_EVICTION_MS = 2_000;
 /** Requests that wait on one connection; clients that pipeline send a few. */
 const MAX_PIPELINED = 32;
+/**
+ * The bytes of a request that may be received beside its body: its headers, which are limited to 16 KiB, what is read at
+ * once, and chunk sizes with their extensions. HTTP's parser skips the latter, and empty lines before a request, without end.
+ */
+const MAX_FRAMING_BYTES = 256 * 1024;
+/** The same for each byte of the body: a chunk of one byte takes five more. */
+const FRAMING_BYTES_PER_BODY_BYTE = 8;
 
 /** A request that is being answered. */
 export interface Exchange {
@@ -22,6 +29,8 @@ export interface Exchange {
   refuse(): void;
   /** Ends the body with an error. */
   breakBody(): void;
+  /** Returns the bytes of the body that were taken from `incoming`. */
+  bodyBytes(): number;
 }
 
 /** A number of bytes at a time. */
@@ -62,8 +71,8 @@ interface Peer {
   idle: Set<Connection>;
 }
 
-/** The reason for which a sweep refuses a connection. */
-export type Timeout = "headers" | "body";
+/** The reason for which a sweep refuses a connection: headers or a body that are too slow, or too much beside them. */
+export type Refusal = "headers" | "body" | "framing";
 
 /**
  * The open connections of a server. Times are of a monotonic clock, and checked by `sweep()`, which the server calls every
@@ -80,7 +89,7 @@ export class Connections {
   constructor(
     readonly limits: ConnectionLimits,
     readonly now: () => number,
-    readonly onTimeout: (connection: Connection, reason: Timeout) => void,
+    readonly onRefusal: (connection: Connection, reason: Refusal) => void,
   ) {
     this.#most = limits.connections;
   }
@@ -160,14 +169,17 @@ export class Connections {
     for (const { incoming } of connection.exchanges) incoming.resume();
   }
 
-  /** Checks every connection against the limits on time. */
+  /** Checks every connection against the limits on time, and on bytes that are skipped. */
   sweep(): void {
     const now = this.now();
     for (const connection of this.#all.values()) {
       if (connection.endsAt !== undefined && now >= connection.endsAt) connection.socket.destroy();
       else if (this.#isUnread(connection, now)) connection.socket.destroy();
-      else if (connection.exchanges.size === 0) this.#checkIdle(connection, now);
-      else if (!connection.isClosing && this.#isBodySlow(connection, now)) this.onTimeout(connection, "body");
+      else if (!connection.isClosing && this.#isFlooded(connection)) {
+        connection.endsAt = now + LINGER_MS;
+        this.onRefusal(connection, "framing");
+      } else if (connection.exchanges.size === 0) this.#checkIdle(connection, now);
+      else if (!connection.isClosing && this.#isBodySlow(connection, now)) this.onRefusal(connection, "body");
     }
   }
 
@@ -259,8 +271,17 @@ export class Connections {
     if (connection.socket.bytesRead > connection.readWhenIdle) {
       const isNew = connection.readWhenIdle < 0;
       connection.headersSince ??= isNew ? connection.since : now;
-      if (now - connection.headersSince >= this.limits.headersMs) this.onTimeout(connection, "headers");
+      if (now - connection.headersSince >= this.limits.headersMs) this.onRefusal(connection, "headers");
     } else if (now - connection.since >= this.limits.idleMs) connection.socket.destroy();
+  }
+
+  /** Returns whether far more has been received since the latest request, or for it, than headers and body. */
+  #isFlooded(connection: Connection): boolean {
+    const { socket, exchanges, readWhenIdle, requestMark } = connection;
+    const latest = [...exchanges].at(-1);
+    if (!latest) return socket.bytesRead - Math.max(0, readWhenIdle) > MAX_FRAMING_BYTES;
+    const body = latest.bodyBytes() + latest.incoming.readableLength;
+    return socket.bytesRead - requestMark!.bytes > MAX_FRAMING_BYTES + FRAMING_BYTES_PER_BODY_BYTE * body;
   }
 
   /** Measures the body that is arriving; the time in which the server doesn't read it doesn't count. */

@@ -48,9 +48,9 @@ function setUp(limits: Partial<Connections["limits"]> = {}) {
   return { connections, open, pass, timeouts };
 }
 
-function exchange({ complete = true, readableLength = 0 } = {}): Exchange {
+function exchange({ complete = true, readableLength = 0, bodyBytes = (): number => 0 } = {}): Exchange {
   const incoming = { complete, readableLength, readableHighWaterMark: 64 * 1024, resume() {} };
-  return { incoming, outgoing: {}, refuse() {}, breakBody() {} } as unknown as Exchange;
+  return { incoming, outgoing: {}, refuse() {}, breakBody() {}, bodyBytes } as unknown as Exchange;
 }
 
 Deno.test("at the limit, the longest idle connection is closed in favor of a new one", () => {
@@ -161,8 +161,8 @@ Deno.test("an idle connection is closed after two minutes, one with a request in
 Deno.test("a body must arrive at the minimum rate over each 20 seconds, however much arrived before", () => {
   const { connections, open, pass, timeouts } = setUp({ connections: 10 });
   const [honest, trickle, burst] = [open("192.0.2.1"), open("192.0.2.2"), open("192.0.2.3")];
-  for (const { connection } of [honest, trickle, burst]) {
-    connections.begin(connection, exchange({ complete: false }));
+  for (const { connection, socket } of [honest, trickle, burst]) {
+    connections.begin(connection, exchange({ complete: false, bodyBytes: () => socket.bytesRead }));
   }
   burst.socket.bytesRead = 1_000_000;
   for (let second = 0; second < 50; second++) {
@@ -181,6 +181,30 @@ Deno.test("a body is not slow while the server doesn't read it, nor is one that 
   connections.begin(whole.connection, exchange());
   for (let second = 0; second < 100; second++) pass(1_000);
   assert.deepEqual([waiting.socket.isClosed, whole.socket.isClosed], [false, false]);
+});
+
+Deno.test("far more bytes than headers and body are refused: beside a body, after a request, and before one", () => {
+  const { connections, open, pass, timeouts } = setUp({ connections: 10, perAddress: 10 });
+  const [small, chunks, sizes, after, before, between] = Array.from({ length: 6 }, () => open());
+  connections.begin(small!.connection, exchange({ complete: false, bodyBytes: () => 1_000_000 }));
+  connections.begin(chunks!.connection, exchange({ complete: false, bodyBytes: () => 1_000_000 }));
+  connections.begin(sizes!.connection, exchange({ complete: false, bodyBytes: () => 1_000_000 }));
+  connections.begin(after!.connection, exchange());
+  const first = exchange();
+  connections.begin(between!.connection, first);
+  between!.socket.bytesRead = 5_000_000; // its body
+  connections.end(between!.connection, first);
+  pass(1_000);
+  small!.socket.bytesRead = 1_000_000;
+  chunks!.socket.bytesRead = 6_000_000; // chunks of one byte
+  for (const { socket } of [after!, before!, between!]) socket.bytesRead += 200_000;
+  pass(1_000);
+  assert.deepEqual(timeouts, []);
+  sizes!.socket.bytesRead = 9_000_000;
+  for (const { socket } of [after!, before!, between!]) socket.bytesRead += 200_000;
+  pass(1_000);
+  assert.deepEqual(timeouts, Array(4).fill("framing"));
+  assert.deepEqual([small, chunks].map((one) => one!.socket.isClosed), [false, false]);
 });
 
 Deno.test("a response that is not read is abandoned; one that is read slowly is not", () => {

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { PurserError } from "../../kernel/errors.ts";
+import { wholeOf } from "../middleware/response_headers.ts";
 import type { Exchange } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
@@ -13,6 +14,8 @@ export interface RequestBody {
   chunks(): AsyncGenerator<Uint8Array>;
   /** Ends it with an error. */
   break(): void;
+  /** Returns the bytes that were read. */
+  received(): number;
 }
 
 /** Returns the body of a request; undefined where it has none. */
@@ -23,12 +26,14 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
     return undefined;
   }
   let isBroken = false;
+  let received = 0;
   let wake = () => {};
   return {
     async *chunks() {
       for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());
       for (;;) {
         const bytes: Uint8Array | null = isBroken ? null : incoming.read();
+        received += bytes?.length ?? 0;
         if (bytes) yield bytes;
         else if (incoming.readableEnded) return;
         else if (isBroken || incoming.destroyed) throw brokenOff();
@@ -39,6 +44,7 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
       isBroken = true;
       wake();
     },
+    received: () => received,
   };
 }
 
@@ -77,19 +83,16 @@ function brokenOff(): PurserError {
 }
 
 /**
- * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. Only event
- * streams and downloads (`Content-Disposition`) are written while they are made; others are read whole, which costs a
- * fifth.
+ * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. What is
+ * marked as whole is written in one piece with its headers, all else while it is made.
  */
 export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   const { status, headers } = response;
   const fields: Record<string, string | number> = Object.fromEntries(headers);
   if (outgoing.destroyed) return void await response.body?.cancel();
   if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
-  if (!isStreamed(headers)) {
-    const whole = fields["content-encoding"] === undefined
-      ? await response.text() // written together with the headers
-      : new Uint8Array(await response.arrayBuffer());
+  const whole = wholeOf(response) ?? (response.body === null ? "" : undefined);
+  if (whole !== undefined) {
     // The response to HEAD has no body, and doesn't know the length of that to GET.
     if (outgoing.req.method !== "HEAD") fields["content-length"] ??= Buffer.byteLength(whole);
     outgoing.writeHead(status, fields);
@@ -114,9 +117,8 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
 }
 
 /** Returns whether a response is written while it is made. */
-export function isStreamed(headers: Headers): boolean {
-  return headers.has("content-disposition") ||
-    headers.get("content-type")?.startsWith("text/event-stream") === true;
+export function isStreamed(response: Response): boolean {
+  return wholeOf(response) === undefined && response.body !== null;
 }
 
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {

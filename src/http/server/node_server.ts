@@ -11,7 +11,7 @@ import { BODY_CHUNKS } from "../middleware/body_chunks.ts";
 import { startAcceptor } from "./acceptor.ts";
 import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
-import { type Connection, Connections, type Exchange, type Timeout } from "./connections.ts";
+import { type Connection, Connections, type Exchange, type Refusal } from "./connections.ts";
 import type { Handler } from "./listen.ts";
 import { bodyOf, isStreamed, passBody, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
 
@@ -47,7 +47,7 @@ export async function startNodeServer(
 ): Promise<NodeServer> {
   const { clock } = ctx;
   const isTrusted = networkTest(at.trustedProxies, new BlockList());
-  const connections = new Connections(at.limits, () => clock.monotonic(), onTimeout);
+  const connections = new Connections(at.limits, () => clock.monotonic(), onRefusal);
   const create = createHttp(
     ctx,
     connections,
@@ -94,13 +94,17 @@ export async function startNodeServer(
   };
 }
 
-/** Refuses a connection whose headers or body take too long. */
-function onTimeout(connection: Connection, reason: Timeout): void {
+/** Refuses a connection whose headers or body take too long, or that sends what is neither. */
+function onRefusal(connection: Connection, reason: Refusal): void {
   const { socket, exchanges } = connection;
   const hasBegun = [...exchanges].some(({ outgoing }) => outgoing.headersSent);
   // Browsers open connections in advance: one on which nothing was sent is closed without a word.
   if (hasBegun || socket.bytesRead === 0) return void socket.destroy();
   connection.isClosing = true;
+  if (reason === "framing") {
+    const text = "Cannot read the request: more was received than its headers and its body";
+    return void sendRaw(problem(400, text), socket).then(() => socket.destroySoon());
+  }
   const what = reason === "headers" ? "its headers" : "its body";
   void sendRaw(problem(408, `Cannot read the request: ${what} arrived too slowly; send it again`), socket)
     .then(() => socket.destroySoon());
@@ -117,11 +121,17 @@ function createHttp(
   const listener = getRequestListener(async (request, { incoming }) => {
     const exchange = connections.exchangeOf(incoming as IncomingMessage);
     if (!exchange) return SENT;
+    if (!hasOneHost(exchange.incoming)) {
+      const text = "Cannot read the request: its address and its Host header name different hosts";
+      await send(problem(400, text), exchange);
+      return SENT;
+    }
     const body = bodyOf(exchange.incoming);
     // Its own passes on each chunk as it comes, and exists for requests without a body too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
     Object.assign(request, { [BODY_CHUNKS]: body?.chunks });
     exchange.breakBody = () => body?.break();
+    exchange.bodyBytes = () => body?.received() ?? 0;
     try {
       const response = await new Promise<Response>((resolve, reject) => {
         exchange.refuse = () =>
@@ -147,7 +157,7 @@ function createHttp(
   async function send(response: Response, exchange: Exchange): Promise<void> {
     const { incoming, outgoing } = exchange;
     // What is written while it is made may have no end: it can't be sent whole before the rest of the request.
-    if (!incoming.complete && isStreamed(response.headers) && !await passBody(exchange)) {
+    if (!incoming.complete && isStreamed(response) && !await passBody(exchange)) {
       incoming.socket.destroy();
     }
     const connection = connections.of(incoming.socket);
@@ -163,7 +173,7 @@ function createHttp(
 
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const connection = connections.of(incoming.socket);
-    const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {} };
+    const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {}, bodyBytes: () => 0 };
     const previous = connection && [...connection.exchanges].at(-1);
     if (!connection || !connections.begin(connection, exchange)) return void incoming.socket.destroy();
     outgoing.once("close", () => connections.end(connection, exchange));
@@ -180,6 +190,11 @@ function createHttp(
     server.on("clientError", (error, socket) => onClientError(error, socket as Socket, connections));
     return server;
   };
+}
+
+/** Returns whether the Host header is that of an absolute address, which takes precedence over it (RFC 9112, 3.2.2). */
+function hasOneHost({ url = "", headers }: IncomingMessage): boolean {
+  return url.startsWith("/") || URL.parse(url)?.host === headers.host?.toLowerCase();
 }
 
 /** Answers what is no request, or ends the body that breaks off. */

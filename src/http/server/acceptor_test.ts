@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { fixedClock } from "../../kernel/clock.ts";
+import { createProbeJudge, type Probe } from "./acceptor.ts";
+
+/** Returns what follows each of these probes, a second apart, each with the delay of timers during it. */
+function actionsAfter(probes: (Probe | [Probe, lagMs: number])[]): string[] {
+  const judge = createProbeJudge();
+  const clock = fixedClock(0);
+  return probes.map((probe) => {
+    clock.advance(1_000);
+    const [outcome, lagMs] = typeof probe === "string" ? [probe, 0] : probe;
+    return judge(outcome, { now: clock.monotonic(), lagMs }).action;
+  });
+}
+
+Deno.test("a listener is replaced after three probes in a row that were not accepted", () => {
+  assert.deepEqual(actionsAfter(["not accepted", "not accepted", "not accepted"]), [
+    "none",
+    "none",
+    "listen",
+  ]);
+  const interrupted: Probe[] = ["not accepted", "not accepted", "accepted", "not accepted", "not accepted"];
+  assert.deepEqual(actionsAfter(interrupted), Array(5).fill("none"));
+});
+
+Deno.test("a listener is not replaced while the process is too busy to accept, however long that takes", () => {
+  assert.deepEqual(actionsAfter(Array(600).fill(["not accepted", 300])), Array(600).fill("none"));
+  const once: [Probe, number][] = [["not accepted", 0], ["not accepted", 5_000], ["not accepted", 0]];
+  assert.deepEqual(actionsAfter(once), ["none", "none", "none"]);
+});
+
+Deno.test("a listener is replaced by the first probe after descriptors ran out, or at once where it is gone", () => {
+  assert.deepEqual(actionsAfter(["no descriptor", "no descriptor", "not accepted"]), [
+    "shed",
+    "shed",
+    "listen",
+  ]);
+  assert.deepEqual(actionsAfter(["no descriptor", "accepted", "not accepted"]), ["shed", "none", "none"]);
+  assert.deepEqual(actionsAfter(["refused"]), ["listen"]);
+});
+
+Deno.test("the server gives up after a minute of failures", () => {
+  const actions = actionsAfter(Array(61).fill("refused"));
+  assert.deepEqual([actions.indexOf("give up"), actions[0]], [60, "listen"]);
+});
