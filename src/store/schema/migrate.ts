@@ -9,9 +9,8 @@ import { statements as alerts } from "../migrations/m0003_alerts.ts";
 import { statements as tallies } from "../migrations/m0004_tallies.ts";
 import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
 import { statements as billedParts } from "../migrations/m0008_billed_parts.ts";
-import { statements as lostClaims } from "../migrations/m0011_lost_claims.ts";
 import { statements as repricings } from "../migrations/m0009_repricings.ts";
-import { statements as idempotency } from "../migrations/m0010_idempotency.ts";
+import { statements as claims } from "../migrations/m0010_claims.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
@@ -39,8 +38,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 8, name: "billed_parts", statements: billedParts },
   { version: 9, name: "repricings", statements: repricings },
-  { version: 10, name: "idempotency", statements: idempotency },
-  { version: 11, name: "lost_claims", statements: lostClaims },
+  { version: 10, name: "claims", statements: claims },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (

@@ -1,4 +1,4 @@
-/** The requests that clients may send again under an `Idempotency-Key`, for a day. */
+/** Claims: of requests that clients may send again under an `Idempotency-Key`, for a day, and of deliveries. */
 export const statements: readonly string[] = [
   // owner: the API key's id, '' without one. A request holds the claim until it ends or its lease does; result is the
   // answer, written in the commit of the effect. The answer of a run is the run itself: run_id is chosen with the claim,
@@ -18,4 +18,6 @@ export const statements: readonly string[] = [
 ) WITHOUT ROWID`,
   `CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at)`,
   `CREATE INDEX idempotency_keys_by_lease ON idempotency_keys (lease_until, instance_id)`,
+  // Claims whose process died, which are not among the attempts.
+  `ALTER TABLE deliveries ADD COLUMN lost_claims INTEGER NOT NULL DEFAULT 0`,
 ];
