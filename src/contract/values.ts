@@ -16,6 +16,26 @@ export type AgentStatus = typeof AGENT_STATUSES[number];
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];
 
+/** The windows of budgets: `run` and `session` count each by itself; `hour` is rolling, the others are of UTC. */
+export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month", "lifetime"] as const;
+export type BudgetPeriod = typeof BUDGET_PERIODS[number];
+
+/** A budget with one counter for each agent, session or key. */
+export const BUDGET_EACH = ["agent", "session", "key"] as const;
+export type BudgetEach = typeof BUDGET_EACH[number];
+
+/** `watch` refuses nothing and counts the calls that it would have refused. */
+export const BUDGET_ACTIONS = ["refuse", "watch"] as const;
+export type BudgetAction = typeof BUDGET_ACTIONS[number];
+
+/** The reasons for which a budget refuses a call. */
+export const REFUSAL_REASONS = ["spent", "would_overshoot", "unbounded", "unpriced", "held"] as const;
+export type RefusalReason = typeof REFUSAL_REASONS[number];
+
+/** The states of a budget: below its first warning, at or over it, at or over its limit. */
+export const BUDGET_STATES = ["ok", "near", "reached"] as const;
+export type BudgetState = typeof BUDGET_STATES[number];
+
 /** The severities of alerts and anomalies, mildest first. */
 export const SEVERITIES = ["info", "warning", "critical"] as const;
 export type Severity = typeof SEVERITIES[number];
@@ -34,6 +54,10 @@ export const THRESHOLD_TYPES = [
   "per_month_usd",
 ] as const;
 export type ThresholdType = typeof THRESHOLD_TYPES[number];
+
+/** The threshold types of alerts that a budget warns by. */
+export const BUDGET_THRESHOLDS = BUDGET_PERIODS.map((per) => `budget_per_${per}_usd` as const);
+export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 
 /** An alert rule fires again after each cooldown, or once for each run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
@@ -58,6 +82,7 @@ export const SESSION_EVENT_TYPES = [
   "tool.returned",
   "cost.recorded",
   "budget.exceeded",
+  "budget.refused",
   "budget.overshot",
   "anomaly.detected",
   "run.completed",

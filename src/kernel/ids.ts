@@ -14,6 +14,9 @@ export type IdKind =
   | "dlv"
   | "anom"
   | "rep"
+  | "bud"
+  | "raise"
+  | "rsv"
   | "key";
 
 /** Generates ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */

@@ -11,6 +11,7 @@ import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
 import { statements as billedParts } from "../migrations/m0008_billed_parts.ts";
 import { statements as repricings } from "../migrations/m0009_repricings.ts";
 import { statements as claims } from "../migrations/m0010_claims.ts";
+import { statements as budgets } from "../migrations/m0011_budgets.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
@@ -39,6 +40,7 @@ export const migrations: readonly Migration[] = [
   { version: 8, name: "billed_parts", statements: billedParts },
   { version: 9, name: "repricings", statements: repricings },
   { version: 10, name: "claims", statements: claims },
+  { version: 11, name: "budgets", statements: budgets },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (

@@ -1,6 +1,10 @@
 import type {
   AgentStatus,
+  BudgetAction,
+  BudgetEach,
   BudgetMode,
+  BudgetPeriod,
+  BudgetThreshold,
   CallSource,
   RepricingStatus,
   Scope,
@@ -223,12 +227,45 @@ export const events = sqliteTable("events", {
   payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
 });
 
-export const reservations = sqliteTable("reservations", {
-  kind: text("kind").$type<CounterKind>().notNull(),
+export const budgets = sqliteTable("budgets", {
+  budgetId: text("budget_id").primaryKey(),
+  name: text("name").notNull(),
+  limitNanoUsd: nanoUsd("limit_nano_usd").notNull(),
+  per: text("per").$type<BudgetPeriod>().notNull(),
+  /** '' for all, an agent, 'session ' and an id, 'key ' and an id. */
   scope: text("scope").notNull(),
-  start: int("start").notNull(),
+  each: text("each").$type<BudgetEach>(),
+  mode: text("mode").$type<BudgetMode>().notNull(),
+  action: text("action").$type<BudgetAction>().notNull(),
+  warnAt: text("warn_at", { mode: "json" }).$type<number[]>().notNull(),
+  countsFrom: int("counts_from"),
+  allowUnpriced: flag("allow_unpriced").notNull(),
+  enabled: flag("enabled").notNull(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+  refusedCalls: int("refused_calls").notNull(),
+  lastRefusedAt: int("last_refused_at"),
+});
+
+export const budgetRaises = sqliteTable("budget_raises", {
+  raiseId: text("raise_id").primaryKey(),
+  budgetId: text("budget_id").notNull(),
+  extraNanoUsd: nanoUsd("extra_nano_usd").notNull(),
+  /** Null for no end. */
+  until: int("until"),
+  reason: text("reason"),
+  keyId: text("key_id"),
+  createdAt: int("created_at").notNull(),
+});
+
+export const reservations = sqliteTable("reservations", {
+  /** As of a budget, and 'run ' and an id. */
+  scope: text("scope").notNull(),
+  at: int("at").notNull(),
   reservationId: text("reservation_id").notNull(),
-  amountNanoUsd: nanoUsd("amount_nano_usd").notNull(),
+  worstNanoUsd: nanoUsd("worst_nano_usd").notNull(),
+  estimateNanoUsd: nanoUsd("estimate_nano_usd").notNull(),
+  isStrict: flag("is_strict").notNull(),
   isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
 });
@@ -281,7 +318,7 @@ export const alerts = sqliteTable("alerts", {
   alertId: text("alert_id").notNull(),
   ruleId: text("rule_id").notNull(),
   ruleName: text("rule_name").notNull(),
-  thresholdType: text("threshold_type").$type<ThresholdType>().notNull(),
+  thresholdType: text("threshold_type").$type<ThresholdType | BudgetThreshold>().notNull(),
   thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
   severity: text("severity").$type<Severity>().notNull(),
   valueNanoUsd: nanoUsd("value_nano_usd").notNull(),
@@ -294,6 +331,8 @@ export const alerts = sqliteTable("alerts", {
   triggeredAt: int("triggered_at").notNull(),
   isTest: flag("is_test").notNull(),
   channels: text("channels"),
+  /** The limit of the budget that it warns of. */
+  budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
 });
 
 export const anomalies = sqliteTable("anomalies", {
@@ -382,6 +421,8 @@ export const tables = {
   usageDays,
   usageHours,
   events,
+  budgets,
+  budgetRaises,
   reservations,
   spendCounters,
   installedLogic,
