@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, RuleTest } from "../contract/alerts.ts";
-import type { ThresholdType } from "../contract/values.ts";
+import type { BudgetThreshold, ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { type SqlValue, type Statement, tables } from "../store/mod.ts";
@@ -32,10 +32,11 @@ export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "chann
     window_start: row.windowStart === null ? null : toIso(row.windowStart),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
+    ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
 }
 
-const { alertRules, alerts, deliveries } = tables;
+const { alertRules, alerts, budgets, deliveries } = tables;
 
 /**
  * Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only, without the
@@ -74,8 +75,18 @@ function isOfAgent(query: AlertContext["query"], agentId: string) {
     eq(alertRules.scope, agentId),
     lte(alertRules.updatedAt, alerts.triggeredAt),
   ));
-  const ofRunOrSession = inArray(alerts.thresholdType, ["per_run_usd", "per_session_usd"]);
-  return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule)));
+  const ofRunOrSession = inArray(alerts.thresholdType, [
+    "per_run_usd",
+    "per_session_usd",
+    "budget_per_run_usd",
+    "budget_per_session_usd",
+  ]);
+  const ownBudget = query.select({ one: sql`1` }).from(budgets).where(and(
+    eq(budgets.budgetId, alerts.ruleId),
+    eq(budgets.scope, agentId),
+    lte(budgets.updatedAt, alerts.triggeredAt),
+  ));
+  return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule), exists(ownBudget)));
 }
 
 function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
@@ -91,7 +102,14 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
   };
 }
 
-const SPENT: Record<ThresholdType, string> = {
+const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
+  budget_per_run_usd: "spent in one run",
+  budget_per_session_usd: "spent in one session",
+  budget_per_hour_usd: "spent in the last hour",
+  budget_per_day_usd: "spent today (UTC)",
+  budget_per_week_usd: "spent this week (UTC)",
+  budget_per_month_usd: "spent this month (UTC)",
+  budget_per_lifetime_usd: "spent in all",
   per_run_usd: "spent in one run",
   per_session_usd: "spent in one session",
   per_hour_usd: "spent in the last hour",
@@ -112,17 +130,22 @@ export async function readAlertNotification(
 export function describeAlert(record: AlertRecord, environment: string): Notification {
   const spent = SPENT[record.threshold_type];
   const value = `$${usd(record.value_usd)}`;
-  const threshold = `$${usd(record.threshold_usd)}`;
+  const { limit_usd: limit } = record;
+  const threshold = limit === undefined
+    ? `$${usd(record.threshold_usd)}`
+    : `${share(record.threshold_usd, limit)}% of $${usd(limit)}`;
   const title = record.test
     ? `Test of alert rule ${record.rule_name}: nothing was spent`
-    : `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`;
-  const facts: Fact[] = [{ label: "Rule", value: record.rule_name }];
+    : limit === undefined
+    ? `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`
+    : `Budget ${record.rule_name}: ${value} ${spent}, ${threshold} reached`;
+  const facts: Fact[] = [{ label: limit === undefined ? "Rule" : "Budget", value: record.rule_name }];
   const add = (label: string, fact: string | null) => {
     if (fact !== null) facts.push({ label, value: fact });
   };
   if (record.test) add("Test", "this checks that the channel works");
   else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
-  add("Threshold", threshold);
+  add(limit === undefined ? "Threshold" : "Warning at", threshold);
   add("Since", record.window_start);
   // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
@@ -141,6 +164,11 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
     environment,
     data: { ...record, environment },
   };
+}
+
+/** Returns the share of a limit in percent, rounded to a tenth. */
+function share(threshold: number, limit: number): number {
+  return limit === 0 ? 100 : Math.round(threshold / limit * 1000) / 10;
 }
 
 function usd(value: number): string {
@@ -185,6 +213,7 @@ function testAlert(rule: RuleRow, alertId: string, now: number): TestAlert {
     windowStart: null,
     triggeredAt: now,
     isTest: true,
+    budgetLimitNanoUsd: null,
   };
 }
 

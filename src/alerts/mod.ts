@@ -7,6 +7,7 @@
  * that was set back. It announces the alerts after the commit; delivery is `../delivery/mod.ts`.
  */
 export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firing/decide_alerts.ts";
+export { type BookedScopes, warnOfBudgets } from "./firing/warn_of_budgets.ts";
 export { firingLogic } from "./firing/firing_logic.ts";
 export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";

@@ -1,5 +1,5 @@
 import { announceAlerts } from "../alerts/mod.ts";
-import type { Grant } from "../budgets/mod.ts";
+import type { Grant, ReservedElsewhere } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
@@ -36,13 +36,15 @@ export async function bookCall(ctx: BookingContext, booking: RunBooking): Promis
 export async function bookLooseCalls(
   ctx: BookingContext,
   calls: readonly ModelCall[],
-  grant?: Grant,
+  { grant, settles }: { grant?: Grant; settles?: readonly ReservedElsewhere[] } = {},
 ): Promise<void> {
-  await write(ctx, { calls, grant });
+  await write(ctx, { calls, grant, settles });
   for (const call of calls) publishCost(ctx, call, null);
 }
 
 async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
+  await ctx.budgets.refresh();
+  if (booking.grant?.next) booking.grant.next.at = ctx.clock.now();
   const booked = await ctx.store.writeInSet(writerOf(ctx), booking);
   if (booking.grant) ctx.gate.booked(booking.grant, booked.isNextReserved);
   announceAlerts(ctx, booked.fired);

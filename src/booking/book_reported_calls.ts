@@ -20,16 +20,26 @@ const { calls: ledger } = tables;
 export async function bookReportedCalls(
   ctx: BookingContext,
   reports: readonly ReportedCall[],
+  /** The API key of the caller. */
+  { keyId }: { keyId?: string } = {},
 ): Promise<BookedReport> {
   await ctx.prices.ready?.();
   const { calls, repeated } = withoutRepeats(
-    reports.map((report, index) => toReportedModelCall(ctx, report, index)),
+    reports.map((report, index) => ({ ...toReportedModelCall(ctx, report, index), ...(keyId && { keyId }) })),
+  );
+  const reserved = new Map(
+    reports.flatMap(({ callId, agentId, reservationId }) =>
+      reservationId === undefined ? [] : [[callId, { reservationId, agentId }]]
+    ),
   );
   // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
   for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
     try {
-      await bookLooseCalls(ctx, fresh);
+      const settles = reserved.size === 0
+        ? undefined
+        : fresh.flatMap(({ callId }) => reserved.get(callId) ?? []);
+      await bookLooseCalls(ctx, fresh, { settles });
     } catch (error) {
       if (!(error instanceof ConstraintError)) throw error;
       const left = await findFresh(ctx, calls);
@@ -114,6 +124,8 @@ export interface ReportedCall extends
   listCostUsd?: number;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
+  /** The reservation that the call settles. */
+  reservationId?: string;
 }
 
 /**
@@ -134,7 +146,7 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
   }
   check(where, () => checkUsage(report.usage));
-  const { costUsd, listCostUsd, unpricedParts, ...call } = report;
+  const { costUsd, listCostUsd, unpricedParts, reservationId: _, ...call } = report;
   const price = costUsd === undefined || costUsd === null ? priceOf(ctx, report) : {
     costNanoUsd: reportedCost(costUsd, `${where}.cost_usd`),
     priceSource: REPORTED,

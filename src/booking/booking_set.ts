@@ -1,5 +1,5 @@
-import { advanceCounters, decideAlerts, readFired } from "../alerts/mod.ts";
-import { type Grant, settleReservations } from "../budgets/mod.ts";
+import { advanceCounters, type BookedScopes, decideAlerts, readFired, warnOfBudgets } from "../alerts/mod.ts";
+import { freeReported, type Grant, type ReservedElsewhere, settleReservations } from "../budgets/mod.ts";
 import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices } from "../ledger/mod.ts";
 import {
   appendEvents,
@@ -18,6 +18,8 @@ export interface Booking {
   /** The run of the call, of which there is one then, and its progress since the last commit. */
   run?: { ref: RunRef; progress: Progress };
   grant?: Grant;
+  /** The reservations that reported calls settle. */
+  settles?: readonly ReservedElsewhere[];
 }
 
 /** The state of a run after a booking. */
@@ -59,8 +61,11 @@ export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions')
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
-/** While fewer calls follow the counters, budgets add them up on reading, which is cheaper than to advance the counters. */
-const MAX_UNDECIDED_CALLS = 64;
+/**
+ * While fewer calls follow the counters, budgets add them up on reading, which is cheaper than to advance the counters; the
+ * more budgets count a call, the more often they are added up.
+ */
+const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };
 
 /**
  * Creates the writer of bookings: it commits ledger rows, events, messages, sessions and reservations of all waiting
@@ -69,8 +74,8 @@ const MAX_UNDECIDED_CALLS = 64;
 export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
-  /** The sets whose statements evaluate the rules. */
-  const withPass = new WeakSet<readonly Booking[]>();
+  /** The results of a set that have the ids of alerts. */
+  const firedIn = new WeakMap<readonly Booking[], readonly number[]>();
   /** The rate cards that are in the database, and those that a set adds. */
   const knownPrices = new Set<number>();
   const newPrices = new WeakMap<readonly Booking[], readonly number[]>();
@@ -78,25 +83,22 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
     sizeOf,
     fits: (booking, others) => hasOneRunPerSession(booking, others),
     toStatements(bookings) {
-      const grants = bookings.flatMap(({ grant }) => grant ?? []);
-      const pass = ctx.rules.mayExist
-        ? decideAlerts(ctx)
-        : grants.length > 0 && undecidedCalls >= MAX_UNDECIDED_CALLS
-        ? advanceCounters(ctx)
-        : [];
-      if (pass.length > 0) withPass.add(bookings);
       const calls = bookings.flatMap((booking) => booking.calls);
       const { statements: prices, priceIds } = recordPrices(calls, knownPrices);
       if (priceIds.length > 0) newPrices.set(bookings, priceIds);
-      return [
-        ...prices,
-        ...recordCalls(calls),
-        ...writeSessions(bookings),
-        ...settleReservations(grants),
-        ...pass,
-        ...readRuns(bookings),
-        { sql: READ_LEDGER },
-      ];
+      const statements = [...prices, ...recordCalls(calls), ...writeSessions(bookings)];
+      const fired: number[] = [];
+      const add = (decisions: readonly Statement[]) => {
+        if (decisions.length === 0) return;
+        statements.push(...decisions);
+        fired.push(statements.length - 1);
+      };
+      // Before reservations and warnings, which read the counters and the calls that they leave.
+      add(passOf(bookings));
+      statements.push(...settle(bookings));
+      if (ctx.budgets.mayExist) add(warnOfBudgets(ctx, toBookedScopes(bookings, ctx.clock.now())));
+      firedIn.set(bookings, fired);
+      return [...statements, ...readRuns(bookings), { sql: READ_LEDGER }];
     },
     toResults(results, bookings) {
       for (const priceId of newPrices.get(bookings) ?? []) knownPrices.add(priceId);
@@ -104,8 +106,7 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
       undecidedCalls = ledger.undecidedCalls;
       const runs = toRunStates(bookings, results.at(-2)!);
       const hasRuns = readRuns(bookings).length > 0;
-      const passEnd = results.length - 1 - (hasRuns ? 1 : 0);
-      const fired = withPass.has(bookings) ? readFired(results.slice(0, passEnd)) : [];
+      const fired = firedIn.get(bookings)!.flatMap((index) => readFired(results.slice(0, index + 1)));
       return bookings.map((booking, index) => ({
         ledger,
         isNextReserved: false,
@@ -114,6 +115,38 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
       }));
     },
   };
+
+  function passOf(bookings: readonly Booking[]): Statement[] {
+    if (ctx.rules.mayExist) return decideAlerts(ctx);
+    const { run, shared } = MAX_UNDECIDED_CALLS;
+    if (ctx.budgets.mayExist) return undecidedCalls >= shared ? advanceCounters(ctx) : [];
+    return undecidedCalls >= run && bookings.some(({ grant }) => grant) ? advanceCounters(ctx) : [];
+  }
+}
+
+/** Frees the reservations of booked calls, and reserves for the next ones. */
+function settle(bookings: readonly Booking[]): Statement[] {
+  const granted = bookings.flatMap(({ grant, calls }) =>
+    grant ? [{ grant, costNanoUsd: calls[0]!.costNanoUsd }] : []
+  );
+  return [...settleReservations(granted), ...freeReported(bookings.flatMap(({ settles }) => settles ?? []))];
+}
+
+/** The scopes that booked calls count in, as of now. */
+function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
+  return bookings.flatMap(({ calls, grant }) =>
+    calls.map(({ agentId, sessionId, keyId = null, runId }) => ({
+      call: {
+        reservationId: "",
+        scopes: grant?.scopes ?? { agentId, sessionId, keyId, runId, budget: null },
+        at: now,
+        amounts: { estimateNanoUsd: 0n, worstNanoUsd: null },
+        isUnpriced: false,
+        leaseMs: 0,
+      },
+      nextReservationId: grant?.next?.reservationId ?? null,
+    }))
+  );
 }
 
 /** Appends events and messages, and counts them in their sessions. */

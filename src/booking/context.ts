@@ -1,5 +1,5 @@
 import type { AlertContext } from "../alerts/mod.ts";
-import type { BudgetGate } from "../budgets/mod.ts";
+import type { BudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
@@ -12,6 +12,7 @@ import type { Telemetry } from "../telemetry/mod.ts";
 export interface BookingContext extends SessionContext, AlertContext {
   bus: Bus;
   gate: BudgetGate;
+  budgets: KnownBudgets;
   prices: PriceBook & Partial<Pick<LazyPriceBook, "ready" | "current">>;
   log: Log;
   /** The configured secrets, which are kept and shown nowhere. */

@@ -1,21 +1,34 @@
-import { runCost } from "../ledger/mod.ts";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, DAY_MS, startOf } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
+import type { Statement, Store } from "../store/mod.ts";
 import {
-  type Budget,
   type CallBounds,
-  type CallDecision,
   decideCall,
-  type RefusalReason,
+  outputOf,
+  type Refusal,
+  type ReservedAmounts,
+  type Standing,
+  worstOf,
 } from "./decide_call.ts";
-import { freeGoneReservations, LOST_MS, NOW, RESERVATION_MS, reservedOf } from "./reservations.ts";
+import type { KnownBudgets } from "./known_budgets.ts";
+import { countRefusals, wouldRefuse } from "./refusals.ts";
+import {
+  freeGoneReservations,
+  freeRunStatements,
+  freeStatements,
+  loseStatements,
+  renewStatement,
+  RESERVATION_MS,
+  reservationWriter,
+  reserveStatements,
+} from "./reservations.ts";
+import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings.ts";
 
 /** A request to make a call. */
-export interface CallRequest {
+export interface CallRequest extends CallScopes {
   runId: string;
-  budget: Budget;
-  call: CallBounds;
+  /** Bounds the call as of a time; only `withWorst` for strict budgets too. */
+  bound(at: number, withWorst: boolean): CallBounds;
   /** Ends the wait. */
   signal?: AbortSignal;
   /**
@@ -28,32 +41,51 @@ export interface CallRequest {
 /** Permission to make one call. Its reservation is held until the call is booked or released. */
 export interface Grant {
   reservationId: string;
-  runId: string;
-  reservedNanoUsd: NanoUsd;
-  /** The upper limit of output tokens of the call in `strict` mode. */
+  /** The time under which the call is priced and booked. */
+  at: number;
+  scopes: CallScopes & { runId: string };
+  amounts: ReservedAmounts;
+  /** The upper limit of output tokens, where a strict budget counts the call. */
   outputLimit?: number;
-  /** Set if the commit that books the call may reserve for the next one. */
-  next?: { reservationId: string; limitNanoUsd: NanoUsd };
+  /** True if a strict budget counts the call: what it may cost at most is reserved. */
+  isStrict: boolean;
+  /** Set if the commit that books the call may reserve for the next one, under a time set then. */
+  next?: { reservationId: string; at?: number };
   /**
-   * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which the budget of
-   * the run loses.
+   * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which its budgets
+   * lose.
    */
   lostNanoUsd?: NanoUsd;
 }
 
-/** The answer of the gate to a request. */
+/** The answer of the gate to a request. `grant`: undefined if no budget counts the call. */
 export type Admission =
-  | { go: true; grant: Grant }
-  | { go: false; reason: RefusalReason; settledNanoUsd: NanoUsd };
+  | { go: true; grant: Grant | undefined; at: number }
+  | { go: false; refusals: Refusal[] };
 
-/** Shares a run's budget among its concurrent calls by reservations in the database, over any number of processes. */
+/** A request to reserve for a call that is made elsewhere. */
+export interface ElsewhereRequest {
+  agentId: string;
+  sessionId: string | null;
+  keyId: string | null;
+  estimateNanoUsd: NanoUsd;
+  /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
+  worstNanoUsd: NanoUsd | null;
+  ttlMs: number;
+}
+
+/** Shares budgets among concurrent calls by reservations in the database, over any number of processes. */
 export interface BudgetGate {
   /** Reserves the cost of a call, waiting for room where needed, or refuses. Rejects with the reason of an aborted signal. */
   admit(request: CallRequest): Promise<Admission>;
+  /** Reserves for a call that is made elsewhere, or refuses; it never waits. */
+  admitElsewhere(
+    request: ElsewhereRequest,
+  ): Promise<{ go: true; reservationId: string; expiresAt: number } | { go: false; refusals: Refusal[] }>;
   /** Reports that the call of a grant was committed. `isNextReserved`: the commit has reserved for the next call. */
   booked(grant: Grant, isNextReserved: boolean): void;
   /** Frees the reservation of a call that has ended without a known cost. */
-  release(grant: Grant): Promise<void>;
+  release(grant: Pick<Grant, "reservationId">): Promise<void>;
   /** Returns the statements that free all reservations of a run, for the unit that ends it. */
   endRun(runId: string): Statement[];
   /**
@@ -69,207 +101,270 @@ export const RENEW_MS = RESERVATION_MS / 3;
 /** The longest call whose reservation is renewed. A stream that its caller has dropped must not hold its budget forever. */
 const LONGEST_CALL_MS = 2 * 3_600_000;
 
-/** The state of a run that has not cost anything yet, on which the first decision is made without a read. */
-const NO_COST = { settledNanoUsd: 0n, reservedNanoUsd: 0n, lostNanoUsd: 0n };
+/** The longest wait for what calls in flight have reserved of a budget that others share. */
+export const LONGEST_WAIT_MS = 30_000;
+
+/** How long a reservation for the next call of a run is held while a tool runs. */
+const AHEAD_MS = 100;
 
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
 
-const REQUEST_COLUMNS = ["reservation_id", "run_id", "amount_nano_usd", "ceiling_nano_usd"];
-const REQUEST = `INSERT INTO reservation_requests (${REQUEST_COLUMNS.join(", ")})
-SELECT ${REQUEST_COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
-const READ = `SELECT ${runCost("?1")}, ${reservedOf("?1", " AND NOT is_lost")}, ${
-  reservedOf("?1", " AND is_lost")
-},
-  EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?2)`;
-const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
-const LOSE =
-  `UPDATE reservations SET amount_nano_usd = v.amount_nano_usd, is_lost = 1, expires_at = ${NOW} + ${LOST_MS}
-FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
-const RENEW = `UPDATE reservations SET expires_at = ${NOW} + ${RESERVATION_MS}
-WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
-// All of them, also one that was made although its commit was reported as failed.
-const FREE_RUN = "DELETE FROM reservations WHERE kind = 'run' AND scope = ? AND start = 0";
+/** How often a call that fits by the state of the database is tried at once, while others take its room. */
+const ATTEMPTS = 5;
 
 /** Returns the statements that settle the reservations of calls booked in the same unit, and reserve for the next calls. */
-export function settleReservations(grants: readonly Grant[]): Statement[] {
-  const rows = (sql: string, columns: string[], values: SqlValue[][]): Statement[] =>
-    values.length === 0 ? [] : [{ sql, each: { columns, rows: values } }];
-  const lost = grants.filter(({ lostNanoUsd }) => lostNanoUsd);
-  const settled = grants.filter(({ lostNanoUsd }) => !lostNanoUsd);
+export function settleReservations(
+  booked: readonly { grant: Grant; costNanoUsd: NanoUsd | null }[],
+): Statement[] {
+  const lost = booked.flatMap(({ grant: { reservationId, lostNanoUsd } }) =>
+    lostNanoUsd ? [{ reservationId, lostNanoUsd }] : []
+  );
+  const settled = booked.filter(({ grant }) => !grant.lostNanoUsd);
   return [
-    ...rows(
-      LOSE,
-      ["reservation_id", "amount_nano_usd"],
-      lost.map((each) => [each.reservationId, each.lostNanoUsd!]),
-    ),
-    ...rows(FREE, ["reservation_id"], settled.map(({ reservationId }) => [reservationId])),
-    ...rows(REQUEST, REQUEST_COLUMNS, settled.flatMap((grant) => grant.next ? [nextRequest(grant)] : [])),
+    ...loseStatements(lost),
+    ...freeStatements(settled.map(({ grant }) => grant.reservationId)),
+    ...reserveStatements(settled.flatMap(({ grant, costNanoUsd }) => nextCall(grant, costNanoUsd) ?? [])),
   ];
 }
 
-function nextRequest(grant: Grant): SqlValue[] {
-  const { reservationId, limitNanoUsd } = grant.next!;
-  return [
-    reservationId,
-    grant.runId,
-    grant.reservedNanoUsd,
-    ceilingOf({ mode: "stop", limitNanoUsd }, grant),
-  ];
-}
-
-/** Returns the decision as a condition of the write, since other calls may have reserved meanwhile. */
-function ceilingOf(budget: Budget, { reservedNanoUsd }: Pick<Grant, "reservedNanoUsd">): NanoUsd {
-  return budget.limitNanoUsd - (budget.mode === "strict" ? reservedNanoUsd : 1n);
+/** Returns the request for the next call of a loop: it will probably cost as much. */
+function nextCall({ next, scopes, amounts }: Grant, costNanoUsd: NanoUsd | null): CallToDecide | undefined {
+  if (next?.at === undefined) return undefined;
+  return {
+    reservationId: next.reservationId,
+    scopes,
+    at: next.at,
+    amounts: { estimateNanoUsd: costNanoUsd ?? amounts.estimateNanoUsd, worstNanoUsd: null },
+    isUnpriced: false,
+    leaseMs: RESERVATION_MS,
+  };
 }
 
 /**
- * Creates the budget gate of a process. It first decides as if the run had no cost yet, without a read, and writes the
- * reservation on the condition that it fits; only if it does not fit, it decides again on the state of the database. In the
- * loop of a run in `stop` mode, the commit that books a call reserves for the next under the same condition: that call
- * has its grant without another decision.
+ * Creates the budget gate of a process. It writes the reservation on the condition that it fits in every budget, without a
+ * read before; only if it does not fit, it decides on the state of the database. In the loop of a run without strict
+ * budgets, the commit that books a call reserves for the next under the same condition: that call has its grant at once.
  */
 export function createBudgetGate(options: {
   store: Store;
   clock: Clock;
   /** This process, as the holder of reservations. */
   instanceId: string;
-  newId: () => string;
+  newId: (kind: "req" | "rsv") => string;
+  known: KnownBudgets;
 }): BudgetGate {
-  const { store, clock, instanceId } = options;
-  const newReservationId = () => `${instanceId}/${options.newId()}`;
+  const { store, clock, instanceId, known } = options;
+  const newReservationId = () => `${instanceId}/${options.newId("req")}`;
   /** Reservations by the booking of the previous call, by run. */
   const ahead = new Map<string, Grant[]>();
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
   let renewedAt = -Infinity;
   let hasLock = false;
-  /** Wakes the calls of this process that wait for room in the budget of a run. */
-  const waiting = new Map<string, Set<AbortController>>();
+  /** Wakes the calls of this process that wait for room. */
+  const waiting = new Set<AbortController>();
 
-  async function reserve(request: CallRequest, decision: CallDecision & { go: true }) {
-    const { runId, budget } = request;
-    const grant: Grant = {
-      reservationId: newReservationId(),
-      runId,
-      reservedNanoUsd: decision.reserveNanoUsd,
-      outputLimit: decision.outputLimit,
-      ...(request.hasNext && budget.mode === "stop" && {
-        next: { reservationId: newReservationId(), limitNanoUsd: budget.limitNanoUsd },
-      }),
-    };
-    const row = [grant.reservationId, runId, grant.reservedNanoUsd, ceilingOf(budget, grant)];
+  async function reserve(request: CallRequest, call: CallToDecide, outputLimit: number | undefined) {
     if (!hasLock) {
       await store.instances.hold(instanceId);
       hasLock = true;
     }
-    const [, seen] = await store.write([
-      { sql: REQUEST, each: { columns: REQUEST_COLUMNS, rows: [row] } },
-      { sql: READ, args: [runId, grant.reservationId] },
-    ]);
-    const state = readState(seen!);
-    if (state.isReserved) inFlight.set(grant.reservationId, clock.monotonic());
-    return { grant, ...state };
+    const { isReserved, hasBudget, isStrict } = await store.writeInSet(reservationWriter, call);
+    if (!isReserved) return { hasBudget };
+    inFlight.set(call.reservationId, clock.monotonic());
+    const { agentId, sessionId, keyId, runId, budget, above } = request;
+    const grant: Grant = {
+      reservationId: call.reservationId,
+      at: call.at,
+      scopes: { agentId, sessionId, keyId, runId, budget, above },
+      amounts: call.amounts,
+      ...(isStrict && outputLimit !== undefined && { outputLimit }),
+      isStrict,
+      ...(request.hasNext && !isStrict && !call.isUnpriced &&
+        { next: { reservationId: newReservationId() } }),
+    };
+    return { hasBudget, grant };
   }
 
-  async function read(runId: string) {
-    const { isReserved: _, ...state } = readState(await store.read({ sql: READ, args: [runId, null] }));
-    return state;
+  /** Returns the statements that free reservations, which are not renewed from now on, whether that succeeds or not. */
+  function free(grants: readonly Pick<Grant, "reservationId">[]): Statement[] {
+    for (const { reservationId } of grants) inFlight.delete(reservationId);
+    return freeStatements(grants.map(({ reservationId }) => reservationId));
   }
 
-  function freeAhead(runId: string): Statement[] {
+  function takeAhead(runId: string): Grant[] {
     const grants = ahead.get(runId) ?? [];
     ahead.delete(runId);
-    return grants.map(({ reservationId }) => free(reservationId));
+    return grants;
   }
 
-  /** Returns the statement that frees a reservation, which is not renewed from now on, whether that succeeds or not. */
-  function free(reservationId: string): Statement {
-    inFlight.delete(reservationId);
-    return freeStatement(reservationId);
+  /** Others may wait for what a run has reserved ahead, its own tool too, so a slow tool gives it back. */
+  async function freeAheadLater(grant: Grant): Promise<void> {
+    await clock.sleep(AHEAD_MS);
+    const grants = ahead.get(grant.scopes.runId);
+    const index = grants?.indexOf(grant) ?? -1;
+    if (index < 0) return;
+    grants!.splice(index, 1);
+    if (grants!.length === 0) ahead.delete(grant.scopes.runId);
+    await store.write(free([grant])).catch(() => {}); // its lease ends it
+    wake();
   }
 
-  async function pause(runId: string, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  async function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
     const woken = new AbortController();
-    const pauses = waiting.get(runId) ?? new Set();
-    waiting.set(runId, pauses.add(woken));
+    waiting.add(woken);
     try {
       await clock.sleep(delayMs, signal ? AbortSignal.any([signal, woken.signal]) : woken.signal);
     } finally {
-      pauses.delete(woken);
-      if (pauses.size === 0) waiting.delete(runId);
+      waiting.delete(woken);
     }
   }
 
-  function wake(runId: string): void {
-    for (const pause of waiting.get(runId) ?? []) pause.abort();
+  function wake(): void {
+    for (const pause of waiting) pause.abort();
+  }
+
+  /** Takes a reservation by the booking of the previous call, unless its day has passed: it must count in the call's window. */
+  async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
+    if (!ahead.has(runId)) return undefined;
+    const grants = takeAhead(runId);
+    const early = hasNext ? grants.pop() : undefined;
+    if (early && startOf(early.at, DAY_MS) === startOf(at, DAY_MS)) {
+      if (grants.length > 0) ahead.set(runId, grants);
+      return { ...early, at };
+    }
+    // The loop is in a tool that makes this call, or in another day.
+    await store.write(free(early ? [early, ...grants] : grants));
+    return undefined;
+  }
+
+  /** Counts the call with the budgets that watch and would have refused it. */
+  async function countWatched(call: CallToDecide, bounds: CallBounds): Promise<void> {
+    const standings = await readStandingsOf({ store }, call);
+    const watched = standings.filter((standing) =>
+      standing.action === "watch" && wouldRefuse(standing, bounds)
+    );
+    if (watched.length > 0) await store.write(countRefusals(watched, clock.now()));
   }
 
   return {
-    async admit(request: CallRequest): Promise<Admission> {
-      const { runId, budget, call, signal } = request;
+    async admit(request) {
+      const { signal, budget, above = [] } = request;
       signal?.throwIfAborted();
-      if (request.hasNext) {
-        const early = ahead.get(runId)?.pop();
-        if (early) return { go: true, grant: early };
-      } else if (ahead.get(runId)?.length) {
-        // The loop may be in a tool that waits for this call, while its reservation for the next call blocks it.
-        await store.write(freeAhead(runId));
+      await known.refresh();
+      const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
+      if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
+      const now = clock.now();
+      const early = await takeEarly(request, now);
+      if (early) {
+        const call = { ...early, isUnpriced: false, leaseMs: 0 };
+        if (known.mayWatch) await countWatched(call, request.bound(now, known.mayBeStrict));
+        return { go: true, grant: early, at: now };
       }
-      let state = NO_COST;
+      const isStrict = ofRuns.some(({ mode }) => mode === "strict");
+      let standings: Standing[] = [];
+      let since: number | undefined;
       let delayMs = FIRST_POLL_MS;
+      let attempts = 0;
       for (;;) {
         signal?.throwIfAborted();
-        const decision = decideCall({ budget, ...state, call });
-        if (decision.go && decision.isUnreserved) {
-          if (state !== NO_COST) {
-            return { go: true, grant: { reservationId: newReservationId(), runId, reservedNanoUsd: 0n } };
-          }
-          // No write decides again, so the state must be that of the database.
-          state = await read(runId);
-          continue;
-        }
+        const at = clock.now();
+        const bounds = request.bound(at, isStrict || known.mayBeStrict);
+        const decision = decideCall({ standings, call: bounds });
         if (decision.go) {
-          const { grant, isReserved, ...seen } = await reserve(request, decision);
-          if (isReserved) return { go: true, grant };
-          state = seen;
+          const call: CallToDecide = {
+            reservationId: newReservationId(),
+            scopes: request,
+            at,
+            amounts: decision.amounts,
+            isUnpriced: bounds.isUnpriced,
+            leaseMs: RESERVATION_MS,
+          };
+          const { grant, hasBudget } = await reserve(request, call, decision.outputLimit ?? outputOf(bounds));
+          if (grant) {
+            if (known.mayWatch) await countWatched(call, bounds);
+            return { go: true, grant, at };
+          }
+          if (!hasBudget) return { go: true, grant: undefined, at };
+          standings = await readStandingsOf({ store }, call);
+          known.mayBeStrict ||= standings.some(({ mode }) => mode === "strict");
+          if (++attempts % ATTEMPTS === 0) await pause(FIRST_POLL_MS, signal);
           continue;
         }
-        if (!decision.wait) {
-          const { settledNanoUsd } = await read(runId);
-          return { go: false, reason: decision.reason, settledNanoUsd };
-        }
-        await pause(runId, delayMs, signal);
+        if (!decision.wait) return await refuse(decision.refusals);
+        since ??= clock.monotonic();
+        // A run waits for its own calls as long as they take.
+        const shared = decision.held.filter(({ standing }) => standing.budgetId !== null);
+        if (shared.length > 0 && clock.monotonic() - since >= LONGEST_WAIT_MS) return await refuse(shared);
+        await pause(delayMs, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
-        await freeGoneReservations({ store, instanceId }, runId);
-        state = await read(runId);
+        await freeGoneReservations({ store, instanceId });
+        const amounts = { estimateNanoUsd: bounds.estimateNanoUsd, worstNanoUsd: worstOf(bounds) };
+        const probe = {
+          reservationId: "",
+          scopes: request,
+          at: clock.now(),
+          amounts,
+          isUnpriced: bounds.isUnpriced,
+        };
+        standings = await readStandingsOf({ store }, { ...probe, leaseMs: 0 });
       }
     },
+
+    async admitElsewhere({ agentId, sessionId, keyId, estimateNanoUsd, worstNanoUsd, ttlMs }) {
+      const call: CallToDecide = {
+        reservationId: options.newId("rsv"),
+        scopes: { agentId, sessionId, keyId, runId: null, budget: null },
+        at: clock.now(),
+        amounts: { estimateNanoUsd, worstNanoUsd },
+        isUnpriced: false,
+        leaseMs: ttlMs,
+      };
+      const bounds: CallBounds = {
+        estimateNanoUsd,
+        isUnpriced: false,
+        ...(worstNanoUsd !== null && { worst: { costNanoUsd: worstNanoUsd } }),
+      };
+      for (;;) {
+        const { isReserved } = await store.writeInSet(reservationWriter, call);
+        if (isReserved) return { go: true, reservationId: call.reservationId, expiresAt: call.at + ttlMs };
+        await freeGoneReservations({ store, instanceId });
+        const decision = decideCall({ standings: await readStandingsOf({ store }, call), call: bounds });
+        if (decision.go) continue; // others have ended meanwhile
+        return await refuse(decision.wait ? decision.held : decision.refusals);
+      }
+    },
+
     booked(grant, isNextReserved) {
-      const { next } = grant;
+      const { next, scopes: { runId } } = grant;
       inFlight.delete(grant.reservationId);
-      wake(grant.runId);
+      wake();
       if (!next || !isNextReserved) return;
-      const reserved = {
+      const reserved: Grant = {
         ...grant,
         reservationId: next.reservationId,
-        next: { ...next, reservationId: newReservationId() },
+        at: next.at!,
+        next: { reservationId: newReservationId() },
       };
       inFlight.set(next.reservationId, clock.monotonic());
-      const others = ahead.get(grant.runId);
+      const others = ahead.get(runId);
       if (others) others.push(reserved);
-      else ahead.set(grant.runId, [reserved]);
+      else ahead.set(runId, [reserved]);
+      void freeAheadLater(reserved);
     },
+
     async release(grant) {
-      await store.write([free(grant.reservationId)]);
-      wake(grant.runId);
+      await store.write(free([grant]));
+      wake();
     },
+
     endRun(runId) {
-      for (const { reservationId } of ahead.get(runId) ?? []) inFlight.delete(reservationId);
-      ahead.delete(runId);
-      return [{ sql: FREE_RUN, args: [runId] }];
+      for (const { reservationId } of takeAhead(runId)) inFlight.delete(reservationId);
+      return freeRunStatements(runId);
     },
+
     async renew() {
       const now = clock.monotonic();
       if (now - renewedAt < RENEW_MS / 2) return; // another caller has just done it
@@ -279,22 +374,14 @@ export function createBudgetGate(options: {
         else if (now - since >= RENEW_MS) old.push(reservationId);
       }
       if (old.length === 0) return;
-      await store.write([{ sql: RENEW, args: [JSON.stringify(old)] }]);
+      await store.write([renewStatement(old)]);
       renewedAt = now;
     },
   };
-}
 
-function freeStatement(reservationId: string): Statement {
-  return { sql: FREE, each: { columns: ["reservation_id"], rows: [[reservationId]] } };
-}
-
-function readState(result: ResultSet) {
-  const [settledNanoUsd, reservedNanoUsd, lostNanoUsd, isReserved] = result.rows[0] as [
-    bigint,
-    bigint,
-    bigint,
-    bigint,
-  ];
-  return { settledNanoUsd, reservedNanoUsd, lostNanoUsd, isReserved: isReserved === 1n };
+  async function refuse(refusals: Refusal[]): Promise<Admission & { go: false }> {
+    const counted = countRefusals(refusals.map(({ standing }) => standing), clock.now());
+    if (counted.length > 0) await store.write(counted);
+    return { go: false, refusals };
+  }
 }

@@ -1,112 +1,192 @@
-import { formatUsd, type NanoUsd, toUsd } from "../kernel/money.ts";
+import type { BudgetAction, BudgetMode, BudgetPeriod, RefusalReason } from "../contract/values.ts";
+import type { NanoUsd } from "../kernel/money.ts";
 import { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "../pricing/mod.ts";
-import { BudgetExceededError } from "../kernel/errors.ts";
 
-/** A limit on what the calls of one run may cost together. */
+/** A limit on the cost of the calls of one run together: an agent's `cost_budget_usd`, or that of a meter. */
 export interface Budget {
   limitNanoUsd: NanoUsd;
-  mode: "stop" | "strict";
+  mode: BudgetMode;
   /** True if calls without any known price are made: they have no cost that a budget could count. */
   allowUnpriced?: boolean;
 }
 
-/** The upper bounds of the next call. */
+/** The bounds of the next call. */
 export interface CallBounds {
-  /** An upper bound of the input tokens, or the reason that there is none. */
-  inputTokens: { max: number } | { unboundedBecause: string };
-  /** The requested output limit. */
-  outputTokens: number;
-  /** Null if the model has no known price. */
-  rates: WorstCaseRates | null;
-  /** The estimated cost, which is reserved in `stop` mode. */
+  /** The estimated cost, which is reserved for budgets in `stop` mode. */
   estimateNanoUsd: NanoUsd;
+  /** True if the model has no known price. */
+  isUnpriced: boolean;
+  /** Undefined if the caller has not bounded the call: a strict budget needs it. */
+  worst?: {
+    /** An upper bound of the input tokens, or the reason that there is none. */
+    inputTokens: { max: number } | { unboundedBecause: string };
+    /** The requested output limit. */
+    outputTokens: number;
+    /** Null if the model has no known price. */
+    rates: WorstCaseRates | null;
+  } | { costNanoUsd: NanoUsd };
 }
 
-/** The reason of a refusal. */
-export type RefusalReason = "spent" | "would_overshoot" | "unbounded" | "unpriced";
+/** A budget that counts the next call, and the state of the counter that the call is in. */
+export interface Standing {
+  /** Null for the budget of a run itself. */
+  budgetId: string | null;
+  name: string | null;
+  per: BudgetPeriod;
+  /** The counter: '' for all calls, an agent, or `session`, `key` or `run`, a blank and its id. */
+  scope: string;
+  /** The start of the window, and the moment that resets it, if any. */
+  from: number;
+  resetsAt: number | null;
+  mode: BudgetMode;
+  action: BudgetAction;
+  allowUnpriced: boolean;
+  limitNanoUsd: NanoUsd;
+  /** The sum of the raises that hold. */
+  extraNanoUsd: NanoUsd;
+  settledNanoUsd: NanoUsd;
+  /** The estimates of the calls in flight. */
+  estimatedNanoUsd: NanoUsd;
+  /** The bounds of the calls in flight. */
+  worstNanoUsd: NanoUsd;
+  /** The possible cost beyond the booked one of calls whose count never arrived. */
+  lostNanoUsd: NanoUsd;
+}
+
+/** A budget that does not let a call through. */
+export interface Refusal {
+  standing: Standing;
+  reason: RefusalReason;
+  /** The worst case that does not fit. */
+  neededNanoUsd?: NanoUsd;
+}
+
+/** The amounts that a call reserves: for budgets in `stop` mode, and for strict ones; null without a bound. */
+export interface ReservedAmounts {
+  estimateNanoUsd: NanoUsd;
+  worstNanoUsd: NanoUsd | null;
+}
 
 /**
- * The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. `isUnreserved`: it is made
- * without a reservation, since it has no price.
+ * The decision on the next call: make it, wait until other calls in flight have ended, or refuse it. The tightest budget is
+ * first in `refusals` and `held`.
  */
 export type CallDecision =
-  | { go: true; reserveNanoUsd: NanoUsd; outputLimit?: number; isUnreserved?: boolean }
-  | { go: false; wait: true }
-  | { go: false; wait: false; reason: RefusalReason };
+  | { go: true; amounts: ReservedAmounts; outputLimit?: number }
+  | { go: false; wait: true; held: Refusal[] }
+  | { go: false; wait: false; refusals: Refusal[] };
 
 /**
- * Decides on the next call of a run. Pure. A budget refuses a call only here; once a strict call has cost more than its
- * bound, `admitCall()` passes a limit of 0. A run or a meter with a budget over a model without a price is refused before
- * its first call: `checkBudget()` in runner/run_agent.ts, `meter()` in runner/metering/meter.ts. A call for which the
- * commit of the previous one has reserved is made without this decision: see `createBudgetGate()`.
+ * Decides on the next call, which every budget must allow. Pure. Budgets whose action is `watch` have no say.
  *
- * `stop`: refused once the settled cost has reached the limit; waits while settled and reserved cost together have.
- * `strict`: made only if its worst case fits beside the settled and reserved cost; the output limit is lowered to what fits,
- * once no other call is in flight whose reservation may still shrink. A model without any known price has no worst case: its
- * calls are refused, or with `allowUnpriced` made without a reservation until the settled cost has reached the limit.
+ * `stop`: refused once the settled cost has reached the limit; waits while settled cost and estimates together have.
+ * `strict`: made only if its worst case fits beside the settled cost and the bounds of the calls in flight; the output limit
+ * is lowered to what fits, once no other call is in flight whose reservation may still shrink. A model without any known
+ * price has no worst case: its calls are refused, or with `allowUnpriced` made until the settled cost has reached the limit.
  */
-export function decideCall(state: {
-  budget: Budget;
-  settledNanoUsd: NanoUsd;
-  reservedNanoUsd: NanoUsd;
-  /** The possible cost beyond the booked one of calls whose count never arrived. */
-  lostNanoUsd?: NanoUsd;
-  call: CallBounds;
-}): CallDecision {
-  const { budget, settledNanoUsd: settled, reservedNanoUsd: reserved, lostNanoUsd: lost = 0n, call } = state;
-  const limit = budget.limitNanoUsd;
-  if (settled >= limit) return refuse("spent");
-  if (budget.mode === "stop") {
-    if (settled + reserved >= limit) return { go: false, wait: true };
-    return { go: true, reserveNanoUsd: call.estimateNanoUsd };
+export function decideCall(
+  { standings, call }: { standings: readonly Standing[]; call: CallBounds },
+): CallDecision {
+  const deciding = standings.filter(({ action }) => action === "refuse");
+  const refusals = deciding.flatMap((standing) => refuseAtOnce(standing, call) ?? []);
+  if (refusals.length > 0) return { go: false, wait: false, refusals: tightestFirst(refusals) };
+
+  const held: Refusal[] = [];
+  for (const standing of deciding) {
+    if (standing.mode === "stop" && leftOf(standing) <= 0n) held.push({ standing, reason: "held" });
   }
-  if (call.rates === null && budget.allowUnpriced) {
-    return { go: true, reserveNanoUsd: 0n, isUnreserved: true };
-  }
-  // First: without a bound there is no tier, and so no price.
-  if (!("max" in call.inputTokens)) return refuse("unbounded");
-  if (call.rates === null || call.rates.output === null) return refuse("unpriced");
-  const inputTokens = call.inputTokens.max;
-  const wanted = worstCaseCost(call.rates, { inputTokens, outputTokens: call.outputTokens })!;
-  if (settled + reserved + lost + wanted <= limit) {
-    return { go: true, reserveNanoUsd: wanted, outputLimit: call.outputTokens };
-  }
-  if (reserved > 0n) return { go: false, wait: true };
-  const outputTokens = outputTokensThatFit(call.rates, {
-    inputTokens,
-    budgetNanoUsd: limit - settled - lost,
-  });
-  if (outputTokens < 1) return refuse("would_overshoot");
-  return {
-    go: true,
-    reserveNanoUsd: worstCaseCost(call.rates, { inputTokens, outputTokens })!,
-    outputLimit: outputTokens,
+  const amounts = {
+    estimateNanoUsd: call.estimateNanoUsd,
+    worstNanoUsd: call.isUnpriced ? 0n : worstOf(call),
   };
+  const strict = call.isUnpriced ? [] : deciding.filter(({ mode }) => mode === "strict");
+  const tooSmall = strict.filter((standing) => leftOf(standing) < amounts.worstNanoUsd!);
+  if (tooSmall.length === 0) {
+    if (held.length > 0) return { go: false, wait: true, held: tightestFirst(held) };
+    return { go: true, amounts, ...(strict.length > 0 && { outputLimit: outputOf(call) }) };
+  }
+
+  // What calls in flight have reserved may still come back, so only budgets without any shorten the call.
+  const neededNanoUsd = amounts.worstNanoUsd!;
+  const idle = tooSmall.filter(({ worstNanoUsd }) => worstNanoUsd === 0n);
+  let outputLimit = outputOf(call);
+  for (const standing of idle) {
+    const fits = outputThatFits(call, leftOf(standing));
+    if (fits === undefined || fits < 1) refusals.push({ standing, reason: "would_overshoot", neededNanoUsd });
+    else if (outputLimit === undefined || fits < outputLimit) outputLimit = fits;
+  }
+  if (refusals.length > 0) return { go: false, wait: false, refusals: tightestFirst(refusals) };
+  const shortened = worstOf(call, outputLimit);
+  for (const standing of tooSmall) {
+    if (leftOf(standing) < shortened!) held.push({ standing, reason: "held", neededNanoUsd });
+  }
+  if (held.length > 0) return { go: false, wait: true, held: tightestFirst(held) };
+  return { go: true, amounts: { ...amounts, worstNanoUsd: shortened }, outputLimit };
 }
 
-function refuse(reason: RefusalReason): CallDecision {
-  return { go: false, wait: false, reason };
+/** Returns the refusal of a budget that no call in flight can change. */
+function refuseAtOnce(standing: Standing, call: CallBounds): Refusal | undefined {
+  const { mode, allowUnpriced, settledNanoUsd } = standing;
+  if (settledNanoUsd >= ceilingOf(standing)) return { standing, reason: "spent" };
+  if (call.isUnpriced) return allowUnpriced ? undefined : { standing, reason: "unpriced" };
+  if (mode === "stop") return undefined;
+  if (!call.worst) return { standing, reason: "unbounded" };
+  if ("costNanoUsd" in call.worst) return undefined;
+  // First: without a bound there is no tier, and so no price.
+  if (!("max" in call.worst.inputTokens)) return { standing, reason: "unbounded" };
+  if (call.worst.rates === null || call.worst.rates.output === null) return { standing, reason: "unpriced" };
+  return undefined;
 }
 
-/** Returns the error for a refused call, with the reason in its message. */
-export function budgetExceeded(
-  runId: string,
-  budget: Budget,
-  refusal: { reason: RefusalReason; settledNanoUsd: NanoUsd; because?: string },
-): BudgetExceededError {
-  const spent = formatUsd(refusal.settledNanoUsd);
-  const limit = formatUsd(budget.limitNanoUsd);
-  const why = {
-    spent: `it has cost $${spent} and its budget is $${limit}`,
-    would_overshoot:
-      `it has cost $${spent}, and the next call might cost more than is left of its strict budget of $${limit}`,
-    unbounded: `its strict budget of $${limit} needs a call whose cost is bounded, and ${
-      refusal.because ?? "this one is not"
-    }`,
-    unpriced: `its strict budget of $${limit} needs a model with a known price`,
-  }[refusal.reason];
-  return new BudgetExceededError(`Cannot make the next model call of run ${runId}: ${why}`, {
-    cost_usd_so_far: toUsd(refusal.settledNanoUsd),
-    budget_usd: toUsd(budget.limitNanoUsd),
+/** Returns the limit of a budget with its raises. */
+export function ceilingOf({ limitNanoUsd, extraNanoUsd }: Standing): NanoUsd {
+  return limitNanoUsd + extraNanoUsd;
+}
+
+/** Returns what the calls in flight have reserved of a budget, as it counts them. */
+export function reservedOf({ mode, estimatedNanoUsd, worstNanoUsd, lostNanoUsd }: Standing): NanoUsd {
+  return mode === "strict" ? worstNanoUsd + lostNanoUsd : estimatedNanoUsd;
+}
+
+/** Returns what is left of a budget beside its settled cost and its reservations; may be negative. */
+export function leftOf(standing: Standing): NanoUsd {
+  return ceilingOf(standing) - standing.settledNanoUsd - reservedOf(standing);
+}
+
+/** Returns the highest cost of a call; null if it has no bound. */
+export function worstOf({ worst }: CallBounds, outputTokens?: number): NanoUsd | null {
+  if (!worst) return null;
+  if ("costNanoUsd" in worst) return worst.costNanoUsd;
+  if (!("max" in worst.inputTokens) || worst.rates === null) return null;
+  const tokens = { inputTokens: worst.inputTokens.max, outputTokens: outputTokens ?? worst.outputTokens };
+  return worstCaseCost(worst.rates, tokens);
+}
+
+/** Returns the requested output limit of a call that is bounded by tokens. */
+export function outputOf({ worst }: CallBounds): number | undefined {
+  return worst && "outputTokens" in worst ? worst.outputTokens : undefined;
+}
+
+function outputThatFits({ worst }: CallBounds, budgetNanoUsd: NanoUsd): number | undefined {
+  if (!worst || "costNanoUsd" in worst || !("max" in worst.inputTokens) || !worst.rates) return undefined;
+  return outputTokensThatFit(worst.rates, { inputTokens: worst.inputTokens.max, budgetNanoUsd });
+}
+
+const WIDTHS = ["run ", "session ", "key "];
+
+/** The width of a counter: a run, a session, a key, an agent, all. */
+function widthOf({ scope }: Standing): number {
+  const index = WIDTHS.findIndex((prefix) => scope.startsWith(prefix));
+  if (index >= 0) return index;
+  return scope === "" ? 4 : 3;
+}
+
+/** Sorts by the width of the counter, then by what is left. */
+export function tightestFirst(refusals: readonly Refusal[]): Refusal[] {
+  return [...refusals].sort((a, b) => {
+    const widths = widthOf(a.standing) - widthOf(b.standing);
+    if (widths !== 0) return widths;
+    const left = leftOf(a.standing) - leftOf(b.standing);
+    return left < 0n ? -1 : left > 0n ? 1 : 0;
   });
 }

@@ -1,19 +1,41 @@
-/** Budgets: `decideCall()` makes the decision to refuse a call; the gate applies it with reservations in the database. */
+/**
+ * Budgets: limits on the cost of runs, sessions, agents, keys or all calls. `decideCall()` makes the decision to refuse a
+ * call; the gate applies it with reservations in the database, whose condition is the same decision in SQL
+ * (`reservations.ts`), on what each counter has settled and reserved (`standing_sql.ts`).
+ */
 export {
   type Budget,
-  budgetExceeded,
   type CallBounds,
   type CallDecision,
   decideCall,
-  type RefusalReason,
+  type Refusal,
+  type Standing,
 } from "./decide_call.ts";
 export {
   type Admission,
   type BudgetGate,
   type CallRequest,
   createBudgetGate,
+  type ElsewhereRequest,
   type Grant,
+  LONGEST_WAIT_MS,
   RENEW_MS,
   settleReservations,
 } from "./budget_gate.ts";
-export { reservationLogic, SELECT_RESERVING, sweepReservations } from "./reservations.ts";
+export { budgetExceeded, scopeText } from "./refusals.ts";
+export { KnownBudgets } from "./known_budgets.ts";
+export { freeReported, type ReservedElsewhere, SELECT_RESERVING, sweepReservations } from "./reservations.ts";
+export {
+  type CallScopes,
+  type CallToDecide,
+  type CounterState,
+  keyScope,
+  readStandings,
+  readStandingsOf,
+  type RunAbove,
+  runScope,
+  sessionScope,
+  toCallRow,
+} from "./standings.ts";
+export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, standingsOf } from "./standing_sql.ts";
+export { type BudgetWindow, windowOf } from "./windows.ts";

@@ -1,69 +1,177 @@
-import { runCost } from "../ledger/mod.ts";
-import { DATABASE_NOW, type Logic, type Store } from "../store/mod.ts";
+import type { SetWriter, SqlValue, Statement, Store } from "../store/mod.ts";
+import { DATABASE_NOW } from "../store/mod.ts";
+import {
+  CALL_COLUMNS,
+  CEILING,
+  EACH_STANDING,
+  shareOf,
+  WITH_BUDGETS,
+  WITH_STANDINGS,
+} from "./standing_sql.ts";
+import { type CallToDecide, toCallRow } from "./standings.ts";
 
 /** The lease of a reservation: its process renews it while the call is in progress, see `BudgetGate.renew()`. */
 export const RESERVATION_MS = 60_000;
 
-/** The time that a budget is charged for a call whose count never arrived, unless its run ends before. */
-export const LOST_MS = 15 * 60_000;
-
-/** SQL for the holder of a reservation, with which its id begins; '' for one that an earlier version made. */
+/** SQL for the holder of a reservation, with which its id begins; '' for one of a call that is made elsewhere. */
 const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
 
 /** SQL for the holders of all reservations. */
 export const SELECT_RESERVING = `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost`;
 
-export const NOW = DATABASE_NOW;
+// What the calls before it in the same statement reserve in a counter: they are counted whether they fit or not, so that
+// two that fit separately can't overshoot together. One that is refused for them is decided again.
+const EARLIER = `e AS MATERIALIZED (
+  SELECT b.id, b.scope, b.starts,
+    sum(r.estimate) OVER earlier AS estimate, sum(coalesce(r.worst, 0)) OVER earlier AS worst
+  FROM r CROSS JOIN b ON b.id = r.id WHERE (SELECT count(*) FROM r) > 1
+  WINDOW earlier AS (PARTITION BY b.scope, b.starts ORDER BY r.id RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP)
+)`;
 
-/** SQL for the reservations of a run's budget by calls in flight; `is_lost` marks those whose count never arrived. */
-export const reservedOf = (runId: string, more = "") =>
-  `(SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations
-    WHERE kind = 'run' AND scope = ${runId} AND start = 0 AND expires_at > ${NOW}${more})`;
+/** Whether each call fits in every budget that refuses: `decideCall()` as a condition of the write. */
+const VERDICTS = `d AS MATERIALIZED (
+  SELECT id, min(fits) AS fits, max(is_strict) AS is_strict, max(is_near) AS is_near FROM (
+    SELECT b.id, b.mode = 'strict' AND b.action = 'refuse' AS is_strict,
+      b.warn_at <> '[]' AND s.settled >= ${shareOf(CEILING, "b.warn_at ->> 0")} AS is_near,
+      b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
+        AND CASE b.mode WHEN 'stop' THEN s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}
+          ELSE r.worst IS NOT NULL AND s.settled + s.worst + coalesce(e.worst, 0) + r.worst <= ${CEILING} END) AS fits
+    FROM ${EACH_STANDING} LEFT JOIN e ON e.id = b.id AND e.scope = b.scope AND e.starts = b.starts
+  ) GROUP BY id
+)`;
 
 /**
- * A request to reserve becomes a row if the settled and reserved cost is at most the ceiling. A trigger evaluates each request
- * after those before it in the same statement, so that two requests that fit separately can't overshoot together.
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of the run. A call of no run, which is
+ * made elsewhere, has one of its agent, also without any budget.
  */
-export const reservationLogic: readonly Logic[] = [
-  {
-    name: "reservation_requests",
-    sql: `CREATE VIEW reservation_requests AS
-SELECT reservation_id, scope AS run_id, amount_nano_usd, 0 AS ceiling_nano_usd FROM reservations WHERE 0`,
+const RESERVE = `INSERT INTO reservations
+  (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, is_strict, is_near, expires_at)
+${WITH_STANDINGS}, ${EARLIER}, ${VERDICTS}
+SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, x.is_strict, x.is_near, ${DATABASE_NOW} + r.lease
+FROM (
+  SELECT d.id, b.scope, d.is_strict, d.is_near FROM d CROSS JOIN b ON b.id = d.id WHERE d.fits
+  UNION SELECT r.id, coalesce(r.run, r.agent), coalesce(d.is_strict, 0), coalesce(d.is_near, 0) FROM r LEFT JOIN d ON d.id = r.id
+  WHERE iif(d.id IS NULL, r.run IS NULL, d.fits)
+) x CROSS JOIN r ON r.id = x.id`;
+
+/** Reads what became of requests: does a strict budget count the call, null if it is not reserved; does any budget. */
+const READ_RESERVED = `${WITH_BUDGETS}
+SELECT r.id, (SELECT max(h.is_strict) FROM reservations h WHERE h.reservation_id = r.id),
+  EXISTS (SELECT 1 FROM reservations h WHERE h.reservation_id = r.id) OR EXISTS (SELECT 1 FROM b WHERE b.id = r.id)
+FROM r`;
+
+/** The outcome of a request to reserve. */
+export interface Reserved {
+  isReserved: boolean;
+  /** True if a strict budget counts the call. */
+  isStrict: boolean;
+  /** False if no budget counts the call: it needs no reservation. */
+  hasBudget: boolean;
+}
+
+/** Returns the statements that reserve for calls on the condition that each fits in all its budgets. */
+export function reserveStatements(calls: readonly CallToDecide[]): Statement[] {
+  return calls.length === 0
+    ? []
+    : [{ sql: RESERVE, each: { columns: CALL_COLUMNS, rows: calls.map(toCallRow) } }];
+}
+
+/** Writes the reservations of all requests that wait at the same time, by two statements. */
+export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
+  sizeOf: () => 500,
+  toStatements(calls) {
+    const rows = calls.map(toCallRow);
+    return [
+      { sql: RESERVE, each: { columns: CALL_COLUMNS, rows } },
+      { sql: READ_RESERVED, each: { columns: CALL_COLUMNS, rows } },
+    ];
   },
-  {
-    name: "reserve_call",
-    sql: `CREATE TRIGGER reserve_call INSTEAD OF INSERT ON reservation_requests
-BEGIN
-  INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at)
-  SELECT 'run', NEW.run_id, 0, NEW.reservation_id, NEW.amount_nano_usd, ${NOW} + ${RESERVATION_MS}
-  WHERE ${runCost("NEW.run_id")} + ${reservedOf("NEW.run_id")} <= NEW.ceiling_nano_usd;
-END`,
+  toResults([, outcomes], calls) {
+    const byId = new Map(outcomes!.rows.map((row) => [row[0] as string, toReserved(row.slice(1))]));
+    return calls.map(({ reservationId }) => byId.get(reservationId)!);
   },
+};
+
+function toReserved([isStrict, hasBudget]: SqlValue[]): Reserved {
+  return { isReserved: isStrict !== null, isStrict: isStrict === 1n, hasBudget: hasBudget === 1n };
+}
+
+const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
+const LOSE = `UPDATE reservations SET worst_nano_usd = v.lost_nano_usd, estimate_nano_usd = 0, is_lost = 1,
+  expires_at = 9223372036854775807
+FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
+const RENEW = `UPDATE reservations SET expires_at = ${DATABASE_NOW} + ${RESERVATION_MS}
+WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
+
+// Also those that were made although their commit was reported as failed. What a lost call may have cost stays held in
+// windows that go on; that of the run ends with it.
+const FREE_RUN = [
+  `DELETE FROM reservations WHERE NOT is_lost
+  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?1)`,
+  "DELETE FROM reservations WHERE scope = 'run ' || ?1",
 ];
 
-const OF_RUN = "kind = 'run' AND scope = ? AND start = 0";
+/** Returns the statements that free reservations. */
+export function freeStatements(reservationIds: readonly string[]): Statement[] {
+  if (reservationIds.length === 0) return [];
+  return [{ sql: FREE, each: { columns: ["reservation_id"], rows: reservationIds.map((id) => [id]) } }];
+}
+
+/** Returns the statements that keep of reservations what their calls may have cost beyond the booked cost. */
+export function loseStatements(lost: readonly { reservationId: string; lostNanoUsd: bigint }[]): Statement[] {
+  if (lost.length === 0) return [];
+  const rows = lost.map(({ reservationId, lostNanoUsd }) => [reservationId, lostNanoUsd]);
+  return [{ sql: LOSE, each: { columns: ["reservation_id", "lost_nano_usd"], rows } }];
+}
+
+/** Returns the statement that renews the leases of reservations. */
+export function renewStatement(reservationIds: readonly string[]): Statement {
+  return { sql: RENEW, args: [JSON.stringify(reservationIds)] };
+}
+
+/** Returns the statements that free all reservations of a run. */
+export function freeRunStatements(runId: string): Statement[] {
+  return FREE_RUN.map((sql) => ({ sql, args: [runId] }));
+}
+
+// Only those of the same agent, which have a row of it.
+const FREE_REPORTED = `DELETE FROM reservations WHERE NOT is_lost AND reservation_id IN (
+  SELECT h.reservation_id FROM reservations h WHERE (h.reservation_id, h.scope) IN (
+    SELECT v.reservation_id, v.agent_id FROM each_row v))`;
+
+/** A reservation of a call that is made elsewhere, and its agent. */
+export interface ReservedElsewhere {
+  reservationId: string;
+  agentId: string;
+}
+
+/** Returns the statements that free the reservations of reported calls: those of the same agent. */
+export function freeReported(reported: readonly ReservedElsewhere[]): Statement[] {
+  if (reported.length === 0) return [];
+  const rows = reported.map(({ reservationId, agentId }) => [reservationId, agentId]);
+  return [{ sql: FREE_REPORTED, each: { columns: ["reservation_id", "agent_id"], rows } }];
+}
+
 const FREE_HELD =
   `DELETE FROM reservations WHERE NOT is_lost AND ${HOLDER} IN (SELECT value FROM json_each(?))`;
 
 /**
- * Frees the reservations of instances that are known to be gone, at once: those of one run, or all. Reservations of other
- * dead instances, such as those of another host, end with their lease.
+ * Frees the reservations of instances that are known to be gone, at once. Reservations of other dead instances, such as
+ * those of another host, end with their lease.
  */
 export async function freeGoneReservations(
   { store, instanceId }: { store: Store; instanceId: string },
-  runId?: string,
 ): Promise<void> {
   if (store.kind !== "file") return; // others have no locks
-  const ofRun = { sql: `${SELECT_RESERVING} AND ${OF_RUN}`, args: [runId ?? null] };
-  const { rows } = await store.read(runId === undefined ? { sql: SELECT_RESERVING } : ofRun);
+  const { rows } = await store.read({ sql: SELECT_RESERVING });
   const gone: string[] = [];
   for (const [holder] of rows as [string][]) {
-    if (holder !== instanceId && await store.instances.isGone(holder)) gone.push(holder);
+    if (holder !== "" && holder !== instanceId && await store.instances.isGone(holder)) gone.push(holder);
   }
   if (gone.length > 0) await store.write([{ sql: FREE_HELD, args: [JSON.stringify(gone)] }]);
 }
 
-const OLD = `FROM reservations WHERE expires_at <= ${NOW}`;
+const OLD = `FROM reservations WHERE expires_at <= ${DATABASE_NOW}`;
 
 /** Removes the reservations of dead processes. Any process may do this at any time. */
 export async function sweepReservations(ctx: { store: Store; instanceId: string }): Promise<void> {

@@ -1,8 +1,8 @@
-import { DELIVERY_STATUSES } from "./values.ts";
+import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, THRESHOLD_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { DeliveryId, TestResult } from "./channels.ts";
 import { AgentId, Count, id, RunId, SessionId, Severity, Time, Usd } from "./parts.ts";
-import { RuleId, ThresholdType } from "./alert_rules.ts";
+import { RuleId } from "./alert_rules.ts";
 
 /** The wire schemas of the alerts that rules have fired, and of tests of rules. */
 
@@ -24,11 +24,11 @@ export type AlertDelivery = z.infer<typeof AlertDelivery>;
 
 export const Alert = z.object({
   alert_id: AlertId,
-  rule_id: RuleId,
+  rule_id: RuleId.openapi({ description: "The rule, or the budget that warns" }),
   rule_name: z.string().openapi({
     description: "Name, threshold and severity are the rule's when it fired",
   }),
-  threshold_type: ThresholdType,
+  threshold_type: z.enum([...THRESHOLD_TYPES, ...BUDGET_THRESHOLDS]),
   threshold_usd: Usd,
   severity: Severity,
   value_usd: Usd,
@@ -40,6 +40,7 @@ export const Alert = z.object({
   window_start: Time.nullable().openapi({ description: "Start of the window of spend; null of a test" }),
   triggered_at: Time,
   test: z.boolean().openapi({ description: "True for a test of the rule" }),
+  limit_usd: Usd.optional().openapi({ description: "The limit of a budget that warns, with its raises" }),
   deliveries: z.array(AlertDelivery),
 }).openapi("Alert");
 

@@ -20,6 +20,12 @@ export const CostEventBody = z.strictObject({
   run_id: name("run_demo").nullish(),
   step: z.number().int().min(0).max(1e9).nullish().openapi({ format: "int64" }),
   tools: z.array(Label).max(AGENT_LIMITS.tools).optional(),
+  reservation_id: z.string().regex(/^rsv_[0-9a-z]{26}$/, "must be an id of POST /budgets/reservations")
+    .optional()
+    .openapi({
+      description: "The reservation that the call settles, of the same agent",
+      example: "rsv_01k9qv3v8c7e9g1j3m5p7r9t1w",
+    }),
   provider: Label.openapi({ example: "openai" }),
   model: Label.openapi({ example: "gpt-5-mini" }),
   input_tokens: Tokens.openapi({ description: "All input tokens, cache reads and cache writes included" }),

@@ -14,6 +14,10 @@ export const RunBody = z.strictObject({
     description:
       "The session to continue, or the id of a new one (for a key of one agent AGENT_ID:NAME); a new session if not given",
   }),
+  parent_run_id: name("run_01k9qv3v5e8r6t2y4w7x9z1a3b").optional().openapi({
+    description:
+      "The run whose tool makes this one: the budgets of that run and of those above it count its calls too",
+  }),
 }).openapi("RunBody");
 
 const runResult = {
@@ -50,6 +54,7 @@ export const Run = z.object({
   }),
   cost_budget_usd: Usd.nullable(),
   budget_mode: BudgetMode,
+  parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
   ended_at: Time.nullable().openapi({ description: "Null while the run is in progress" }),
 }).openapi("Run");
 export type Run = z.infer<typeof Run>;

@@ -64,7 +64,7 @@ const MAX_NANO_USD = "9223372036854775807";
  * SQL for an amount in nano-USD, saturated at 64 bits, which is above any limit. The rest is normalized below one USD first:
  * adjustments may leave a large rest of the other sign.
  */
-const toNano = (whole: string, rest: string) =>
+export const toNano = (whole: string, rest: string) =>
   `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD}
     ELSE (${whole} + ${rest} / ${NANO_PER_USD}) * ${NANO_PER_USD} + ${rest} % ${NANO_PER_USD} END`;
 

@@ -1,16 +1,23 @@
 import type { ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
-import type { Budget } from "../budgets/mod.ts";
+import type { Budget, RunAbove } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
-import { keepLease, registerRun, type RunEnd, type RunRef, startRun } from "../sessions/mod.ts";
+import {
+  keepLease,
+  readRunsAbove,
+  registerRun,
+  type RunEnd,
+  type RunRef,
+  startRun,
+} from "../sessions/mod.ts";
 import { type RunTrace, traceRun, traceTool } from "../telemetry/mod.ts";
 import type { RunnerContext } from "./context.ts";
-import { CallsInFlight, meterRun } from "./metering/meter.ts";
+import { type Caller, CallsInFlight, meterRun } from "./metering/meter.ts";
 import { type LoopOutcome, readModelMessages, runLoop } from "./run_loop.ts";
 import type { ResolvedModel } from "./models/mod.ts";
 import { RunRecorder } from "./run_recorder.ts";
@@ -25,6 +32,10 @@ export interface RunInput {
   sessionId?: string;
   /** The run's id; a new one if not given. No run starts under an id that another has. */
   runId?: string;
+  /** The run that makes this one, as by a tool: the budgets of the runs above count its calls too. */
+  parentRunId?: string;
+  /** The API key of the caller, whose budgets count the calls. */
+  caller?: Caller;
   /** Cancels the run; booked calls stay booked. */
   signal?: AbortSignal;
   /** Receives the answer as it is streamed, and every event after its commit. */
@@ -66,6 +77,8 @@ interface PreparedRun {
   resolved: ResolvedModel;
   tools: ToolSet;
   budget: Budget | null;
+  above: readonly RunAbove[];
+  caller: Caller;
   trace: RunTrace;
   signal?: AbortSignal;
   onPart?: (part: RunPart) => void;
@@ -83,6 +96,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
   await ctx.prices.ready?.();
   const budget = checkBudget(ctx, agent, resolved);
   const sessionId = checkSessionId(given.sessionId) ?? ctx.ids.next("ses");
+  const above = given.parentRunId === undefined ? [] : await readRunsAbove(ctx, given.parentRunId);
   const run = { sessionId, runId: given.runId ?? ctx.ids.next("run"), agentId: agent.agentId };
   const trace = traceRun(ctx.telemetry, {
     ...run,
@@ -97,6 +111,8 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
     resolved,
     tools,
     budget,
+    above,
+    caller: given.caller ?? {},
     trace,
     signal: given.signal,
     onPart: given.onPart && safeListener(ctx, given.onPart),
@@ -110,7 +126,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
   const live = registerRun(ctx, run.runId, prepared.signal);
   let isUnfinished = false;
   try {
-    const startedAt = await startRun(ctx, agent, run, prepared.input).catch((error) => {
+    const startedAt = await startRun(ctx, agent, run, prepared.input, prepared.above).catch((error) => {
       // Without an answer from the database, the start may or may not have been committed.
       isUnfinished = error instanceof PurserError && error.code === "unavailable";
       throw error;
@@ -125,7 +141,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
     try {
       const answer = await runLoop({
         agent,
-        model: meterRun(ctx, prepared.resolved, { recorder, budget: prepared.budget, calls, trace }),
+        model: meterRun(ctx, prepared.resolved, { ...prepared, recorder, calls }),
         tools: prepared.tools,
         secrets: ctx.secrets,
         messages: await readModelMessages(ctx, run.sessionId),

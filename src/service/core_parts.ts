@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { AlertEvaluator } from "../alerts/mod.ts";
 import type { RollUps } from "../booking/mod.ts";
-import type { BudgetGate } from "../budgets/mod.ts";
+import type { BudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Config, Environment } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
@@ -108,6 +108,7 @@ export interface CoreParts {
   // Booking
   prices: LazyPriceBook;
   gate: BudgetGate;
+  budgets: KnownBudgets;
   rollUps: RollUps;
   bus: Bus;
   /** Reads the event log, once for all streams. */

@@ -1,7 +1,7 @@
 import { builtInChannels } from "../../plugins/mod.ts";
 import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
-import { createBudgetGate, reservationLogic } from "../budgets/mod.ts";
+import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
 import { DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
@@ -32,7 +32,6 @@ export const databaseLogic: readonly Logic[] = [
   ...usageViews,
   ...usageIncrements,
   ...firingLogic,
-  ...reservationLogic,
 ];
 
 /** Signals new rows of the outbox to whatever delivers them, which is started after their writers. */
@@ -102,6 +101,7 @@ export async function openParts(
     const turns = createTurns(() => clock.sleep(0));
     const query = createQuery(store);
     const bus = createBus(log, secrets.scrubValue);
+    const budgets = new KnownBudgets({ store, clock });
     return {
       clock,
       turns,
@@ -115,7 +115,8 @@ export async function openParts(
       environment: config.environment,
       prices: runtime?.prices ??
         createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
-      gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
+      gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
+      budgets,
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       bus,
       logReader: createLogReader({ store, query, clock, bus, turns }),

@@ -65,6 +65,7 @@ export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
     steps: row.endedAt === null ? usage.model_calls : row.steps,
     cost_budget_usd: row.costBudgetNanoUsd === null ? null : toUsd(row.costBudgetNanoUsd),
     budget_mode: row.budgetMode,
+    ...(row.parentRunId !== null && { parent_run_id: row.parentRunId }),
     token_usage: usage,
     started_at: toIso(row.startedAt),
     ended_at: row.endedAt === null ? null : toIso(row.endedAt),

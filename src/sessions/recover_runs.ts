@@ -36,8 +36,9 @@ FROM sessions WHERE session_id = ?1 AND ${IS_DEAD}`;
 const COUNT = `UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?1 AND ${IS_DEAD}`;
 const FREE_SESSION = `UPDATE sessions SET status = 'interrupted', active_run_id = NULL, updated_at = ?4
 WHERE session_id = ?1 AND active_run_id = ?2 AND ${IS_DEAD}`;
-const FREE_RESERVATIONS =
-  `DELETE FROM reservations WHERE kind = 'run' AND scope = ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
+const FREE_RESERVATIONS = `DELETE FROM reservations WHERE NOT is_lost AND ${IS_DEAD} AND ?1 IS NOT NULL
+  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?2)`;
+const FREE_RUN = `DELETE FROM reservations WHERE scope = 'run ' || ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
 const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
   steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?2), 0)
 WHERE run_id = ?2 AND ${HELD} AND ?1 IS NOT NULL`;
@@ -74,6 +75,7 @@ export async function recoverRuns(ctx: RecoveryContext, runId?: string): Promise
       statement(COUNT),
       statement(FREE_SESSION, now),
       statement(FREE_RESERVATIONS),
+      statement(FREE_RUN),
       statement(END_RUN, now),
     ]);
     recovered.push(run.run_id);

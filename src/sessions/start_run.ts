@@ -21,6 +21,7 @@ export async function startRun(
   agent: AgentDefinition,
   run: RunRef,
   input: string,
+  above: readonly { runId: string }[] = [],
 ): Promise<number> {
   const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
   const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
@@ -31,6 +32,8 @@ export async function startRun(
     budgetMode: agent.budgetMode,
     input: message,
     payload,
+    parentRunId: above[0]?.runId,
+    rootRunId: above.at(-1)?.runId,
   };
   await ctx.store.instances.hold(ctx.instanceId);
   const { lastSeq, startedAt } = await claimSession(ctx, newRun).catch(async (error) => {
@@ -56,6 +59,9 @@ export interface NewRun extends RunRef {
   model: string;
   costBudgetNanoUsd: NanoUsd | null;
   budgetMode: "stop" | "strict";
+  /** The run that makes this one, and the one above all. */
+  parentRunId?: string;
+  rootRunId?: string;
   /** The user's message that starts it. */
   input: NewMessage;
   /** The payload of `run.started`, in wire form. */
@@ -73,8 +79,8 @@ WHERE session_id = ?1 AND agent_id = ?3 AND active_run_id IS NULL`;
 const CLAIMED = "FROM sessions WHERE session_id = ?1 AND active_run_id = ?2";
 
 const INSERT_RUN = `INSERT INTO runs (session_id, run_id, agent_id, model, status, cost_budget_nano_usd,
-  budget_mode, instance_id, started_at, lease_until)
-SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${leaseTime("?10")} ${CLAIMED}`;
+  budget_mode, instance_id, started_at, lease_until, parent_run_id, root_run_id)
+SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${leaseTime("?10")}, ?11, ?12 ${CLAIMED}`;
 
 const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT session_id, 1, NULL, agent_id, 'session.created', ?3, '{}' ${CLAIMED} AND event_count = 2
@@ -117,6 +123,8 @@ export async function claimSession(
         now,
         RUN_LEASE_MS,
         leaseNow(ctx),
+        run.parentRunId ?? null,
+        run.rootRunId ?? null,
       ],
     },
     { sql: LOG, args: [sessionId, runId, now, toPlainJsonText(run.payload)] },

@@ -1,5 +1,5 @@
 import { type BookingContext, RollUps } from "../../src/booking/mod.ts";
-import { createBudgetGate } from "../../src/budgets/mod.ts";
+import { createBudgetGate, KnownBudgets } from "../../src/budgets/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
@@ -46,6 +46,7 @@ export async function createBooking(
   const instanceId = options.instanceId ?? ids.next("inst");
   const bus = createBus(log);
   const published: BusEvent[] = [];
+  const budgets = new KnownBudgets({ store, clock });
   bus.subscribe((event) => void published.push(event));
   return {
     store,
@@ -57,7 +58,8 @@ export async function createBooking(
     bus,
     secrets: createSecrets(),
     rollUps: new RollUps(),
-    gate: createBudgetGate({ store, clock, instanceId, newId: () => ids.next("req") }),
+    gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
+    budgets,
     prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
     telemetry: noTelemetry,

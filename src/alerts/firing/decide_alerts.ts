@@ -70,7 +70,7 @@ function passOf(
 }
 
 // By the prefix that is unique to the pass, so that it can be repeated after a lost response.
-const READ_FIRED = "SELECT alert_id FROM alerts WHERE alert_id >= ?1 AND alert_id < ?1 || 'g'";
+export const READ_FIRED = "SELECT alert_id FROM alerts WHERE alert_id >= ?1 AND alert_id < ?1 || 'g'";
 
 /** Returns the ids of the alerts that a pass fired, from the results of its statements. */
 export function readFired(results: readonly ResultSet[]): string[] {

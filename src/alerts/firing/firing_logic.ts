@@ -169,13 +169,16 @@ END`,
 
 const CLAIM: Logic = {
   name: "alerts_claim",
-  // A rule fires only where its cooldown has passed and it has not fired for this window.
+  // A rule fires only where its cooldown has passed and it has not fired for this window; a budget warns once for each
+  // window and share of its limit, see `warn_of_budgets.ts`.
   sql: `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts
 WHEN NEW.is_test = 0 AND EXISTS (
   SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
     r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at
     OR (r.repeat = 'once_per_window'
-      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c.window = NEW.window))))
+      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c.window = NEW.window)))
+) OR NEW.budget_limit_nano_usd IS NOT NULL AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = NEW.rule_id
+  AND c.window >= NEW.window AND c.window < substr(NEW.window, 1, instr(NEW.window, '#')) || '~')
 BEGIN
   SELECT RAISE(IGNORE);
 END`,
@@ -189,7 +192,8 @@ const FIRE: Logic = {
 BEGIN
   INSERT OR IGNORE INTO alert_claims (rule_id, window)
   SELECT rule_id, NEW.window FROM alert_rules
-  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW.window IS NOT NULL;
+  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW.window IS NOT NULL
+  UNION ALL SELECT NEW.rule_id, NEW.window WHERE NEW.budget_limit_nano_usd IS NOT NULL;
   UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
     is_over = repeat = 'once_per_window' AND threshold_type = 'per_hour_usd',
     rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE

@@ -2,7 +2,7 @@ import { USAGE_DETAILS, type UsageDetails } from "../../pricing/mod.ts";
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, principalOf } from "../middleware/principal.ts";
 import { BODY_CODES, createRoute, json, jsonBody, problems } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract/cost_events.ts";
@@ -43,7 +43,8 @@ export function createRoutes(core: Core) {
     const reports = c.req.valid("json").map(toReport);
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
-    return c.json(await bookReportedCalls(core, reports), 201);
+    const { keyId } = principalOf(c) ?? {};
+    return c.json(await bookReportedCalls(core, reports, { keyId: keyId ?? undefined }), 201);
   });
 }
 
@@ -56,6 +57,7 @@ function toReport(body: CostEventBody): ReportedCall {
     runId: body.run_id ?? null,
     step: body.step ?? null,
     tools: body.tools ?? [],
+    ...(body.reservation_id !== undefined && { reservationId: body.reservation_id }),
     provider: body.provider,
     model: body.model,
     usage: {

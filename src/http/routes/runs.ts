@@ -3,7 +3,7 @@ import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
-import { cancelRun, findSessionOwner, getRun, recoverRuns } from "../../sessions/mod.ts";
+import { cancelRun, findRunOwner, findSessionOwner, getRun, recoverRuns } from "../../sessions/mod.ts";
 import { type ErrorCode, type ErrorDetails, PurserError } from "../../kernel/errors.ts";
 import {
   claimRequest,
@@ -14,7 +14,7 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { isNamedAfter, leaseOf, notOwn, onlyAgentOf } from "../middleware/principal.ts";
+import { isNamedAfter, leaseOf, notOwn, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import {
   BODY_CODES,
@@ -98,13 +98,18 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(run, async (c) => {
       const { agent_id } = c.req.valid("param");
-      const { input, session_id } = c.req.valid("json");
+      const { input, session_id, parent_run_id } = c.req.valid("json");
       const isStream = c.req.header("accept")?.includes("text/event-stream");
       // Before the claim of a key, which a refusal would leave behind.
       leaseOf(c)?.begin("runs");
       if (isStream) leaseOf(c)?.begin("streams");
       const claimed = hasKey(c)
-        ? await claimRequest(c, core, fingerprintOf([input, session_id]), core.ids.next("run"))
+        ? await claimRequest(
+          c,
+          core,
+          fingerprintOf([input, session_id, ...parent_run_id === undefined ? [] : [parent_run_id]]),
+          core.ids.next("run"),
+        )
         : undefined;
       if (claimed && "startedRunId" in claimed) {
         const run = await readEndedRun(core, claimed.startedRunId);
@@ -117,8 +122,18 @@ export function createRoutes(core: Core) {
         if (onlyAgentOf(c) !== undefined && session_id !== undefined) {
           await checkSession(core, session_id, agent_id);
         }
+        if (onlyAgentOf(c) !== undefined && parent_run_id !== undefined) {
+          await checkParent(core, parent_run_id, agent_id);
+        }
         const agent = await getAgentDefinition(core, agent_id);
-        return { agent, input, sessionId: session_id, ...(claim && { runId: claim.runId! }) };
+        return {
+          agent,
+          input,
+          sessionId: session_id,
+          parentRunId: parent_run_id,
+          caller: { keyId: principalOf(c)?.keyId ?? undefined, onlyAgentId: onlyAgentOf(c) },
+          ...(claim && { runId: claim.runId! }),
+        };
       });
       const work = (onPart?: RunInput["onPart"]) =>
         workUnder(core, claim, () => runAgent(core, { ...runInput, onPart }));
@@ -130,6 +145,12 @@ export function createRoutes(core: Core) {
       await cancelRun(core, run_id);
       return c.json({ run_id }, 202);
     });
+}
+
+/** Refuses a run above that is another agent's, whose budgets a key of one agent may not use. */
+async function checkParent(core: Core, runId: string, agentId: string): Promise<void> {
+  const owner = await findRunOwner(core, runId);
+  if (owner !== undefined && owner !== agentId) throw notOwn("run", runId, agentId);
 }
 
 /** Refuses a session that a key of one agent may not use: another agent's, and a new one of an id that others may use. */

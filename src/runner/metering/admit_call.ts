@@ -1,14 +1,15 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
-import { type Budget, budgetExceeded, type Grant } from "../../budgets/mod.ts";
-import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
+import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
+import { type BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import type { Answer } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
-import { formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
+import { formatUsd } from "../../kernel/money.ts";
 import type { PriceBook } from "../../pricing/mod.ts";
-import { callBounds, isCovered, type PromptCounter } from "./call_bounds.ts";
+import { callBounds, type PromptCounter } from "./call_bounds.ts";
+import { logRefusal, overshotBudget, refusedCall } from "./refused_call.ts";
 import { settleUsage, type UsageReport } from "./settle_usage.ts";
 import { warnOfEstimate } from "./settle_usage.ts";
 
@@ -20,7 +21,14 @@ export interface Metering {
   agentId: string;
   sessionId: string | null;
   runId: string;
+  /** The API key of the caller. */
+  keyId?: string;
+  /** The only agent whose amounts the caller may see. */
+  onlyAgentId?: string;
+  /** The budget of the run itself; others count its calls too. */
   budget: Budget | null;
+  /** The runs above it. */
+  above?: readonly RunAbove[];
   /** True for the loop of a run, whose next call follows the booking of the previous one. */
   isLoop?: boolean;
   /** Counts the prompts of a loop for a strict budget; without it, each is counted whole. */
@@ -31,6 +39,8 @@ export interface Metering {
   failed?(error: unknown, startedAt: number): void;
   /** Returns the cost of the run's previous call, as the estimate of the next. */
   lastCostNanoUsd?(): bigint | null;
+  /** Called when a budget has refused a call; without it, the refusal is logged by itself. */
+  refused?(error: BudgetExceededError): void;
   /** Called when the provider has reported more usage than the bound of a strict call. */
   overshot?(call: ModelCall, reservedNanoUsd: bigint): void;
   /**
@@ -69,16 +79,12 @@ export async function admitCall(
   options: LanguageModelV4CallOptions,
   { isStreamed }: { isStreamed: boolean },
 ): Promise<AdmittedCall> {
-  const { provider, modelId, runId, budget } = metering;
+  const { provider, modelId, runId } = metering;
   options.abortSignal?.throwIfAborted();
   // Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound.
   const prices = ctx.prices.current?.() ?? ctx.prices;
-  let grant: Grant | undefined;
-  let at = ctx.clock.now();
-  if (budget) {
-    ({ grant, at } = await reserveCall(ctx, prices, metering, budget, options, at));
-    if (grant.outputLimit !== undefined) options = { ...options, maxOutputTokens: grant.outputLimit };
-  }
+  const { grant, at } = await reserveCall(ctx, prices, metering, options);
+  if (grant?.outputLimit !== undefined) options = { ...options, maxOutputTokens: grant.outputLimit };
   const startedAt = ctx.clock.monotonic();
   const { agentId, sessionId, span: parent } = metering;
   const facts = { agentId, sessionId, runId, provider, model: modelId, parent };
@@ -122,12 +128,14 @@ export async function admitCall(
         ...(speed && { speed }),
         ...(inferenceGeo && { inferenceGeo }),
         responseId: responseId ?? null,
+        ...(metering.keyId && { keyId: metering.keyId }),
       };
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) metering.failed?.(failure, at);
-      if (grant && budget?.mode === "strict") {
-        const unused = grant.reservedNanoUsd - (call.costNanoUsd ?? 0n);
-        if (unused < 0n || call.unpricedParts) metering.overshot?.(call, grant.reservedNanoUsd);
+      if (grant?.isStrict) {
+        const boundNanoUsd = grant.amounts.worstNanoUsd!;
+        const unused = boundNanoUsd - (call.costNanoUsd ?? 0n);
+        if (unused < 0n || call.unpricedParts) metering.overshot?.(call, boundNanoUsd);
         else if (call.isEstimated) grant.lostNanoUsd = unused;
       }
       try {
@@ -148,48 +156,39 @@ export async function admitCall(
   };
 }
 
-/**
- * Reserves the cost of a call, or throws. A strict call may have waited for room while its price rose: it is sent, and priced,
- * at a time for whose prices the reservation suffices.
- */
+/** Reserves the cost of a call, or throws. It is priced and booked under the time of its reservation. */
 async function reserveCall(
   ctx: BookingContext,
   prices: PriceBook,
   metering: Metering,
-  budget: Budget,
   options: LanguageModelV4CallOptions,
-  at: number,
-): Promise<{ grant: Grant; at: number }> {
-  const { provider, modelId: model, runId } = metering;
-  for (;;) {
-    const call = callBounds(
-      prices,
-      { provider, model, at },
-      budget,
-      options,
-      metering.lastCostNanoUsd?.() ?? null,
-      metering.prompts,
-    );
-    const hasOvershot = await metering.hasOvershot?.() ?? false;
-    const admission = await ctx.gate.admit({
-      runId,
-      budget: hasOvershot ? { ...budget, limitNanoUsd: 0n } : budget,
-      call,
-      signal: options.abortSignal,
-      hasNext: metering.isLoop,
-    });
-    if (!admission.go && hasOvershot) throw overshotBudget(runId, budget, admission.settledNanoUsd);
-    if (!admission.go) {
-      const because = "unboundedBecause" in call.inputTokens ? call.inputTokens.unboundedBecause : undefined;
-      throw budgetExceeded(runId, budget, { ...admission, because });
-    }
-    const { grant } = admission;
-    const boundAt = at;
-    at = ctx.clock.now();
-    if (budget.mode === "stop" || at === boundAt) return { grant, at };
-    if (isCovered(prices, { provider, model, at }, budget, call, grant)) return { grant, at };
-    await ctx.gate.release(grant);
-  }
+): Promise<{ grant: Grant | undefined; at: number }> {
+  const { provider, modelId: model, agentId, sessionId, runId, budget } = metering;
+  const scopes = { agentId, sessionId, runId, keyId: metering.keyId ?? null, budget, above: metering.above };
+  const refused = { scopes, onlyAgentId: metering.onlyAgentId };
+  if (await metering.hasOvershot?.()) throw await overshotBudget(ctx, refused);
+  let because: string | undefined;
+  const admission = await ctx.gate.admit({
+    ...scopes,
+    bound(at, withWorst) {
+      const lastCostNanoUsd = metering.lastCostNanoUsd?.() ?? null;
+      const bounds = callBounds(prices, { provider, model, at }, options, {
+        withWorst,
+        lastCostNanoUsd,
+        counter: metering.prompts,
+      });
+      const input = bounds.worst && "inputTokens" in bounds.worst ? bounds.worst.inputTokens : undefined;
+      because = input && "unboundedBecause" in input ? input.unboundedBecause : undefined;
+      return bounds;
+    },
+    signal: options.abortSignal,
+    hasNext: metering.isLoop,
+  });
+  if (admission.go) return admission;
+  const error = await refusedCall(ctx, refused, { refusals: admission.refusals, because });
+  if (!metering.refused) await logRefusal(ctx, refused, error);
+  else if (error.details.refused_by) metering.refused(error);
+  throw error;
 }
 
 /** Logs a strict call that cost more than its bound, and returns the payload for the event log. */
@@ -211,17 +210,4 @@ export function warnOfOvershoot(
     payload,
   );
   return payload;
-}
-
-/** Returns the error for the next call after an overshoot: the bound that the budget relied on was wrong. */
-function overshotBudget(
-  runId: string,
-  budget: Budget,
-  settledNanoUsd: NanoUsd,
-): BudgetExceededError {
-  return new BudgetExceededError(
-    `Cannot make the next model call of run ${runId}: a call cost more than its bound, or has a part without a known price, so that its strict ` +
-      `budget of $${formatUsd(budget.limitNanoUsd)} can't be kept; it has cost $${formatUsd(settledNanoUsd)}`,
-    { cost_usd_so_far: toUsd(settledNanoUsd), budget_usd: toUsd(budget.limitNanoUsd) },
-  );
 }

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Budget, CallBounds, Grant } from "../../budgets/mod.ts";
-import { type PriceBook, type PriceQuery, worstCaseCost } from "../../pricing/mod.ts";
+import type { CallBounds } from "../../budgets/mod.ts";
+import type { PriceBook, PriceQuery } from "../../pricing/mod.ts";
 
 /**
  * Tokens that providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use system
@@ -161,36 +161,41 @@ const STRICT_OUTPUT_TOKENS = 4_096;
 /** The estimated output of the first call of a run. */
 const ESTIMATED_OUTPUT_TOKENS = 256;
 
-/** Returns the bounds of the next call, on which the budget decides. */
+/**
+ * Returns the bounds of the next call, on which its budgets decide; only `withWorst` for strict ones too, since to bound a
+ * prompt takes time.
+ */
 export function callBounds(
   prices: PriceBook,
   query: PriceQuery,
-  budget: Budget,
   options: LanguageModelV4CallOptions,
-  lastCostNanoUsd: bigint | null,
-  counter?: PromptCounter,
+  { withWorst, lastCostNanoUsd, counter }: {
+    withWorst: boolean;
+    /** The cost of the run's previous call, as the estimate of this one. */
+    lastCostNanoUsd: bigint | null;
+    counter?: PromptCounter;
+  },
 ): CallBounds {
-  if (budget.mode === "strict") {
-    const inputTokens: InputBound = searchesByItself(query)
-      ? { unboundedBecause: "its model searches the web by itself" }
-      : boundInput(options, counter);
-    return {
-      inputTokens,
-      outputTokens: options.maxOutputTokens ?? STRICT_OUTPUT_TOKENS,
-      rates: strictRates(prices, query, budget, inputTokens),
-      estimateNanoUsd: 0n,
-    };
-  }
+  const isUnpriced = prices.rates(query) === null;
+  const estimateNanoUsd = isUnpriced ? 0n : lastCostNanoUsd ??
+    prices.worstCase({
+      ...query,
+      inputTokens: estimateInputTokens(options),
+      outputTokens: ESTIMATED_OUTPUT_TOKENS,
+    }) ?? 0n;
+  if (!withWorst) return { estimateNanoUsd, isUnpriced };
+  const inputTokens: InputBound = searchesByItself(query)
+    ? { unboundedBecause: "its model searches the web by itself" }
+    : boundInput(options, counter);
+  // Without a bound there is no tier, and so no price.
+  const rates = "max" in inputTokens
+    ? prices.worstCaseRates({ ...query, inputTokens: inputTokens.max })
+    : null;
+  const outputTokens = options.maxOutputTokens ?? STRICT_OUTPUT_TOKENS;
   return {
-    inputTokens: { unboundedBecause: "a budget that stops needs no bound" },
-    outputTokens: 0,
-    rates: null,
-    estimateNanoUsd: lastCostNanoUsd ??
-      prices.worstCase({
-        ...query,
-        inputTokens: estimateInputTokens(options),
-        outputTokens: ESTIMATED_OUTPUT_TOKENS,
-      }) ?? 0n,
+    estimateNanoUsd,
+    isUnpriced: isUnpriced || ("max" in inputTokens && rates === null),
+    worst: { inputTokens, outputTokens, rates },
   };
 }
 
@@ -199,26 +204,4 @@ const SEARCHING_MODELS = /-search-(?:preview|api)\b|deep-research|(?:^|\/)sonar\
 
 function searchesByItself({ provider, model }: PriceQuery): boolean {
   return provider === "perplexity" || SEARCHING_MODELS.test(model);
-}
-
-/** Returns the highest prices of a strict call. Those of an unbounded one are read only to find out if there are any. */
-function strictRates(prices: PriceBook, query: PriceQuery, budget: Budget, input: InputBound) {
-  if ("max" in input) return prices.worstCaseRates({ ...query, inputTokens: input.max });
-  return budget.allowUnpriced
-    ? prices.worstCaseRates({ ...query, inputTokens: Number.MAX_SAFE_INTEGER })
-    : null;
-}
-
-/** Returns true if the reservation of a strict call also covers its worst case at the prices of another time. */
-export function isCovered(
-  prices: PriceBook,
-  query: PriceQuery,
-  budget: Budget,
-  call: CallBounds,
-  { reservedNanoUsd, outputLimit = call.outputTokens }: Grant,
-): boolean {
-  const rates = strictRates(prices, query, budget, call.inputTokens);
-  if (rates === null || call.rates === null || !("max" in call.inputTokens)) return rates === call.rates;
-  const cost = worstCaseCost(rates, { inputTokens: call.inputTokens.max, outputTokens: outputLimit });
-  return cost !== null && cost <= reservedNanoUsd;
 }

@@ -8,7 +8,7 @@ import { meterModel } from "./meter_model.ts";
 import { warnOfOvershoot } from "./admit_call.ts";
 import { PromptCounter } from "./call_bounds.ts";
 import { hasPartlyPricedCall } from "../../ledger/mod.ts";
-import type { Budget } from "../../budgets/mod.ts";
+import type { Budget, RunAbove } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
 import { modelErrorText } from "../models/model_error.ts";
@@ -72,7 +72,7 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     nextStep: () => ++steps,
     lastCostNanoUsd: () => lastCostNanoUsd,
     async book(call, _answer, grant) {
-      await bookLooseCalls(ctx, [call], grant);
+      await bookLooseCalls(ctx, [call], { grant });
       lastCostNanoUsd = call.costNanoUsd;
     },
   });
@@ -122,13 +122,21 @@ export class CallsInFlight {
   }
 }
 
+/** The API key of a caller, and the only agent whose amounts it may see. */
+export interface Caller {
+  keyId?: string;
+  onlyAgentId?: string;
+}
+
 /** Meters the model of a run: its calls are booked by the recorder, added to the trace, and tracked. */
 export function meterRun(
   ctx: RunnerContext,
   resolved: ResolvedModel,
-  { recorder, budget, calls, trace }: {
+  { recorder, budget, above, caller, calls, trace }: {
     recorder: RunRecorder;
     budget: Budget | null;
+    above: readonly RunAbove[];
+    caller: Caller;
     calls: CallsInFlight;
     trace: RunTrace;
   },
@@ -140,7 +148,9 @@ export function meterRun(
     ...recorder.run,
     isLoop: true,
     prompts: new PromptCounter(),
+    ...caller,
     budget,
+    above,
     hasOvershot: () => hasOvershot,
     nextStep: () => recorder.steps + 1,
     lastCostNanoUsd: () => recorder.lastCostNanoUsd,
@@ -151,6 +161,7 @@ export function meterRun(
     span: trace.span,
     failed: (error, at) =>
       recorder.add("model.failed", { step: recorder.steps + 1, error: modelErrorText(error) }, at),
+    refused: ({ message, details }) => recorder.add("budget.refused", { message, ...details }),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
       recorder.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));

@@ -266,6 +266,7 @@ export const reservations = sqliteTable("reservations", {
   worstNanoUsd: nanoUsd("worst_nano_usd").notNull(),
   estimateNanoUsd: nanoUsd("estimate_nano_usd").notNull(),
   isStrict: flag("is_strict").notNull(),
+  isNear: flag("is_near").notNull(),
   isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
 });

@@ -1,0 +1,81 @@
+import {
+  CALL_COLUMNS,
+  type CallToDecide,
+  CEILING,
+  EACH_STANDING,
+  shareOf,
+  standingsOf,
+  toCallRow,
+} from "../../budgets/mod.ts";
+import { encodeChannels } from "../../delivery/mod.ts";
+import { HOUR_MS } from "../../kernel/clock.ts";
+import type { SqlValue, Statement } from "../../store/mod.ts";
+import type { AlertContext } from "../context.ts";
+import { READ_FIRED } from "./decide_alerts.ts";
+
+/*
+ * The warnings of budgets: alerts of a budget's id, once for each window and share of the limit. They are decided in the
+ * commit that books a call, on the counters with that call. Like those of rules they are rows of `alerts`, whose triggers
+ * claim the window and write the deliveries: see `firing_logic.ts`.
+ */
+
+/** A call that was booked in the same commit, or before it. */
+export interface BookedScopes {
+  call: CallToDecide;
+  /** The reservation that the same commit may have made for the next call of the run: it knows whether a warning is near. */
+  nextReservationId: string | null;
+}
+
+const COLUMNS = [...CALL_COLUMNS, "next_id", "alert_prefix", "channels"];
+
+// A call after which the next one is reserved, with no budget near a warning, needs no second look at the counters.
+const BOOKED = `r AS MATERIALIZED (
+  SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} FROM each_row v
+  WHERE v.next_id IS NULL OR NOT EXISTS (
+    SELECT 1 FROM reservations h WHERE h.reservation_id = v.next_id AND NOT h.is_near)
+)`;
+
+const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
+
+/** The claim of a window and of all shares up to this one; that of a rolling hour is of the hour of the clock. */
+const WINDOW = `b.scope || '@' || iif(s.is_hour, r.at / ${HOUR_MS} * ${HOUR_MS}, s.starts) || '#'`;
+const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
+
+const WARN =
+  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
+  agent_id, session_id, run_id, window, window_start, triggered_at, channels, budget_limit_nano_usd)
+${standingsOf(BOOKED)}
+SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
+  ${shareOf(CEILING, "w.value")}, iif(w.value >= 1, 'critical', 'warning'), s.settled,
+  r.agent, substr(r.session, ${"session ".length + 1}), substr(r.run, ${"run ".length + 1}), ${CLAIM},
+  iif(b.per IN ('run', 'session') OR s.starts = 0, NULL, s.starts), r.at, r.channels, ${CEILING}
+FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w
+WHERE b.budget_id IS NOT NULL AND ${REACHED("w.value")}
+  AND w.value = (SELECT max(o.value) FROM json_each(b.warn_at) o WHERE ${REACHED("o.value")})
+  AND NOT EXISTS (SELECT 1 FROM alert_claims c
+    WHERE c.rule_id = b.budget_id AND c.window >= ${CLAIM} AND c.window < ${WINDOW} || '~')`;
+
+/**
+ * Returns the statements that write the warnings of the budgets that count booked calls. `readFired` reads their results.
+ */
+export function warnOfBudgets(
+  ctx: Pick<AlertContext, "ids" | "outboxChannels">,
+  booked: readonly BookedScopes[],
+): Statement[] {
+  const alertPrefix = ctx.ids.next("alert");
+  const channels = encodeChannels(ctx.outboxChannels);
+  const rows = new Map<string, SqlValue[]>();
+  for (const { call, nextReservationId } of booked) {
+    const { agentId, sessionId, keyId, runId } = call.scopes;
+    rows.set(JSON.stringify([agentId, sessionId, keyId, runId]), [
+      ...toCallRow({ ...call, reservationId: String(rows.size) }),
+      nextReservationId,
+      alertPrefix,
+      channels,
+    ]);
+  }
+  return [
+    { sql: WARN, each: { columns: COLUMNS, rows: [...rows.values()] } },
+    { sql: READ_FIRED, args: [alertPrefix] },
+  ];
+}

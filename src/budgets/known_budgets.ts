@@ -1,0 +1,43 @@
+import type { Clock } from "../kernel/clock.ts";
+import type { Store } from "../store/mod.ts";
+
+/** The age at which the knowledge of a process about a shared database is read again: a new budget holds within this. */
+const REFRESH_MS = 1_000;
+
+// By the indexes of enabled budgets alone, whatever their number.
+const READ = `SELECT EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_enabled WHERE enabled = 1),
+  EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'strict'),
+  EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'stop' AND action = 'watch'
+    UNION ALL SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'strict' AND action = 'watch')`;
+
+/** What a process knows of the enabled budgets: false where there are certainly none, and booking skips the work for them. */
+export class KnownBudgets {
+  mayExist = true;
+  /** Calls are bounded only where a strict budget may count or watch them, since that takes time. */
+  mayBeStrict = true;
+  mayWatch = true;
+  #readAt = -Infinity;
+
+  constructor(
+    private readonly ctx: { store: Pick<Store, "isShared" | "read">; clock: Pick<Clock, "monotonic"> },
+  ) {}
+
+  /** Reads whether there are budgets, unless that is known. Another process may add one at any time. */
+  async refresh(): Promise<void> {
+    const { store, clock } = this.ctx;
+    const now = clock.monotonic();
+    if (now - this.#readAt < (store.isShared ? REFRESH_MS : Infinity)) return;
+    this.#readAt = now;
+    const { rows } = await store.read({ sql: READ });
+    const [mayExist, mayBeStrict, mayWatch] = rows[0]!;
+    this.mayExist = mayExist === 1n;
+    this.mayBeStrict = mayBeStrict === 1n;
+    this.mayWatch = mayWatch === 1n;
+  }
+
+  /** Called after a change of budgets by this process. */
+  changed(): void {
+    this.#readAt = -Infinity;
+    this.mayExist = this.mayBeStrict = this.mayWatch = true;
+  }
+}

@@ -1,0 +1,163 @@
+import { toIso } from "../kernel/clock.ts";
+import { BudgetExceededError } from "../kernel/errors.ts";
+import { formatUsd, toUsd } from "../kernel/money.ts";
+import type { BudgetPeriod } from "../contract/values.ts";
+import type { Statement } from "../store/mod.ts";
+import {
+  type CallBounds,
+  ceilingOf,
+  leftOf,
+  type Refusal,
+  reservedOf,
+  type Standing,
+  worstOf,
+} from "./decide_call.ts";
+
+/** Returns whether a budget that only watches would have refused a call; its state includes the call's own reservation. */
+export function wouldRefuse(standing: Standing, call: CallBounds): boolean {
+  if (standing.settledNanoUsd >= ceilingOf(standing)) return true;
+  if (call.isUnpriced) return !standing.allowUnpriced;
+  if (standing.mode === "stop") return false;
+  return worstOf(call) === null || leftOf(standing) < 0n;
+}
+
+const COUNT =
+  `UPDATE budgets SET refused_calls = refused_calls + 1, last_refused_at = max(coalesce(last_refused_at, 0), ?2)
+WHERE budget_id IN (SELECT value FROM json_each(?1))`;
+
+/** Returns the statement that counts a refused call with the budgets that refuse it. */
+export function countRefusals(standings: readonly Pick<Standing, "budgetId">[], now: number): Statement[] {
+  const ids = standings.flatMap(({ budgetId }) => budgetId ?? []);
+  return ids.length === 0 ? [] : [{ sql: COUNT, args: [JSON.stringify(ids), now] }];
+}
+
+/** What refuses a call, for its error. */
+export interface RefusedCall {
+  /** The start of the message: `Cannot make the next model call of run …`. */
+  action: string;
+  refusals: readonly Refusal[];
+  /** The reason that the call has no bound. */
+  because?: string;
+  /** The only agent whose amounts the caller may see; of budgets over more it gets the limits alone. */
+  onlyAgentId?: string;
+  /** The cost of the run so far, which stands for amounts that the caller may not see. */
+  runCostNanoUsd?: bigint;
+}
+
+/** Returns the error for a refused call: the tightest budget in its message, all of them in `details.refused_by`. */
+export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
+  const { action, refusals, because, onlyAgentId, runCostNanoUsd = 0n } = refused;
+  const { standing, ...first } = refusals[0]!;
+  const isHidden = isHiddenFrom(onlyAgentId, standing);
+  const others = refusals.length - 1;
+  const more = others === 0
+    ? ""
+    : others === 1
+    ? "; another budget refuses it too"
+    : `; ${others} other budgets refuse it too`;
+  const sentence = standing.budgetId === null
+    ? runSentence(standing, first.reason, because)
+    : budgetSentence({ standing, ...first }, { because, isHidden });
+  const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null);
+  return new BudgetExceededError(`${action}: ${sentence}${more}`, {
+    cost_usd_so_far: toUsd(isHidden ? runCostNanoUsd : standing.settledNanoUsd),
+    budget_usd: toUsd(ceilingOf(standing)),
+    ...(!isOwnOnly && { refused_by: refusals.map((refusal) => toRefusedBy(refusal, onlyAgentId)) }),
+  });
+}
+
+function isHiddenFrom(onlyAgentId: string | undefined, { scope }: Standing): boolean {
+  return onlyAgentId !== undefined && (scope === "" || scope.startsWith("key "));
+}
+
+/** Returns the wire form of a refusal. */
+function toRefusedBy(
+  { standing, reason, neededNanoUsd }: Refusal,
+  onlyAgentId: string | undefined,
+): Record<string, unknown> {
+  return {
+    budget_id: standing.budgetId,
+    name: standing.name,
+    per: standing.per,
+    scope: scopeText(standing.scope),
+    limit_usd: toUsd(standing.limitNanoUsd),
+    ...(!isHiddenFrom(onlyAgentId, standing) && {
+      extra_usd: toUsd(standing.extraNanoUsd),
+      spent_usd: toUsd(standing.settledNanoUsd),
+      reserved_usd: toUsd(reservedOf(standing)),
+    }),
+    ...(neededNanoUsd !== undefined && { needed_usd: toUsd(neededNanoUsd) }),
+    mode: standing.mode,
+    reason,
+    resets_at: standing.resetsAt === null ? null : toIso(standing.resetsAt),
+  };
+}
+
+/** Returns the text of a scope: `all`, `agent researcher`, `session ses_…`. */
+export function scopeText(scope: string): string {
+  if (scope === "") return "all";
+  return scope.includes(" ") ? scope : `agent ${scope}`;
+}
+
+const PERIODS: Record<BudgetPeriod, string> = {
+  run: "run",
+  session: "session",
+  hour: "hour",
+  day: "UTC day",
+  week: "UTC week",
+  month: "UTC month",
+  lifetime: "lifetime",
+};
+
+function budgetSentence(
+  { standing, reason, neededNanoUsd }: Refusal,
+  { because, isHidden }: { because?: string; isHidden: boolean },
+): string {
+  const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
+  const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
+  const whose = scope === "" ? "all agents" : scopeText(scope);
+  const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
+  const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
+    formatUsd(standing.limitNanoUsd)
+  } ${terms}, ${whose}${raised})`;
+  const amounts = isHidden
+    ? "has nothing left"
+    : `has $${formatUsd(standing.settledNanoUsd)} spent and $${formatUsd(reservedOf(standing))} reserved`;
+  const reset = resetsAt === null ? "" : `; it resets at ${toIso(resetsAt).replace(":00.000Z", "Z")}`;
+  const remedy = isHidden ? "" : `. Raise it with purser budgets raise ${standing.budgetId} --usd AMOUNT`;
+  switch (reason) {
+    case "spent":
+      return `${budget} ${amounts}${reset}${remedy}`;
+    case "would_overshoot":
+      return `${budget} ${amounts}, and the next call might cost $${
+        formatUsd(neededNanoUsd ?? 0n)
+      }${reset}${remedy}`;
+    case "held":
+      return `${budget} ${amounts} by calls in progress, which did not end in time; try again later`;
+    case "unbounded":
+      return `${budget} needs a call whose cost is bounded, and ${because ?? "this one is not"}`;
+    case "unpriced":
+      return `${budget} needs a model with a known price; add one to "prices" in the config, or set allow_unpriced of the budget`;
+  }
+}
+
+/** Returns the reason of the budget of a run itself. */
+function runSentence(standing: Standing, reason: Refusal["reason"], because: string | undefined): string {
+  const spent = formatUsd(standing.settledNanoUsd);
+  const limit = formatUsd(ceilingOf(standing));
+  switch (reason) {
+    case "spent":
+      return `it has cost $${spent} and its budget is $${limit}`;
+    case "would_overshoot":
+    case "held":
+      return `it has cost $${spent}, and the next call might cost more than is left of its strict budget of $${limit}`;
+    case "unbounded":
+      return `its strict budget of $${limit} needs a call whose cost is bounded, and ${
+        because ?? "this one is not"
+      }`;
+    case "unpriced":
+      return `its ${
+        standing.mode === "strict" ? "strict " : ""
+      }budget of $${limit} needs a model with a known price`;
+  }
+}

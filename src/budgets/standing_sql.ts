@@ -1,0 +1,211 @@
+import { MINUTE_MS } from "../kernel/clock.ts";
+import { NANO_PER_USD } from "../kernel/money.ts";
+import { counterSum, counterValue, DECIDED_POSITION, sumOfCalls, toNano } from "../ledger/mod.ts";
+import { DATABASE_NOW } from "../store/mod.ts";
+
+/*
+ * The SQL of budgets, as common table expressions that build on each other:
+ *
+ *   r  the calls to decide on, with the starts of the windows that hold them
+ *   b  the budgets that match each call, with the counter (scope and start) that it counts in
+ *   k  the distinct counters of b
+ *   m  the runs that count under the run of a counter
+ *   t  the calls after the counters of the ledger
+ *   s  what each counter has settled and reserved
+ *
+ * Each is materialized, or SQLite would copy an expression into every use of it. Budgets are found by their scope, so
+ * the cost grows with those that match, not with those that exist.
+ */
+
+/** The columns of a call to decide on; `each_row v` has them. */
+export const CALL_COLUMNS = [
+  // The id of its reservation.
+  "id",
+  // The scopes that it counts in: an agent, 'session ' and an id, 'key ' and an id, 'run ' and an id; null for none.
+  "agent",
+  "session",
+  "key",
+  "run",
+  // The time under which it is booked, and the starts of the windows that hold it.
+  "at",
+  "hour",
+  "day",
+  "week",
+  "month",
+  "estimate",
+  // Its bound; null if it has none.
+  "worst",
+  "is_unpriced",
+  // The budgets of its run and of the runs above it, as JSON: [scope, limit in nano-USD, mode, allow unpriced].
+  "runs",
+  // The runs above its own, as JSON: [scope, agent].
+  "ancestors",
+  // The lease of its reservation in ms.
+  "lease",
+] as const;
+
+/** One call, whose columns are bound in their order. */
+const ONE_CALL = `r AS MATERIALIZED (SELECT ${
+  CALL_COLUMNS.map((column, index) => `?${index + 1} AS ${column}`).join(", ")
+})`;
+
+const CALLS = `r AS MATERIALIZED (SELECT ${
+  CALL_COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")
+} FROM each_row v)`;
+
+/** SQL for the sum of amounts in nano-USD, which can't pass 64 bits. */
+const sumOf = (amount: string, source: string) =>
+  `(SELECT ${toNano("w", "n")} FROM (SELECT coalesce(sum(${amount} / ${NANO_PER_USD}), 0) AS w,
+    coalesce(sum(${amount} % ${NANO_PER_USD}), 0) AS n ${source}))`;
+
+const EACH_VALUE = "CASE x.each WHEN 'agent' THEN r.agent WHEN 'session' THEN r.session ELSE r.key END";
+
+const EXTRA = `iif(EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id), ${
+  sumOf(
+    "e.extra_nano_usd",
+    "FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)",
+  )
+}, 0)`;
+
+const OF_BUDGET = `r.id, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
+  x.limit_nano_usd AS amount, ${EXTRA} AS extra, x.warn_at`;
+
+// With `each`, a budget stands aside where another names that very value for the same period.
+const BUDGETS = `b AS MATERIALIZED (
+  SELECT * FROM (
+    SELECT ${OF_BUDGET}, CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
+        ELSE iif(x.each IS NULL, x.scope, ${EACH_VALUE}) END AS scope,
+      CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
+        WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts
+    FROM r CROSS JOIN budgets x INDEXED BY budgets_enabled
+    WHERE x.enabled = 1 AND x.scope IN ('', r.agent, r.session, r.key)
+      AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o INDEXED BY budgets_enabled
+        WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))
+    LIMIT -1
+  ) WHERE scope IS NOT NULL
+  UNION ALL
+  SELECT ${OF_BUDGET}, a.value ->> 0, 0
+  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x INDEXED BY budgets_enabled
+  WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
+  UNION ALL
+  SELECT r.id, NULL, NULL, 'run', j.value ->> 2, 'refuse', j.value ->> 3, j.value ->> 1, 0, '[]', j.value ->> 0, 0
+  FROM r CROSS JOIN json_each(r.runs) j
+)`;
+
+/** SQL for the kind of a scope ('', `agent`, `session`, `key`, `run`), and for the id in it. */
+const KIND =
+  "iif(scope = '', '', iif(instr(scope, ' ') = 0, 'agent', substr(scope, 1, instr(scope, ' ') - 1))) AS kind";
+const ID = "substr(scope, instr(scope, ' ') + 1) AS id";
+
+/** The counters of matching budgets; `is_hour`: starts at a millisecond, not at a day. */
+const COUNTERS = `k AS MATERIALIZED (
+  SELECT scope, starts, is_hour, ${KIND}, ${ID}
+  FROM (SELECT DISTINCT scope, starts, per = 'hour' AS is_hour FROM b)
+)`;
+
+/** Given counters, as a JSON array of [scope, start, is it an hour]. */
+const GIVEN_COUNTERS = `k AS MATERIALIZED (
+  SELECT scope, starts, is_hour, ${KIND}, ${ID}
+  FROM (SELECT value ->> 0 AS scope, value ->> 1 AS starts, value ->> 2 AS is_hour FROM json_each(?1))
+)`;
+
+const RUNS = `m(scope, run_id) AS MATERIALIZED (
+  SELECT scope, id FROM k WHERE kind = 'run'
+  UNION SELECT m.scope, c.run_id FROM m CROSS JOIN runs c INDEXED BY runs_by_parent ON c.parent_run_id = m.run_id
+)`;
+
+const TAIL = `t AS MATERIALIZED (
+  SELECT c.at, c.agent_id, c.session_id, c.key_id, c.run_id, c.cost_nano_usd AS cost
+  FROM calls c NOT INDEXED
+  WHERE c.position > ${DECIDED_POSITION} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
+)`;
+
+const FOREVER = "9223372036854775807";
+const FIRST_MINUTE_ENDS = `(k.starts + ${MINUTE_MS - 1}) / ${MINUTE_MS} * ${MINUTE_MS}`;
+const IS_COUNTED = `c.position <= ${DECIDED_POSITION}`;
+const IS_OF = "CASE k.kind WHEN '' THEN 1 WHEN 'agent' THEN c.agent_id = k.id ELSE c.key_id = k.id END";
+
+/** The minutes of the rolling hour, and the calls in the part of its first minute that is within it. */
+const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + ${
+  sumOfCalls(
+    `INDEXED BY calls_by_time WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
+  )
+}`;
+
+// A session that began in the window has a counter; of an older one the calls are added up.
+const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_counters z
+    WHERE z.kind = 'session' AND z.scope = k.id AND z.start = 0), k.starts)
+  THEN ${counterValue("session", "k.id")}
+  ELSE ${
+  sumOfCalls(
+    `INDEXED BY calls_by_session WHERE c.session_id = k.id AND c.at >= k.starts AND ${IS_COUNTED}`,
+  )
+} END`;
+
+const RUN = `(SELECT ${toNano("w", "n")} FROM (
+    SELECT coalesce(sum(z.whole_usd), 0) AS w, coalesce(sum(z.rest_nano_usd), 0) AS n
+    FROM m CROSS JOIN spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
+    WHERE m.scope = k.scope))`;
+
+const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
+    WHEN k.kind = 'session' THEN ${SESSION}
+    WHEN k.is_hour THEN ${HOUR}
+    WHEN k.starts = 0 THEN ${counterValue("lifetime", "k.scope")}
+    ELSE ${counterSum("day", "k.scope", "k.starts", FOREVER)} END`;
+
+const OF_TAIL = sumOf(
+  "t.cost",
+  `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN 1 WHEN 'agent' THEN t.agent_id = k.id
+      WHEN 'session' THEN t.session_id = k.id WHEN 'key' THEN t.key_id = k.id
+      ELSE t.run_id IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
+);
+
+const held = (amount: string, more = "") =>
+  sumOf(
+    amount,
+    `FROM reservations h WHERE h.scope = k.scope AND h.at >= k.starts AND h.expires_at > ${DATABASE_NOW}${more}`,
+  );
+
+/** `worst` includes what lost calls may have cost. */
+const standings = (more = "") =>
+  `s AS MATERIALIZED (
+  SELECT k.scope, k.starts, k.is_hour, CAST(min(${FOREVER}, ${SETTLED} + ${OF_TAIL}) AS INTEGER) AS settled,
+    ${held("h.estimate_nano_usd")} AS estimated, ${held("h.worst_nano_usd")} AS worst${more}
+  FROM k
+)`;
+
+const with_ = (...expressions: string[]) => `WITH RECURSIVE ${expressions.join(",\n")}`;
+
+/** Up to `b`. */
+export const WITH_BUDGETS = with_(CALLS, BUDGETS);
+
+/** Up to `s`, of the calls `r` that an expression selects. */
+export const standingsOf = (calls: string) => with_(calls, BUDGETS, COUNTERS, RUNS, TAIL, standings());
+
+/** Up to `s`. */
+export const WITH_STANDINGS = standingsOf(CALLS);
+
+/** SQL for a budget `b` of a call `r` and its counter `s`. */
+export const EACH_STANDING = `r CROSS JOIN b ON b.id = r.id
+  CROSS JOIN s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = (b.per = 'hour')`;
+
+/** SQL for the limit of a budget `b` with its raises. */
+export const CEILING = "(b.amount + b.extra)";
+
+/** SQL for a share of an amount, in thousandths, rounded down. */
+export const shareOf = (amount: string, share: string) => {
+  const thousandths = `CAST(round(${share} * 1000) AS INTEGER)`;
+  return `(${amount} / 1000 * ${thousandths} + ${amount} % 1000 * ${thousandths} / 1000)`;
+};
+
+const LOST = `, ${held("h.worst_nano_usd", " AND h.is_lost")} AS lost`;
+
+/** Reads the budgets that match a call, with their counters. */
+export const READ_STANDINGS = `${with_(ONE_CALL, BUDGETS, COUNTERS, RUNS, TAIL, standings(LOST))}
+SELECT b.budget_id, b.name, b.per, b.scope, b.starts, b.mode, b.action, b.allow_unpriced, b.amount, b.extra,
+  s.settled, s.estimated, s.worst - s.lost, s.lost
+FROM ${EACH_STANDING}`;
+
+/** Reads given counters, in no certain order. */
+export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, TAIL, standings(LOST))}
+SELECT s.scope, s.starts, s.is_hour, s.settled, s.estimated, s.worst - s.lost, s.lost FROM s`;
