@@ -44,9 +44,8 @@ export async function bookLooseCalls(
 
 async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
   await ctx.budgets.refresh();
-  if (booking.grant?.next) booking.grant.next.at = ctx.clock.now();
   const booked = await ctx.store.writeInSet(writerOf(ctx), booking);
-  if (booking.grant) ctx.gate.booked(booking.grant, booked.isNextReserved);
+  if (booking.grant) ctx.gate.booked(booking.grant, booked.isKept, booking.calls[0]!.costNanoUsd);
   announceAlerts(ctx, booked.fired);
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
   ctx.rules.mayExist = booked.ledger.hasRules;

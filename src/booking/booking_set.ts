@@ -32,7 +32,7 @@ export interface BookedRun extends RunState {
 export interface Booked {
   /** Set for the booking of a run. */
   run?: BookedRun;
-  isNextReserved: boolean;
+  isKept: boolean;
   ledger: LedgerState;
   /** The ids of the alerts that the commit fired, on the first of its bookings. */
   fired: readonly string[];
@@ -51,9 +51,9 @@ export interface LedgerState {
 const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
     WHERE e.session_id = v.session_id AND e.call_id = v.call_id ORDER BY e.seq DESC LIMIT 1), 0),
   coalesce(s.active_run_id = v.run_id, 0), coalesce(r.cancel_requested, 0),
-  EXISTS (SELECT 1 FROM reservations x WHERE x.reservation_id = v.next_id)
+  EXISTS (SELECT 1 FROM reservations x WHERE x.reservation_id = v.kept_id)
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
-const RUN_COLUMNS = ["call_id", "session_id", "run_id", "next_id"];
+const RUN_COLUMNS = ["call_id", "session_id", "run_id", "kept_id"];
 
 /** SQL for a {@link LedgerState}. */
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
@@ -109,7 +109,7 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
       const fired = firedIn.get(bookings)!.flatMap((index) => readFired(results.slice(0, index + 1)));
       return bookings.map((booking, index) => ({
         ledger,
-        isNextReserved: false,
+        isKept: false,
         ...(hasRuns && runs.get(booking.calls[0]?.callId ?? "")),
         fired: index === 0 ? fired : [],
       }));
@@ -124,12 +124,17 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
   }
 }
 
-/** Frees the reservations of booked calls, and reserves for the next ones. */
+/** Frees the reservations of booked calls, or keeps them for the next ones. */
 function settle(bookings: readonly Booking[]): Statement[] {
   const granted = bookings.flatMap(({ grant, calls }) =>
     grant ? [{ grant, costNanoUsd: calls[0]!.costNanoUsd }] : []
   );
   return [...settleReservations(granted), ...freeReported(bookings.flatMap(({ settles }) => settles ?? []))];
+}
+
+/** The id of a reservation that the commit may keep. */
+function keptBy(grant: Grant | undefined): string | null {
+  return grant?.hasNext ? grant.reservationId : null;
 }
 
 /** The scopes that booked calls count in, as of now. */
@@ -144,7 +149,7 @@ function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes
         isUnpriced: false,
         leaseMs: 0,
       },
-      nextReservationId: grant?.next?.reservationId ?? null,
+      keptReservationId: keptBy(grant),
     }))
   );
 }
@@ -166,12 +171,12 @@ function writeSessions(bookings: readonly Booking[]): Statement[] {
 
 function readRuns(bookings: readonly Booking[]): Statement[] {
   const rows = bookings.flatMap(({ run, calls, grant }): SqlValue[][] =>
-    run || grant?.next
+    run || keptBy(grant)
       ? [[
         calls[0]!.callId,
         run?.ref.sessionId ?? null,
         run?.ref.runId ?? null,
-        grant?.next?.reservationId ?? null,
+        keptBy(grant),
       ]]
       : []
   );
@@ -183,7 +188,7 @@ function toRunStates(bookings: readonly Booking[], result: ResultSet): Map<strin
   const ofRuns = new Set(bookings.flatMap(({ run, calls }) => run ? [calls[0]!.callId] : []));
   for (const [callId, seq, holds, cancel, reserved] of result.rows) {
     states.set(callId as string, {
-      isNextReserved: reserved === 1n,
+      isKept: reserved === 1n,
       ...(ofRuns.has(callId as string) && {
         run: { lastSeq: Number(seq), holdsSession: holds === 1n, isCancelRequested: Number(cancel) !== 0 },
       }),

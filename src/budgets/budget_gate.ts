@@ -16,11 +16,11 @@ import {
   freeGoneReservations,
   freeRunStatements,
   freeStatements,
+  keepStatements,
   loseStatements,
   renewStatement,
   RESERVATION_MS,
   reservationWriter,
-  reserveStatements,
 } from "./reservations.ts";
 import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings.ts";
 
@@ -33,7 +33,7 @@ export interface CallRequest extends CallScopes {
   signal?: AbortSignal;
   /**
    * True if the caller will probably make another call once this one is booked, and calls `endRun()` at last: then the commit
-   * that books this call may reserve for the next.
+   * that books this call may keep its reservation for the next.
    */
   hasNext?: boolean;
 }
@@ -49,8 +49,8 @@ export interface Grant {
   outputLimit?: number;
   /** True if a strict budget counts the call: what it may cost at most is reserved. */
   isStrict: boolean;
-  /** Set if the commit that books the call may reserve for the next one, under a time set then. */
-  next?: { reservationId: string; at?: number };
+  /** True if the commit that books the call may keep the reservation for the next one. */
+  hasNext: boolean;
   /**
    * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which its budgets
    * lose.
@@ -82,8 +82,8 @@ export interface BudgetGate {
   admitElsewhere(
     request: ElsewhereRequest,
   ): Promise<{ go: true; reservationId: string; expiresAt: number } | { go: false; refusals: Refusal[] }>;
-  /** Reports that the call of a grant was committed. `isNextReserved`: the commit has reserved for the next call. */
-  booked(grant: Grant, isNextReserved: boolean): void;
+  /** Reports that the call of a grant was committed. `isKept`: the commit has kept its reservation for the next call. */
+  booked(grant: Grant, isKept: boolean, costNanoUsd: NanoUsd | null): void;
   /** Frees the reservation of a call that has ended without a known cost. */
   release(grant: Pick<Grant, "reservationId">): Promise<void>;
   /** Returns the statements that free all reservations of a run, for the unit that ends it. */
@@ -104,7 +104,7 @@ const LONGEST_CALL_MS = 2 * 3_600_000;
 /** The longest wait for what calls in flight have reserved of a budget that others share. */
 export const LONGEST_WAIT_MS = 30_000;
 
-/** How long a reservation for the next call of a run is held while a tool runs. */
+/** How long a reservation is kept for the next call of a run while a tool runs. */
 const AHEAD_MS = 100;
 
 const FIRST_POLL_MS = 50;
@@ -113,38 +113,26 @@ const LONGEST_POLL_MS = 500;
 /** How often a call that fits by the state of the database is tried at once, while others take its room. */
 const ATTEMPTS = 5;
 
-/** Returns the statements that settle the reservations of calls booked in the same unit, and reserve for the next calls. */
+/** Returns the statements that settle the reservations of calls booked in the same unit. */
 export function settleReservations(
   booked: readonly { grant: Grant; costNanoUsd: NanoUsd | null }[],
 ): Statement[] {
-  const lost = booked.flatMap(({ grant: { reservationId, lostNanoUsd } }) =>
-    lostNanoUsd ? [{ reservationId, lostNanoUsd }] : []
-  );
-  const settled = booked.filter(({ grant }) => !grant.lostNanoUsd);
-  return [
-    ...loseStatements(lost),
-    ...freeStatements(settled.map(({ grant }) => grant.reservationId)),
-    ...reserveStatements(settled.flatMap(({ grant, costNanoUsd }) => nextCall(grant, costNanoUsd) ?? [])),
-  ];
-}
-
-/** Returns the request for the next call of a loop: it will probably cost as much. */
-function nextCall({ next, scopes, amounts }: Grant, costNanoUsd: NanoUsd | null): CallToDecide | undefined {
-  if (next?.at === undefined) return undefined;
-  return {
-    reservationId: next.reservationId,
-    scopes,
-    at: next.at,
-    amounts: { estimateNanoUsd: costNanoUsd ?? amounts.estimateNanoUsd, worstNanoUsd: null },
-    isUnpriced: false,
-    leaseMs: RESERVATION_MS,
-  };
+  const lost: { reservationId: string; lostNanoUsd: NanoUsd }[] = [];
+  const freed: string[] = [];
+  const kept: { reservationId: string; higherNanoUsd?: NanoUsd }[] = [];
+  for (const { grant: { reservationId, lostNanoUsd, hasNext, amounts }, costNanoUsd } of booked) {
+    if (lostNanoUsd) lost.push({ reservationId, lostNanoUsd });
+    else if (!hasNext || costNanoUsd === null) freed.push(reservationId);
+    else if (costNanoUsd <= amounts.estimateNanoUsd) kept.push({ reservationId });
+    else kept.push({ reservationId, higherNanoUsd: costNanoUsd });
+  }
+  return [...loseStatements(lost), ...freeStatements(freed), ...keepStatements(kept)];
 }
 
 /**
  * Creates the budget gate of a process. It writes the reservation on the condition that it fits in every budget, without a
  * read before; only if it does not fit, it decides on the state of the database. In the loop of a run without strict
- * budgets, the commit that books a call reserves for the next under the same condition: that call has its grant at once.
+ * budgets, the commit that books a call keeps its reservation for the next while no budget is near a limit: that call has its grant at once.
  */
 export function createBudgetGate(options: {
   store: Store;
@@ -156,7 +144,7 @@ export function createBudgetGate(options: {
 }): BudgetGate {
   const { store, clock, instanceId, known } = options;
   const newReservationId = () => `${instanceId}/${options.newId("req")}`;
-  /** Reservations by the booking of the previous call, by run. */
+  /** Reservations that were kept for the next call, by run. */
   const ahead = new Map<string, Grant[]>();
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
@@ -181,8 +169,7 @@ export function createBudgetGate(options: {
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
-      ...(request.hasNext && !isStrict && !call.isUnpriced &&
-        { next: { reservationId: newReservationId() } }),
+      hasNext: request.hasNext === true && !isStrict && !call.isUnpriced,
     };
     return { hasBudget, grant };
   }
@@ -199,7 +186,7 @@ export function createBudgetGate(options: {
     return grants;
   }
 
-  /** Others may wait for what a run has reserved ahead, its own tool too, so a slow tool gives it back. */
+  /** Others may wait for what a run has kept, its own tool too, so a slow tool gives it back. */
   async function freeAheadLater(grant: Grant): Promise<void> {
     await clock.sleep(AHEAD_MS);
     const grants = ahead.get(grant.scopes.runId);
@@ -225,7 +212,7 @@ export function createBudgetGate(options: {
     for (const pause of waiting) pause.abort();
   }
 
-  /** Takes a reservation by the booking of the previous call, unless its day has passed: it must count in the call's window. */
+  /** Takes the reservation that was kept, unless its day has passed: it must count in the call's window. */
   async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
     if (!ahead.has(runId)) return undefined;
     const grants = takeAhead(runId);
@@ -257,11 +244,7 @@ export function createBudgetGate(options: {
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
       const now = clock.now();
       const early = await takeEarly(request, now);
-      if (early) {
-        const call = { ...early, isUnpriced: false, leaseMs: 0 };
-        if (known.mayWatch) await countWatched(call, request.bound(now, known.mayBeStrict));
-        return { go: true, grant: early, at: now };
-      }
+      if (early) return { go: true, grant: early, at: now };
       const isStrict = ofRuns.some(({ mode }) => mode === "strict");
       let standings: Standing[] = [];
       let since: number | undefined;
@@ -337,22 +320,18 @@ export function createBudgetGate(options: {
       }
     },
 
-    booked(grant, isNextReserved) {
-      const { next, scopes: { runId } } = grant;
-      inFlight.delete(grant.reservationId);
+    booked(grant, isKept, costNanoUsd) {
+      const { reservationId, scopes: { runId }, amounts } = grant;
       wake();
-      if (!next || !isNextReserved) return;
-      const reserved: Grant = {
-        ...grant,
-        reservationId: next.reservationId,
-        at: next.at!,
-        next: { reservationId: newReservationId() },
-      };
-      inFlight.set(next.reservationId, clock.monotonic());
+      if (!isKept) return void inFlight.delete(reservationId);
+      const higher = costNanoUsd !== null && costNanoUsd > amounts.estimateNanoUsd;
+      const kept = higher
+        ? { ...grant, amounts: { ...amounts, estimateNanoUsd: costNanoUsd } }
+        : { ...grant };
       const others = ahead.get(runId);
-      if (others) others.push(reserved);
-      else ahead.set(runId, [reserved]);
-      void freeAheadLater(reserved);
+      if (others) others.push(kept);
+      else ahead.set(runId, [kept]);
+      void freeAheadLater(kept);
     },
 
     async release(grant) {

@@ -24,7 +24,13 @@ export {
 } from "./budget_gate.ts";
 export { budgetExceeded, scopeText } from "./refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
-export { freeReported, type ReservedElsewhere, SELECT_RESERVING, sweepReservations } from "./reservations.ts";
+export {
+  FORGET_HEADROOM,
+  freeReported,
+  type ReservedElsewhere,
+  SELECT_RESERVING,
+  sweepReservations,
+} from "./reservations.ts";
 export {
   type CallScopes,
   type CallToDecide,

@@ -5,6 +5,7 @@ import {
   CEILING,
   EACH_STANDING,
   shareOf,
+  SPENT_IN_ALL,
   WITH_BUDGETS,
   WITH_STANDINGS,
 } from "./standing_sql.ts";
@@ -28,11 +29,15 @@ const EARLIER = `e AS MATERIALIZED (
   WINDOW earlier AS (PARTITION BY b.scope, b.starts ORDER BY r.id RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP)
 )`;
 
+/** SQL for the amount at which a budget warns first, or else its limit; without its raises, which end. */
+const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at ->> 0")})`;
+
 /** Whether each call fits in every budget that refuses: `decideCall()` as a condition of the write. */
 const VERDICTS = `d AS MATERIALIZED (
-  SELECT id, min(fits) AS fits, max(is_strict) AS is_strict, max(is_near) AS is_near FROM (
-    SELECT b.id, b.mode = 'strict' AND b.action = 'refuse' AS is_strict,
-      b.warn_at <> '[]' AND s.settled >= ${shareOf(CEILING, "b.warn_at ->> 0")} AS is_near,
+  SELECT id, min(fits) AS fits, max(is_strict AND action = 'refuse') AS is_strict,
+    iif(max(is_strict), -1, min(until_near)) AS headroom
+  FROM (
+    SELECT b.id, b.action, b.mode = 'strict' AS is_strict, ${NEAR} - s.settled AS until_near,
       b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
         AND CASE b.mode WHEN 'stop' THEN s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}
           ELSE r.worst IS NOT NULL AND s.settled + s.worst + coalesce(e.worst, 0) + r.worst <= ${CEILING} END) AS fits
@@ -41,18 +46,23 @@ const VERDICTS = `d AS MATERIALIZED (
 )`;
 
 /**
- * Makes the reservations of calls that fit: one row for each scope with a budget, and one of the run. A call of no run, which is
- * made elsewhere, has one of its agent, also without any budget.
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. A call of
+ * no run, which is made elsewhere, is reserved without any budget too, and has one of its agent.
  */
-const RESERVE = `INSERT INTO reservations
-  (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, is_strict, is_near, expires_at)
-${WITH_STANDINGS}, ${EARLIER}, ${VERDICTS}
-SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, x.is_strict, x.is_near, ${DATABASE_NOW} + r.lease
+const RESERVE =
+  `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, is_strict,
+  spent_nano_usd, headroom_nano_usd, expires_at)
+${WITH_STANDINGS}, ${EARLIER}, ${VERDICTS}, f AS MATERIALIZED (
+  SELECT r.*, coalesce(d.is_strict, 0) AS is_strict, coalesce(d.headroom, -1) AS headroom
+  FROM r LEFT JOIN d ON d.id = r.id WHERE iif(d.id IS NULL, r.run IS NULL, d.fits)
+)
+SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.is_strict, ${SPENT_IN_ALL}, f.headroom,
+  ${DATABASE_NOW} + f.lease
 FROM (
-  SELECT d.id, b.scope, d.is_strict, d.is_near FROM d CROSS JOIN b ON b.id = d.id WHERE d.fits
-  UNION SELECT r.id, coalesce(r.run, r.agent), coalesce(d.is_strict, 0), coalesce(d.is_near, 0) FROM r LEFT JOIN d ON d.id = r.id
-  WHERE iif(d.id IS NULL, r.run IS NULL, d.fits)
-) x CROSS JOIN r ON r.id = x.id`;
+  SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id
+  UNION SELECT id, own FROM f
+  UNION SELECT id, agent FROM f WHERE run IS NULL
+) x CROSS JOIN f ON f.id = x.id`;
 
 /** Reads what became of requests: does a strict budget count the call, null if it is not reserved; does any budget. */
 const READ_RESERVED = `${WITH_BUDGETS}
@@ -67,13 +77,6 @@ export interface Reserved {
   isStrict: boolean;
   /** False if no budget counts the call: it needs no reservation. */
   hasBudget: boolean;
-}
-
-/** Returns the statements that reserve for calls on the condition that each fits in all its budgets. */
-export function reserveStatements(calls: readonly CallToDecide[]): Statement[] {
-  return calls.length === 0
-    ? []
-    : [{ sql: RESERVE, each: { columns: CALL_COLUMNS, rows: calls.map(toCallRow) } }];
 }
 
 /** Writes the reservations of all requests that wait at the same time, by two statements. */
@@ -97,6 +100,21 @@ function toReserved([isStrict, hasBudget]: SqlValue[]): Reserved {
 }
 
 const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
+
+/** SQL for the estimates of all calls in flight: each has one row of its own. */
+const RESERVED_IN_ALL = `(SELECT coalesce(sum(h.estimate_nano_usd), 0) FROM reservations h
+  WHERE h.scope >= 'run ' AND h.scope < 'run!' AND h.expires_at > ${DATABASE_NOW})`;
+
+// A reservation is kept while all calls together, those in flight included, can't have brought one of its budgets near a limit.
+const KEEP = `DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)
+AND (spent_nano_usd = 9223372036854775807 OR
+  ${SPENT_IN_ALL} - spent_nano_usd + ${RESERVED_IN_ALL} - estimate_nano_usd >= headroom_nano_usd)`;
+const RAISE = `UPDATE reservations SET estimate_nano_usd = v.estimate_nano_usd
+FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
+
+/** Ends what is known of budgets at the reservations of calls in flight; a part of each commit that changes budgets or costs. */
+export const FORGET_HEADROOM: Statement = { sql: "UPDATE reservations SET headroom_nano_usd = -1" };
+
 const LOSE = `UPDATE reservations SET worst_nano_usd = v.lost_nano_usd, estimate_nano_usd = 0, is_lost = 1,
   expires_at = 9223372036854775807
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
@@ -115,6 +133,28 @@ const FREE_RUN = [
 export function freeStatements(reservationIds: readonly string[]): Statement[] {
   if (reservationIds.length === 0) return [];
   return [{ sql: FREE, each: { columns: ["reservation_id"], rows: reservationIds.map((id) => [id]) } }];
+}
+
+/**
+ * Returns the statements that keep reservations for the next calls of their runs, where no budget is near a limit, and free
+ * the others.
+ */
+export function keepStatements(
+  kept: readonly { reservationId: string; higherNanoUsd?: bigint }[],
+): Statement[] {
+  if (kept.length === 0) return [];
+  const higher = kept.flatMap(({ reservationId, higherNanoUsd }) =>
+    higherNanoUsd === undefined ? [] : [[reservationId, higherNanoUsd]]
+  );
+  return [
+    ...higher.length === 0
+      ? []
+      : [{ sql: RAISE, each: { columns: ["reservation_id", "estimate_nano_usd"], rows: higher } }],
+    {
+      sql: KEEP,
+      each: { columns: ["reservation_id"], rows: kept.map(({ reservationId }) => [reservationId]) },
+    },
+  ];
 }
 
 /** Returns the statements that keep of reservations what their calls may have cost beyond the booked cost. */

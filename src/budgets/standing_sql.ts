@@ -1,6 +1,13 @@
 import { MINUTE_MS } from "../kernel/clock.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { counterSum, counterValue, DECIDED_POSITION, sumOfCalls, toNano } from "../ledger/mod.ts";
+import {
+  atMost64Bits,
+  counterSum,
+  counterValue,
+  DECIDED_POSITION,
+  sumOfCalls,
+  toNano,
+} from "../ledger/mod.ts";
 import { DATABASE_NOW } from "../store/mod.ts";
 
 /*
@@ -26,6 +33,8 @@ export const CALL_COLUMNS = [
   "session",
   "key",
   "run",
+  // The scope of its own row: its run, or a call that is made elsewhere.
+  "own",
   // The time under which it is booked, and the starts of the windows that hold it.
   "at",
   "hour",
@@ -188,6 +197,11 @@ export const WITH_STANDINGS = standingsOf(CALLS);
 /** SQL for a budget `b` of a call `r` and its counter `s`. */
 export const EACH_STANDING = `r CROSS JOIN b ON b.id = r.id
   CROSS JOIN s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = (b.per = 'hour')`;
+
+/** SQL for the cost of all calls. */
+export const SPENT_IN_ALL = atMost64Bits(
+  `${counterValue("lifetime", "''")} + ${sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION}`)}`,
+);
 
 /** SQL for the limit of a budget `b` with its raises. */
 export const CEILING = "(b.amount + b.extra)";

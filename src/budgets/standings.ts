@@ -70,6 +70,7 @@ export function toCallRow(
     sessionId === null ? null : sessionScope(sessionId),
     keyId === null ? null : keyScope(keyId),
     runId === null ? null : runScope(runId),
+    runScope(runId ?? reservationId),
     at,
     start("hour"),
     start("day"),

@@ -22,17 +22,16 @@ import { READ_FIRED } from "./decide_alerts.ts";
 /** A call that was booked in the same commit, or before it. */
 export interface BookedScopes {
   call: CallToDecide;
-  /** The reservation that the same commit may have made for the next call of the run: it knows whether a warning is near. */
-  nextReservationId: string | null;
+  /** The reservation that the same commit has kept unless one of the call's budgets is near a limit. */
+  keptReservationId: string | null;
 }
 
-const COLUMNS = [...CALL_COLUMNS, "next_id", "alert_prefix", "channels"];
+const COLUMNS = [...CALL_COLUMNS, "kept_id", "alert_prefix", "channels"];
 
-// A call after which the next one is reserved, with no budget near a warning, needs no second look at the counters.
+// A call whose reservation was kept has no budget near a limit, so that its counters need not be read.
 const BOOKED = `r AS MATERIALIZED (
   SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} FROM each_row v
-  WHERE v.next_id IS NULL OR NOT EXISTS (
-    SELECT 1 FROM reservations h WHERE h.reservation_id = v.next_id AND NOT h.is_near)
+  WHERE v.kept_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h WHERE h.reservation_id = v.kept_id)
 )`;
 
 const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
@@ -65,11 +64,11 @@ export function warnOfBudgets(
   const alertPrefix = ctx.ids.next("alert");
   const channels = encodeChannels(ctx.outboxChannels);
   const rows = new Map<string, SqlValue[]>();
-  for (const { call, nextReservationId } of booked) {
+  for (const { call, keptReservationId } of booked) {
     const { agentId, sessionId, keyId, runId } = call.scopes;
     rows.set(JSON.stringify([agentId, sessionId, keyId, runId]), [
       ...toCallRow({ ...call, reservationId: String(rows.size) }),
-      nextReservationId,
+      keptReservationId,
       alertPrefix,
       channels,
     ]);

@@ -37,8 +37,9 @@ export const statements: readonly string[] = [
   `CREATE INDEX budget_raises_by_budget ON budget_raises (budget_id, created_at)`,
 
   // One row for each scope of a call in flight that has a budget: those of budgets, and 'run ' and an id. at: the time
-  // under which the call will be booked. worst: its bound, which strict budgets count; estimate: what others count. is_near:
-  // a budget that counts it has reached its first warning. A lost one has no call any more: its count never came.
+  // under which the call will be booked. worst: its bound, which strict budgets count; estimate: what others count.
+  // headroom: what all calls together may cost, after a total of spent, before a budget of this one is near a limit. A
+  // lost one has no call any more: its count never came.
   `DROP TRIGGER IF EXISTS reserve_call`,
   `DROP VIEW IF EXISTS reservation_requests`,
   `DROP TABLE reservations`,
@@ -49,7 +50,8 @@ export const statements: readonly string[] = [
   worst_nano_usd INTEGER NOT NULL,
   estimate_nano_usd INTEGER NOT NULL,
   is_strict INTEGER NOT NULL DEFAULT 0,
-  is_near INTEGER NOT NULL DEFAULT 0,
+  spent_nano_usd INTEGER NOT NULL DEFAULT 0,
+  headroom_nano_usd INTEGER NOT NULL DEFAULT 0,
   is_lost INTEGER NOT NULL DEFAULT 0,
   expires_at INTEGER NOT NULL,
   PRIMARY KEY (scope, at, reservation_id)

@@ -266,7 +266,8 @@ export const reservations = sqliteTable("reservations", {
   worstNanoUsd: nanoUsd("worst_nano_usd").notNull(),
   estimateNanoUsd: nanoUsd("estimate_nano_usd").notNull(),
   isStrict: flag("is_strict").notNull(),
-  isNear: flag("is_near").notNull(),
+  spentNanoUsd: nanoUsd("spent_nano_usd").notNull(),
+  headroomNanoUsd: nanoUsd("headroom_nano_usd").notNull(),
   isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
 });
