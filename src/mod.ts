@@ -108,6 +108,11 @@ export interface AgentInput extends AgentBody {
 /** Options of one run. */
 export interface RunOptions {
   sessionId?: string;
+  /**
+   * The run whose tool makes this one, `run.runId` of the tool's options: the budgets of that run and of those above it count
+   * its calls too.
+   */
+  parentRunId?: string;
   signal?: AbortSignal;
   /** Receives the answer as it is streamed, and every event after its commit. */
   onPart?: (part: RunPart) => void;
@@ -187,8 +192,10 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       checkTools: (tools) => core.toolbox.check(tools),
     });
   return {
-    runAgent: async (agent, input, { sessionId, signal, onPart } = {}) =>
-      await runAgent(core, { agent: define(agent), input, sessionId, signal, onPart }),
+    runAgent: async (agent, input, options = {}) => {
+      const { sessionId, parentRunId, signal, onPart } = options;
+      return await runAgent(core, { agent: define(agent), input, sessionId, parentRunId, signal, onPart });
+    },
     defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
     async exportSession(agentId, sessionId, options = {}) {
       const exported = await exportSession(core, { agentId, sessionId, ...options });

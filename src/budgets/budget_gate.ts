@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS, startOf } from "../kernel/clock.ts";
+import { type Clock, DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { Statement, Store } from "../store/mod.ts";
 import {
@@ -41,8 +41,9 @@ export interface CallRequest extends CallScopes {
 /** Permission to make one call. Its reservation is held until the call is booked or released. */
 export interface Grant {
   reservationId: string;
-  /** The time under which the call is priced and booked. */
+  /** The time under which the call is priced and booked; its reservation counts from `reservedAt` on. */
   at: number;
+  reservedAt: number;
   scopes: CallScopes & { runId: string };
   amounts: ReservedAmounts;
   /** The upper limit of output tokens, where a strict budget counts the call. */
@@ -129,6 +130,13 @@ export function settleReservations(
   return [...loseStatements(lost), ...freeStatements(freed), ...keepStatements(kept)];
 }
 
+/** The time for which one reservation is kept for call after call: less than the shortest window. */
+const LONGEST_KEPT_MS = HOUR_MS / 2;
+
+function isInWindowsOf(reservedAt: number, at: number): boolean {
+  return Math.abs(at - reservedAt) < LONGEST_KEPT_MS && startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
+}
+
 /**
  * Creates the budget gate of a process. It writes the reservation on the condition that it fits in every budget, without a
  * read before; only if it does not fit, it decides on the state of the database. In the loop of a run without strict
@@ -165,6 +173,7 @@ export function createBudgetGate(options: {
     const grant: Grant = {
       reservationId: call.reservationId,
       at: call.at,
+      reservedAt: call.at,
       scopes: { agentId, sessionId, keyId, runId, budget, above },
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
@@ -212,12 +221,12 @@ export function createBudgetGate(options: {
     for (const pause of waiting) pause.abort();
   }
 
-  /** Takes the reservation that was kept, unless its day has passed: it must count in the call's window. */
+  /** Takes the reservation that was kept, unless it is too old to count in the windows of the call. */
   async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
     if (!ahead.has(runId)) return undefined;
     const grants = takeAhead(runId);
     const early = hasNext ? grants.pop() : undefined;
-    if (early && startOf(early.at, DAY_MS) === startOf(at, DAY_MS)) {
+    if (early && isInWindowsOf(early.reservedAt, at)) {
       if (grants.length > 0) ahead.set(runId, grants);
       return { ...early, at };
     }

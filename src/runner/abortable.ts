@@ -1,20 +1,21 @@
 import type { ToolExecutionOptions, ToolSet } from "ai";
+import type { RunRef } from "../sessions/mod.ts";
 
 /**
  * Wraps tools so that their calls reject once the run is cancelled: a tool that ignores its `abortSignal` must not keep the
- * session busy. Its later output is discarded.
+ * session busy. Its later output is discarded. Each gets its `run` among its options, for runs that it makes itself.
  */
-export function abortableTools(tools: ToolSet): ToolSet {
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, abortableTool(tool)]));
+export function abortableTools(tools: ToolSet, run: RunRef): ToolSet {
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, abortableTool(tool, run)]));
 }
 
-function abortableTool(tool: ToolSet[string]): ToolSet[string] {
+function abortableTool(tool: ToolSet[string], run: RunRef): ToolSet[string] {
   const execute = tool.execute;
   if (!execute) return tool;
   return {
     ...tool,
     execute(input: unknown, options: ToolExecutionOptions<never>) {
-      const output: unknown = execute.call(tool, input as never, options);
+      const output: unknown = execute.call(tool, input as never, { ...options, run } as never);
       return output instanceof Promise && options.abortSignal
         ? abortable(output, options.abortSignal)
         : output;

@@ -48,7 +48,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { agent, recorder, onText } = input;
   const settings = {
     model: scrubModel(input.model, input.secrets),
-    tools: traceTools(scrubTools(abortableTools(input.tools), input.secrets), input.traceTool),
+    tools: traceTools(scrubTools(abortableTools(input.tools, recorder.run), input.secrets), input.traceTool),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),

@@ -1,3 +1,4 @@
+import { FORGET_HEADROOM } from "../../budgets/mod.ts";
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Statement } from "../../store/mod.ts";
@@ -181,7 +182,7 @@ async function begin(ctx: BookingContext, repricingId: string): Promise<void> {
 
 /** Commits adjustments, and rolls up the totals and counters before the next ones. */
 export async function commitStep(ctx: BookingContext, statements: readonly Statement[]): Promise<void> {
-  const results = await ctx.store.write([...statements, { sql: READ_LEDGER }]);
+  const results = await ctx.store.write([...statements, FORGET_HEADROOM, { sql: READ_LEDGER }]);
   await ctx.rollUps.followUp(ctx, toLedgerState(results.at(-1)!));
 }
 
