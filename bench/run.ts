@@ -10,6 +10,7 @@ const all: Record<string, boolean> = {
   report_events: true,
   instances: true,
   alert_rules: true,
+  budgets: false,
   summaries: true,
   disk_size: true,
   migrate: false,

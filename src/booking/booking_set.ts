@@ -93,10 +93,10 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
         statements.push(...decisions);
         fired.push(statements.length - 1);
       };
-      // Before reservations and warnings, which read the counters and the calls that they leave.
+      // First: what follows reads the counters, and the calls that they leave.
       add(passOf(bookings));
-      statements.push(...settle(bookings));
       if (ctx.budgets.mayExist) add(warnOfBudgets(ctx, toBookedScopes(bookings, ctx.clock.now())));
+      statements.push(...settle(bookings));
       firedIn.set(bookings, fired);
       return [...statements, ...readRuns(bookings), { sql: READ_LEDGER }];
     },
@@ -149,7 +149,7 @@ function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes
         isUnpriced: false,
         leaseMs: 0,
       },
-      keptReservationId: keptBy(grant),
+      reservationId: grant?.reservationId ?? null,
     }))
   );
 }

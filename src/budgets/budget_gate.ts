@@ -166,7 +166,7 @@ export function createBudgetGate(options: {
       await store.instances.hold(instanceId);
       hasLock = true;
     }
-    const { isReserved, hasBudget, isStrict } = await store.writeInSet(reservationWriter, call);
+    const { isReserved, hasBudget, isStrict, mayKeep } = await store.writeInSet(reservationWriter, call);
     if (!isReserved) return { hasBudget };
     inFlight.set(call.reservationId, clock.monotonic());
     const { agentId, sessionId, keyId, runId, budget, above } = request;
@@ -178,7 +178,7 @@ export function createBudgetGate(options: {
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
-      hasNext: request.hasNext === true && !isStrict && !call.isUnpriced,
+      hasNext: request.hasNext === true && mayKeep && !call.isUnpriced,
     };
     return { hasBudget, grant };
   }

@@ -43,5 +43,5 @@ export {
   sessionScope,
   toCallRow,
 } from "./standings.ts";
-export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, standingsOf } from "./standing_sql.ts";
+export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
 export { type BudgetWindow, windowOf } from "./windows.ts";

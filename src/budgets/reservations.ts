@@ -34,10 +34,8 @@ const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at -
 
 /** Whether each call fits in every budget that refuses: `decideCall()` as a condition of the write. */
 const VERDICTS = `d AS MATERIALIZED (
-  SELECT id, min(fits) AS fits, max(is_strict AND action = 'refuse') AS is_strict,
-    iif(max(is_strict), -1, min(until_near)) AS headroom
-  FROM (
-    SELECT b.id, b.action, b.mode = 'strict' AS is_strict, ${NEAR} - s.settled AS until_near,
+  SELECT id, min(fits) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
+    SELECT b.id, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
       b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
         AND CASE b.mode WHEN 'stop' THEN s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}
           ELSE r.worst IS NOT NULL AND s.settled + s.worst + coalesce(e.worst, 0) + r.worst <= ${CEILING} END) AS fits
@@ -50,13 +48,13 @@ const VERDICTS = `d AS MATERIALIZED (
  * no run, which is made elsewhere, is reserved without any budget too, and has one of its agent.
  */
 const RESERVE =
-  `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, is_strict,
+  `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness,
   spent_nano_usd, headroom_nano_usd, expires_at)
 ${WITH_STANDINGS}, ${EARLIER}, ${VERDICTS}, f AS MATERIALIZED (
-  SELECT r.*, coalesce(d.is_strict, 0) AS is_strict, coalesce(d.headroom, -1) AS headroom
+  SELECT r.*, coalesce(d.strictness, 0) AS strictness, coalesce(d.headroom, -1) AS headroom
   FROM r LEFT JOIN d ON d.id = r.id WHERE iif(d.id IS NULL, r.run IS NULL, d.fits)
 )
-SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.is_strict, ${SPENT_IN_ALL}, f.headroom,
+SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
   ${DATABASE_NOW} + f.lease
 FROM (
   SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id
@@ -64,17 +62,19 @@ FROM (
   UNION SELECT id, agent FROM f WHERE run IS NULL
 ) x CROSS JOIN f ON f.id = x.id`;
 
-/** Reads what became of requests: does a strict budget count the call, null if it is not reserved; does any budget. */
+/** Reads what became of requests: do strict budgets count the call, null if it is not reserved; does any budget. */
 const READ_RESERVED = `${WITH_BUDGETS}
-SELECT r.id, (SELECT max(h.is_strict) FROM reservations h WHERE h.reservation_id = r.id),
+SELECT r.id, (SELECT max(h.strictness) FROM reservations h WHERE h.reservation_id = r.id),
   EXISTS (SELECT 1 FROM reservations h WHERE h.reservation_id = r.id) OR EXISTS (SELECT 1 FROM b WHERE b.id = r.id)
 FROM r`;
 
 /** The outcome of a request to reserve. */
 export interface Reserved {
   isReserved: boolean;
-  /** True if a strict budget counts the call. */
+  /** True if a strict budget that refuses counts the call. */
   isStrict: boolean;
+  /** True if no strict budget counts it, not even one that watches. */
+  mayKeep: boolean;
   /** False if no budget counts the call: it needs no reservation. */
   hasBudget: boolean;
 }
@@ -95,8 +95,13 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   },
 };
 
-function toReserved([isStrict, hasBudget]: SqlValue[]): Reserved {
-  return { isReserved: isStrict !== null, isStrict: isStrict === 1n, hasBudget: hasBudget === 1n };
+function toReserved([strictness, hasBudget]: SqlValue[]): Reserved {
+  return {
+    isReserved: strictness !== null,
+    isStrict: strictness === 2n,
+    mayKeep: strictness === 0n,
+    hasBudget: hasBudget === 1n,
+  };
 }
 
 const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";

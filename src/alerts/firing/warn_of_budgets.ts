@@ -4,6 +4,7 @@ import {
   CEILING,
   EACH_STANDING,
   shareOf,
+  SPENT_IN_ALL,
   standingsOf,
   toCallRow,
 } from "../../budgets/mod.ts";
@@ -22,16 +23,18 @@ import { READ_FIRED } from "./decide_alerts.ts";
 /** A call that was booked in the same commit, or before it. */
 export interface BookedScopes {
   call: CallToDecide;
-  /** The reservation that the same commit has kept unless one of the call's budgets is near a limit. */
-  keptReservationId: string | null;
+  /** Its reservation, which the commit frees later: it knows how much may be spent before a budget is near a limit. */
+  reservationId: string | null;
 }
 
-const COLUMNS = [...CALL_COLUMNS, "kept_id", "alert_prefix", "channels"];
+const COLUMNS = [...CALL_COLUMNS, "reserved_id", "alert_prefix", "channels"];
 
-// A call whose reservation was kept has no budget near a limit, so that its counters need not be read.
+// Where all calls since can't have brought a budget near a limit, the counters need not be read.
 const BOOKED = `r AS MATERIALIZED (
   SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} FROM each_row v
-  WHERE v.kept_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h WHERE h.reservation_id = v.kept_id)
+  WHERE v.reserved_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h
+    WHERE h.reservation_id = v.reserved_id AND h.spent_nano_usd < 9223372036854775807
+    AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)
 )`;
 
 const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
@@ -64,11 +67,11 @@ export function warnOfBudgets(
   const alertPrefix = ctx.ids.next("alert");
   const channels = encodeChannels(ctx.outboxChannels);
   const rows = new Map<string, SqlValue[]>();
-  for (const { call, keptReservationId } of booked) {
+  for (const { call, reservationId } of booked) {
     const { agentId, sessionId, keyId, runId } = call.scopes;
     rows.set(JSON.stringify([agentId, sessionId, keyId, runId]), [
       ...toCallRow({ ...call, reservationId: String(rows.size) }),
-      keptReservationId,
+      reservationId,
       alertPrefix,
       channels,
     ]);

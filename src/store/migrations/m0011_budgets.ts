@@ -39,7 +39,8 @@ export const statements: readonly string[] = [
   // One row for each scope of a call in flight that has a budget: those of budgets, and 'run ' and an id. at: the time
   // under which the call will be booked. worst: its bound, which strict budgets count; estimate: what others count.
   // headroom: what all calls together may cost, after a total of spent, before a budget of this one is near a limit. A
-  // lost one has no call any more: its count never came.
+  // lost one has no call any more: its count never came. strictness: 1 with a strict budget that watches, 2 with one that
+  // refuses.
   `DROP TRIGGER IF EXISTS reserve_call`,
   `DROP VIEW IF EXISTS reservation_requests`,
   `DROP TABLE reservations`,
@@ -49,7 +50,7 @@ export const statements: readonly string[] = [
   reservation_id TEXT NOT NULL,
   worst_nano_usd INTEGER NOT NULL,
   estimate_nano_usd INTEGER NOT NULL,
-  is_strict INTEGER NOT NULL DEFAULT 0,
+  strictness INTEGER NOT NULL DEFAULT 0,
   spent_nano_usd INTEGER NOT NULL DEFAULT 0,
   headroom_nano_usd INTEGER NOT NULL DEFAULT 0,
   is_lost INTEGER NOT NULL DEFAULT 0,

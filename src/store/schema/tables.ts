@@ -265,7 +265,7 @@ export const reservations = sqliteTable("reservations", {
   reservationId: text("reservation_id").notNull(),
   worstNanoUsd: nanoUsd("worst_nano_usd").notNull(),
   estimateNanoUsd: nanoUsd("estimate_nano_usd").notNull(),
-  isStrict: flag("is_strict").notNull(),
+  strictness: int("strictness").notNull(),
   spentNanoUsd: nanoUsd("spent_nano_usd").notNull(),
   headroomNanoUsd: nanoUsd("headroom_nano_usd").notNull(),
   isLost: flag("is_lost").notNull(),
