@@ -7,6 +7,7 @@ import {
   type ReportedCall,
   rollUp,
 } from "../src/booking/mod.ts";
+import type { CallBounds } from "../src/budgets/mod.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { listCalls, listCosts, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
@@ -327,14 +328,18 @@ for (const kind of databaseKinds()) {
   test("a reported call of a live run settles into the run's budget", async (ctx) => {
     const place = await beginRun(ctx);
     const budget = { limitNanoUsd: 1_000_000n, mode: "stop" as const };
-    const call = { inputTokens: { max: 1 }, outputTokens: 1, rates: null, estimateNanoUsd: 1_000n };
-    const first = await ctx.gate.admit({ runId: place.runId, budget, call });
-    assert.ok(first.go); // from here on the gate holds the run
+    const bounds: CallBounds = { estimateNanoUsd: 1_000n, isUnpriced: false };
+    const request = { ...place, keyId: null, budget, bound: () => bounds };
+    const first = await ctx.gate.admit(request);
+    assert.ok(first.go && first.grant); // from here on the gate holds the run
     await bookReportedCalls(ctx, [
       report("a", { runId: place.runId, sessionId: place.sessionId, costUsd: 0.001 }),
     ]);
-    const second = await ctx.gate.admit({ runId: place.runId, budget, call });
-    assert.deepEqual(second, { go: false, reason: "spent", settledNanoUsd: 1_000_000n });
+    const second = await ctx.gate.admit(request);
+    assert.ok(!second.go);
+    assert.deepEqual(second.refusals.map(({ reason, standing }) => [reason, standing.settledNanoUsd]), [
+      ["spent", 1_000_000n],
+    ]);
     await ctx.gate.release(first.grant);
     assert.equal((await readRunUsage(ctx.store, place.runId)).cost_usd, 0.001);
   });

@@ -67,9 +67,10 @@ for (const { name, create } of kinds.filter((kind) => kind.name === "file")) {
     assert.equal(await other.next(), "held");
     // The reservation of its call in progress, which takes all of the budget for a minute.
     await ctx.store.write([{
-      sql: `INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at)
-        VALUES ('run', ?, 0, 'inst_other/req_1', 50000000, unixepoch('subsec') * 1000 + 60000)`,
-      args: [RUN],
+      sql:
+        `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at)
+        VALUES ('run ' || ?, ?, 'inst_other/req_1', 50000000, 50000000, unixepoch('subsec') * 1000 + 60000)`,
+      args: [RUN, ctx.clock.now()],
     }]);
     const fake = fakeModel(() => Promise.resolve({ inputTokens: 50, outputTokens: 10 }));
     const model = meter(ctx, fake.model, {

@@ -84,16 +84,16 @@ Deno.test("a strict budget refuses a call that no longer fits once its price has
   assert.ok(spent <= limit, `${spent} of ${limit}`);
 });
 
-Deno.test("a price that rises after its reservation was made is covered by a new one", async () => {
+Deno.test("a call is priced, booked and counted as of its reservation, also where the price rises after it", async () => {
   await using database = await memory.create();
   const clock = eagerClock(MIDNIGHT - 1);
   const ctx = await createBooking(await database.open(), { clock, prices: await risingPrices(2) });
   const { admit } = ctx.gate;
-  const reserved: bigint[] = [];
+  const reserved: unknown[] = [];
   ctx.gate.admit = async (request) => {
     const admission = await admit(request);
-    if (admission.go) reserved.push(admission.grant.reservedNanoUsd);
-    assert.equal(await countReservations(ctx.store), 1);
+    const { rows } = await ctx.store.read({ sql: "SELECT at, worst_nano_usd FROM reservations" });
+    reserved.push(...rows);
     clock.advance(1);
     return admission;
   };
@@ -104,10 +104,12 @@ Deno.test("a price that rises after its reservation was made is covered by a new
     costBudgetUsd: 1,
     budgetMode: "strict",
   });
-  await model.doGenerate(callOptions("hello", { maxOutputTokens: 100 }));
-  assert.equal(reserved.length, 2);
-  assert.equal(reserved[1], 2n * reserved[0]!);
-  assert.equal(await cost(ctx), 220_000n);
+  for (let i = 0; i < 2; i++) await model.doGenerate(callOptions("hello", { maxOutputTokens: 100 }));
+  const [[before, bound], [after, doubled]] = reserved as [[bigint, bigint], [bigint, bigint]];
+  assert.deepEqual([before, after], [BigInt(MIDNIGHT - 1), BigInt(MIDNIGHT)]);
+  assert.equal(doubled, 2n * bound);
+  const { rows } = await ctx.store.read({ sql: "SELECT at, cost_nano_usd FROM calls ORDER BY at" });
+  assert.deepEqual(rows, [[before, 110_000n], [after, 220_000n]]);
   assert.equal(await countReservations(ctx.store), 0);
 });
 

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import type { CallBounds } from "../src/budgets/mod.ts";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { recoverRuns } from "../src/sessions/mod.ts";
 import { beginRun, createBooking, failBookings, type TestBooking } from "./harness/booking.ts";
-import { checkAllFree, costOf, OUTPUT_RATE, RUN, settings } from "./harness/budget_settings.ts";
+import { checkAllFree, costOf, inputOf, OUTPUT_RATE, RUN, settings } from "./harness/budget_settings.ts";
 import type { TestDatabase } from "./harness/databases.ts";
 import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
 import { readRunCost } from "./harness/run_cost.ts";
@@ -380,13 +379,8 @@ for (const { name, ignore, create, numRuns } of settings) {
   }, async ({ ctx }) => {
     await beginRun(ctx, { runId: RUN });
     const budget = { limitNanoUsd: 2_000_000n, mode: "strict" as const };
-    const call: CallBounds = {
-      inputTokens: { max: 1_000_000 },
-      outputTokens: 0,
-      rates: { input: 1_000n, output: 1_000n },
-      estimateNanoUsd: 0n,
-    };
-    assert.ok((await ctx.gate.admit({ runId: RUN, budget, call })).go);
+    const scopes = { runId: RUN, agentId: "agent", sessionId: null, keyId: null };
+    assert.ok((await ctx.gate.admit({ ...scopes, budget, bound: () => inputOf(1_000_000) })).go);
     // The process is dead and, on a shared database, its lease has expired.
     await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 0" }]);
     const next = await createBooking(ctx.store);

@@ -212,12 +212,12 @@ for (const kind of kinds) {
     await ctx.store.write([
       {
         sql:
-          "INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at) VALUES ('run', ?, 0, 'r1', 1, 9999999999999)",
+          "INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at) VALUES ('run ' || ?, 0, 'r1', 1, 1, 9999999999999)",
         args: [dead[0]!.runId],
       },
       {
         sql:
-          "INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at) VALUES ('run', 'run_other', 0, 'r2', 1, 9999999999999)",
+          "INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at) VALUES ('run ' || 'run_other', 0, 'r2', 1, 1, 9999999999999)",
       },
       { sql: "UPDATE runs SET lease_until = 1" },
     ]);
@@ -387,7 +387,7 @@ for (const kind of kinds.filter(({ name }) => name === "sqld")) {
       },
       {
         sql:
-          "INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at) VALUES ('run', ?, 0, 'r1', 1, 9999999999999)",
+          "INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at) VALUES ('run ' || ?, 0, 'r1', 1, 1, 9999999999999)",
         args: [live.runId],
       },
     ]);

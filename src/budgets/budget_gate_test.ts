@@ -7,15 +7,15 @@ import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { createBudgetGate, type Grant, RENEW_MS, settleReservations } from "./budget_gate.ts";
+import { KnownBudgets } from "./known_budgets.ts";
 import { sweepReservations } from "./reservations.ts";
-
 import type { CallBounds } from "./decide_call.ts";
 
 const RUN = "run_1";
 const BUDGET = { limitNanoUsd: 100n, mode: "stop" as const };
 
 function call(estimateNanoUsd: bigint): CallBounds {
-  return { inputTokens: { unboundedBecause: "" }, outputTokens: 0, rates: null, estimateNanoUsd };
+  return { estimateNanoUsd, isUnpriced: false };
 }
 
 /** A gate over a database in memory that counts its commits. */
@@ -47,7 +47,8 @@ async function open() {
     store: counted,
     clock,
     instanceId: "inst_1",
-    newId: () => ids.next("req"),
+    newId: ids.next,
+    known: new KnownBudgets({ store, clock }),
   });
   return {
     gate,
@@ -57,21 +58,29 @@ async function open() {
     writes: () => writes,
     /** Books a call as `bookCall` does. */
     async book(grant: Grant, costNanoUsd: bigint) {
-      const record = recordCalls([modelCall({ callId: ids.next("call"), runId: RUN, costNanoUsd })]);
+      if (grant.next) grant.next.at = clock.now();
+      const record = recordCalls([
+        modelCall({ callId: ids.next("call"), at: grant.at, runId: RUN, costNanoUsd }),
+      ]);
       const isReserved = {
         sql: "SELECT count(*) FROM reservations WHERE reservation_id = ?",
         args: [grant.next?.reservationId ?? null],
       };
-      const results = await store.write([...record, ...settleReservations([grant]), isReserved]);
+      const results = await store.write([
+        ...record,
+        ...settleReservations([{ grant, costNanoUsd }]),
+        isReserved,
+      ]);
       gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n);
     },
     async admit(more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal } = {}) {
       const { estimate = 10n, ...rest } = more;
-      return await gate.admit({ runId: RUN, budget: BUDGET, call: call(estimate), ...rest });
+      const scopes = { runId: RUN, agentId: "agent", sessionId: null, keyId: null, budget: BUDGET };
+      return await gate.admit({ ...scopes, bound: () => call(estimate), ...rest });
     },
     async reserved() {
       const { rows } = await store.read({
-        sql: "SELECT coalesce(sum(amount_nano_usd), 0) FROM reservations",
+        sql: "SELECT coalesce(sum(estimate_nano_usd), 0) FROM reservations",
       });
       return rows[0]![0];
     },
@@ -82,7 +91,7 @@ async function open() {
 }
 
 function granted(admission: Awaited<ReturnType<Awaited<ReturnType<typeof open>>["admit"]>>): Grant {
-  assert.ok(admission.go);
+  assert.ok(admission.go && admission.grant);
   return admission.grant;
 }
 
@@ -105,7 +114,11 @@ Deno.test("createBudgetGate() does not reserve for a next call once the budget i
   const grant = granted(await t.admit({ hasNext: true }));
   await t.book(grant, 100n);
   assert.equal(await t.reserved(), 0n);
-  assert.deepEqual(await t.admit({ hasNext: true }), { go: false, reason: "spent", settledNanoUsd: 100n });
+  const refused = await t.admit({ hasNext: true });
+  assert.ok(!refused.go);
+  assert.deepEqual(refused.refusals.map(({ reason, standing }) => [reason, standing.settledNanoUsd]), [
+    ["spent", 100n],
+  ]);
 });
 
 Deno.test("createBudgetGate() leaves nothing reserved behind a loop that ends", async () => {
@@ -179,15 +192,21 @@ Deno.test("createBudgetGate() does not renew what it could not release", async (
   assert.equal(t.writes(), writes);
 });
 
-Deno.test("createBudgetGate() keeps a lost call charged to the budget for 15 minutes, whatever its lease was", async () => {
+Deno.test("createBudgetGate() keeps a lost call charged to the budget of its run until that ends, whatever its lease was", async () => {
   await using t = await open();
   const grant = granted(await t.admit({ estimate: 40n }));
-  await t.write(settleReservations([{ ...grant, lostNanoUsd: 30n }]));
+  grant.lostNanoUsd = 30n;
+  await t.write(settleReservations([{ grant, costNanoUsd: 5n }]));
   t.gate.booked(grant, false);
-  const { rows } = await t.store.read({
-    sql: "SELECT amount_nano_usd, expires_at > unixepoch('subsec') * 1000 + 14 * 60000 FROM reservations",
-  });
-  assert.deepEqual(rows, [[30n, 1n]]);
+  const held = async () =>
+    (await t.store.read({ sql: "SELECT worst_nano_usd, is_lost FROM reservations" })).rows;
+  for (const pass of [() => t.gate.release(grant), () => sweepReservations(t), () => t.gate.renew()]) {
+    t.clock.advance(30 * 86_400_000);
+    if (pass.name !== "") await pass();
+    assert.deepEqual(await held(), [[30n, 1n]]);
+  }
+  await t.write(t.gate.endRun(RUN));
+  assert.deepEqual(await held(), []);
 });
 
 Deno.test("sweepReservations() removes what has expired, and nothing else", async () => {

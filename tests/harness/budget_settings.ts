@@ -25,6 +25,13 @@ export async function countReservations(store: Store): Promise<number> {
   );
 }
 
+/** The bounds of a call of so many input tokens of a nano-USD each, and no output. */
+export const inputOf = (max: number): CallBounds => ({
+  estimateNanoUsd: 0n,
+  isUnpriced: false,
+  worst: { inputTokens: { max }, outputTokens: 0, rates: { input: 1_000n, output: 1_000n } },
+});
+
 /** Fails if anything is still reserved: the rest of the budget must be free, to the last nano-USD. */
 export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Promise<void> {
   assert.equal(await countReservations(ctx.store), 0);
@@ -32,18 +39,12 @@ export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Prom
   await ctx.store.write(ctx.gate.endRun(RUN));
   const left = limitNanoUsd - await readRunCost(ctx.store, RUN);
   if (left <= 0n) return;
-  const call: CallBounds = {
-    inputTokens: { max: Number(left) },
-    outputTokens: 0,
-    rates: { input: 1_000n, output: 1_000n },
-    estimateNanoUsd: 0n,
-  };
   const giveUp = new AbortController();
   let admission: Admission | undefined;
   const admitted = ctx.gate.admit({
-    runId: RUN,
+    ...{ runId: RUN, agentId: "agent", sessionId: null, keyId: null },
     budget: { limitNanoUsd, mode: "strict" },
-    call,
+    bound: () => inputOf(Number(left)),
     signal: giveUp.signal,
   }).then((answer) => void (admission = answer), () => {});
   const deadline = performance.now() + TIMEOUT_MS;
@@ -51,7 +52,7 @@ export async function checkAllFree(ctx: TestBooking, limitNanoUsd: bigint): Prom
   giveUp.abort();
   await admitted;
   assert.ok(isGranted(admission), "something is still reserved");
-  await ctx.gate.release(admission.grant);
+  await ctx.gate.release(admission.grant!);
   assert.equal(await countReservations(ctx.store), 0);
 }
 

@@ -202,8 +202,9 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
   ],
   [
     "nothing is reserved for a run that has ended, and nothing for longer than a lease",
-    `SELECT x.scope, x.expires_at FROM reservations x LEFT JOIN runs r ON r.run_id = x.scope
-    WHERE r.status <> 'running' OR x.expires_at > unixepoch('subsec') * 1000 + iif(x.is_lost, 900000, 60000)`,
+    `SELECT x.scope, x.expires_at FROM reservations x LEFT JOIN runs r ON 'run ' || r.run_id = x.scope
+    WHERE r.status <> 'running' OR (NOT x.is_lost AND x.expires_at > unixepoch('subsec') * 1000 +
+      iif(instr(x.reservation_id, '/') > 0, 60000, 900000))`,
   ],
   [
     "an alert goes to a channel once",
@@ -243,7 +244,8 @@ export async function checkAllEnded(store: Store): Promise<void> {
 const SURVIVOR_CHECKS: [what: string, sql: string][] = [
   [
     "no reservation is past its lease and still counts",
-    `SELECT reservation_id FROM reservations WHERE NOT is_lost AND expires_at > unixepoch('subsec') * 1000 + 60000`,
+    `SELECT reservation_id FROM reservations WHERE NOT is_lost AND expires_at > unixepoch('subsec') * 1000 +
+      iif(instr(reservation_id, '/') > 0, 60000, 900000)`,
   ],
   [
     "a repricing in progress is the only one",

@@ -107,10 +107,17 @@ Deno.test("a step of a loop encodes what it adds, however long the prompt is", (
 });
 
 Deno.test("callBounds() has no strict bound for a model that searches without a tool", () => {
-  const prices = { worstCaseRates: () => ({ input: 1n, output: 1n }) } as unknown as PriceBook;
-  const budget = { limitNanoUsd: 1_000_000n, mode: "strict" } as const;
-  const isBounded = (provider: string, model: string) =>
-    "max" in callBounds(prices, { provider, model, at: 0 }, budget, { prompt }, null).inputTokens;
+  const prices = {
+    rates: () => ({}),
+    worstCase: () => 1n,
+    worstCaseRates: () => ({ input: 1n, output: 1n }),
+  } as unknown as PriceBook;
+  const isBounded = (provider: string, model: string) => {
+    const options = { withWorst: true, lastCostNanoUsd: null };
+    const { worst } = callBounds(prices, { provider, model, at: 0 }, { prompt }, options);
+    assert.ok(worst && "inputTokens" in worst);
+    return "max" in worst.inputTokens;
+  };
   const searching = [
     ["perplexity", "sonar"],
     ["openrouter", "perplexity/sonar-pro"],

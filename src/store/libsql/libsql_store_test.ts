@@ -351,7 +351,7 @@ test("instances that start at once on an empty database apply each migration onc
   for (const store of stores) {
     await store.write([{
       sql:
-        "INSERT INTO reservations (kind, scope, start, reservation_id, amount_nano_usd, expires_at) VALUES ('run', 'run', 0, ?, 1, 1)",
+        "INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at) VALUES ('run run', 0, ?, 1, 1, 1)",
       args: [ids.next("req")],
     }]);
   }
