@@ -1,36 +1,14 @@
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { AgentId, Count, id, Severity, Time, Usd } from "./parts.ts";
-import { DEFAULT_COOLDOWN_SECONDS, LABEL_PATTERN, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "./limits.ts";
+import { AgentId, Count, DisplayName, id, Severity, Time, Usd, UsdAboveZero } from "./parts.ts";
+import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "./limits.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { parseUsd } from "../kernel/money.ts";
 import { toIssues } from "./schema_issues.ts";
 
 /** The wire schemas of alert rules. */
 
 const COOLDOWN_RULE = `must be a whole number from 0 to ${MAX_COOLDOWN_SECONDS}`;
-
-const RuleName = z.string().refine(
-  (name) => LABEL_PATTERN.test(name) && name.trim() !== "",
-  "must be 1 to 200 characters, none of them a control character, and not blank",
-).meta({ ...LABEL_SCHEMA, description: "Name in notifications; not blank", examples: ["Daily limit"] });
-
-/** USD, more than 0, exact. */
-const Threshold = z.number().superRefine((value, ctx) => {
-  try {
-    if (parseUsd(value) <= 0n) ctx.addIssue({ code: "custom", message: "must be more than 0" });
-  } catch (error) {
-    ctx.addIssue({ code: "custom", message: (error as Error).message });
-  }
-}).meta({
-  format: "decimal",
-  // The smallest amount over 0: what the 3.0 form of the API's document can say too.
-  minimum: 1e-9,
-  maximum: 1e9,
-  description: "USD, at most nine decimals",
-  examples: [10],
-});
 
 const OneAgentId = z.string().regex(
   NAME_PATTERN,
@@ -39,9 +17,13 @@ const OneAgentId = z.string().regex(
 
 /** A rule as a client sends it. */
 export const RuleInput = z.strictObject({
-  name: RuleName,
+  name: DisplayName.meta({
+    ...LABEL_SCHEMA,
+    description: "Name in notifications; not blank",
+    examples: ["Daily limit"],
+  }),
   threshold_type: z.enum(THRESHOLD_TYPES),
-  threshold_usd: Threshold,
+  threshold_usd: UsdAboveZero,
   severity: z.enum(SEVERITIES),
   cooldown_seconds: z.number().int(COOLDOWN_RULE).min(0, COOLDOWN_RULE).max(
     MAX_COOLDOWN_SECONDS,

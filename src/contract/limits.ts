@@ -32,6 +32,22 @@ export const AGENT_DEFAULTS = {
 /** The largest values of an agent's definition. */
 export const AGENT_LIMITS = { maxSteps: 1_000, maxOutputTokens: 10_000_000, tools: 128 } as const;
 
+/** A budget's values where its author names none. */
+export const BUDGET_DEFAULTS = {
+  mode: "stop",
+  action: "refuse",
+  warnAt: [0.8, 1],
+  allowUnpriced: false,
+  enabled: true,
+} as const;
+
+/** The most shares of its limit at which a budget warns, and their decimals. */
+export const MAX_WARNINGS = 5;
+export const WARNING_DECIMALS = 4;
+
+/** The time in seconds for which budget is reserved for a call elsewhere: where none is given, and at most. */
+export const RESERVATION_SECONDS = { default: 300, max: 900 } as const;
+
 /** Maximum length of an environment's name, in characters. */
 export const MAX_ENVIRONMENT_NAME = 200;
 
@@ -79,6 +95,8 @@ export const PAGE_SIZES = {
   anomalies: { default: 100, max: 500 },
   alerts: { default: MAX_ALERT_HISTORY, max: MAX_ALERT_HISTORY },
   keys: { default: 100, max: 1_000 },
+  budgets: { default: 100, max: 1_000 },
+  raises: { default: 100, max: 1_000 },
 } as const;
 
 /**

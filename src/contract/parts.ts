@@ -22,6 +22,12 @@ export const Label = z.string().regex(
   "must be 1 to 200 characters, none of them a control character",
 ).openapi(LABEL_SCHEMA);
 
+/** A display name that is not blank. */
+export const DisplayName = z.string().refine(
+  (text) => LABEL_PATTERN.test(text) && text.trim() !== "",
+  "must be 1 to 200 characters, none of them a control character, and not blank",
+).meta({ ...LABEL_SCHEMA });
+
 /** An id that the service has generated. */
 export const id = (example: string) => z.string().openapi({ example });
 
@@ -66,6 +72,22 @@ export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   maximum: 1e9,
   example: 0.25,
   description: "USD, at most nine decimals",
+});
+
+/** USD, more than 0, exact. */
+export const UsdAboveZero = z.number().superRefine((value, ctx) => {
+  try {
+    if (parseUsd(value) <= 0n) ctx.addIssue({ code: "custom", message: "must be more than 0" });
+  } catch (error) {
+    ctx.addIssue({ code: "custom", message: (error as Error).message });
+  }
+}).meta({
+  format: "decimal",
+  // The smallest amount over 0: what the 3.0 form of the API's document can say too.
+  minimum: 1e-9,
+  maximum: 1e9,
+  description: "USD, at most nine decimals",
+  examples: [10],
 });
 
 /** An object with any fields; the document lists those that it has today. */

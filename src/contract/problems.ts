@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "./limits.ts";
+import { RefusedBy } from "./budgets.ts";
 import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**
@@ -36,8 +37,13 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
     }).optional(),
   budget_exceeded: () =>
     z.looseObject({
-      cost_usd_so_far: Usd.openapi({ description: "Cost of the run so far, in USD" }),
-      budget_usd: Usd.openapi({ description: "Budget of the run, in USD" }),
+      cost_usd_so_far: Usd.openapi({
+        description: "Spent so far in the narrowest budget that refused, such as that of the run",
+      }),
+      budget_usd: Usd.openapi({ description: "The limit of that budget, with its raises" }),
+      refused_by: z.array(RefusedBy).optional().openapi({
+        description: "The budgets that refused, narrowest first; absent where the run's own is the only one",
+      }),
     }),
   conflict: () =>
     z.looseObject({

@@ -1,0 +1,333 @@
+import { z } from "@hono/zod-openapi";
+import { DAY_MS } from "../kernel/clock.ts";
+import { BudgetMode } from "./agents.ts";
+import {
+  BUDGET_DEFAULTS,
+  LABEL_SCHEMA,
+  MAX_CALL_USD,
+  MAX_WARNINGS,
+  RESERVATION_SECONDS,
+  WARNING_DECIMALS,
+} from "./limits.ts";
+import {
+  AgentId,
+  Count,
+  DisplayName,
+  id,
+  Label,
+  name,
+  SessionId,
+  Time,
+  Usd,
+  UsdAboveZero,
+  UsdLimit,
+} from "./parts.ts";
+import { invalidInput } from "./schema_issues.ts";
+import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS, BUDGET_STATES, REFUSAL_REASONS } from "./values.ts";
+
+/** The wire schemas of budgets, their raises, and reservations for calls elsewhere. */
+
+export const BudgetId = id("bud_01k9qv3v8c7e9g1j3m5p7r9t1w");
+export const RaiseId = id("raise_01k9qv3v8d8f0h2k4n6q8s0v2x");
+export const ReservationId = id("rsv_01k9qv3v8e9g1j3m5p7r9t1w3y");
+
+const PER =
+  "`run` and `session` count each one by itself; `hour` is the last 60 minutes, `day`, `week` (from " +
+  "Monday) and `month` are of UTC; `lifetime` is all there is";
+const EACH =
+  "One counter for each agent, session or API key; null for one counter of all. A budget that names " +
+  "one of them, with the same `per`, takes its place";
+const ACTION = "`watch` refuses nothing and counts the calls that it would have refused";
+
+const ONE_OF_A_SHARE = 10 ** WARNING_DECIMALS;
+
+const Share = z.number().refine(
+  (share) => share > 0 && share <= 1 && Number.isInteger(Number((share * ONE_OF_A_SHARE).toFixed(6))),
+  `must be more than 0 and at most 1, with at most ${WARNING_DECIMALS} decimals`,
+).openapi({ type: "number", minimum: 1 / ONE_OF_A_SHARE, maximum: 1 });
+
+const WarnAt = z.array(Share).max(MAX_WARNINGS).refine(
+  (shares) => new Set(shares).size === shares.length,
+  "must not have a share twice",
+);
+
+const WARN_AT = "Shares of the limit at which the channels are notified, once per window";
+
+const Midnight = z.iso.datetime({ offset: true }).refine(
+  (text) => Date.parse(text) % DAY_MS === 0,
+  "must be a midnight in UTC, such as 2026-11-01T00:00:00Z",
+).openapi({ format: "date-time", example: "2026-11-01T00:00:00.000Z" });
+
+/** The fields that a budget's author sets, without the rules between them. */
+const fields = z.strictObject({
+  name: DisplayName.meta({
+    ...LABEL_SCHEMA,
+    description: "Name in refusals and notifications; not blank",
+    examples: ["Day"],
+  }),
+  limit_usd: UsdLimit,
+  per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
+  agent_id: name("researcher").nullish().openapi({ description: "Counts only this agent's calls" }),
+  session_id: name("ses_demo").nullish().openapi({ description: "Counts only this session's calls" }),
+  key_id: name("key_01k9qv3v8c7e9g1j3m5p7r9t1w").nullish().openapi({
+    description: "Counts only calls that were requested with this API key",
+  }),
+  each: z.enum(BUDGET_EACH).nullish().openapi({ description: EACH }),
+  mode: BudgetMode.optional().openapi({
+    description:
+      "`stop`: no call is made once the limit is reached; `strict`: no call that could exceed it; of a new budget " +
+      `\`${BUDGET_DEFAULTS.mode}\` if not given`,
+  }),
+  action: z.enum(BUDGET_ACTIONS).optional().openapi({
+    description: `${ACTION}; of a new budget \`${BUDGET_DEFAULTS.action}\` if not given`,
+  }),
+  warn_at: WarnAt.optional().openapi({
+    description: `${WARN_AT}; of a new budget ${JSON.stringify(BUDGET_DEFAULTS.warnAt)} if not given`,
+  }),
+  counts_from: Midnight.nullish().openapi({
+    description: "Of a budget per `lifetime`: spending before this midnight (UTC) doesn't count",
+  }),
+  allow_unpriced: z.boolean().optional().openapi({
+    description: "Allows models without a known price, whose calls count as 0; false if not given",
+  }),
+  enabled: z.boolean().optional().openapi({ description: "Of a new budget true if not given" }),
+});
+
+type Fields = z.infer<typeof fields>;
+
+const NAMES = ["agent_id", "session_id", "key_id"] as const;
+
+/** The kind of value that each field names. */
+const KIND = { agent_id: "agent", session_id: "session", key_id: "key" } as const;
+
+/** Checks the rules between the fields of a budget. */
+function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
+  const refuse = (path: keyof Fields, message: string) =>
+    ctx.addIssue({ code: "custom", path: [path], message });
+  const [named, ...others] = NAMES.filter((field) => budget[field] != null);
+  for (const other of others) {
+    refuse(other, `can't be together with ${named}: name one of ${NAMES.join(", ")}`);
+  }
+  const { each, per } = budget;
+  if (each != null && (per === "run" || per === "session")) {
+    refuse("each", `can't be together with per ${per}, which counts each ${per} by itself`);
+  } else if (each != null && named && (each !== "session" || KIND[named] === "session")) {
+    refuse(
+      "each",
+      `can't be ${each} together with ${named}: with agent_id or key_id only session, with session_id none`,
+    );
+  }
+  if (budget.counts_from != null && per !== "lifetime") {
+    refuse("counts_from", `can't be together with per ${per}: only a budget per lifetime has it`);
+  }
+}
+
+/** A budget as a client sends it. */
+export const BudgetInput = fields.superRefine(checkFields);
+export type BudgetInput = z.infer<typeof BudgetInput>;
+
+/** A change of a budget: any of its fields but the id, at least one. The budget that results is checked as a whole. */
+export const BudgetChanges = fields.partial().refine(
+  (changes) => Object.values(changes).some((value) => value !== undefined),
+  {
+    error: `must have at least one of ${Object.keys(fields.shape).join(", ")}`,
+    when: ({ issues }) => issues.length === 0,
+  },
+).meta({ minProperties: 1 });
+export type BudgetChanges = z.infer<typeof BudgetChanges>;
+
+/** Checks a whole budget that did not come through a route. Throws `invalid` with every issue and its path. */
+export function readBudgetInput(value: unknown): BudgetInput {
+  const result = BudgetInput.safeParse(value);
+  if (!result.success) throw invalidInput(result.error, "the budget");
+  return result.data;
+}
+
+export const BudgetBody = BudgetInput.clone().openapi("BudgetBody");
+export const BudgetChangesBody = BudgetChanges.clone().openapi("BudgetChanges");
+
+/** The names of the fields that a budget's author sets. */
+export const BUDGET_FIELDS = Object.keys(fields.shape) as readonly (keyof Fields)[];
+
+const definition = {
+  budget_id: BudgetId,
+  name: z.string(),
+  limit_usd: Usd,
+  per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
+  agent_id: AgentId.nullable(),
+  session_id: SessionId.nullable(),
+  key_id: z.string().nullable(),
+  each: z.enum(BUDGET_EACH).nullable().openapi({ description: EACH }),
+  mode: BudgetMode,
+  action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),
+  warn_at: z.array(z.number()).openapi({ description: `${WARN_AT}, ascending`, example: [0.8, 1] }),
+  counts_from: Time.nullable(),
+  allow_unpriced: z.boolean(),
+  enabled: z.boolean(),
+  created_at: Time,
+  updated_at: Time,
+};
+
+/** A budget without its state. */
+export type BudgetDefinition = z.infer<z.ZodObject<typeof definition>>;
+
+const COUNTER_KINDS = ["agent", "session", "key", "run"] as const;
+
+/** One of the counters of a budget that has many. */
+export const BudgetCounter = z.object({
+  kind: z.enum(COUNTER_KINDS),
+  id: z.string().openapi({ example: "researcher" }),
+}).openapi("BudgetCounter");
+export type BudgetCounter = z.infer<typeof BudgetCounter>;
+
+const figures = {
+  extra_usd: Usd.openapi({ description: "The raises of the limit that hold at present" }),
+  spent_usd: Usd.openapi({ description: "Booked in the present window" }),
+  reserved_usd: Usd.openapi({
+    description:
+      "Held for calls in progress: for `stop` their estimates, for `strict` the most that they can cost",
+  }),
+  left_usd: Usd.openapi({
+    description: "`limit_usd` and `extra_usd` without `spent_usd` and `reserved_usd`; at least 0",
+  }),
+};
+
+const window = {
+  window_start: Time.nullable().openapi({ description: "Null where all there is counts" }),
+  resets_at: Time.nullable().openapi({
+    description: "End of the present window; null for a rolling hour, and where there is no end",
+  }),
+  state: z.enum(BUDGET_STATES).openapi({
+    description: "`near` from the lowest of `warn_at` on, `reached` from the limit with its raises on",
+  }),
+};
+
+export const BudgetState = z.object({
+  ...figures,
+  ...window,
+  counter: BudgetCounter.nullish().openapi({
+    description:
+      "Of a budget with many counters (`each`, or per run or session): the one that the figures are of, with the " +
+      "most spent in the present window; null where there is none yet",
+  }),
+  refused_calls: Count.openapi({
+    description: "Calls that it refused, or with `watch` would have refused, since it exists",
+  }),
+  last_refused_at: Time.nullable(),
+  unpriced_calls: Count.optional().openapi({
+    description: "With `allow_unpriced`: calls in the window whose cost is not known, and not counted",
+  }),
+});
+export type BudgetState = z.infer<typeof BudgetState>;
+
+export const Budget = z.object({ ...definition, ...BudgetState.shape }).openapi("Budget");
+export type Budget = z.infer<typeof Budget>;
+
+export const BudgetRaiseBody = z.strictObject({
+  extra_usd: UsdAboveZero,
+  until: z.iso.datetime({ offset: true }).nullish().openapi({
+    format: "date-time",
+    description:
+      "End of the raise, in the future; if not given, the end of the present window, for an hour one hour from now, " +
+      "and without an end for a run, a session or a lifetime",
+    example: "2026-11-24T00:00:00.000Z",
+  }),
+  reason: Label.nullish().openapi({ description: "For those that read it later", example: "Release" }),
+}).openapi("BudgetRaiseBody");
+export type BudgetRaiseBody = z.infer<typeof BudgetRaiseBody>;
+
+export const BudgetRaise = z.object({
+  raise_id: RaiseId,
+  budget_id: BudgetId,
+  extra_usd: Usd,
+  until: Time.nullable().openapi({ description: "Null for no end" }),
+  reason: z.string().nullable(),
+  key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),
+  created_at: Time,
+}).openapi("BudgetRaise");
+export type BudgetRaise = z.infer<typeof BudgetRaise>;
+
+const SCOPE = "The calls that it counts: `all agents`, or `agent`, `session`, `key` or `run` and an id";
+const HIDDEN = "Null for a key of one agent where all agents count";
+
+/** The parts that a budget in a check and one in a refusal have in common. */
+const applied = {
+  budget_id: BudgetId.nullable().openapi({ description: "Null for the `cost_budget_usd` of an agent" }),
+  name: z.string(),
+  per: z.enum(BUDGET_PERIODS),
+  scope: z.string().openapi({ description: SCOPE, example: "agent researcher" }),
+  mode: BudgetMode,
+  limit_usd: Usd.nullable().openapi({ description: HIDDEN }),
+  extra_usd: Usd.nullable(),
+  spent_usd: Usd.nullable(),
+  reserved_usd: Usd.nullable(),
+};
+
+export const BudgetCheck = z.object({
+  ...applied,
+  scope: z.string().openapi({
+    description: `${SCOPE}; \`new run\` or \`new session\` where the request names none`,
+    example: "agent researcher",
+  }),
+  action: z.enum(BUDGET_ACTIONS),
+  left_usd: Usd.nullable(),
+  ...window,
+}).openapi("BudgetCheck");
+export type BudgetCheck = z.infer<typeof BudgetCheck>;
+
+export const RefusedBy = z.object({
+  ...applied,
+  needed_usd: Usd.optional().openapi({
+    description: "The most that the call can cost, where that doesn't fit",
+  }),
+  reason: z.enum(REFUSAL_REASONS).openapi({
+    description:
+      "`spent`: the limit is reached; `would_overshoot`: the call might exceed it; `unbounded`, `unpriced`: " +
+      "the cost of the call has no bound, or no price; `held`: the rest is held for calls in progress",
+  }),
+  resets_at: window.resets_at,
+}).openapi("RefusedBy");
+export type RefusedBy = z.infer<typeof RefusedBy>;
+
+const AmountOfCall = UsdLimit.refine((usd) => usd <= MAX_CALL_USD, `must be at most ${MAX_CALL_USD}`)
+  .openapi({ type: "number", format: "decimal", minimum: 0, maximum: MAX_CALL_USD, example: 0.05 });
+
+const TTL_RULE = `must be a whole number from 1 to ${RESERVATION_SECONDS.max}`;
+
+export const BudgetReservationBody = z.strictObject({
+  agent_id: name("researcher"),
+  session_id: name("ses_demo").nullish(),
+  estimate_usd: AmountOfCall.optional().openapi({
+    description: "What the call will probably cost; `worst_case_usd` if not given",
+  }),
+  worst_case_usd: AmountOfCall.optional().openapi({
+    description: "The most that the call can cost; without it, strict budgets refuse the call",
+  }),
+  ttl_seconds: z.number().int(TTL_RULE).min(1, TTL_RULE).max(RESERVATION_SECONDS.max, TTL_RULE).optional()
+    .openapi({
+      format: "int32",
+      description:
+        `The reservation ends by itself after this time; ${RESERVATION_SECONDS.default} if not given`,
+    }),
+}).superRefine(({ estimate_usd, worst_case_usd }, ctx) => {
+  if (estimate_usd === undefined && worst_case_usd === undefined) {
+    ctx.addIssue({
+      code: "custom",
+      path: ["estimate_usd"],
+      message: "is missing: give it, worst_case_usd, or both",
+    });
+  } else if (estimate_usd !== undefined && worst_case_usd !== undefined && worst_case_usd < estimate_usd) {
+    ctx.addIssue({ code: "custom", path: ["worst_case_usd"], message: "is less than estimate_usd" });
+  }
+}).openapi("BudgetReservationBody");
+export type BudgetReservationBody = z.infer<typeof BudgetReservationBody>;
+
+export const BudgetReservation = z.object({
+  reservation_id: ReservationId.openapi({ description: "For the report of the call, which settles it" }),
+  agent_id: AgentId,
+  session_id: SessionId.nullable(),
+  estimate_usd: Usd,
+  worst_case_usd: Usd.nullable(),
+  expires_at: Time,
+}).openapi("BudgetReservation");
+export type BudgetReservation = z.infer<typeof BudgetReservation>;
