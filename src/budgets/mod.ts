@@ -45,3 +45,15 @@ export {
 } from "./standings.ts";
 export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
 export { type BudgetWindow, windowOf } from "./windows.ts";
+export {
+  type BudgetContext,
+  type BudgetReader,
+  createBudget,
+  getBudget,
+  listBudgets,
+  removeBudget,
+  updateBudget,
+} from "./budgets.ts";
+export { checkBudgets } from "./check_budgets.ts";
+export { type BudgetInCode, ensureBudgets } from "./ensure_budgets.ts";
+export { listRaises, raiseBudget } from "./raises.ts";

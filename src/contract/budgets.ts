@@ -247,20 +247,20 @@ export const BudgetRaise = z.object({
 }).openapi("BudgetRaise");
 export type BudgetRaise = z.infer<typeof BudgetRaise>;
 
-const SCOPE = "The calls that it counts: `all agents`, or `agent`, `session`, `key` or `run` and an id";
-const HIDDEN = "Null for a key of one agent where all agents count";
+const SCOPE = "The calls that it counts: `all`, or `agent`, `session`, `key` or `run` and an id";
+const HIDDEN = "Absent, as the other amounts, for a key of one agent where other agents count too";
 
 /** The parts that a budget in a check and one in a refusal have in common. */
 const applied = {
   budget_id: BudgetId.nullable().openapi({ description: "Null for the `cost_budget_usd` of an agent" }),
-  name: z.string(),
+  name: z.string().nullable().openapi({ description: "Null for the same" }),
   per: z.enum(BUDGET_PERIODS),
   scope: z.string().openapi({ description: SCOPE, example: "agent researcher" }),
   mode: BudgetMode,
-  limit_usd: Usd.nullable().openapi({ description: HIDDEN }),
-  extra_usd: Usd.nullable(),
-  spent_usd: Usd.nullable(),
-  reserved_usd: Usd.nullable(),
+  limit_usd: Usd,
+  extra_usd: Usd.optional(),
+  spent_usd: Usd.optional().openapi({ description: HIDDEN }),
+  reserved_usd: Usd.optional(),
 };
 
 export const BudgetCheck = z.object({
@@ -270,7 +270,7 @@ export const BudgetCheck = z.object({
     example: "agent researcher",
   }),
   action: z.enum(BUDGET_ACTIONS),
-  left_usd: Usd.nullable(),
+  left_usd: Usd.optional(),
   ...window,
 }).openapi("BudgetCheck");
 export type BudgetCheck = z.infer<typeof BudgetCheck>;

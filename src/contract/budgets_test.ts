@@ -40,13 +40,13 @@ Deno.test("readBudgetInput() names the path of every fault", () => {
   for (const limit_usd of [NaN, Infinity, -1e-9, 1e-10, 1e9 + 1, "1", null]) {
     assert.deepEqual(pathsOf({ ...BUDGET, limit_usd }), ["limit_usd"], String(limit_usd));
   }
-  for (const share of [0, -0.5, 1.0001, 0.00001, NaN, "1"]) {
+  for (const share of [0, -0.5, 1.001, 0.0001, NaN, "1"]) {
     assert.deepEqual(pathsOf({ ...BUDGET, warn_at: [share] }), ["warn_at[0]"], String(share));
   }
   assert.deepEqual(pathsOf({ ...BUDGET, warn_at: [1, 1] }), ["warn_at"]);
   assert.deepEqual(pathsOf({ ...BUDGET, warn_at: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6] }), ["warn_at"]);
-  for (let share = 1; share <= 10_000; share++) {
-    assert.deepEqual(pathsOf({ ...BUDGET, warn_at: [share / 10_000] }), [], String(share / 10_000));
+  for (let share = 1; share <= 1_000; share++) {
+    assert.deepEqual(pathsOf({ ...BUDGET, warn_at: [share / 1_000] }), [], String(share / 1_000));
   }
 });
 

@@ -43,7 +43,7 @@ export const BUDGET_DEFAULTS = {
 
 /** The most shares of its limit at which a budget warns, and their decimals. */
 export const MAX_WARNINGS = 5;
-export const WARNING_DECIMALS = 4;
+export const WARNING_DECIMALS = 3;
 
 /** The time in seconds for which budget is reserved for a call elsewhere: where none is given, and at most. */
 export const RESERVATION_SECONDS = { default: 300, max: 900 } as const;

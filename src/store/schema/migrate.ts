@@ -211,4 +211,23 @@ WHEN NEW.position <> -1 AND EXISTS (SELECT 1 FROM calls WHERE position = NEW.pos
   OR EXISTS (SELECT 1 FROM calls WHERE call_id = NEW.call_id)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
   },
+  {
+    name: "budget_raises_refuse_replace",
+    only: "remote",
+    sql: `CREATE TRIGGER budget_raises_refuse_replace BEFORE INSERT ON budget_raises
+WHEN EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = NEW.raise_id)
+BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
+  },
+  {
+    name: "budget_raises_refuse_update",
+    sql: `CREATE TRIGGER budget_raises_refuse_update BEFORE UPDATE ON budget_raises
+BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
+  },
+  {
+    // They are removed with their budget: one that a program defines again by the same id begins without them.
+    name: "budget_raises_refuse_delete",
+    sql: `CREATE TRIGGER budget_raises_refuse_delete BEFORE DELETE ON budget_raises
+WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)
+BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
+  },
 ];

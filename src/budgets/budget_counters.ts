@@ -1,0 +1,99 @@
+import {
+  ALL_AGENTS,
+  counterSum,
+  counterValue,
+  DECIDED_POSITION,
+  keyScope,
+  sumOfTail,
+} from "../ledger/mod.ts";
+import type { Statement } from "../store/mod.ts";
+import type { BudgetRow } from "./budget_fields.ts";
+import { entityOf } from "./scopes.ts";
+
+/*
+ * The counters of a budget that has many, for its state: a budget `each`, or per run or session. Those with the most
+ * spending are found in the counters of the ledger; their exact standing is read afterwards.
+ */
+
+/** Returns the kind of the counters of a budget that has many; undefined for one with a single counter. */
+export function countersOf({ per, each, scope }: BudgetRow): "agent" | "key" | "session" | "run" | undefined {
+  if (per === "run") return "run";
+  if (each !== null) return each;
+  // A budget per session that names one has one counter.
+  return per === "session" && entityOf(scope)?.kind !== "session" ? "session" : undefined;
+}
+
+/** The number of counters whose exact standing is read. */
+const READ_EXACTLY = 8;
+
+/** The number of newest runs or sessions, of newest calls, and of agents or keys, among which they are searched. */
+const NEWEST = 1_000;
+const AGENTS = 5_000;
+
+/** SQL for the condition that no other budget of the same `per` names the counter, which would take its place. */
+const notNamed = (scope: string, per: string) =>
+  `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
+
+/** SQL for the calls in progress whose scopes begin with a text that ends with a blank. */
+const reservedScopes = (prefix: string) =>
+  `SELECT DISTINCT scope FROM reservations WHERE scope >= '${prefix}' AND scope < '${prefix.trimEnd()}!' LIMIT ${NEWEST}`;
+
+/** Returns the query for the scopes of the counters of a budget with the most spending since `from`. */
+export function selectCounters(row: BudgetRow, from: number): Statement {
+  const kind = countersOf(row)!;
+  if (kind === "run" || kind === "session") return selectEntities(kind, row);
+  return selectAgentsOrKeys(kind, row, from);
+}
+
+/** Parameters: 1 per, 2 from. */
+function selectAgentsOrKeys(kind: "agent" | "key", { per }: BudgetRow, from: number): Statement {
+  const isOfKind = (scope: string) =>
+    kind === "key"
+      ? `${scope} >= 'key ' AND ${scope} < 'key!'`
+      : `${scope} <> '${ALL_AGENTS}' AND instr(${scope}, ' ') = 0`;
+  const inTail = kind === "key" ? `'${keyScope("")}' || c.key_id` : "c.agent_id";
+  const value = per === "hour"
+    ? counterSum("minute", "s.scope", "?2 - 59999", "9e18")
+    : per === "lifetime" && from === 0
+    ? counterValue("lifetime", "s.scope")
+    : counterSum("day", "s.scope", "?2", "9e18");
+  return {
+    sql: `SELECT s.scope FROM (
+  SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind("scope")}
+    ORDER BY whole_usd DESC LIMIT ${AGENTS})
+  UNION SELECT ${inTail} FROM calls c NOT INDEXED WHERE c.position > ${DECIDED_POSITION}
+    ${kind === "key" ? "AND c.key_id IS NOT NULL" : ""}
+  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind("scope")} LIMIT ${NEWEST})
+) s WHERE ${
+      notNamed("s.scope", "?1")
+    } AND ?2 IS NOT NULL ORDER BY ${value} DESC, s.scope LIMIT ${READ_EXACTLY}`,
+    args: [per, from],
+  };
+}
+
+/** Parameters: 1 per, 2 the id of the named agent, session or key. */
+function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow): Statement {
+  const id = `${kind}_id`;
+  const named = entityOf(scope);
+  const isNamed = (alias: string, has: readonly string[]) =>
+    named === undefined ? "true" : has.includes(named.kind) ? `${alias}.${named.kind}_id = ?2` : "false";
+  const ofEntities = isNamed("u", kind === "run" ? ["agent", "session"] : ["agent"]);
+  const ofCalls = isNamed("c", ["agent", "session", "key"]);
+  return {
+    sql: `SELECT '${kind} ' || s.id FROM (
+  SELECT u.${id} AS id FROM (SELECT * FROM usage_${kind}s ORDER BY first_at DESC, ${id} DESC LIMIT ${NEWEST}) u
+    WHERE ${ofEntities}
+  UNION SELECT c.${id} FROM (SELECT * FROM calls NOT INDEXED ORDER BY position DESC LIMIT ${NEWEST}) c
+    WHERE c.${id} IS NOT NULL AND ${ofCalls}
+  ${
+      named === undefined
+        ? `UNION SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})`
+        : ""
+    }
+) s WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ?2 IS NOT NULL
+ORDER BY ${counterValue(kind, "s.id")} + ${
+      sumOfTail(`c.${id} = s.id`)
+    } DESC, s.id DESC LIMIT ${READ_EXACTLY}`,
+    args: [per, named?.id ?? ""],
+  };
+}

@@ -1,0 +1,78 @@
+import type { BudgetDefinition, BudgetInput } from "../contract/budgets.ts";
+import { BUDGET_DEFAULTS } from "../contract/limits.ts";
+import { toIso } from "../kernel/clock.ts";
+import { parseUsd, toUsd } from "../kernel/money.ts";
+import type { SqlValue, tables } from "../store/mod.ts";
+import { entityOf, scopeOf } from "./scopes.ts";
+
+/* A budget on the wire and in its table. */
+
+export type BudgetRow = typeof tables.budgets.$inferSelect;
+
+/** The columns that a budget's author sets. */
+export type AuthoredRow = Omit<
+  BudgetRow,
+  "budgetId" | "createdAt" | "updatedAt" | "refusedCalls" | "lastRefusedAt"
+>;
+
+/** Converts a budget that was checked; fields that are not given have their defaults. */
+export function toAuthoredRow(input: BudgetInput): AuthoredRow {
+  return {
+    name: input.name,
+    limitNanoUsd: parseUsd(input.limit_usd, "limit_usd"),
+    per: input.per,
+    scope: scopeOf(input),
+    each: input.each ?? null,
+    mode: input.mode ?? BUDGET_DEFAULTS.mode,
+    action: input.action ?? BUDGET_DEFAULTS.action,
+    warnAt: [...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    countsFrom: input.counts_from == null ? null : Date.parse(input.counts_from),
+    allowUnpriced: input.allow_unpriced ?? BUDGET_DEFAULTS.allowUnpriced,
+    enabled: input.enabled ?? BUDGET_DEFAULTS.enabled,
+  };
+}
+
+/** Returns the fields that its author sets in wire form. */
+export function inputOf(row: AuthoredRow): Required<BudgetInput> {
+  const entity = entityOf(row.scope);
+  const idOf = (kind: string) => entity?.kind === kind ? entity.id : null;
+  return {
+    name: row.name,
+    limit_usd: toUsd(row.limitNanoUsd),
+    per: row.per,
+    agent_id: idOf("agent"),
+    session_id: idOf("session"),
+    key_id: idOf("key"),
+    each: row.each,
+    mode: row.mode,
+    action: row.action,
+    warn_at: row.warnAt,
+    counts_from: row.countsFrom === null ? null : toIso(row.countsFrom),
+    allow_unpriced: row.allowUnpriced,
+    enabled: row.enabled,
+  };
+}
+
+/** Converts a row to its wire form, without its state. */
+export function toDefinition(row: BudgetRow): BudgetDefinition {
+  return {
+    budget_id: row.budgetId,
+    ...inputOf(row) as Omit<BudgetDefinition, "budget_id" | "created_at" | "updated_at">,
+    created_at: toIso(row.createdAt),
+    updated_at: toIso(row.updatedAt),
+  };
+}
+
+/** The columns of a definition, in the order of `valuesOf()`. */
+export const AUTHORED_COLUMNS = [
+  ...["name", "limit_nano_usd", "per", "scope", "each", "mode", "action", "warn_at", "counts_from"],
+  ...["allow_unpriced", "enabled"],
+] as const;
+
+/** Returns the values of `AUTHORED_COLUMNS`. */
+export function valuesOf(row: AuthoredRow): SqlValue[] {
+  return [
+    ...[row.name, row.limitNanoUsd, row.per, row.scope, row.each, row.mode, row.action],
+    ...[JSON.stringify(row.warnAt), row.countsFrom, Number(row.allowUnpriced), Number(row.enabled)],
+  ];
+}

@@ -1,0 +1,197 @@
+import type { BudgetState } from "../contract/budgets.ts";
+import { WARNING_DECIMALS } from "../contract/limits.ts";
+import type { BudgetPeriod } from "../contract/values.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
+import { type NanoUsd, toUsd } from "../kernel/money.ts";
+import { ALL_AGENTS } from "../ledger/mod.ts";
+import type { Statement, Store } from "../store/mod.ts";
+import { countersOf, selectCounters } from "./budget_counters.ts";
+import type { BudgetRow } from "./budget_fields.ts";
+import { entityOf } from "./scopes.ts";
+import { readStandings } from "./standings.ts";
+import { windowOf } from "./windows.ts";
+
+type StateContext = { store: Store; clock: Pick<Clock, "now"> };
+
+/** The limits, on which a state is decided. */
+type Limits = Pick<BudgetRow, "limitNanoUsd" | "mode" | "warnAt">;
+
+/** The amounts of one counter of a budget, in nano-USD, and its window. */
+export interface Figures {
+  spentNanoUsd: NanoUsd;
+  reservedNanoUsd: NanoUsd;
+  extraNanoUsd: NanoUsd;
+  /** 0 where all there is counts. */
+  from: number;
+  resetsAt: number | null;
+}
+
+/** Converts figures to wire form, with the state that follows from them. */
+export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figures) {
+  const { spentNanoUsd, reservedNanoUsd, extraNanoUsd, from, resetsAt } = figures;
+  const limit = limitNanoUsd + extraNanoUsd;
+  const left = limit - spentNanoUsd - reservedNanoUsd;
+  return {
+    spent_usd: toUsd(spentNanoUsd),
+    reserved_usd: toUsd(reservedNanoUsd),
+    extra_usd: toUsd(extraNanoUsd),
+    left_usd: toUsd(left > 0n ? left : 0n),
+    window_start: from === 0 ? null : toIso(from),
+    resets_at: resetsAt === null ? null : toIso(resetsAt),
+    state: stateOf(warnAt, spentNanoUsd, limit),
+  };
+}
+
+function stateOf([lowest]: readonly number[], spent: NanoUsd, limit: NanoUsd): BudgetState["state"] {
+  if (spent >= limit) return "reached";
+  if (lowest === undefined) return "ok";
+  const whole = 10n ** BigInt(WARNING_DECIMALS);
+  return spent * whole >= limit * BigInt(Math.round(lowest * Number(whole))) ? "near" : "ok";
+}
+
+/** A counter of a budget; without a scope, one of a run or session that has not begun. */
+export interface CounterOf {
+  row: Limits & Pick<BudgetRow, "per" | "countsFrom"> & { budgetId: string | null };
+  scope: string | undefined;
+}
+
+/** SQL for the raises that hold at a time. */
+export const holdsAt = (now: string) => `(until IS NULL OR until > ${now})`;
+
+const RAISES = `SELECT budget_id, sum(extra_nano_usd) FROM budget_raises
+WHERE budget_id IN (SELECT value FROM json_each(?1)) AND ${holdsAt("?2")} GROUP BY budget_id`;
+
+/** Reads the raises that hold, by budget. */
+async function readRaises(
+  { store }: StateContext,
+  ids: string[],
+  now: number,
+): Promise<Map<string, NanoUsd>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await store.read({ sql: RAISES, args: [JSON.stringify(ids), now] });
+  return new Map(rows as [string, bigint][]);
+}
+
+/** Reads the amounts of counters in their present windows. */
+export async function readFigures(
+  ctx: StateContext,
+  counters: readonly CounterOf[],
+  now = ctx.clock.now(),
+): Promise<Figures[]> {
+  const windows = counters.map(({ row }) => windowOf(row.per, now, row.countsFrom));
+  const known = counters.flatMap(({ row: { per }, scope }, index) =>
+    scope === undefined ? [] : [{ scope, per, from: windows[index]!.from, index }]
+  );
+  const [standings, raises] = await Promise.all([
+    known.length === 0 ? [] : readStandings(ctx, known),
+    readRaises(ctx, [...new Set(counters.flatMap(({ row }) => row.budgetId ?? []))], now),
+  ]);
+  const standingOf = new Map(known.map(({ index }, position) => [index, standings[position]!]));
+  return counters.map(({ row }, index) => {
+    const standing = standingOf.get(index);
+    const { from, resetsAt } = windows[index]!;
+    return {
+      spentNanoUsd: standing?.settledNanoUsd ?? 0n,
+      reservedNanoUsd: !standing
+        ? 0n
+        : row.mode === "strict"
+        ? standing.worstNanoUsd + standing.lostNanoUsd
+        : standing.estimatedNanoUsd,
+      extraNanoUsd: raises.get(row.budgetId ?? "") ?? 0n,
+      from,
+      resetsAt,
+    };
+  });
+}
+
+/**
+ * Reads the state of each budget. Of one with many counters it is that of the counter with the most spending in the
+ * present window, searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls.
+ */
+export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]): Promise<BudgetState[]> {
+  const now = ctx.clock.now();
+  const many = rows.filter((row) => countersOf(row) !== undefined);
+  const found = await readEach(ctx, many.map((row) => selectCounters(row, fromOf(row, now))));
+  const scopesOf = new Map(many.map((row, index) => [row, found[index]!.map(([scope]) => scope as string)]));
+  const counters = rows.flatMap((row): (CounterOf & { row: BudgetRow })[] => {
+    const scopes = scopesOf.get(row) ?? [row.scope];
+    return (scopes.length === 0 ? [undefined] : scopes).map((scope) => ({ row, scope }));
+  });
+  const figures = await readFigures(ctx, counters, now);
+  const read = counters.map((counter, index) => ({ ...counter, figures: figures[index]! }));
+  const byRow = Map.groupBy(read, ({ row }) => row);
+  const largest = rows.map((row) =>
+    byRow.get(row)!.reduce((most, next) => isMore(next.figures, most.figures) ? next : most)
+  );
+  const unpriced = await readUnpriced(ctx, rows, largest, now);
+  return rows.map((row, index) => {
+    const { scope, figures } = largest[index]!;
+    const unpricedCalls = unpriced.get(row);
+    return {
+      ...describeFigures(row, figures),
+      ...(scopesOf.has(row) &&
+        { counter: scope === undefined || isEmpty(figures) ? null : entityOf(scope) ?? null }),
+      refused_calls: row.refusedCalls,
+      last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
+      ...(unpricedCalls !== undefined && { unpriced_calls: unpricedCalls }),
+    };
+  });
+}
+
+const fromOf = ({ per, countsFrom }: BudgetRow, now: number) => windowOf(per, now, countsFrom).from;
+
+const isEmpty = ({ spentNanoUsd, reservedNanoUsd }: Figures) => spentNanoUsd === 0n && reservedNanoUsd === 0n;
+
+function isMore(a: Figures, b: Figures): boolean {
+  return a.spentNanoUsd === b.spentNanoUsd
+    ? a.reservedNanoUsd > b.reservedNanoUsd
+    : a.spentNanoUsd > b.spentNanoUsd;
+}
+
+async function readEach({ store }: StateContext, statements: readonly Statement[]) {
+  return statements.length === 0 ? [] : (await store.readAll(statements)).map(({ rows }) => rows);
+}
+
+/** Reads the number of calls without a known cost of each budget that allows them. */
+async function readUnpriced(
+  ctx: StateContext,
+  rows: readonly BudgetRow[],
+  counters: readonly { scope: string | undefined }[],
+  now: number,
+): Promise<Map<BudgetRow, number>> {
+  const allowing = rows.flatMap((row, index) =>
+    row.allowUnpriced ? [{ row, scope: counters[index]!.scope }] : []
+  );
+  const known = allowing.filter(({ scope }) => scope !== undefined);
+  const found = await readEach(
+    ctx,
+    known.map(({ row, scope }) => countUnpriced(scope!, row.per, fromOf(row, now))),
+  );
+  const counts = new Map(known.map(({ row }, index) => [row, Number(found[index]![0]![0])]));
+  return new Map(allowing.map(({ row }) => [row, counts.get(row) ?? 0]));
+}
+
+/** Returns the query for the calls without a known cost that a counter adds up. */
+function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statement {
+  const count = (column: string, source: string) => `SELECT coalesce(sum(${column}), 0) FROM ${source}`;
+  const entity = entityOf(scope);
+  if (entity?.kind === "run") {
+    return { sql: count("unpriced_calls", "run_usage WHERE run_id = ?"), args: [entity.id] };
+  }
+  if (entity?.kind === "session") {
+    return from === 0
+      ? { sql: count("unpriced_calls", "session_usage WHERE session_id = ?"), args: [entity.id] }
+      : {
+        sql: count("unpriced", "calls INDEXED BY calls_by_session WHERE session_id = ? AND at >= ?"),
+        args: [entity.id, from],
+      };
+  }
+  const isInScope = scope === ALL_AGENTS ? "?1 = ''" : `${entity!.kind}_id = ?1`;
+  const args = [entity?.id ?? "", from];
+  if (per === "hour") {
+    return { sql: count("unpriced", `calls INDEXED BY calls_by_time WHERE at >= ?2 AND ${isInScope}`), args };
+  }
+  return from === 0
+    ? { sql: count("unpriced_calls", `total_usage WHERE ${isInScope}`), args: args.slice(0, 1) }
+    : { sql: count("unpriced_calls", `daily_usage WHERE day >= ?2 AND ${isInScope}`), args };
+}

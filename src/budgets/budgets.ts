@@ -1,0 +1,231 @@
+import { and, asc, eq, gt, or, type SQL, sql } from "drizzle-orm";
+import type { Budget, BudgetChanges, BudgetDefinition, BudgetInput } from "../contract/budgets.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { keyScope } from "../ledger/mod.ts";
+import {
+  type Query,
+  replaceState,
+  requireThat,
+  type ResultSet,
+  type Statement,
+  type Store,
+  tables,
+} from "../store/mod.ts";
+import {
+  AUTHORED_COLUMNS,
+  type BudgetRow,
+  inputOf,
+  toAuthoredRow,
+  toDefinition,
+  valuesOf,
+} from "./budget_fields.ts";
+import { readStates } from "./budget_states.ts";
+import type { KnownBudgets } from "./known_budgets.ts";
+
+/** The parts of a process that budgets use. */
+export interface BudgetContext {
+  store: Store;
+  query: Query;
+  clock: Clock;
+  ids: Ids;
+  budgets: Pick<KnownBudgets, "changed">;
+}
+
+/** Commits a change of budgets, which may be committed even where its answer is lost. */
+export async function writeBudgets(
+  ctx: BudgetContext,
+  statements: readonly Statement[],
+): Promise<ResultSet[]> {
+  try {
+    return await ctx.store.write(statements);
+  } finally {
+    ctx.budgets.changed();
+  }
+}
+
+const { budgets } = tables;
+
+/** An API key of one agent, which reads only the budgets of that agent, of its sessions, and of the key itself. */
+export interface BudgetReader {
+  agentId: string;
+  keyId: string | null;
+}
+
+/** SQL for the agent of a session that a budget names; NULL for one that is unknown, or of several agents. */
+const SESSION_OWNER = sql`coalesce(
+  (SELECT s.agent_id FROM sessions s WHERE s.session_id = substr(${budgets.scope}, 9)),
+  (SELECT CASE WHEN min(c.agent_id) = max(c.agent_id) THEN min(c.agent_id) END FROM calls c
+    WHERE c.session_id = substr(${budgets.scope}, 9)))`;
+
+function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
+  return or(
+    eq(budgets.scope, agentId),
+    keyId === null ? undefined : eq(budgets.scope, keyScope(keyId)),
+    sql`(substr(${budgets.scope}, 1, 8) = 'session ' AND ${SESSION_OWNER} = ${agentId})`,
+  );
+}
+
+/** The budgets to list. */
+export interface BudgetFilter {
+  /** The exact name. */
+  name?: string | undefined;
+  reader?: BudgetReader | undefined;
+  isEnabled?: true;
+  /** The last budget of the previous page. */
+  after?: { createdAt: number; budgetId: string } | undefined;
+  limit: number;
+}
+
+/** Lists budgets, oldest first, each with its state. */
+export async function listBudgets(
+  ctx: Pick<BudgetContext, "store" | "query" | "clock">,
+  filter: BudgetFilter,
+): Promise<Budget[]> {
+  return await withStates(ctx, await selectBudgets(ctx.query, filter));
+}
+
+async function selectBudgets(query: Query, filter: BudgetFilter): Promise<BudgetRow[]> {
+  const { name, reader, isEnabled, after, limit } = filter;
+  const { createdAt, budgetId } = budgets;
+  return await query.select().from(budgets)
+    .where(and(
+      name === undefined ? undefined : eq(budgets.name, name),
+      reader && isReadableBy(reader),
+      isEnabled && eq(budgets.enabled, true),
+      after &&
+        or(gt(createdAt, after.createdAt), and(eq(createdAt, after.createdAt), gt(budgetId, after.budgetId))),
+    ))
+    .orderBy(asc(createdAt), asc(budgetId)).limit(limit);
+}
+
+/** Returns one budget with its state. Throws `not_found`. */
+export async function getBudget(
+  ctx: Pick<BudgetContext, "store" | "query" | "clock">,
+  budgetId: string,
+  reader?: BudgetReader,
+): Promise<Budget> {
+  return (await withStates(ctx, [await readBudget(ctx.query, budgetId, reader)]))[0]!;
+}
+
+async function withStates(
+  ctx: Pick<BudgetContext, "store" | "clock">,
+  rows: readonly BudgetRow[],
+): Promise<Budget[]> {
+  const states = await readStates(ctx, rows);
+  return rows.map((row, index) => ({ ...toDefinition(row), ...states[index]! }));
+}
+
+/** Reads the row of one budget. Throws `not_found`, also for one that the reader may not read. */
+export async function readBudget(query: Query, budgetId: string, reader?: BudgetReader): Promise<BudgetRow> {
+  const [row] = await query.select().from(budgets)
+    .where(and(eq(budgets.budgetId, budgetId), reader && isReadableBy(reader)));
+  if (!row) throw new PurserError("not_found", `Cannot find budget ${budgetId}`);
+  return row;
+}
+
+/** The places of the id and the time among the parameters of a write, after the columns. */
+const [ID, NOW] = [1, 2].map((index) => `?${AUTHORED_COLUMNS.length + index}`);
+
+const INSERT = `INSERT INTO budgets (budget_id, ${AUTHORED_COLUMNS.join(", ")}, created_at, updated_at)
+VALUES (${ID}, ${AUTHORED_COLUMNS.map((_, index) => `?${index + 1}`).join(", ")}, ${NOW}, ${NOW})
+ON CONFLICT (budget_id) DO NOTHING`;
+
+/** Returns the statement that inserts a budget, unless there is one of its id. */
+export function insertBudget(row: Omit<BudgetRow, "refusedCalls" | "lastRefusedAt">): Statement {
+  return { sql: INSERT, args: [...valuesOf(row), row.budgetId, row.createdAt] };
+}
+
+/** Adds a budget that was checked. Spending from before it existed counts. `settle` may add statements to the commit. */
+export async function createBudget(
+  ctx: BudgetContext,
+  input: BudgetInput,
+  settle: (budget: Budget) => readonly Statement[] = () => [],
+): Promise<Budget> {
+  const now = ctx.clock.now();
+  const row: BudgetRow = {
+    budgetId: ctx.ids.next("bud"),
+    ...toAuthoredRow(input),
+    createdAt: now,
+    updatedAt: now,
+    refusedCalls: 0,
+    lastRefusedAt: null,
+  };
+  const [budget] = await withStates(ctx, [row]);
+  await writeBudgets(ctx, [insertBudget(row), ...settle(budget!)]);
+  return budget!;
+}
+
+/** Checks the budget that a change replaces, and throws to refuse the change. */
+export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
+
+const IS_SAME = `EXISTS (SELECT 1 FROM budgets WHERE budget_id = ${ID} AND ${
+  AUTHORED_COLUMNS.map((column, index) => `${column} IS ?${index + 1}`).join(" AND ")
+})`;
+
+const UPDATE = `UPDATE budgets SET ${
+  AUTHORED_COLUMNS.map((column, index) => `${column} = ?${index + 1}`).join(", ")
+}, updated_at = ${NOW} WHERE budget_id = ${ID}`;
+
+/** Returns the statement that refuses a write unless a budget is still defined as it was. */
+function isUnchanged(row: BudgetRow): Statement {
+  return requireThat({ sql: IS_SAME, args: [...valuesOf(row), row.budgetId] });
+}
+
+/** The columns that define a warning: once one of them differs, the budget has warned in no window yet. */
+const WARNED = new Set<string>(["limit_nano_usd", "per", "scope", "each", "warn_at", "counts_from"]);
+
+/** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */
+export function forgetWarnings(budgetId: string): Statement {
+  return { sql: "DELETE FROM alert_claims WHERE rule_id = ?", args: [budgetId] };
+}
+
+/**
+ * Changes the given fields. What results is checked as a whole, and committed if no other writer has changed the budget
+ * meanwhile. With a check, only the budget that has passed it is changed. If nothing differs, `updated_at` stays.
+ *
+ * @throws {PurserError} `not_found`; `invalid`, naming the field
+ */
+export async function updateBudget(
+  ctx: BudgetContext,
+  budgetId: string,
+  changes: BudgetChanges,
+  check?: BudgetCheck,
+): Promise<Budget> {
+  const { readBudgetInput } = await import("../contract/budgets.ts");
+  await replaceState(`budget ${budgetId}`, async () => {
+    const before = await readBudget(ctx.query, budgetId);
+    await check?.(toDefinition(before));
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...given }));
+    const values = valuesOf(after);
+    const changed = AUTHORED_COLUMNS.filter((_, index) => values[index] !== valuesOf(before)[index]);
+    if (changed.length === 0) return;
+    await writeBudgets(ctx, [
+      isUnchanged(before),
+      { sql: UPDATE, args: [...values, budgetId, ctx.clock.now()] },
+      ...(changed.some((column) => WARNED.has(column)) ? [forgetWarnings(budgetId)] : []),
+    ]);
+  });
+  return await getBudget(ctx, budgetId);
+}
+
+/**
+ * Removes a budget and its raises, with a check only the one that has passed it; its alerts stay in the history.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function removeBudget(ctx: BudgetContext, budgetId: string, check?: BudgetCheck): Promise<void> {
+  await replaceState(`budget ${budgetId}`, async () => {
+    // Before the write, whose response may be lost: a read within it may see the state after it.
+    const before = await readBudget(ctx.query, budgetId);
+    await check?.(toDefinition(before));
+    await writeBudgets(ctx, [
+      ...(check ? [isUnchanged(before)] : []),
+      { sql: "DELETE FROM budgets WHERE budget_id = ?", args: [budgetId] },
+      { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
+      forgetWarnings(budgetId),
+    ]);
+  });
+}

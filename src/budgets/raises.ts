@@ -1,0 +1,126 @@
+import { and, desc, eq, lt, or } from "drizzle-orm";
+import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets.ts";
+import { HOUR_MS, toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
+import { type Statement, tables } from "../store/mod.ts";
+import type { BudgetRow } from "./budget_fields.ts";
+import {
+  type BudgetContext,
+  type BudgetReader,
+  forgetWarnings,
+  readBudget,
+  writeBudgets,
+} from "./budgets.ts";
+import { holdsAt } from "./budget_states.ts";
+import { windowOf } from "./windows.ts";
+
+/* Raises of a budget's limit for a time. They are only added, so that it stays known which key has raised it, and why. */
+
+const { budgetRaises } = tables;
+
+type RaiseRow = typeof budgetRaises.$inferSelect;
+
+function toRaise(row: RaiseRow): BudgetRaise {
+  return {
+    raise_id: row.raiseId,
+    budget_id: row.budgetId,
+    extra_usd: toUsd(row.extraNanoUsd),
+    until: row.until === null ? null : toIso(row.until),
+    reason: row.reason,
+    key_id: row.keyId,
+    created_at: toIso(row.createdAt),
+  };
+}
+
+/** The sum of raises of one budget that may hold at a time: a billion USD, so that no sum exceeds 64 bits. */
+const MAX_EXTRA_NANO_USD = 1_000_000_000n * NANO_PER_USD;
+
+const INSERT =
+  `INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, reason, key_id, created_at)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE EXISTS (SELECT 1 FROM budgets WHERE budget_id = ?2)
+  AND ?3 + (SELECT coalesce(sum(extra_nano_usd), 0) FROM budget_raises WHERE budget_id = ?2 AND ${
+    holdsAt("?7")
+  })
+    <= ${MAX_EXTRA_NANO_USD}`;
+
+/**
+ * Raises the limit of a budget for a time; by default until the end of its present window, for the rolling hour for one
+ * hour. `settle` may add statements to the commit; what they write is void unless the raise exists.
+ *
+ * @throws {PurserError} `not_found`; `invalid` for an end in the past; `conflict` where the raises are too many
+ */
+export async function raiseBudget(
+  ctx: BudgetContext,
+  budgetId: string,
+  body: BudgetRaiseBody,
+  { keyId = null, settle = () => [] }: {
+    keyId?: string | null;
+    settle?: (raise: BudgetRaise) => readonly Statement[];
+  } = {},
+): Promise<BudgetRaise> {
+  const budget = await readBudget(ctx.query, budgetId);
+  const now = ctx.clock.now();
+  const row: RaiseRow = {
+    raiseId: ctx.ids.next("raise"),
+    budgetId,
+    extraNanoUsd: parseUsd(body.extra_usd, "extra_usd"),
+    until: body.until == null ? endOf(budget, now) : Date.parse(body.until),
+    reason: body.reason ?? null,
+    keyId,
+    createdAt: now,
+  };
+  if (row.until !== null && row.until <= now) {
+    throw new PurserError(
+      "invalid",
+      `Cannot raise budget ${budgetId}: until is in the past; it is ${toIso(now)}`,
+      {
+        details: { issues: [{ path: "until", message: "must be in the future" }] },
+      },
+    );
+  }
+  const raise = toRaise(row);
+  const { raiseId, extraNanoUsd, until, reason, createdAt } = row;
+  const results = await writeBudgets(ctx, [
+    { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt] },
+    forgetWarnings(budgetId),
+    ...settle(raise),
+    { sql: "SELECT count(*) FROM budget_raises WHERE raise_id = ?", args: [raiseId] },
+  ]);
+  if (results.at(-1)!.rows[0]![0] === 1n) return raise;
+  await readBudget(ctx.query, budgetId); // it may have been removed meanwhile
+  throw new PurserError(
+    "conflict",
+    `Cannot raise budget ${budgetId}: its raises at a time can't exceed a billion USD; change its limit_usd`,
+  );
+}
+
+/** Returns the end of a raise that names none; null for none. */
+function endOf({ per, countsFrom }: BudgetRow, now: number): number | null {
+  return per === "hour" ? now + HOUR_MS : windowOf(per, now, countsFrom).resetsAt;
+}
+
+/** Lists the raises of a budget, newest first. Throws `not_found`. */
+export async function listRaises(
+  ctx: Pick<BudgetContext, "query">,
+  budgetId: string,
+  { reader, before, limit }: {
+    reader?: BudgetReader | undefined;
+    before?: { createdAt: number; raiseId: string } | undefined;
+    limit: number;
+  },
+): Promise<BudgetRaise[]> {
+  await readBudget(ctx.query, budgetId, reader);
+  const { createdAt, raiseId } = budgetRaises;
+  const rows = await ctx.query.select().from(budgetRaises)
+    .where(and(
+      eq(budgetRaises.budgetId, budgetId),
+      before &&
+        or(
+          lt(createdAt, before.createdAt),
+          and(eq(createdAt, before.createdAt), lt(raiseId, before.raiseId)),
+        ),
+    ))
+    .orderBy(desc(createdAt), desc(raiseId)).limit(limit);
+  return rows.map(toRaise);
+}
