@@ -87,7 +87,7 @@ function mountRoutes(
     return problemResponse(toProblem(error, instanceOf(c), core, ""), headers);
   });
   app.use(addUniversalHeaders, markJson, nameSpans(core.telemetry));
-  authorizeRoutes(app, core, permissionsOf(...routers, ...streamed));
+  authorizeRoutes(app, core, permissionsOf(...streamed, ...routers));
   for (const router of streamed) app.route("/", router);
   app.use(checkBody(core));
   for (const router of routers) app.route("/", router);

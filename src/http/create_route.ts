@@ -70,7 +70,8 @@ export function eventStream(event: ZodType) {
 const DESCRIPTIONS: Record<ErrorCode, string> = {
   invalid: "The request is invalid; `details.issues` lists why",
   unauthorized: "The API key is missing or not valid",
-  budget_exceeded: "The run's budget is reached; no further model call was made",
+  budget_exceeded:
+    "A budget doesn't allow the next model call, which was not made; `details` has the amounts",
   forbidden: "Not allowed from this address, or with this API key",
   not_found: "Not found",
   method_not_allowed: "The path does not support the method; `Allow` lists those that it supports",

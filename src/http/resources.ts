@@ -35,6 +35,7 @@ export const RESOURCES = [
   { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
   { prefixes: ["/costs/what-if"], load: () => import("./routes/what_if.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
+  { prefixes: ["/budgets"], load: () => import("./routes/budgets.ts") },
   { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },
   { prefixes: ["/channels"], load: () => import("./routes/channels.ts") },
   { prefixes: ["/anomalies"], load: () => import("./routes/anomalies.ts") },

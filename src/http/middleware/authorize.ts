@@ -56,7 +56,8 @@ export function authorizeRoutes(
     const [method, path] = route.split(" ") as [string, string];
     app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c, next) => {
       const principal = principalOf(c);
-      if (principal) {
+      // The first route that matches is the one that answers: `/budgets/check` is not `/budgets/{budget_id}`.
+      if (principal && !c.get("isAuthorized")) {
         checkScope(principal, permission, route);
         await checkAgent(c, core, principal, permission, route);
         c.set("isAuthorized", true);

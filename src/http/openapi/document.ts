@@ -66,6 +66,7 @@ const TAGS = {
   sessions: "Sessions: their state and their event logs",
   snapshots: "Exporting a whole session as one portable document, and restoring it",
   costs: "The ledger: the cost of calls, and calls made elsewhere",
+  budgets: "Limits of spend over agents, sessions, keys and all calls, by window",
   alerts: "Alert rules on spend, and the alerts that they fired",
   channels: "The channels that deliver alerts",
   events: "A live stream of events",

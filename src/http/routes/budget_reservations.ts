@@ -1,0 +1,135 @@
+import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets.ts";
+import { RESERVATION_SECONDS } from "../../contract/limits.ts";
+import { settleClaim } from "../../idempotency/mod.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { parseUsd } from "../../kernel/money.ts";
+import type { Core } from "../../service/mod.ts";
+import { findSessionOwner } from "../../sessions/mod.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  optionalHeaders,
+  problems,
+  z,
+} from "../create_route.ts";
+import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, principalOf } from "../middleware/principal.ts";
+import { createRouter } from "../router.ts";
+
+/* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */
+
+const reserve = createRoute({
+  method: "post",
+  path: "/budgets/reservations",
+  scopes: ["run"],
+  agentCheck: "handler",
+  operationId: "reserveBudget",
+  summary: "Reserve for a call that is about to be made elsewhere",
+  description:
+    "Asks every budget that applies to the call, and never waits. The reservation counts until the call is reported with " +
+    "its `reservation_id` (`POST /costs/events`), it is released, or its time is over. Budgets in `strict` mode count " +
+    "`worst_case_usd`, others `estimate_usd`. An agent's `cost_budget_usd` is that of a run here, and has no part in it.",
+  tags: ["budgets"],
+  request: {
+    ...optionalHeaders(IDEMPOTENCY_KEY),
+    body: jsonBody(BudgetReservationBody, {
+      agent_id: "researcher",
+      estimate_usd: 0.02,
+      worst_case_usd: 0.05,
+    }),
+  },
+  responses: {
+    201: {
+      ...json(BudgetReservation, "The reservation"),
+      headers: headers("Location", "Idempotency-Replayed"),
+    },
+    ...problems("invalid", "budget_exceeded", "conflict", "idempotency_mismatch", ...BODY_CODES),
+  },
+});
+
+const release = createRoute({
+  method: "delete",
+  path: "/budgets/reservations/{reservation_id}",
+  scopes: ["run"],
+  agentCheck: "handler",
+  operationId: "releaseReservation",
+  summary: "Release a reservation whose call was not made",
+  tags: ["budgets"],
+  request: { params: z.object({ reservation_id: ReservationId }) },
+  responses: {
+    204: { description: "Released" },
+    ...problems("not_found", ...BODY_CODES),
+  },
+});
+
+/** Refuses a session that a key of one agent may not name: another agent's, or a new one that is not named after its own. */
+export function checkOwnSession(sessionId: string, owner: string | null | undefined, only: string): void {
+  const isOwn = owner === only || (owner === undefined && isNamedAfter(sessionId, only));
+  if (!isOwn) throw notOwn("session", sessionId, only);
+}
+
+export function createReservationRoutes(core: Core) {
+  return createRouter()
+    .openapi(reserve, async (c) => {
+      const body = c.req.valid("json");
+      const { agent_id, session_id } = body;
+      const only = onlyAgentOf(c);
+      if (only !== undefined) {
+        if (agent_id !== only) throw outOfReach(`agent ${agent_id}`, only);
+        if (session_id != null) checkOwnSession(session_id, await findSessionOwner(core, session_id), only);
+      }
+      const reservation = await answerOnce(c, core, () => fingerprintOf(body), async (claim) => {
+        const made = await reserveElsewhere(core, body, principalOf(c)?.keyId ?? null);
+        if (!claim) return made;
+        try {
+          await core.store.write(settleClaim(claim, { sql: "?1", args: [JSON.stringify(made)] }));
+        } catch (error) {
+          // Another request has the key; what this one holds would only end with its time.
+          await core.gate.releaseElsewhere(made.reservation_id);
+          throw error;
+        }
+        return made;
+      });
+      c.header("location", `/budgets/reservations/${reservation.reservation_id}`);
+      return c.json(reservation, 201);
+    })
+    .openapi(release, async (c) => {
+      const { reservation_id } = c.req.valid("param");
+      if (!await core.gate.releaseElsewhere(reservation_id, onlyAgentOf(c))) {
+        throw new PurserError(
+          "not_found",
+          `Cannot find reservation ${reservation_id}: it is settled, released, or its time is over`,
+        );
+      }
+      return c.body(null, 204);
+    });
+}
+
+async function reserveElsewhere(
+  core: Pick<Core, "gate">,
+  body: BudgetReservationBody,
+  keyId: string | null,
+): Promise<BudgetReservation> {
+  const worst = body.worst_case_usd;
+  const estimate = body.estimate_usd ?? worst!;
+  const { reservationId, expiresAt } = await core.gate.reserveElsewhere({
+    agentId: body.agent_id,
+    sessionId: body.session_id ?? null,
+    keyId,
+    estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
+    worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
+    ttlMs: (body.ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
+  });
+  return {
+    reservation_id: reservationId,
+    agent_id: body.agent_id,
+    session_id: body.session_id ?? null,
+    estimate_usd: estimate,
+    worst_case_usd: worst ?? null,
+    expires_at: toIso(expiresAt),
+  };
+}

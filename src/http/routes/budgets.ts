@@ -1,0 +1,307 @@
+import type { Context } from "hono";
+import {
+  type BudgetReader,
+  checkBudgets,
+  createBudget,
+  getBudget,
+  listBudgets,
+  listRaises,
+  raiseBudget,
+  removeBudget,
+  updateBudget,
+} from "../../budgets/mod.ts";
+import {
+  Budget,
+  BUDGET_FIELDS,
+  BudgetBody,
+  BudgetChangesBody,
+  BudgetCheck,
+  type BudgetDefinition,
+  BudgetId,
+  BudgetRaise,
+  BudgetRaiseBody,
+} from "../../contract/budgets.ts";
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { Label, name } from "../../contract/parts.ts";
+import { settleClaim } from "../../idempotency/mod.ts";
+import type { Core } from "../../service/mod.ts";
+import { findSessionOwner } from "../../sessions/mod.ts";
+import {
+  BODY_CODES,
+  createRoute,
+  headers,
+  json,
+  jsonBody,
+  optionalHeaders,
+  problems,
+  z,
+} from "../create_route.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
+import { type ApiEnv, narrowToAgent, onlyAgentOf, principalOf } from "../middleware/principal.ts";
+import { page, pageQuery } from "../pagination.ts";
+import { createRouter } from "../router.ts";
+import { checkOwnSession, createReservationRoutes } from "./budget_reservations.ts";
+
+const params = z.object({ budget_id: BudgetId });
+
+const OF_ONE_AGENT =
+  "A key of one agent sees the budgets that name that agent, one of its sessions, or the key itself.";
+
+const create = createRoute({
+  method: "post",
+  path: "/budgets",
+  scopes: ["admin"],
+  operationId: "createBudget",
+  summary: "Add a budget",
+  description:
+    "It holds from the next call on, in other processes within a second. Spending from before it existed counts.",
+  tags: ["budgets"],
+  request: {
+    ...optionalHeaders(IDEMPOTENCY_KEY),
+    body: jsonBody(BudgetBody, { name: "Day", limit_usd: 50, per: "day", mode: "strict" }),
+  },
+  responses: {
+    201: { ...json(Budget, "The budget"), headers: headers("Location", "ETag", "Idempotency-Replayed") },
+    ...problems("invalid", "conflict", "idempotency_mismatch", ...BODY_CODES),
+  },
+});
+
+const list = createRoute({
+  method: "get",
+  path: "/budgets",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listBudgets",
+  summary: "List budgets with their present state",
+  description: OF_ONE_AGENT,
+  tags: ["budgets"],
+  request: {
+    query: z.strictObject({
+      name: Label.optional().openapi({ description: "Only budgets of exactly this name", example: "Day" }),
+      ...pageQuery(PAGE_SIZES.budgets),
+    }),
+  },
+  responses: { 200: page(z.array(Budget), "Budgets, oldest first"), ...problems("invalid") },
+});
+
+const check = createRoute({
+  method: "get",
+  path: "/budgets/check",
+  scopes: ["read", "run"],
+  agentCheck: "handler",
+  operationId: "checkBudgets",
+  summary: "List the budgets that apply to a call, with what is left in each",
+  description:
+    "The tightest first. Reserves nothing: another call may take what is left. The calls of the request's own API key " +
+    "are meant, so budgets of other keys are left out. Without an agent or a session, budgets of those are left out. A " +
+    "key of one agent sees no amounts of budgets over all agents.",
+  tags: ["budgets"],
+  request: {
+    query: z.strictObject({
+      agent_id: name("researcher").optional(),
+      session_id: name("ses_demo").optional().openapi({
+        description: "An existing session is one of its agent, also where `agent_id` is not given",
+      }),
+    }),
+  },
+  responses: { 200: json(z.array(BudgetCheck), "The budgets"), ...problems("invalid") },
+});
+
+const get = createRoute({
+  method: "get",
+  path: "/budgets/{budget_id}",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "getBudget",
+  summary: "Get a budget with its present state",
+  description:
+    `The \`ETag\` is that of the fields that its author sets: spending doesn't change it. ${OF_ONE_AGENT}`,
+  tags: ["budgets"],
+  request: { params },
+  responses: {
+    200: { ...json(Budget, "The budget"), headers: headers("ETag") },
+    ...problems("not_found"),
+  },
+});
+
+const update = createRoute({
+  method: "patch",
+  path: "/budgets/{budget_id}",
+  scopes: ["admin"],
+  operationId: "updateBudget",
+  summary: "Enable, disable or change a budget",
+  description:
+    "Changes only the given fields; the budget that results has to be a valid one. A limit below what is spent refuses " +
+    "the next call, nothing else. A new limit, window or warning warns anew in the present window.",
+  tags: ["budgets"],
+  request: { params, ...optionalHeaders(IF_MATCH), body: jsonBody(BudgetChangesBody, { limit_usd: 100 }) },
+  responses: {
+    200: { ...json(Budget, "The changed budget"), headers: headers("ETag") },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
+  },
+});
+
+const remove = createRoute({
+  method: "delete",
+  path: "/budgets/{budget_id}",
+  scopes: ["admin"],
+  operationId: "deleteBudget",
+  summary: "Delete a budget with its raises; its alerts stay",
+  tags: ["budgets"],
+  request: { params, ...optionalHeaders(IF_MATCH) },
+  responses: {
+    204: { description: "Deleted" },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
+  },
+});
+
+const raise = createRoute({
+  method: "post",
+  path: "/budgets/{budget_id}/raises",
+  scopes: ["admin"],
+  operationId: "raiseBudget",
+  summary: "Raise the limit of a budget for a time",
+  description:
+    "Raises add up. They are kept with the API key that made them, and can't be changed or taken back.",
+  tags: ["budgets"],
+  request: {
+    params,
+    ...optionalHeaders(IDEMPOTENCY_KEY),
+    body: jsonBody(BudgetRaiseBody, { extra_usd: 20, reason: "Release" }),
+  },
+  responses: {
+    201: { ...json(BudgetRaise, "The raise"), headers: headers("Location", "Idempotency-Replayed") },
+    ...problems("invalid", "not_found", "conflict", "idempotency_mismatch", ...BODY_CODES),
+  },
+});
+
+const raises = createRoute({
+  method: "get",
+  path: "/budgets/{budget_id}/raises",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listBudgetRaises",
+  summary: "List the raises of a budget, also those that have ended",
+  tags: ["budgets"],
+  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.raises)) },
+  responses: {
+    200: page(z.array(BudgetRaise), "Raises, newest first"),
+    ...problems("invalid", "not_found"),
+  },
+});
+
+const DEFINITION = ["budget_id", "created_at", ...BUDGET_FIELDS] as const;
+
+function etagOfBudget(budget: BudgetDefinition): Promise<string> {
+  return etagOf(Object.fromEntries(DEFINITION.map((field) => [field, budget[field]])));
+}
+
+/** Returns the key of one agent that a request has; undefined for one that may read all budgets. */
+function readerOf(c: Pick<Context<ApiEnv>, "env">): BudgetReader | undefined {
+  const agentId = onlyAgentOf(c);
+  return agentId === undefined ? undefined : { agentId, keyId: keyIdOf(c) };
+}
+
+const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
+
+export function createRoutes(core: Core) {
+  return createRouter()
+    .route("/", createReservationRoutes(core))
+    .openapi(create, async (c) => {
+      const input = c.req.valid("json");
+      const budget = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf(input),
+        (claim) =>
+          createBudget(
+            core,
+            input,
+            (budget) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(budget)] }) : [],
+          ),
+      );
+      c.header("location", `/budgets/${budget.budget_id}`);
+      c.header("etag", await etagOfBudget(budget));
+      return c.json(budget, 201);
+    })
+    .openapi(list, async (c) => {
+      const { name, limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const budgets = await listBudgets(core, {
+        name,
+        // Not the budgets over all agents: their amounts are those of all agents.
+        reader: readerOf(c),
+        after: position && { createdAt: position[0], budgetId: position[1] },
+        limit,
+      });
+      const last = budgets.at(-1);
+      if (last && budgets.length === limit) linkNext(c, [Date.parse(last.created_at), last.budget_id]);
+      return c.json(budgets, 200);
+    })
+    // Before the routes with an id, which its path matches too.
+    .openapi(check, async (c) => {
+      const { agent_id, session_id } = c.req.valid("query");
+      const only = onlyAgentOf(c);
+      const agentId = narrowToAgent(c, agent_id);
+      const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
+      if (only !== undefined && session_id !== undefined) checkOwnSession(session_id, owner, only);
+      const checks = await checkBudgets(core, {
+        agentId: agentId ?? owner ?? undefined,
+        sessionId: session_id,
+        keyId: keyIdOf(c),
+        hidesOthers: only !== undefined,
+      });
+      return c.json(checks, 200);
+    })
+    .openapi(get, async (c) => {
+      const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));
+      c.header("etag", await etagOfBudget(budget));
+      return c.json(budget, 200);
+    })
+    .openapi(update, async (c) => {
+      const check = readPreconditions(c, etagOfBudget);
+      const budget = await updateBudget(core, c.req.valid("param").budget_id, c.req.valid("json"), check);
+      c.header("etag", await etagOfBudget(budget));
+      return c.json(budget, 200);
+    })
+    .openapi(remove, async (c) => {
+      await removeBudget(core, c.req.valid("param").budget_id, readPreconditions(c, etagOfBudget));
+      return c.body(null, 204);
+    })
+    .openapi(raise, async (c) => {
+      const { budget_id } = c.req.valid("param");
+      const body = c.req.valid("json");
+      const raise = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf([budget_id, body]),
+        (claim) =>
+          raiseBudget(core, budget_id, body, {
+            keyId: keyIdOf(c),
+            settle: (raise) =>
+              claim
+                ? settleClaim(claim, {
+                  sql: "SELECT ?1 WHERE EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?2)",
+                  args: [JSON.stringify(raise), raise.raise_id],
+                })
+                : [],
+          }),
+      );
+      c.header("location", `/budgets/${budget_id}/raises`);
+      return c.json(raise, 201);
+    })
+    .openapi(raises, async (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const raises = await listRaises(core, c.req.valid("param").budget_id, {
+        reader: readerOf(c),
+        before: position && { createdAt: position[0], raiseId: position[1] },
+        limit,
+      });
+      const last = raises.at(-1);
+      if (last && raises.length === limit) linkNext(c, [Date.parse(last.created_at), last.raise_id]);
+      return c.json(raises, 200);
+    });
+}

@@ -1,0 +1,478 @@
+import assert from "node:assert/strict";
+import { assertProblem } from "./harness/assert_problem.ts";
+import { EVENT } from "./harness/bodies.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** Budgets over REST: the resource, its state, its raises, and the check of what applies. The clock stands at noon. */
+
+const BUDGETS = "/budgets";
+const DAY = { name: "Day", limit_usd: 50, per: "day" };
+const AT = "2026-11-01T12:00:00.000Z";
+const keyed = (key: string) => ({ "idempotency-key": key });
+
+async function add(purser: TestPurser, budget: object) {
+  const { status, body } = await purser.api("POST", BUDGETS, budget);
+  assert.equal(status, 201, JSON.stringify(body));
+  return body;
+}
+
+let calls = 0;
+
+/** Books a call that costs so much. */
+async function spend(purser: TestPurser, cost_usd: number | undefined, more: object = {}) {
+  const call = {
+    ...EVENT,
+    call_id: `spent-${++calls}`,
+    ...(cost_usd !== undefined && { cost_usd }),
+    ...more,
+  };
+  const { status, body } = await purser.api("POST", "/costs/events", [call]);
+  assert.equal(status, 201, JSON.stringify(body));
+}
+
+const read = async (purser: TestPurser, id: string) => (await purser.api("GET", `${BUDGETS}/${id}`)).body;
+
+Deno.test("a budget is added with the defaults, read, listed, changed and removed", async () => {
+  await using purser = await openTestPurser();
+  const created = await purser.api("POST", BUDGETS, DAY);
+  assert.equal(created.status, 201);
+  const { budget_id } = created.body;
+  const path = `${BUDGETS}/${budget_id}`;
+  assert.match(budget_id, /^bud_/);
+  assert.equal(created.headers.get("location"), path);
+  assert.deepEqual(created.body, {
+    budget_id,
+    ...DAY,
+    ...{ agent_id: null, session_id: null, key_id: null, each: null, mode: "stop", action: "refuse" },
+    ...{ warn_at: [0.8, 1], counts_from: null, allow_unpriced: false, enabled: true },
+    ...{ created_at: AT, updated_at: AT, spent_usd: 0, reserved_usd: 0, extra_usd: 0, left_usd: 50 },
+    ...{ window_start: "2026-11-01T00:00:00.000Z", resets_at: "2026-11-02T00:00:00.000Z", state: "ok" },
+    ...{ refused_calls: 0, last_refused_at: null },
+  });
+  const full = {
+    ...{
+      name: "日".repeat(200),
+      limit_usd: 0.000000001,
+      per: "lifetime",
+      agent_id: "researcher",
+      session_id: null,
+    },
+    ...{
+      key_id: null,
+      each: "session",
+      mode: "strict",
+      action: "watch",
+      warn_at: [0.25, 0.5],
+      allow_unpriced: true,
+    },
+    ...{ counts_from: "2026-10-01T00:00:00.000Z", enabled: false },
+  };
+  purser.clock.advance(1);
+  const second = await add(purser, { ...full, warn_at: [0.5, 0.25] });
+  assert.deepEqual({ ...second, ...full }, second, "warnings are ascending");
+  assert.deepEqual([second.counter, second.unpriced_calls], [null, 0]);
+  assert.deepEqual((await purser.api("GET", BUDGETS)).body, [created.body, second]);
+  assert.deepEqual((await purser.api("GET", `${BUDGETS}?name=Day`)).body, [created.body]);
+  assert.deepEqual(await read(purser, budget_id), created.body);
+
+  purser.clock.advance(1);
+  const changed = await purser.api("PATCH", path, { limit_usd: 20 });
+  const updated_at = "2026-11-01T12:00:00.002Z";
+  assert.deepEqual(changed.body, { ...created.body, limit_usd: 20, left_usd: 20, updated_at });
+  purser.clock.advance(1);
+  assert.deepEqual(
+    (await purser.api("PATCH", path, { limit_usd: 20 })).body,
+    changed.body,
+    "nothing differs",
+  );
+  const all = (await purser.api("PATCH", path, full)).body;
+  assert.deepEqual({ ...all, ...full }, all);
+
+  assert.equal((await purser.api("DELETE", path)).status, 204);
+  for (const method of ["GET", "DELETE", "PATCH"]) {
+    const body = method === "PATCH" ? { enabled: true } : undefined;
+    await assertProblem(purser, method, path, body, { status: 404, code: "not_found" });
+  }
+});
+
+Deno.test("what a change results in is checked as a whole, and names the field", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await add(purser, { ...DAY, agent_id: "researcher" });
+  const path = `${BUDGETS}/${budget_id}`;
+  const wrong: [changes: object, path: string][] = [
+    [{ session_id: "s" }, "session_id"],
+    [{ each: "agent" }, "each"],
+    [{ counts_from: "2026-11-01T00:00:00Z" }, "counts_from"],
+    [{ limit_usd: -1 }, "limit_usd"],
+    [{ name: " " }, "name"],
+    [{ warn_at: [2] }, "warn_at[0]"],
+    [{ budget_id: "bud_other" }, "budget_id"],
+    [{}, ""],
+  ];
+  for (const [changes, field] of wrong) {
+    await assertProblem(purser, "PATCH", path, changes, { status: 400, code: "invalid", path: field });
+  }
+  await add(purser, { ...DAY, name: "S", each: "session" });
+  assert.equal((await purser.api("PATCH", path, { agent_id: null, each: "agent" })).body.each, "agent");
+  await assertProblem(purser, "PATCH", path, { per: "run" }, { status: 400, code: "invalid", path: "each" });
+});
+
+Deno.test("the ETag is that of the definition: spending and raises leave it, each change of a field moves it", async () => {
+  await using purser = await openTestPurser();
+  const created = await purser.api("POST", BUDGETS, DAY);
+  const path = created.headers.get("location")!;
+  const etag = created.headers.get("etag")!;
+  const present = async () => (await purser.api("GET", path)).headers.get("etag");
+  await spend(purser, 1);
+  purser.clock.advance(1);
+  await purser.api("POST", `${path}/raises`, { extra_usd: 1 });
+  assert.equal(await present(), etag);
+  const changes = [
+    ...[{ name: "D" }, { limit_usd: 1 }, { per: "week" }, { key_id: "key_1" }, { each: "session" }, {
+      mode: "strict",
+    }],
+    ...[{ action: "watch" }, { warn_at: [] }, { allow_unpriced: true }, { enabled: false }],
+    ...[{ per: "lifetime", counts_from: "2026-11-01T00:00:00Z" }],
+  ];
+  let before = etag;
+  for (const change of changes) {
+    const stale = await purser.api("PATCH", path, change, { "if-match": '"0"' });
+    assert.deepEqual([stale.status, stale.body.code], [412, "precondition_failed"]);
+    const answer = await purser.api("PATCH", path, change, { "if-match": before });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    assert.notEqual(answer.headers.get("etag"), before, JSON.stringify(change));
+    before = answer.headers.get("etag")!;
+    assert.equal(await present(), before);
+  }
+  assert.equal((await purser.api("DELETE", path, undefined, { "if-match": etag })).status, 412);
+  assert.equal((await purser.api("DELETE", path, undefined, { "if-match": before })).status, 204);
+});
+
+Deno.test("of many changes at once all hold, and of those that expect one ETag the first", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await add(purser, DAY);
+  const path = `${BUDGETS}/${budget_id}`;
+  const changes = [{ name: "A" }, { limit_usd: 7 }, { mode: "strict" }, { warn_at: [0.1] }, {
+    each: "agent",
+  }];
+  await Promise.all(changes.map((change) => purser.api("PATCH", path, change)));
+  const changed = await read(purser, budget_id);
+  assert.deepEqual({ ...changed, ...Object.assign({}, ...changes) }, changed);
+  const expecting = { "if-match": (await purser.api("GET", path)).headers.get("etag")! };
+  const answers = await Promise.all(
+    [1, 2, 3].map((limit_usd) => purser.api("PATCH", path, { limit_usd }, expecting)),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412]);
+});
+
+Deno.test("a budget or a raise that is sent again under its Idempotency-Key is made once", async () => {
+  await using purser = await openTestPurser();
+  const add = (limit_usd: number) => purser.api("POST", BUDGETS, { ...DAY, limit_usd }, keyed("b"));
+  const answers = await Promise.all([add(1), add(1)]);
+  const first = answers.find(({ status }) => status === 201)!;
+  const again = await add(1);
+  assert.deepEqual([again.status, again.body, again.headers.get("idempotency-replayed")], [
+    201,
+    first.body,
+    "true",
+  ]);
+  assert.equal((await add(2)).status, 422);
+  assert.equal((await purser.api("GET", BUDGETS)).body.length, 1);
+
+  const raises = `${BUDGETS}/${first.body.budget_id}/raises`;
+  const raise = (extra_usd: number) => purser.api("POST", raises, { extra_usd }, keyed("r"));
+  const raised = await raise(5);
+  assert.deepEqual((await raise(5)).body, raised.body);
+  assert.equal((await raise(6)).status, 422);
+  assert.equal((await purser.api("GET", raises)).body.length, 1);
+  const { status } = await purser.api("POST", `${BUDGETS}/bud_x/raises`, { extra_usd: 1 }, keyed("x"));
+  assert.equal(status, 404);
+  assert.equal(
+    (await purser.api("POST", `${BUDGETS}/bud_x/raises`, { extra_usd: 2 }, keyed("x"))).status,
+    404,
+  );
+});
+
+Deno.test("the state follows the spending of the present window and the lowest warning", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await add(purser, { ...DAY, limit_usd: 10, warn_at: [0.8, 0.9] });
+  const none = await add(purser, { ...DAY, limit_usd: 10, warn_at: [] });
+  const stateOf = async (id = budget_id) => {
+    const { spent_usd, left_usd, state } = await read(purser, id);
+    return [spent_usd, left_usd, state];
+  };
+  await spend(purser, 100, { at: "2026-10-31T23:59:59.999Z" });
+  await spend(purser, 7.999999999, { at: "2026-11-01T00:00:00.000Z" });
+  assert.deepEqual(await stateOf(), [7.999999999, 2.000000001, "ok"]);
+  await spend(purser, 0.000000001);
+  assert.deepEqual(await stateOf(), [8, 2, "near"]);
+  await spend(purser, 1.999999999);
+  assert.deepEqual(await stateOf(), [9.999999999, 0.000000001, "near"]);
+  assert.deepEqual(await stateOf(none.budget_id), [9.999999999, 0.000000001, "ok"]);
+  await spend(purser, 5);
+  assert.deepEqual(await stateOf(), [14.999999999, 0, "reached"]);
+  assert.deepEqual(await stateOf(none.budget_id), [14.999999999, 0, "reached"]);
+  await purser.api("PATCH", `${BUDGETS}/${budget_id}`, { limit_usd: 0 });
+  assert.equal((await read(purser, budget_id)).state, "reached");
+  purser.clock.advance(12 * 3_600_000);
+  assert.deepEqual(await stateOf(none.budget_id), [0, 10, "ok"]);
+});
+
+Deno.test("each window counts what is in it: hour, day, week, month, and a lifetime from a midnight", async () => {
+  await using purser = await openTestPurser(); // a Sunday, the first of November
+  for (const at of ["2026-11-01T11:59:00Z", "2026-11-01T11:00:00Z", "2026-11-01T00:00:00Z"]) {
+    await spend(purser, 1, { at });
+  }
+  for (const at of ["2026-10-31T12:00:00Z", "2026-10-25T12:00:00Z", "2026-01-01T12:00:00Z"]) {
+    await spend(purser, 1, { at });
+  }
+  const stateOf = async (budget: object) => {
+    const { spent_usd, window_start, resets_at } = await add(purser, { name: "W", limit_usd: 9, ...budget });
+    return [spent_usd, window_start, resets_at];
+  };
+  const midnight = (day: string) => `2026-${day}T00:00:00.000Z`;
+  assert.deepEqual(await stateOf({ per: "hour" }), [1, "2026-11-01T11:00:00.001Z", null]);
+  assert.deepEqual(await stateOf({ per: "day" }), [3, midnight("11-01"), midnight("11-02")]);
+  assert.deepEqual(await stateOf({ per: "week" }), [4, midnight("10-26"), midnight("11-02")]);
+  assert.deepEqual(await stateOf({ per: "month" }), [3, midnight("11-01"), midnight("12-01")]);
+  assert.deepEqual(await stateOf({ per: "lifetime" }), [6, null, null]);
+  const counts_from = midnight("10-25");
+  assert.deepEqual(await stateOf({ per: "lifetime", counts_from }), [5, counts_from, null]);
+});
+
+Deno.test("a budget with many counters shows the one with the most spending", async () => {
+  await using purser = await openTestPurser();
+  const stateOf = async (budget: object) => {
+    const { spent_usd, counter } = await add(purser, { name: "E", limit_usd: 9, ...budget });
+    return [spent_usd, counter];
+  };
+  const all = [{ per: "run" }, { per: "session" }, { per: "day", each: "agent" }, {
+    per: "day",
+    each: "key",
+  }];
+  for (const budget of all) assert.deepEqual(await stateOf(budget), [0, null]);
+  const yesterday = { at: "2026-10-31T12:00:00Z" };
+  await spend(purser, 1, { agent_id: "ann", session_id: "s1", run_id: "r1" });
+  await spend(purser, 3, { agent_id: "ann", session_id: "s1", run_id: "r2" });
+  await spend(purser, 2, { agent_id: "bob", session_id: "s2", run_id: "r3" });
+  await spend(purser, 9, { agent_id: "bob", session_id: "s2", run_id: "r3", ...yesterday });
+
+  assert.deepEqual(await stateOf({ per: "run" }), [11, { kind: "run", id: "r3" }]);
+  assert.deepEqual(await stateOf({ per: "run", agent_id: "ann" }), [3, { kind: "run", id: "r2" }]);
+  assert.deepEqual(await stateOf({ per: "run", session_id: "s1" }), [3, { kind: "run", id: "r2" }]);
+  assert.deepEqual(await stateOf({ per: "session" }), [11, { kind: "session", id: "s2" }]);
+  assert.deepEqual(await stateOf({ per: "session", session_id: "s1" }), [4, undefined]);
+  assert.deepEqual(await stateOf({ per: "day", each: "session" }), [4, { kind: "session", id: "s1" }]);
+  assert.deepEqual(await stateOf({ per: "day", agent_id: "bob", each: "session" }), [2, {
+    kind: "session",
+    id: "s2",
+  }]);
+  assert.deepEqual(await stateOf({ per: "day", each: "agent" }), [4, { kind: "agent", id: "ann" }]);
+  const ann = { kind: "agent", id: "ann" };
+  const bob = { kind: "agent", id: "bob" };
+  const largest = { hour: [0, null], week: [11, bob], month: [4, ann], lifetime: [11, bob] };
+  for (const [per, expected] of Object.entries(largest)) {
+    assert.deepEqual(await stateOf({ per, each: "agent" }), expected, per);
+  }
+  await add(purser, { name: "Ann", limit_usd: 20, per: "day", agent_id: "ann" });
+  const aside = await stateOf({ per: "day", each: "agent" });
+  assert.deepEqual(aside, [2, bob], "a budget of its own takes the place of each");
+});
+
+Deno.test("a budget that allows unpriced models says how many calls it doesn't count", async () => {
+  await using purser = await openTestPurser();
+  const unpriced = { provider: "nobody-knows", model: "such", session_id: "s", run_id: "r" };
+  await spend(purser, undefined, unpriced);
+  await spend(purser, undefined, { ...unpriced, at: "2026-10-31T12:00:00Z" });
+  await spend(purser, 1, { session_id: "s", run_id: "r" });
+  const counts = { hour: 0, day: 1, week: 2, month: 1, lifetime: 2, run: 2, session: 2 };
+  for (const [per, count] of Object.entries(counts)) {
+    const budget = { name: "U", limit_usd: 9, per };
+    assert.equal((await add(purser, { ...budget, allow_unpriced: true })).unpriced_calls, count, per);
+    assert.equal((await add(purser, budget)).unpriced_calls, undefined);
+  }
+  const ofSession = { name: "U", limit_usd: 9, allow_unpriced: true, session_id: "s" };
+  assert.equal((await add(purser, { ...ofSession, per: "day" })).unpriced_calls, 1);
+  const ofAgent = { name: "U", limit_usd: 9, allow_unpriced: true, agent_id: "elsewhere" };
+  assert.equal((await add(purser, { ...ofAgent, per: "week" })).unpriced_calls, 2);
+  assert.equal((await add(purser, { ...ofAgent, agent_id: "other", per: "week" })).unpriced_calls, 0);
+});
+
+Deno.test("a raise holds until its end, and is kept with its reason", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await add(purser, DAY);
+  const raises = `${BUDGETS}/${budget_id}/raises`;
+  await spend(purser, 50);
+  const { status, body, headers } = await purser.api("POST", raises, { extra_usd: 20, reason: "Release" });
+  assert.deepEqual([status, headers.get("location")], [201, raises]);
+  assert.match(body.raise_id, /^raise_/);
+  assert.deepEqual(body, {
+    ...{
+      raise_id: body.raise_id,
+      budget_id,
+      extra_usd: 20,
+      until: "2026-11-02T00:00:00.000Z",
+      reason: "Release",
+    },
+    ...{ key_id: null, created_at: AT },
+  });
+  purser.clock.advance(1);
+  await purser.api("POST", raises, { extra_usd: 0.5, until: "2026-11-01T13:00:00+00:00" });
+  const stateOf = async () => {
+    const { extra_usd, left_usd, state, limit_usd } = await read(purser, budget_id);
+    return [limit_usd, extra_usd, left_usd, state];
+  };
+  assert.deepEqual(await stateOf(), [50, 20.5, 20.5, "ok"]);
+  purser.clock.advance(3_600_000 - 1);
+  assert.deepEqual(await stateOf(), [50, 20, 20, "ok"], "at its end it is over");
+  purser.clock.advance(11 * 3_600_000);
+  assert.deepEqual(await stateOf(), [50, 0, 50, "ok"]);
+  const listed = (await purser.api("GET", raises)).body;
+  assert.deepEqual(listed.map(({ extra_usd }: { extra_usd: number }) => extra_usd), [0.5, 20]);
+});
+
+Deno.test("a raise without an end lasts for the present window, or where there is none for good", async () => {
+  await using purser = await openTestPurser();
+  const ends = {
+    ...{
+      hour: "2026-11-01T13:00:00.000Z",
+      day: "2026-11-02T00:00:00.000Z",
+      week: "2026-11-02T00:00:00.000Z",
+    },
+    ...{ month: "2026-12-01T00:00:00.000Z", run: null, session: null, lifetime: null },
+  };
+  for (const [per, end] of Object.entries(ends)) {
+    const { budget_id } = await add(purser, { ...DAY, per });
+    const raise = await purser.api("POST", `${BUDGETS}/${budget_id}/raises`, { extra_usd: 1, until: null });
+    assert.equal(raise.body.until, end, per);
+  }
+});
+
+Deno.test("a raise that can't hold is refused, and no raise is changed or removed but with its budget", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await add(purser, DAY);
+  const raises = `${BUDGETS}/${budget_id}/raises`;
+  const refused = { status: 400, code: "invalid" };
+  await assertProblem(purser, "POST", raises, { extra_usd: 0 }, { ...refused, path: "extra_usd" });
+  for (const until of [AT, "2026-11-01T11:00:00Z", "tomorrow"]) {
+    await assertProblem(purser, "POST", raises, { extra_usd: 1, until }, { ...refused, path: "until" });
+  }
+  await assertProblem(purser, "POST", raises, { extra_usd: 1, reason: "a\nb" }, {
+    ...refused,
+    path: "reason",
+  });
+  assert.equal((await purser.api("POST", raises, { extra_usd: 1e9 })).status, 201);
+  await assertProblem(purser, "POST", raises, { extra_usd: 1 }, {
+    ...{ status: 409, code: "conflict", detail: /can't exceed a billion USD; change its limit_usd$/ },
+  });
+  for (const sql of ["UPDATE budget_raises SET extra_nano_usd = 1", "DELETE FROM budget_raises"]) {
+    await assert.rejects(purser.core.store.write([{ sql }]), /append-only/);
+  }
+  assert.equal((await purser.api("DELETE", `${BUDGETS}/${budget_id}`)).status, 204);
+  const { rows } = await purser.core.store.read({ sql: "SELECT count(*) FROM budget_raises" });
+  assert.equal(rows[0]![0], 0n);
+});
+
+Deno.test("a check lists what applies to a call, the tightest first", async () => {
+  await using purser = await openTestPurser();
+  await purser.api("PUT", "/agents/ann", { model: "demo:echo", cost_budget_usd: 7 });
+  const named = (name: string, limit_usd: number, more: object) => add(purser, { name, limit_usd, ...more });
+  await named("all", 50, { per: "day" });
+  await named("ann", 20, { per: "day", agent_id: "ann" });
+  await named("bob", 1, { per: "day", agent_id: "bob" });
+  await named("each", 1, { per: "day", each: "agent" });
+  await named("each month", 15, { per: "month", each: "agent" });
+  await named("session", 6, { per: "session" });
+  await named("each session", 8, { per: "day", each: "session", agent_id: "ann" });
+  await named("run", 4, { per: "run" });
+  await named("key", 1, { per: "day", key_id: "key_1" });
+  await named("each key", 1, { per: "day", each: "key" });
+  await named("off", 1, { per: "day", enabled: false });
+  await named("s1", 9, { per: "lifetime", session_id: "s1" });
+  await spend(purser, 5, { agent_id: "ann", session_id: "s1" });
+
+  const check = async (query: string) =>
+    (await purser.api("GET", `${BUDGETS}/check?${query}`)).body.map((
+      { name, scope, left_usd }: { name: string; scope: string; left_usd: number },
+    ) => [name, scope, left_usd]);
+  assert.deepEqual(await check("agent_id=ann&session_id=s1"), [
+    ["session", "session s1", 1],
+    ["each session", "session s1", 3],
+    ["run", "new run", 4],
+    ["s1", "session s1", 4],
+    ["cost_budget_usd", "new run", 7],
+    ["each month", "agent ann", 10],
+    ["ann", "agent ann", 15],
+    ["all", "all agents", 45],
+  ]);
+  assert.deepEqual(await check("session_id=s1"), await check("agent_id=ann&session_id=s1"));
+  assert.deepEqual(await check("agent_id=cleo"), [
+    ["each", "agent cleo", 1],
+    ["run", "new run", 4],
+    ["session", "new session", 6],
+    ["each month", "agent cleo", 15],
+    ["all", "all agents", 45],
+  ]);
+  assert.deepEqual((await check("")).map(([name]: string[]) => name), ["run", "session", "all"]);
+});
+
+Deno.test("a key of one agent reads its own budgets, and no amounts over all agents", async () => {
+  await using purser = await openTestPurser();
+  const { key, keyId: key_id } = await makeKey(purser, ["read", "run"], { agent_id: "mine" });
+  const client = openHttpClient(purser);
+  const ids = new Map<string, string>();
+  const own = [{ agent_id: "mine" }, { key_id }, { session_id: "ses_mine" }];
+  const others = [{}, { agent_id: "theirs" }, { key_id: "key_x" }, { session_id: "ses_theirs" }, {
+    each: "agent",
+  }];
+  for (const [index, more] of [...own, ...others].entries()) {
+    const name = `${index < own.length ? "own" : "other"} ${JSON.stringify(more)}`;
+    ids.set(name, (await add(purser, { ...DAY, name, ...more })).budget_id);
+  }
+  for (const agent of ["mine", "theirs"]) {
+    await spend(purser, 1, { agent_id: agent, session_id: `ses_${agent}` });
+  }
+
+  const listed = (await client.send("GET", BUDGETS, { key })).body as { name: string }[];
+  assert.deepEqual(listed.map(({ name }) => name.split(" ")[0]), ["own", "own", "own"]);
+  for (const [name, id] of ids) {
+    const expected = name.startsWith("own") ? 200 : 404;
+    for (const path of [`${BUDGETS}/${id}`, `${BUDGETS}/${id}/raises`]) {
+      assert.equal((await client.send("GET", path, { key })).status, expected, name);
+    }
+  }
+  const checks = (await client.send("GET", `${BUDGETS}/check`, { key })).body as Record<string, unknown>[];
+  const amountsOf = (name: string) => {
+    const check = checks.find((each) => each.name === name);
+    return check && [check.scope, check.limit_usd, check.spent_usd, check.left_usd, check.state];
+  };
+  assert.deepEqual(amountsOf("other {}"), ["all agents", null, null, null, "ok"]);
+  assert.deepEqual(amountsOf('own {"agent_id":"mine"}'), ["agent mine", 50, 1, 49, "ok"]);
+  assert.deepEqual(checks.length, 3, "its agent's, its key's, and that of all agents");
+  for (const query of ["agent_id=theirs", "session_id=ses_theirs", "session_id=new"]) {
+    assert.equal((await client.send("GET", `${BUDGETS}/check?${query}`, { key })).status, 403, query);
+  }
+  assert.equal((await client.send("GET", `${BUDGETS}/check?session_id=mine:new`, { key })).status, 200);
+});
+
+Deno.test("a change of budgets is known to its process at once", async () => {
+  await using purser = await openTestPurser();
+  const { budgets } = purser.core;
+  const isKnown = () => budgets.mayExist && budgets.mayBeStrict && budgets.mayWatch;
+  const forget = () => void Object.assign(budgets, { mayExist: false, mayBeStrict: false, mayWatch: false });
+  forget();
+  const { budget_id } = await add(purser, DAY);
+  const path = `${BUDGETS}/${budget_id}`;
+  assert.ok(isKnown());
+  const changes: [method: string, path: string, body?: object][] = [
+    ["PATCH", path, { limit_usd: 1 }],
+    ["POST", `${path}/raises`, { extra_usd: 1 }],
+    ["DELETE", path],
+  ];
+  for (const [method, at, body] of changes) {
+    forget();
+    assert.ok((await purser.api(method, at, body)).status < 300);
+    assert.ok(isKnown(), `${method} ${at}`);
+  }
+});
