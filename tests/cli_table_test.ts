@@ -18,6 +18,7 @@ Deno.test("the table has every command, succeeding and failing", () => {
       "agents list",
       "alerts list",
       "alerts history",
+      "budgets list",
       "channels list",
       "doctor",
       "profiles list",

@@ -9,6 +9,13 @@ import { alertsHistory } from "./commands/alerts/alerts_history.ts";
 import { alertsList } from "./commands/alerts/alerts_list.ts";
 import { alertsRemove } from "./commands/alerts/alerts_remove.ts";
 import { alertsTry } from "./commands/alerts/alerts_try.ts";
+import { budgetsAdd } from "./commands/budgets/budgets_add.ts";
+import { budgetsCheck } from "./commands/budgets/budgets_check.ts";
+import { budgetsList } from "./commands/budgets/budgets_list.ts";
+import { budgetsRaise } from "./commands/budgets/budgets_raise.ts";
+import { budgetsRemove } from "./commands/budgets/budgets_remove.ts";
+import { budgetsSet } from "./commands/budgets/budgets_set.ts";
+import { budgetsShow } from "./commands/budgets/budgets_show.ts";
 import { channelsList } from "./commands/channels/channels_list.ts";
 import { channelsTry } from "./commands/channels/channels_try.ts";
 import { completions } from "./commands/completions.ts";
@@ -72,6 +79,13 @@ export const COMMANDS: readonly Command[] = [
   repriceUndo,
   pricesShow,
   pricesUpdate,
+  budgetsList,
+  budgetsShow,
+  budgetsAdd,
+  budgetsSet,
+  budgetsRaise,
+  budgetsRemove,
+  budgetsCheck,
   alertsList,
   alertsAdd,
   alertsEnable,

@@ -7,6 +7,7 @@ import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./mod.ts";
 import { idInPath } from "./parse/command_id.ts";
+import { formatCost } from "./render/format_cost.ts";
 import { countOf } from "./render/format_values.ts";
 import { cutText } from "./terminal/text_width.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
@@ -129,6 +130,18 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
       value: rule_id,
       description: enabled ? name : `${name}, disabled`,
     }));
+  },
+  budget: async ({ connect }) => {
+    const { api } = await connect();
+    const budgets = await (await api.budgets.$get({ query: { limit: LIMIT } })).json();
+    const isUnique = (name: string) => budgets.filter((budget) => budget.name === name).length === 1;
+    return budgets.map(({ budget_id, name, limit_usd, per }) => {
+      const isShort = SAFE_VALUE.test(name) && isUnique(name);
+      return {
+        value: isShort ? name : budget_id,
+        description: `${isShort ? "" : `${name}, `}${formatCost(limit_usd)} per ${per}`,
+      };
+    });
   },
   channel: async ({ connect }) => {
     const channels = await (await (await connect()).api.channels.$get({ query: {} })).json();

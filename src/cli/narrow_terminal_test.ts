@@ -21,6 +21,9 @@ const LINES = [
   "cost --by run",
   "cost --by model",
   "cost --by day",
+  "budgets list",
+  'budgets show "A budget with a name"',
+  "budgets check --agent researcher",
   "alerts list",
   "alerts history",
   "channels list",
@@ -41,6 +44,14 @@ for (const columns of [40, 60, 80]) {
     const { out: rules } = await books.purser("alerts list --json");
     const [{ rule_id }] = JSON.parse(rules);
     await books.purser(`alerts test ${rule_id}`);
+    for (
+      const options of ['--name "A budget with a name" --per month --each session', "--name Day --per day"]
+    ) {
+      await books.purser(`budgets add ${options} --limit 12.5 --agent researcher --mode strict`);
+    }
+    await books.purser(
+      'budgets raise "A budget with a name" --usd 1 --reason "A reason for those that read it"',
+    );
     await books.purser(
       'keys create "A key with a name" --scope read --scope run --scope admin --expires 12h',
     );
@@ -54,6 +65,7 @@ for (const columns of [40, 60, 80]) {
       if (/session|run/.test(line)) {
         assert.match(out, line.endsWith("run") ? /run_\d+/ : new RegExp(LONG_SESSION));
       }
+      if (line === "budgets list") assert.equal(out.match(/\bbud_\d+/g)?.length, 2, out);
       if (line === "alerts list") assert.ok(out.includes(rule_id), out);
     }
   });

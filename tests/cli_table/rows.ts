@@ -186,6 +186,58 @@ export const ROWS: readonly Row[] = [
   { line: "state replay $FOLDER/s.json --json", out: /^\{/ },
   { line: "state replay nope", code: 3, err: /nope/ },
 
+  // Budgets
+  { line: "budgets list", out: /^No budgets yet/ },
+  { line: "budgets check", out: /^No budget applies\n$/ },
+  {
+    line: "budgets add --name Day --limit 1000 --per day --warn-at 50%,100%",
+    out: /^Added budget bud_\w+ Day: \$1,000 for a day of all agents, stop; warns at 50%, 100%\n$/,
+    keep: ["BUDGET", /(bud_\w+)/],
+  },
+  {
+    line:
+      "budgets add --name Helper --limit 5 --per lifetime --agent helper --each session --mode strict --json",
+    out: /"agent_id":"helper".*"each":"session","mode":"strict".*"state":"ok"/,
+  },
+  { line: "budgets add --name X --limit 1", code: 2, err: /without --per/ },
+  {
+    line: "budgets add --name X --limit 1 --per day --agent a --session b --json",
+    code: 1,
+    err: /"path":"session_id"/,
+  },
+  { line: "budgets list", out: /^NAME .*\nDay .* of \$1,000 [^]*\nHelper / },
+  { line: "budgets list --json", out: /"counter":\{"kind":"session","id":"/ },
+  { line: "budgets show Day", out: /^Limit +\$1,000 for a day of all agents, stop; /m },
+  { line: "budgets show $BUDGET --json", out: /"name":"Day"/ },
+  { line: "budgets show nope", code: 3, err: /^error: Cannot find budget nope: / },
+  { line: "budgets set Day --limit 900 --name Daily", out: /^Changed budget bud_\w+ Daily: \$900 for / },
+  {
+    line: "budgets set Daily --counts-from 2026-11-01",
+    code: 1,
+    err: /counts_from: can't be together with per day/,
+  },
+  { line: "budgets set nope --limit 1 --json", code: 3, err: /"code":"not_found"/ },
+  {
+    line: "budgets raise Daily --usd 20 --for 24h --reason release",
+    out: /^Raised budget Daily by \$20 until .* \$920 now/,
+  },
+  { line: "budgets raise Helper --usd 1 --json", out: /"extra_usd":1,"until":null,/ },
+  { line: "budgets raise Daily --usd 1 --for 2020-01-01", code: 2, err: /not in the future/ },
+  { line: "budgets show Daily", out: /^ *\$20 .* release$/m },
+  {
+    line: "budgets check --agent helper --session first",
+    out: /^BUDGET .*\nDaily +\$|^BUDGET .*\n.*\nDaily +\$/,
+  },
+  { line: "budgets add --name Watched --limit 0 --per day --action watch", out: /, stop, watch only; / },
+  { line: "budgets check --agent helper --json", out: /"name":"Watched".*"state":"reached"/ },
+  { line: "budgets add --name Shut --limit 0 --per day --agent other", out: /^Added / },
+  { line: "budgets check --agent other", code: 5, out: /^Shut .* reached /m },
+  { line: "budgets remove Shut", out: /^Removed budget bud_\w+ Shut; / },
+  { line: "budgets remove Shut", code: 3, err: /^error: Cannot find budget Shut/ },
+  { line: "budgets remove $BUDGET --json", out: /^$/ },
+  { line: "budgets remove Helper", out: /^Removed / },
+  { line: "budgets remove Watched", out: /^Removed / },
+
   // Alerts and channels
   { line: "alerts list", out: /^No alert rules yet/ },
   {

@@ -37,7 +37,7 @@ export function parseExpiry(text: string, now: number): string {
   const span = /^(\d{1,6})([mhdw])$/.exec(text);
   const time = span ? toIso(now + Number(span[1]) * UNIT_MS[span[2]!]!) : readTime(text, now);
   if (Date.parse(time) > LATEST) {
-    throw new Error(`${text} is after the year 9999; omit it for a key that never expires`);
+    throw new Error(`${text} is after the year 9999; omit it for no end`);
   }
   if (Date.parse(time) > now) return time;
   throw new Error(`${text} is not in the future`);

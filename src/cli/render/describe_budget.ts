@@ -1,0 +1,62 @@
+import type { Budget, BudgetCheck } from "../../contract/budgets.ts";
+import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
+import type { Paint, Style } from "../terminal/style.ts";
+import { formatSpent, formatThreshold } from "./format_spent.ts";
+
+/** The fields of a budget that define what it counts. */
+type Counting = Pick<Budget, "per" | "each" | "agent_id" | "session_id" | "key_id">;
+
+/** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key key_42`. */
+export function describeCounted({ per, each, agent_id, session_id, key_id }: Counting): string {
+  const named = session_id !== null ? `session ${session_id}` : key_id !== null ? `key ${key_id}` : agent_id;
+  if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
+  if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
+  return `${per} of ${named ?? "all agents"}`;
+}
+
+/** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */
+export function describeBudget(budget: Omit<Budget, "name">): string {
+  const { limit_usd, mode, action, warn_at, allow_unpriced, enabled } = budget;
+  const counted = describeCounted(budget);
+  const article = counted.startsWith("each") ? "" : counted.startsWith("hour") ? "an " : "a ";
+  const notes = [
+    `${formatAmount(limit_usd)} for ${article}${counted}`,
+    mode,
+    ...(action === "watch" ? ["watch only"] : []),
+    ...(allow_unpriced ? ["unpriced models allowed"] : []),
+  ].join(", ");
+  return `${notes}; ${describeWarnings(warn_at)}${enabled ? "" : "; it is disabled"}`;
+}
+
+/** Describes the warnings of a budget: `warns at 80%, 100%`. */
+export function describeWarnings(shares: readonly number[]): string {
+  if (shares.length === 0) return "no warnings";
+  return `warns at ${shares.map((share) => `${Number((share * 100).toFixed(2))}%`).join(", ")}`;
+}
+
+/** The amounts of a budget, which a key of one agent may not see. */
+type Amounts = Pick<BudgetCheck, "limit_usd" | "extra_usd" | "spent_usd">;
+
+/** Formats the spending of a budget beside its limit with the raises: `$3.20 of $70`. */
+export function formatBudgetSpent({ limit_usd, extra_usd, spent_usd }: Amounts): string {
+  if (limit_usd === null || extra_usd === null) return "hidden";
+  return formatSpent(spent_usd, toUsd(parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd)));
+}
+
+/** Formats an amount exactly: `$12.50`. */
+export function formatAmount(usd: number): string {
+  return formatThreshold(parseTotalUsd(usd));
+}
+
+/** Formats the state of a budget, and that it refuses nothing. */
+export function formatState(
+  { state, action, enabled = true }: Pick<Budget, "state" | "action"> & { enabled?: boolean },
+) {
+  if (!enabled) return "disabled";
+  return action === "watch" ? `${state}, watch` : state;
+}
+
+/** Red when the limit is reached, yellow from the first warning on. */
+export function paintState({ state }: Pick<Budget, "state">, style: Style): Paint | undefined {
+  return { reached: style.red, near: style.yellow, ok: undefined }[state];
+}
