@@ -71,17 +71,21 @@ export const toNano = (whole: string, rest: string) =>
 /** SQL for a sum of two amounts, saturated at 64 bits. */
 export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) AS INTEGER)`;
 
+// `own_counter`: an alias that no caller has, whose column `scope` would be compared with itself.
+
 /** SQL for one counter, in nano-USD; 0 if it does not exist. */
 export function counterValue(kind: string, scope: string, start = "0"): string {
-  return `coalesce((SELECT ${toNano("k.whole_usd", "k.rest_nano_usd")} FROM spend_counters k
-    WHERE k.kind = '${kind}' AND k.scope = ${scope} AND k.start = ${start}), 0)`;
+  return `coalesce((SELECT ${
+    toNano("own_counter.whole_usd", "own_counter.rest_nano_usd")
+  } FROM spend_counters own_counter
+    WHERE own_counter.kind = '${kind}' AND own_counter.scope = ${scope} AND own_counter.start = ${start}), 0)`;
 }
 
 /** SQL for the sum of the counters of a kind that begin in [from, to). */
 export function counterSum(kind: "minute" | "day", scope: string, from: string, to: string): string {
   return `(SELECT ${toNano("w", "r")} FROM (
-    SELECT coalesce(sum(k.whole_usd), 0) AS w, coalesce(sum(k.rest_nano_usd), 0) AS r FROM spend_counters k
-    WHERE k.kind = '${kind}' AND k.scope = ${scope} AND k.start >= ${from} AND k.start < ${to}))`;
+    SELECT coalesce(sum(own_counter.whole_usd), 0) AS w, coalesce(sum(own_counter.rest_nano_usd), 0) AS r FROM spend_counters own_counter
+    WHERE own_counter.kind = '${kind}' AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}))`;
 }
 
 /** SQL for the total cost of the entries of a source, in nano-USD. */
