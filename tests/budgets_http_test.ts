@@ -241,6 +241,34 @@ Deno.test("each window counts what is in it: hour, day, week, month, and a lifet
   assert.deepEqual(await stateOf({ per: "lifetime", counts_from }), [5, counts_from, null]);
 });
 
+Deno.test("each scope counts its own calls, whether they are in the counters or after them", async () => {
+  await using purser = await openTestPurser();
+  const at = "2026-11-01T11:30:00Z";
+  await spend(purser, 1, { agent_id: "ann", session_id: "s1", at });
+  await spend(purser, 2, { agent_id: "bob", session_id: "s2", at });
+  const check = async (ann: number, bob: number) => {
+    for (const per of ["hour", "day", "week", "month", "lifetime"]) {
+      const spentBy = async (named: object) =>
+        (await add(purser, { name: "S", limit_usd: 9, per, ...named })).spent_usd;
+      const spent = [
+        await spentBy({}),
+        await spentBy({ agent_id: "ann" }),
+        await spentBy({ session_id: "s2" }),
+      ];
+      assert.deepEqual(spent, [ann + bob, ann, bob], per);
+      assert.equal(await spentBy({ agent_id: "cleo" }), 0, per);
+    }
+  };
+  await spend(purser, 3, { agent_id: "ann", session_id: "s1", at });
+  await spend(purser, 3, { agent_id: "bob", session_id: "s2", at });
+  await check(4, 5);
+  const rule = { name: "R", threshold_type: "per_day_usd", threshold_usd: 99, severity: "info" };
+  assert.equal((await purser.api("POST", "/alerts/rules", rule)).status, 201); // advances the counters
+  await check(4, 5);
+  await spend(purser, 1, { agent_id: "ann", session_id: "s1", at });
+  await check(5, 5);
+});
+
 Deno.test("a budget with many counters shows the one with the most spending", async () => {
   await using purser = await openTestPurser();
   const stateOf = async (budget: object) => {
@@ -401,10 +429,10 @@ Deno.test("a check lists what applies to a call, the tightest first", async () =
     ["each session", "session s1", 3],
     ["run", "new run", 4],
     ["s1", "session s1", 4],
-    ["cost_budget_usd", "new run", 7],
+    [null, "new run", 7],
     ["each month", "agent ann", 10],
     ["ann", "agent ann", 15],
-    ["all", "all agents", 45],
+    ["all", "all", 45],
   ]);
   assert.deepEqual(await check("session_id=s1"), await check("agent_id=ann&session_id=s1"));
   assert.deepEqual(await check("agent_id=cleo"), [
@@ -412,7 +440,7 @@ Deno.test("a check lists what applies to a call, the tightest first", async () =
     ["run", "new run", 4],
     ["session", "new session", 6],
     ["each month", "agent cleo", 15],
-    ["all", "all agents", 45],
+    ["all", "all", 45],
   ]);
   assert.deepEqual((await check("")).map(([name]: string[]) => name), ["run", "session", "all"]);
 });
@@ -447,7 +475,7 @@ Deno.test("a key of one agent reads its own budgets, and no amounts over all age
     const check = checks.find((each) => each.name === name);
     return check && [check.scope, check.limit_usd, check.spent_usd, check.left_usd, check.state];
   };
-  assert.deepEqual(amountsOf("other {}"), ["all agents", null, null, null, "ok"]);
+  assert.deepEqual(amountsOf("other {}"), ["all", 50, undefined, undefined, "ok"]);
   assert.deepEqual(amountsOf('own {"agent_id":"mine"}'), ["agent mine", 50, 1, 49, "ok"]);
   assert.deepEqual(checks.length, 3, "its agent's, its key's, and that of all agents");
   for (const query of ["agent_id=theirs", "session_id=ses_theirs", "session_id=new"]) {

@@ -55,5 +55,6 @@ export {
   updateBudget,
 } from "./budgets.ts";
 export { checkBudgets } from "./check_budgets.ts";
+export { releaseElsewhere, reserveElsewhere } from "./elsewhere.ts";
 export { type BudgetInCode, ensureBudgets } from "./ensure_budgets.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

@@ -65,7 +65,7 @@ for (const columns of [40, 60, 80]) {
       if (/session|run/.test(line)) {
         assert.match(out, line.endsWith("run") ? /run_\d+/ : new RegExp(LONG_SESSION));
       }
-      if (line === "budgets list") assert.equal(out.match(/\bbud_\d+/g)?.length, 2, out);
+      if (line === "budgets list") assert.equal(out.match(/bud_\d+/g)?.length, 2, out);
       if (line === "alerts list") assert.ok(out.includes(rule_id), out);
     }
   });

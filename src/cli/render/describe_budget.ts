@@ -39,8 +39,8 @@ type Amounts = Pick<BudgetCheck, "limit_usd" | "extra_usd" | "spent_usd">;
 
 /** Formats the spending of a budget beside its limit with the raises: `$3.20 of $70`. */
 export function formatBudgetSpent({ limit_usd, extra_usd, spent_usd }: Amounts): string {
-  if (limit_usd === null || extra_usd === null) return "hidden";
-  return formatSpent(spent_usd, toUsd(parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd)));
+  if (spent_usd === undefined) return "hidden";
+  return formatSpent(spent_usd, toUsd(parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd ?? 0)));
 }
 
 /** Formats an amount exactly: `$12.50`. */

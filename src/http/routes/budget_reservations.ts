@@ -1,11 +1,12 @@
+import { releaseElsewhere, reserveElsewhere } from "../../budgets/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { settleClaim } from "../../idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { PurserError } from "../../kernel/errors.ts";
+import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import type { Core } from "../../service/mod.ts";
-import { findSessionOwner } from "../../sessions/mod.ts";
+import { appendEvents, countInSessions, findSessionOwner } from "../../sessions/mod.ts";
 import {
   BODY_CODES,
   createRoute,
@@ -22,7 +23,7 @@ import { createRouter } from "../router.ts";
 
 /* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */
 
-const reserve = createRoute({
+const post = createRoute({
   method: "post",
   path: "/budgets/reservations",
   scopes: ["run"],
@@ -74,7 +75,7 @@ export function checkOwnSession(sessionId: string, owner: string | null | undefi
 
 export function createReservationRoutes(core: Core) {
   return createRouter()
-    .openapi(reserve, async (c) => {
+    .openapi(post, async (c) => {
       const body = c.req.valid("json");
       const { agent_id, session_id } = body;
       const only = onlyAgentOf(c);
@@ -83,13 +84,13 @@ export function createReservationRoutes(core: Core) {
         if (session_id != null) checkOwnSession(session_id, await findSessionOwner(core, session_id), only);
       }
       const reservation = await answerOnce(c, core, () => fingerprintOf(body), async (claim) => {
-        const made = await reserveElsewhere(core, body, principalOf(c)?.keyId ?? null);
+        const made = await reserve(core, body, { keyId: principalOf(c)?.keyId ?? null, only });
         if (!claim) return made;
         try {
           await core.store.write(settleClaim(claim, { sql: "?1", args: [JSON.stringify(made)] }));
         } catch (error) {
           // Another request has the key; what this one holds would only end with its time.
-          await core.gate.releaseElsewhere(made.reservation_id);
+          await releaseElsewhere(core, made.reservation_id);
           throw error;
         }
         return made;
@@ -99,7 +100,7 @@ export function createReservationRoutes(core: Core) {
     })
     .openapi(release, async (c) => {
       const { reservation_id } = c.req.valid("param");
-      if (!await core.gate.releaseElsewhere(reservation_id, onlyAgentOf(c))) {
+      if (!await releaseElsewhere(core, reservation_id, onlyAgentOf(c))) {
         throw new PurserError(
           "not_found",
           `Cannot find reservation ${reservation_id}: it is settled, released, or its time is over`,
@@ -109,27 +110,49 @@ export function createReservationRoutes(core: Core) {
     });
 }
 
-async function reserveElsewhere(
-  core: Pick<Core, "gate">,
+async function reserve(
+  core: Core,
   body: BudgetReservationBody,
-  keyId: string | null,
+  { keyId, only }: { keyId: string | null; only: string | undefined },
 ): Promise<BudgetReservation> {
-  const worst = body.worst_case_usd;
+  const { agent_id, session_id = null, worst_case_usd: worst, ttl_seconds } = body;
   const estimate = body.estimate_usd ?? worst!;
-  const { reservationId, expiresAt } = await core.gate.reserveElsewhere({
-    agentId: body.agent_id,
-    sessionId: body.session_id ?? null,
+  const request = {
+    agentId: agent_id,
+    sessionId: session_id,
     keyId,
     estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
     worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
-    ttlMs: (body.ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
+    ttlMs: (ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
+  };
+  const { reservationId, expiresAt } = await reserveElsewhere(core, request, only).catch(async (error) => {
+    if (error instanceof BudgetExceededError) await logRefusal(core, request, error);
+    throw error;
   });
   return {
     reservation_id: reservationId,
-    agent_id: body.agent_id,
-    session_id: body.session_id ?? null,
+    agent_id,
+    session_id,
     estimate_usd: estimate,
     worst_case_usd: worst ?? null,
     expires_at: toIso(expiresAt),
   };
+}
+
+/** Logs a refusal as an event of its session; never rejects. */
+async function logRefusal(
+  { store, clock, log }: Core,
+  { agentId, sessionId }: { agentId: string; sessionId: string | null },
+  { message, details }: BudgetExceededError,
+): Promise<void> {
+  const event = { type: "budget.refused" as const, at: clock.now(), payload: { message, ...details } };
+  const events = [{ agentId, sessionId, runId: null, event }];
+  try {
+    await store.write([...appendEvents(events), ...countInSessions(events, [])]);
+  } catch (error) {
+    log.warn("The refusal of a reservation could not be logged", {
+      agent: agentId,
+      reason: messageOf(error),
+    });
+  }
 }

@@ -36,14 +36,24 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
   else if (checks.length === 0) ctx.print("No budget applies");
   else {
     ctx.print(renderTable(checks, [
-      { title: "BUDGET", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: 12 },
+      {
+        title: "BUDGET",
+        cell: ({ name }) => name ?? "cost_budget_usd",
+        paint: (_, style) => style.bold,
+        cutTo: 12,
+      },
       {
         title: "LEFT",
-        cell: ({ left_usd }) => left_usd === null ? "hidden" : formatAmount(left_usd),
+        cell: ({ left_usd }) => left_usd === undefined ? "hidden" : formatAmount(left_usd),
         align: "right",
       },
       { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
-      { title: "COUNTS", cell: ({ per, scope }) => `${per} of ${scope}`, cutTo: 7, drop: 2 },
+      {
+        title: "COUNTS",
+        cell: ({ per, scope }) => `${per} of ${scope === "all" ? "all agents" : scope}`,
+        cutTo: 7,
+        drop: 2,
+      },
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       { title: "STATE", cell: formatState, paint: paintState },
       { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 3 },
