@@ -15,8 +15,10 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { type Agent, defineAgent, toAgentDefinition } from "./agents/mod.ts";
 import type { AlertEvaluator } from "./alerts/mod.ts";
+import { type BudgetInCode, listBudgets } from "./budgets/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
+import type { Budget } from "./contract/budgets.ts";
 import type { Clock } from "./kernel/clock.ts";
 import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
 import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
@@ -59,6 +61,8 @@ export {
   type SendResult,
 } from "./delivery/channels/mod.ts";
 export type { Agent } from "./agents/mod.ts";
+export type { BudgetInCode } from "./budgets/mod.ts";
+export type { Budget, RefusedBy } from "./contract/budgets.ts";
 export type { BudgetMode, Severity } from "./contract/values.ts";
 export type { PriceOverride, ProviderSettings } from "./config/mod.ts";
 export type { Log } from "./kernel/log.ts";
@@ -85,6 +89,11 @@ export interface PurserOptions {
   maxSnapshotBytes?: number;
   /** Alert rules and the channels that they notify: see `createAlertEvaluator()`. */
   alerts?: AlertEvaluator;
+  /**
+   * Budgets over agents, sessions, keys or all calls. They are stored like any other, updated to these definitions at each
+   * start, and stay when the program no longer names them.
+   */
+  budgets?: readonly BudgetInCode[];
   /** Private networks (CIDR) that channels may connect to, such as `127.0.0.0/8`. */
   allowPrivateNetworks?: readonly string[];
   /** Absolute paths of modules with further kinds of channels. */
@@ -152,6 +161,8 @@ export interface Purser {
   importSession(snapshot: Snapshot, options?: { dryRun?: boolean }): Promise<ImportResult>;
   /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
   meter(model: LanguageModelV4, context: MeterContext): LanguageModelV4;
+  /** Lists all budgets of the database, oldest first, each with what is spent, reserved and left in its present window. */
+  budgets(): Promise<Budget[]>;
   /** The HTTP API as a Hono app. It does not authenticate: put it behind your own access control. */
   app: App;
   bus: Bus;
@@ -203,6 +214,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     },
     importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
     meter: (model, context) => meter(core, model, context),
+    budgets: () => listBudgets(core, { limit: -1 }),
     app: await createApp(core),
     bus: core.bus,
     close,

@@ -25,6 +25,7 @@ Deno.test("a fresh Purser is ok, and every check reports its finding", async () 
     },
     { name: "clock", ...WELL, detail: "this machine's own is the only one" },
     { name: "channel log", ...WELL, detail: "log; its settings are right" },
+    { name: "budgets", ...WELL, detail: "none yet; purser budgets add makes one" },
     { name: "alert rules", ...WELL, detail: "none yet; purser alerts add makes one" },
     { name: "models", ...WELL, detail: "no provider has a key" },
     {
@@ -72,7 +73,7 @@ Deno.test("an unusable database fails together with all checks that need it, and
   assert.equal(log.status, "ok");
   assert.equal(others.find(({ name }) => name === "prices")!.status, "ok");
   const needing = others.filter(({ name }) => name !== "prices");
-  assert.equal(needing.length, 6);
+  assert.equal(needing.length, 7);
   for (const other of [clock, ...needing]) {
     assert.deepEqual([other.status, other.detail], [
       "failed",
@@ -157,6 +158,35 @@ Deno.test("alert rules are counted, and those that go to the log only are a warn
     detail: "1 enabled, 0 disabled; all of the enabled ones go to the log only",
     advice: "Name a channel in the config file",
   });
+});
+
+Deno.test("budgets are counted; one that is reached, and one of an unknown agent, are a warning", async () => {
+  await using purser = await openTestPurser();
+  const add = async (name: string, more: object) => {
+    const budget = { name, limit_usd: 1, per: "day", ...more };
+    assert.equal((await purser.api("POST", "/budgets", budget)).status, 201);
+  };
+  await add("Day", {});
+  await add("Off", { enabled: false, limit_usd: 0, agent_id: "nope" });
+  await add("Trial", { action: "watch", limit_usd: 0 });
+  const state = "2 enabled, 1 disabled; Trial only watches";
+  assert.deepEqual(await check(purser, "budgets"), { name: "budgets", ...WELL, detail: state });
+
+  await purser.api("PUT", "/agents/known", { model: "demo:echo" });
+  await add("Known", { agent_id: "known" });
+  await add("Unknown", { agent_id: "unkown" });
+  const unknown = await check(purser, "budgets");
+  assert.equal(unknown.status, "warning");
+  assert.match(
+    unknown.detail,
+    /^4 enabled, 1 disabled; .*; Unknown is for agent unkown, of which there is nothing$/,
+  );
+  assert.match(unknown.advice!, /^Check the agent's name: purser budgets set/);
+
+  await add("Shut", { limit_usd: 0 });
+  const reached = await check(purser, "budgets");
+  assert.match(reached.detail, /; reached, so that calls are refused: Shut; /);
+  assert.match(reached.advice!, /; then purser budgets raise bud_\w+ --usd AMOUNT$/);
 });
 
 Deno.test("providers with a key are named, and no key is shown", async () => {

@@ -55,6 +55,38 @@ Deno.test("GET /metrics reports spend exactly, and tokens in kinds that don't ov
   assert.equal((await purser.api("GET", "/metrics?by=session")).status, 400);
 });
 
+Deno.test("GET /metrics has the limit, spending, reservations and refusals of the enabled budgets", async () => {
+  await using purser = await openTestPurser();
+  const add = async (name: string, more: object = {}): Promise<string> => {
+    const budget = { name, limit_usd: 1, per: "day", ...more };
+    return (await purser.api("POST", "/budgets", budget)).body.budget_id;
+  };
+  const day = await add("Day");
+  await add("Off", { enabled: false });
+  await purser.api("POST", `/budgets/${day}/raises`, { extra_usd: 0.000000001 });
+  await purser.api("POST", "/costs/events", [{ ...EVENT, cost_usd: 0.25 }]);
+  await purser.api("POST", "/budgets/reservations", { agent_id: "a", estimate_usd: 0.1 });
+  await add("None", { limit_usd: 0, agent_id: "b" });
+  assert.equal(
+    (await purser.api("POST", "/budgets/reservations", { agent_id: "b", estimate_usd: 0.1 })).status,
+    402,
+  );
+  const { values } = await scrape(purser);
+  const of = (name: string) =>
+    Object.entries(values).filter(([key]) =>
+      key.startsWith("purser_budget_") && key.includes(`name=${name} `)
+    )
+      .map(([key, value]) => [key.split(" ")[0]!.replace("purser_budget_", ""), value]);
+  assert.deepEqual(Object.fromEntries(of("Day")), {
+    limit_usd: "1.000000001",
+    spent_usd: "0.25",
+    reserved_usd: "0.1",
+    refusals_total: "0",
+  });
+  assert.deepEqual(of("None").at(-1), ["refusals_total", "1"]);
+  assert.deepEqual(of("Off"), []);
+});
+
 Deno.test("GET /metrics sums more money than 64 bits hold", async () => {
   await using purser = await openTestPurser();
   const most = 9_223_372_036_854_775_807n;

@@ -1,4 +1,5 @@
 import { ensureRules } from "../alerts/mod.ts";
+import { ensureBudgets } from "../budgets/mod.ts";
 import { deliverDue, type DeliveryBounds, startDispatcher } from "../delivery/mod.ts";
 import { type Monitor, startMonitor } from "../monitor/mod.ts";
 import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
@@ -34,6 +35,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   try {
     if (!options.isReadOnly) await recover(parts);
     if (options.alerts) await ensureRules(parts, options.alerts.rules);
+    if (options.budgets) await ensureBudgets(parts, options.budgets);
 
     const runEndRetries = createRunEndRetries(parts);
     const dispatcher = options.isReadOnly ? undefined : startDispatcher(deliveryContext(parts));

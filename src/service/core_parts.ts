@@ -2,7 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { AlertEvaluator } from "../alerts/mod.ts";
 import type { RollUps } from "../booking/mod.ts";
-import type { BudgetGate, KnownBudgets } from "../budgets/mod.ts";
+import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Config, Environment } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
@@ -48,6 +48,8 @@ export interface CoreOptions {
     >;
   /** Rules and channels of a program; its channels come after those of the config. */
   alerts?: AlertEvaluator;
+  /** Budgets of a program, which are stored like any other. */
+  budgets?: readonly BudgetInCode[];
   /** Keys and base URLs of the model providers. */
   env?: Environment;
   clock?: Clock;

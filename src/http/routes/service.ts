@@ -1,7 +1,14 @@
 import { DoctorCheck } from "../../contract/service.ts";
 import { examineService } from "../../service/doctor/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { EXPOSITION_TYPE, readTotals, renderFamilies, serviceFamilies } from "../../service/metrics/mod.ts";
+import {
+  budgetFamilies,
+  EXPOSITION_TYPE,
+  readMeasuredBudgets,
+  readTotals,
+  renderFamilies,
+  serviceFamilies,
+} from "../../service/metrics/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
@@ -11,7 +18,7 @@ const metrics = createRoute({
   path: "/metrics",
   scopes: ["read"],
   operationId: "getMetrics",
-  summary: "Get metrics of spend, tokens, runs, alerts and deliveries for Prometheus",
+  summary: "Get metrics of spend, tokens, budgets, runs, alerts and deliveries for Prometheus",
   tags: ["service"],
   request: {
     query: z.strictObject({
@@ -37,7 +44,7 @@ const doctor = createRoute({
   operationId: "examineService",
   summary: "Diagnose the service: each check's status, and what to do",
   description:
-    "Checks the config, the database and its clock, each channel's settings, the alert rules, the keys of models and " +
+    "Checks the config, the database and its clock, each channel's settings, the budgets, the alert rules, the keys of models and " +
     "of this API, the prices, and the outbox. Sends nothing and calls no model. The status is 200 whatever was found.",
   tags: ["service"],
   responses: { 200: json(z.array(DoctorCheck), "One entry per check"), ...problems() },
@@ -47,6 +54,7 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(metrics, async (c) => {
       const totals = await readTotals(core.store, { byAgent: c.req.valid("query").by === "agent" });
+      const budgets = budgetFamilies(await readMeasuredBudgets(core));
       const families = serviceFamilies(totals, {
         version: VERSION,
         environment: core.environment,
@@ -55,7 +63,9 @@ export function createRoutes(core: Core) {
         waitingWrites: core.store.waitingWrites,
         channels: core.channels.list.map(({ name }) => name),
       });
-      return c.body(renderFamilies(families), 200, { "content-type": EXPOSITION_TYPE }) as never;
+      return c.body(renderFamilies([...families, ...budgets]), 200, {
+        "content-type": EXPOSITION_TYPE,
+      }) as never;
     })
     .openapi(doctor, async (c) => c.json(await examineService(core), 200));
 }

@@ -8,12 +8,13 @@ import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/val
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { listAgents } from "../../agents/mod.ts";
+import { checkBudgetStates } from "./check_budgets.ts";
 import { checkModelPrices, checkPriceAge } from "./check_prices.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
 
 /**
- * Checks the config, the database and its clock, the channels, the alert rules, the keys of models and of the API,
+ * Checks the config, the database and its clock, the channels, the budgets, the alert rules, the keys of models and of the API,
  * the prices, and the outbox. Sends nothing and calls no model. Never rejects: a check that throws is a failed one.
  */
 export async function examineService(core: Core): Promise<DoctorCheck[]> {
@@ -30,6 +31,7 @@ export async function examineService(core: Core): Promise<DoctorCheck[]> {
     database,
     await inDatabase("clock", () => checkClock(core)),
     ...channels,
+    await inDatabase("budgets", () => checkBudgetStates(core)),
     await inDatabase("alert rules", () => checkRules(core)),
     await inDatabase("models", () => checkModels(core)),
     await run(core, "prices", () => checkPriceAge(core)),

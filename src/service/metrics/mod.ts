@@ -7,6 +7,8 @@ import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/va
  * `renderFamilies` writes them in Prometheus' format.
  */
 
+export { budgetFamilies, readMeasuredBudgets } from "./budget_families.ts";
+
 /** The lifetime totals of one model. The kinds of tokens don't overlap. */
 export interface ModelTotals {
   /** Set if totals are grouped by agent. */
