@@ -21,6 +21,7 @@ import {
   toDefinition,
   valuesOf,
 } from "./budget_fields.ts";
+import { FORGET_HEADROOM } from "./reservations.ts";
 import { readStates } from "./budget_states.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 
@@ -39,7 +40,7 @@ export async function writeBudgets(
   statements: readonly Statement[],
 ): Promise<ResultSet[]> {
   try {
-    return await ctx.store.write(statements);
+    return await ctx.store.write([FORGET_HEADROOM, ...statements]);
   } finally {
     ctx.budgets.changed();
   }
