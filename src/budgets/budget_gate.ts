@@ -105,13 +105,13 @@ const LONGEST_CALL_MS = 2 * 3_600_000;
 /** The longest wait for what calls in flight have reserved of a budget that others share. */
 export const LONGEST_WAIT_MS = 30_000;
 
-/** How long a reservation is kept for the next call of a run while a tool runs. */
+/** The time for which a reservation is kept for the next call of a run while a tool runs. */
 const AHEAD_MS = 100;
 
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
 
-/** How often a call that fits by the state of the database is tried at once, while others take its room. */
+/** The number of attempts at once of a call that fits by the state of the database, while others take its room. */
 const ATTEMPTS = 5;
 
 /** Returns the statements that settle the reservations of calls booked in the same unit. */
@@ -248,7 +248,8 @@ export function createBudgetGate(options: {
     async admit(request) {
       const { signal, budget, above = [] } = request;
       signal?.throwIfAborted();
-      await known.refresh();
+      const refreshing = known.refresh();
+      if (refreshing) await refreshing;
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
       const now = clock.now();

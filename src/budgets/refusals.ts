@@ -31,7 +31,7 @@ export function countRefusals(standings: readonly Pick<Standing, "budgetId">[], 
   return ids.length === 0 ? [] : [{ sql: COUNT, args: [JSON.stringify(ids), now] }];
 }
 
-/** What refuses a call, for its error. */
+/** A refused call, for its error. */
 export interface RefusedCall {
   /** The start of the message: `Cannot make the next model call of run …`. */
   action: string;

@@ -32,7 +32,7 @@ const EARLIER = `e AS MATERIALIZED (
 /** SQL for the amount at which a budget warns first, or else its limit; without its raises, which end. */
 const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at ->> 0")})`;
 
-/** Whether each call fits in every budget that refuses: `decideCall()` as a condition of the write. */
+/** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
 const VERDICTS = `d AS MATERIALIZED (
   SELECT id, min(fits) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
     SELECT b.id, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
@@ -117,7 +117,7 @@ AND (spent_nano_usd = 9223372036854775807 OR
 const RAISE = `UPDATE reservations SET estimate_nano_usd = v.estimate_nano_usd
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 
-/** Ends what is known of budgets at the reservations of calls in flight; a part of each commit that changes budgets or costs. */
+/** Resets the headroom of all reservations, so that budgets are read again; a part of each commit that changes budgets or costs. */
 export const FORGET_HEADROOM: Statement = { sql: "UPDATE reservations SET headroom_nano_usd = -1" };
 
 const LOSE = `UPDATE reservations SET worst_nano_usd = v.lost_nano_usd, estimate_nano_usd = 0, is_lost = 1,
@@ -127,7 +127,7 @@ const RENEW = `UPDATE reservations SET expires_at = ${DATABASE_NOW} + ${RESERVAT
 WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
 
 // Also those that were made although their commit was reported as failed. What a lost call may have cost stays held in
-// windows that go on; that of the run ends with it.
+// windows that continue; that of the run ends with it.
 const FREE_RUN = [
   `DELETE FROM reservations WHERE NOT is_lost
   AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?1)`,

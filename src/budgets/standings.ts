@@ -21,7 +21,7 @@ export interface RunAbove {
   budget: Budget | null;
 }
 
-/** What a call counts in. */
+/** The counters that a call adds to, by its agent, session, key and run. */
 export interface CallScopes {
   agentId: string;
   sessionId: string | null;

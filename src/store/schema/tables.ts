@@ -1,9 +1,6 @@
 import type {
   AgentStatus,
-  BudgetAction,
-  BudgetEach,
   BudgetMode,
-  BudgetPeriod,
   BudgetThreshold,
   CallSource,
   RepricingStatus,
@@ -13,7 +10,10 @@ import type {
 } from "../../contract/values.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { budgetRaises, budgets, reservations } from "./budget_tables.ts";
 import { counters, flag, int, nanoUsd } from "./columns.ts";
+
+export { budgetRaises, budgets, reservations };
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -225,51 +225,6 @@ export const events = sqliteTable("events", {
   at: int("at").notNull(),
   callId: text("call_id"),
   payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
-});
-
-export const budgets = sqliteTable("budgets", {
-  budgetId: text("budget_id").primaryKey(),
-  name: text("name").notNull(),
-  limitNanoUsd: nanoUsd("limit_nano_usd").notNull(),
-  per: text("per").$type<BudgetPeriod>().notNull(),
-  /** '' for all, an agent, 'session ' and an id, 'key ' and an id. */
-  scope: text("scope").notNull(),
-  each: text("each").$type<BudgetEach>(),
-  mode: text("mode").$type<BudgetMode>().notNull(),
-  action: text("action").$type<BudgetAction>().notNull(),
-  warnAt: text("warn_at", { mode: "json" }).$type<number[]>().notNull(),
-  countsFrom: int("counts_from"),
-  allowUnpriced: flag("allow_unpriced").notNull(),
-  enabled: flag("enabled").notNull(),
-  createdAt: int("created_at").notNull(),
-  updatedAt: int("updated_at").notNull(),
-  refusedCalls: int("refused_calls").notNull(),
-  lastRefusedAt: int("last_refused_at"),
-});
-
-export const budgetRaises = sqliteTable("budget_raises", {
-  raiseId: text("raise_id").primaryKey(),
-  budgetId: text("budget_id").notNull(),
-  extraNanoUsd: nanoUsd("extra_nano_usd").notNull(),
-  /** Null for no end. */
-  until: int("until"),
-  reason: text("reason"),
-  keyId: text("key_id"),
-  createdAt: int("created_at").notNull(),
-});
-
-export const reservations = sqliteTable("reservations", {
-  /** As of a budget, and 'run ' and an id. */
-  scope: text("scope").notNull(),
-  at: int("at").notNull(),
-  reservationId: text("reservation_id").notNull(),
-  worstNanoUsd: nanoUsd("worst_nano_usd").notNull(),
-  estimateNanoUsd: nanoUsd("estimate_nano_usd").notNull(),
-  strictness: int("strictness").notNull(),
-  spentNanoUsd: nanoUsd("spent_nano_usd").notNull(),
-  headroomNanoUsd: nanoUsd("headroom_nano_usd").notNull(),
-  isLost: flag("is_lost").notNull(),
-  expiresAt: int("expires_at").notNull(),
 });
 
 /** The kinds of spend counters for decisions. */
