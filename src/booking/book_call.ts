@@ -43,8 +43,7 @@ export async function bookLooseCalls(
 }
 
 async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
-  const refreshing = ctx.budgets.refresh();
-  if (refreshing) await refreshing;
+  await ctx.budgets.refresh();
   const booked = await ctx.store.writeInSet(writerOf(ctx), booking);
   if (booking.grant) ctx.gate.booked(booking.grant, booked.isKept, booking.calls[0]!.costNanoUsd);
   announceAlerts(ctx, booked.fired);

@@ -160,6 +160,8 @@ export function createBudgetGate(options: {
   let hasLock = false;
   /** Wakes the calls of this process that wait for room. */
   const waiting = new Set<AbortController>();
+  /** How often room was made. */
+  let wakes = 0;
 
   async function reserve(request: CallRequest, call: CallToDecide, outputLimit: number | undefined) {
     if (!hasLock) {
@@ -207,7 +209,9 @@ export function createBudgetGate(options: {
     wake();
   }
 
-  async function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Ends early once room was made, at once where that was after the caller has read the state that it waits on. */
+  async function pause(delayMs: number, readAt: number, signal: AbortSignal | undefined): Promise<void> {
+    if (wakes !== readAt) return;
     const woken = new AbortController();
     waiting.add(woken);
     try {
@@ -218,6 +222,7 @@ export function createBudgetGate(options: {
   }
 
   function wake(): void {
+    wakes++;
     for (const pause of waiting) pause.abort();
   }
 
@@ -248,8 +253,7 @@ export function createBudgetGate(options: {
     async admit(request) {
       const { signal, budget, above = [] } = request;
       signal?.throwIfAborted();
-      const refreshing = known.refresh();
-      if (refreshing) await refreshing;
+      await known.refresh();
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
       const now = clock.now();
@@ -260,6 +264,7 @@ export function createBudgetGate(options: {
       let since: number | undefined;
       let delayMs = FIRST_POLL_MS;
       let attempts = 0;
+      let readAt = wakes;
       for (;;) {
         signal?.throwIfAborted();
         const at = clock.now();
@@ -280,9 +285,10 @@ export function createBudgetGate(options: {
             return { go: true, grant, at };
           }
           if (!hasBudget) return { go: true, grant: undefined, at };
+          readAt = wakes;
           standings = await readStandingsOf({ store }, call);
           known.mayBeStrict ||= standings.some(({ mode }) => mode === "strict");
-          if (++attempts % ATTEMPTS === 0) await pause(FIRST_POLL_MS, signal);
+          if (++attempts % ATTEMPTS === 0) await pause(FIRST_POLL_MS, readAt, signal);
           continue;
         }
         if (!decision.wait) return await refuse(decision.refusals);
@@ -290,10 +296,11 @@ export function createBudgetGate(options: {
         // A run waits for its own calls as long as they take.
         const shared = decision.held.filter(({ standing }) => standing.budgetId !== null);
         if (shared.length > 0 && clock.monotonic() - since >= LONGEST_WAIT_MS) return await refuse(shared);
-        await pause(delayMs, signal);
+        await pause(delayMs, readAt, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
         await freeGoneReservations({ store, instanceId });
+        readAt = wakes;
         const amounts = { estimateNanoUsd: bounds.estimateNanoUsd, worstNanoUsd: worstOf(bounds) };
         const probe = {
           reservationId: "",

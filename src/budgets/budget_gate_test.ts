@@ -40,7 +40,10 @@ async function open() {
       writes++;
       return store.write(statements);
     },
-    writeInSet: (writer, item) => store.writeInSet(writer, item),
+    writeInSet(writer, item) {
+      writes++;
+      return store.writeInSet(writer, item);
+    },
     close: () => store.close(),
   };
   const gate = createBudgetGate({

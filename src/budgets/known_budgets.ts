@@ -18,39 +18,41 @@ export class KnownBudgets {
   mayWatch = true;
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
-  #changes = 0;
 
   constructor(
     private readonly ctx: { store: Pick<Store, "isShared" | "read">; clock: Pick<Clock, "monotonic"> },
   ) {}
 
   /**
-   * Reads whether there are budgets; undefined if that is known. Another process may add one at any time. Callers at the same
-   * time share the read, so that they continue in their order.
+   * Reads whether there are budgets, unless that is known. Another process may add one at any time. Callers at the same time
+   * wait for one read, and continue in their order. Never rejects: after a failure anything may exist, and the write that
+   * follows reports what is wrong.
    */
-  refresh(): Promise<void> | undefined {
+  async refresh(): Promise<void> {
     const { store, clock } = this.ctx;
-    if (clock.monotonic() - this.#readAt < (store.isShared ? REFRESH_MS : Infinity)) return undefined;
-    return this.#reading ??= this.#read().finally(() => this.#reading = undefined);
+    const now = clock.monotonic();
+    if (now - this.#readAt >= (store.isShared ? REFRESH_MS : Infinity)) {
+      this.#readAt = now;
+      this.#reading = this.#read(now);
+    }
+    await this.#reading;
   }
 
-  async #read(): Promise<void> {
-    const { store, clock } = this.ctx;
-    const startedAt = clock.monotonic();
-    const changes = this.#changes;
-    const { rows } = await store.read({ sql: READ });
-    if (changes !== this.#changes) return; // by this process, meanwhile
-    [this.mayExist, this.mayBeStrict, this.mayWatch] = rows[0]!.map((value) => value === 1n) as [
-      boolean,
-      boolean,
-      boolean,
-    ];
-    this.#readAt = startedAt;
+  async #read(now: number): Promise<void> {
+    try {
+      const { rows } = await this.ctx.store.read({ sql: READ });
+      if (this.#readAt !== now) return; // changed meanwhile
+      const [mayExist, mayBeStrict, mayWatch] = rows[0]!;
+      this.mayExist = mayExist === 1n;
+      this.mayBeStrict = mayBeStrict === 1n;
+      this.mayWatch = mayWatch === 1n;
+    } catch {
+      this.changed();
+    }
   }
 
   /** Called after a change of budgets by this process. */
   changed(): void {
-    this.#changes++;
     this.#readAt = -Infinity;
     this.mayExist = this.mayBeStrict = this.mayWatch = true;
   }

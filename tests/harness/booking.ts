@@ -90,10 +90,13 @@ export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
   return { ...place, lastSeq };
 }
 
-/** Makes every booking fail until the returned function is called. */
+/** Makes every booking fail, but no reservation, until the returned function is called. */
 export function failBookings(store: Store, error: Error): () => void {
   const { writeInSet } = store;
-  store.writeInSet = () => Promise.reject(error);
+  store.writeInSet = (writer, item) =>
+    typeof item === "object" && item !== null && "calls" in item
+      ? Promise.reject(error)
+      : writeInSet.call(store, writer, item) as ReturnType<typeof store.writeInSet<typeof item, never>>;
   return () => void (store.writeInSet = writeInSet);
 }
 
