@@ -310,7 +310,7 @@ Deno.test("a budget with many counters shows the one with the most spending", as
 
 Deno.test("a budget that allows unpriced models says how many calls it doesn't count", async () => {
   await using purser = await openTestPurser();
-  const unpriced = { provider: "unknown", model: "such", session_id: "s", run_id: "r" };
+  const unpriced = { provider: "unheard", model: "such", session_id: "s", run_id: "r" };
   await spend(purser, undefined, unpriced);
   await spend(purser, undefined, { ...unpriced, at: "2026-10-31T12:00:00Z" });
   await spend(purser, 1, { session_id: "s", run_id: "r" });

@@ -35,11 +35,14 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 const OPERATIONS = {
   applyRepricing: "POST /repricings/{repricing_id}/apply",
   cancelRun: "POST /runs/{run_id}/cancel",
+  checkBudgets: "GET /budgets/check",
   createAlertRule: "POST /alerts/rules",
   createApiKey: "POST /keys",
+  createBudget: "POST /budgets",
   defineAgent: "PUT /agents/{agent_id}",
   deleteAgent: "DELETE /agents/{agent_id}",
   deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
+  deleteBudget: "DELETE /budgets/{budget_id}",
   estimateCosts: "GET /costs/what-if",
   examineService: "GET /doctor",
   explainCall: "GET /costs/calls/{call_id}",
@@ -47,6 +50,7 @@ const OPERATIONS = {
   getAgent: "GET /agents/{agent_id}",
   getAlertRule: "GET /alerts/rules/{rule_id}",
   getApiKey: "GET /keys/{key_id}",
+  getBudget: "GET /budgets/{budget_id}",
   getDocsPage: "GET /docs",
   getDocsScript: "GET /docs/page.js",
   getDocsStyle: "GET /docs/page.css",
@@ -66,15 +70,20 @@ const OPERATIONS = {
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
   listApiKeys: "GET /keys",
+  listBudgetRaises: "GET /budgets/{budget_id}/raises",
+  listBudgets: "GET /budgets",
   listChannels: "GET /channels",
   listCosts: "GET /costs",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
   listRepricings: "GET /repricings",
   listSessionEvents: "GET /sessions/{session_id}/events",
   listSessions: "GET /sessions",
+  raiseBudget: "POST /budgets/{budget_id}/raises",
   redirectToDocs: "GET /",
-  repriceCalls: "POST /repricings",
+  releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
   reportCalls: "POST /costs/events",
+  repriceCalls: "POST /repricings",
+  reserveBudget: "POST /budgets/reservations",
   restoreSession: "POST /agents/snapshot/restore",
   revokeApiKey: "DELETE /keys/{key_id}",
   runAgent: "POST /agents/{agent_id}/runs",
@@ -83,6 +92,7 @@ const OPERATIONS = {
   testChannel: "POST /channels/{name}/test",
   undoRepricing: "POST /repricings/{repricing_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
+  updateBudget: "PATCH /budgets/{budget_id}",
 };
 
 Deno.test("an operation keeps its name, which generated clients use", async () => {
@@ -154,6 +164,14 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("PATCH", place, { enabled: false });
   await purser.api("POST", `${place}/test`);
   await purser.api("DELETE", place);
+  const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
+  const at = budget.get("location")!;
+  for (const path of [at, "/budgets", "/budgets/check", `${at}/raises`]) await purser.api("GET", path);
+  await purser.api("PATCH", at, { limit_usd: 5 });
+  await purser.api("POST", `${at}/raises`, { extra_usd: 1 });
+  const reserved = await purser.api("POST", "/budgets/reservations", { agent_id: "a", estimate_usd: 0.01 });
+  await purser.api("DELETE", reserved.headers.get("location")!);
+  await purser.api("DELETE", at);
   const repricing = (await purser.api("POST", "/repricings", { unpriced: true, apply: true })).body;
   await purser.api("GET", `/repricings/${repricing.repricing_id}`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);

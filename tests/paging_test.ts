@@ -30,6 +30,11 @@ async function fill(purser: TestPurser): Promise<void> {
     assert.equal((await purser.api("PUT", `/agents/${name}`, { model: "demo:echo" })).status, 201);
     const rule = { name, threshold_type: "per_day_usd", threshold_usd: 9, severity: "info" };
     assert.equal((await purser.api("POST", "/alerts/rules", rule)).status, 201);
+    const budget = await purser.api("POST", "/budgets", { name, limit_usd: 9, per: "day" });
+    assert.equal(budget.status, 201);
+    if (name === "a") SAMPLES.budget_id = budget.body.budget_id;
+    const raises = `/budgets/${SAMPLES.budget_id}/raises`;
+    assert.equal((await purser.api("POST", raises, { extra_usd: 1, reason: name })).status, 201);
     await makeKey(purser, ["read"], { name });
     const run = await purser.api("POST", `/agents/a/runs`, { input: "Hi", session_id: `s-${name}` });
     assert.equal(run.status, 200);
@@ -69,6 +74,7 @@ Deno.test("every list gives by pages of one entry what it gives at once", async 
     const path of [
       "/agents?",
       "/alerts/rules?",
+      "/budgets?",
       "/channels?",
       "/keys?",
       "/sessions?",

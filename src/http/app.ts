@@ -110,7 +110,9 @@ function explainUnknownRoute(
   app: Pick<Router, "routes">,
   { req: { method, path } }: Context,
 ): { error: PurserError; headers?: Record<string, string> } {
-  const methods = app.routes.filter((route) => route.method !== "ALL" && isAt(route.path, path))
+  const routes = app.routes.filter((route) => route.method !== "ALL");
+  const exact = routes.filter((route) => route.path === path);
+  const methods = (exact.length > 0 ? exact : routes.filter((route) => isAt(route.path, path)))
     .map((route) => route.method);
   if (methods.length === 0) {
     return { error: new PurserError("not_found", `Cannot find ${method} ${path}: see /docs for the routes`) };

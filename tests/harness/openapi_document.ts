@@ -50,7 +50,9 @@ export interface Match {
 export function findOperation(document: OpenApiDocument, method: string, path: string): Match | undefined {
   const parts = path.split("?")[0]!.split("/");
   const verb = method === "HEAD" ? "get" : method.toLowerCase();
-  const template = Object.keys(document.paths)
+  // A path without parameters comes before those with them, whatever its methods.
+  const fixed = path.split("?")[0]!;
+  const template = (fixed in document.paths ? [fixed] : Object.keys(document.paths))
     .filter((template) => verb in document.paths[template]! && isAt(template.split("/"), parts))
     .sort((a, b) => a.split("{").length - b.split("{").length)[0];
   if (template === undefined) return undefined;

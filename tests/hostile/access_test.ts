@@ -149,7 +149,11 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
   for (const operation of service.operations.filter(({ method }) => method === "GET")) {
     if (operation.permission.agentCheck === undefined || operation.route === "GET /events") continue;
     if (operation.route === "GET /sessions/{session_id}/events/imported") continue;
-    const query = operation.route === "GET /costs/what-if" ? "?model=demo:echo&group_by=agent" : "";
+    const queries: Record<string, string> = {
+      "GET /costs/what-if": "?model=demo:echo&group_by=agent",
+      "GET /budgets/check": "?agent_id=bravo",
+    };
+    const query = queries[operation.route] ?? "";
     const { text } = await service.send({
       method: "GET",
       target: service.pathOf(operation, "bravo") + query,

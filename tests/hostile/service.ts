@@ -189,6 +189,18 @@ async function populate(
     cooldown_seconds: 0,
     agent_id: agent,
   });
+  const { budget_id } = await expect(201, "POST", "/budgets", {
+    name: mark,
+    limit_usd: 1_000,
+    per: "day",
+    agent_id: agent,
+  });
+  await expect(201, "POST", `/budgets/${budget_id}/raises`, { extra_usd: 1, reason: mark });
+  const { reservation_id } = await expect(201, "POST", "/budgets/reservations", {
+    agent_id: agent,
+    estimate_usd: 0.001,
+    ttl_seconds: 900,
+  });
   const session_id = `ses_${agent}`;
   const { run_id } = await expect(200, "POST", `/agents/${agent}/runs`, {
     input: `${mark} 6 times`,
@@ -216,7 +228,20 @@ async function populate(
   const key = { name: mark, scopes: ["read"], agent_id: agent };
   const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
   await purser.core.monitor.idle();
-  return { agent_id: agent, session_id, run_id, call_id, rule_id, repricing_id, key_id, name: "log" };
+  return {
+    ...{
+      agent_id: agent,
+      session_id,
+      run_id,
+      call_id,
+      rule_id,
+      budget_id,
+      reservation_id,
+      repricing_id,
+      key_id,
+    },
+    name: "log",
+  };
 }
 
 /** The body of a request that does what it says: the document's example, about an agent that exists. */

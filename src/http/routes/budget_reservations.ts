@@ -23,9 +23,11 @@ import { createRouter } from "../router.ts";
 
 /* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */
 
+export const RESERVATIONS = "/budgets/reservations";
+
 const post = createRoute({
   method: "post",
-  path: "/budgets/reservations",
+  path: RESERVATIONS,
   scopes: ["run"],
   agentCheck: "handler",
   operationId: "reserveBudget",

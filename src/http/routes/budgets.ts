@@ -42,7 +42,7 @@ import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions
 import { type ApiEnv, narrowToAgent, onlyAgentOf, principalOf } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { checkOwnSession, createReservationRoutes } from "./budget_reservations.ts";
+import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget_reservations.ts";
 
 const params = z.object({ budget_id: BudgetId });
 
@@ -206,9 +206,32 @@ function readerOf(c: Pick<Context<ApiEnv>, "env">): BudgetReader | undefined {
 
 const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
 
+/** Returns the routes whose paths those with an id match too, so that they come before them. */
+function createFixedRoutes(core: Core) {
+  const routes = createRouter()
+    .route("/", createReservationRoutes(core))
+    .openapi(check, async (c) => {
+      const { agent_id, session_id } = c.req.valid("query");
+      const only = onlyAgentOf(c);
+      const agentId = narrowToAgent(c, agent_id);
+      const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
+      if (only !== undefined && session_id !== undefined) checkOwnSession(session_id, owner, only);
+      const checks = await checkBudgets(core, {
+        agentId: agentId ?? owner ?? undefined,
+        sessionId: session_id,
+        keyId: keyIdOf(c),
+        hidesOthers: only !== undefined,
+      });
+      return c.json(checks, 200);
+    });
+  // Neither is the id of a budget, with any method.
+  for (const path of [check.path, RESERVATIONS]) routes.all(path, (c) => c.notFound());
+  return routes;
+}
+
 export function createRoutes(core: Core) {
   return createRouter()
-    .route("/", createReservationRoutes(core))
+    .route("/", createFixedRoutes(core))
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
       const budget = await answerOnce(
@@ -239,21 +262,6 @@ export function createRoutes(core: Core) {
       const last = budgets.at(-1);
       if (last && budgets.length === limit) linkNext(c, [Date.parse(last.created_at), last.budget_id]);
       return c.json(budgets, 200);
-    })
-    // Before the routes with an id, which its path matches too.
-    .openapi(check, async (c) => {
-      const { agent_id, session_id } = c.req.valid("query");
-      const only = onlyAgentOf(c);
-      const agentId = narrowToAgent(c, agent_id);
-      const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
-      if (only !== undefined && session_id !== undefined) checkOwnSession(session_id, owner, only);
-      const checks = await checkBudgets(core, {
-        agentId: agentId ?? owner ?? undefined,
-        sessionId: session_id,
-        keyId: keyIdOf(c),
-        hidesOthers: only !== undefined,
-      });
-      return c.json(checks, 200);
     })
     .openapi(get, async (c) => {
       const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));

@@ -2,6 +2,7 @@ import type { RestCase } from "../rest_case.ts";
 import { agentCases } from "./agents.ts";
 import { alertCases } from "./alerts.ts";
 import { anomalyCases } from "./anomalies.ts";
+import { budgetCases } from "./budgets.ts";
 import { channelCases } from "./channels.ts";
 import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
@@ -21,6 +22,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   costs: costCases,
   prices: priceCases,
   snapshots: snapshotCases,
+  budgets: budgetCases,
   alerts: alertCases,
   channels: channelCases,
   anomalies: anomalyCases,

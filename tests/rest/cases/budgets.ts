@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { EVENT } from "../../harness/bodies.ts";
+import type { RestApi, RestCase } from "../rest_case.ts";
+
+const BUDGETS = "/budgets";
+
+/** A budget of this case's own agent, so that no other case is refused. */
+const budgetOf = (api: RestApi, more: object = {}) => ({
+  name: `Budget of ${api.prefix}`,
+  limit_usd: 1,
+  per: "day",
+  agent_id: api.prefix,
+  ...more,
+});
+
+const spend = (api: RestApi, id: string, cost_usd: number, more: object = {}) =>
+  api.expect(201, "POST", "/costs/events", [{
+    ...EVENT,
+    call_id: `${api.prefix}:${id}`,
+    agent_id: api.prefix,
+    at: new Date().toISOString(),
+    cost_usd,
+    ...more,
+  }]);
+
+export const budgetCases: RestCase[] = [
+  {
+    name: "a budget is added, read, listed, checked, changed, raised and removed",
+    async run(api) {
+      const { status, headers, body: budget } = await api.send("POST", BUDGETS, budgetOf(api));
+      assert.equal(status, 201);
+      const path = `${BUDGETS}/${budget.budget_id}`;
+      assert.equal(headers.get("location"), path);
+      assert.deepEqual([budget.mode, budget.warn_at, budget.state], ["stop", [0.8, 1], "ok"]);
+      await spend(api, "1", 0.9);
+      const read = await api.expect(200, "GET", path);
+      assert.deepEqual([read.spent_usd, read.left_usd, read.state], [0.9, 0.1, "near"]);
+      const listed = await api.expect(200, "GET", `${BUDGETS}?name=${encodeURIComponent(budget.name)}`);
+      assert.deepEqual(listed, [read]);
+      const raise = await api.expect(201, "POST", `${path}/raises`, { extra_usd: 0.5, reason: "case" });
+      assert.deepEqual(await api.expect(200, "GET", `${path}/raises`), [raise]);
+      const checks = await api.expect(200, "GET", `${BUDGETS}/check?agent_id=${api.prefix}`);
+      assert.deepEqual(
+        checks.map(({ budget_id, left_usd }: Record<string, unknown>) => [budget_id, left_usd]),
+        [
+          [budget.budget_id, 0.6],
+        ],
+      );
+      const changed = await api.expect(200, "PATCH", path, { limit_usd: 0.25, mode: "strict" });
+      assert.deepEqual([changed.limit_usd, changed.extra_usd, changed.state], [0.25, 0.5, "reached"]);
+      await api.expect(204, "DELETE", path);
+      await api.refused(404, "not_found", "GET", path);
+      await api.refused(404, "not_found", "POST", `${path}/raises`, { extra_usd: 1 });
+    },
+  },
+  {
+    name: "an invalid budget is refused, with the path of each fault",
+    async run(api) {
+      const wrong = budgetOf(api, { limit_usd: -1, per: "year", mode: "hard", odd: 1 });
+      const { details } = await api.refused(400, "invalid", "POST", BUDGETS, wrong);
+      assert.deepEqual(details.issues.map((issue: { path: string }) => issue.path), [
+        "limit_usd",
+        "per",
+        "mode",
+        "odd",
+      ]);
+      await api.refused(400, "invalid", "POST", BUDGETS, budgetOf(api, { key_id: "key_1" }));
+    },
+  },
+  {
+    name: "a run is refused once a budget of its agent is reached, until the budget is raised",
+    async run(api) {
+      await api.expect(201, "PUT", `/agents/${api.prefix}`, { model: "demo:echo" });
+      const { budget_id } = await api.expect(201, "POST", BUDGETS, budgetOf(api));
+      const run = () => api.send("POST", `/agents/${api.prefix}/runs`, { input: "Hi" });
+      assert.equal((await run()).status, 200);
+      await spend(api, "1", 1);
+      const refused = await run();
+      assert.deepEqual([refused.status, refused.body.code], [402, "budget_exceeded"]);
+      const [by] = refused.body.details.refused_by;
+      assert.deepEqual([by.budget_id, by.reason, by.limit_usd], [budget_id, "spent", 1]);
+      assert.ok(by.spent_usd >= 1 && by.reserved_usd === 0);
+      assert.equal((await api.expect(200, "GET", `${BUDGETS}/${budget_id}`)).refused_calls, 1);
+      await api.expect(201, "POST", `${BUDGETS}/${budget_id}/raises`, { extra_usd: 1 });
+      assert.equal((await run()).status, 200);
+      await api.expect(204, "DELETE", `${BUDGETS}/${budget_id}`);
+    },
+  },
+  {
+    name: "a reservation holds a strict budget for a call elsewhere, until it is reported or released",
+    async run(api) {
+      const { budget_id } = await api.expect(201, "POST", BUDGETS, budgetOf(api, { mode: "strict" }));
+      const amounts = async () => {
+        const { spent_usd, reserved_usd } = await api.expect(200, "GET", `${BUDGETS}/${budget_id}`);
+        return [spent_usd, reserved_usd];
+      };
+      const reserve = (worst_case_usd: number) =>
+        api.send("POST", `${BUDGETS}/reservations`, { agent_id: api.prefix, worst_case_usd });
+      const first = await reserve(0.6);
+      assert.equal(first.status, 201);
+      assert.deepEqual(await amounts(), [0, 0.6]);
+      const refused = await reserve(0.6);
+      assert.deepEqual([refused.status, refused.body.details.refused_by[0].needed_usd], [402, 0.6]);
+      await spend(api, "1", 0.2, { reservation_id: first.body.reservation_id });
+      assert.deepEqual(await amounts(), [0.2, 0]);
+      const second = await reserve(0.8);
+      const path = second.headers.get("location")!;
+      assert.deepEqual(await amounts(), [0.2, 0.8]);
+      await api.expect(204, "DELETE", path);
+      assert.deepEqual(await amounts(), [0.2, 0]);
+      await api.refused(404, "not_found", "DELETE", path);
+      await api.expect(204, "DELETE", `${BUDGETS}/${budget_id}`);
+    },
+  },
+];
