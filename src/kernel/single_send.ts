@@ -12,15 +12,30 @@
 export function createSingleSendFetch(): typeof globalThis.fetch {
   const deno = globalThis.Deno;
   if (typeof deno?.createHttpClient !== "function") return (input, init) => globalThis.fetch(input, init);
+  const send = async (input: Request | URL | string, init?: RequestInit) =>
+    holdResponse(await globalThis.fetch(input, init));
   // It pools no connections, so there is nothing to close.
   let client: ReturnType<typeof deno.createHttpClient> | undefined;
   return (input, init) => {
     const method = init?.method ?? (input instanceof Request ? input.method : "GET");
-    if (/^(GET|HEAD)$/i.test(method)) return globalThis.fetch(input, init);
+    if (/^(GET|HEAD)$/i.test(method)) return send(input, init);
     client ??= deno.createHttpClient({ poolMaxIdlePerHost: 0 });
     const unpooled: RequestInit & { client: typeof client } = { ...init, client };
-    return globalThis.fetch(input, unpooled);
+    return send(input, unpooled);
   };
+}
+
+/** Each response whose body is still referenced. */
+const responses = new WeakMap<ReadableStream, Response>();
+
+/**
+ * Keeps a response for as long as its body is read, and returns it. In Deno (2.9.6) nothing but the `Response` keeps the
+ * signal of its request: once only the body is referenced, as where an SDK reads a stream of events, both are collected,
+ * and neither a timeout nor an abort ends the body any more.
+ */
+export function holdResponse(response: Response): Response {
+  if (response.body !== null) responses.set(response.body, response);
+  return response;
 }
 
 /**
@@ -33,7 +48,7 @@ export function withoutRedirects<Input extends Request | URL | string>(
 ): (input: Input, init?: RequestInit) => Promise<Response> {
   return async (input, init) => {
     const response = await fetch(input, { ...init, redirect: "manual" });
-    if (response.type !== "opaqueredirect" && !REDIRECTS.has(response.status)) return response;
+    if (response.type !== "opaqueredirect" && !REDIRECTS.has(response.status)) return holdResponse(response);
     await response.body?.cancel();
     const from = new URL(input instanceof Request ? input.url : input);
     const to = URL.parse(response.headers.get("location") ?? "", from);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { openDroppingServer } from "../../tests/harness/dropping_server.ts";
 import { createSingleSendFetch } from "./single_send.ts";
 
@@ -50,6 +52,39 @@ Deno.test("createSingleSendFetch() aborts with its signal, also while the respon
   controller.abort();
   await assert.rejects(reader.read(), { name: "AbortError" });
   await server.shutdown();
+});
+
+Deno.test("createSingleSendFetch() aborts a body whose response was collected as garbage", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage: () => void = runInNewContext("gc");
+  const cancelled: string[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ method }) =>
+    new Response(
+      new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode("first")),
+        cancel: () => void cancelled.push(method),
+      }),
+    ));
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("it was not aborted")), 10_000);
+  for (const method of ["GET", "POST"]) {
+    const controller = new AbortController();
+    // Nothing but the body leaves the function.
+    const open = async () =>
+      (await createSingleSendFetch()(url, { method, signal: controller.signal })).body!.getReader();
+    const reader = await open();
+    assert.equal(new TextDecoder().decode((await reader.read()).value), "first");
+    const rest = reader.read();
+    // Weak references are kept until the job in which they were made or read has ended.
+    await new Promise((resolve) => setTimeout(resolve));
+    collectGarbage();
+    controller.abort();
+    await assert.rejects(Promise.race([rest, late.promise]), { name: "AbortError" }, method);
+  }
+  clearTimeout(timer);
+  await server.shutdown();
+  assert.deepEqual(cancelled, ["GET", "POST"]);
 });
 
 Deno.test("createSingleSendFetch() uses the proxy of the environment", async () => {

@@ -3,6 +3,7 @@
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
+import { holdResponse } from "../../kernel/single_send.ts";
 import { replaceFile } from "../../kernel/files/replace_file.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
 import { entriesOf } from "./entries.ts";
@@ -188,11 +189,13 @@ async function download({ clock, fetch, signal }: ReadContext, from: string): Pr
   const fail = (reason: string, cause?: unknown) =>
     new PurserError("unavailable", `Cannot download ${url.href}: ${reason}`, { cause });
   try {
-    const response = await fetch(url, {
-      redirect: "manual",
-      signal: signal ? AbortSignal.any([timedOut.signal, signal]) : timedOut.signal,
-      headers: { accept: "application/json, text/plain" },
-    });
+    const response = holdResponse(
+      await fetch(url, {
+        redirect: "manual",
+        signal: signal ? AbortSignal.any([timedOut.signal, signal]) : timedOut.signal,
+        headers: { accept: "application/json, text/plain" },
+      }),
+    );
     if (response.status !== 200) {
       await response.body?.cancel();
       const target = response.headers.get("location");

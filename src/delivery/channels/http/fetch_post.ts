@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { holdResponse } from "../../../kernel/single_send.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import { createAddressGuard } from "./address_guard.ts";
 import { DeliveryError } from "../notification.ts";
@@ -21,17 +22,19 @@ export function createFetchPost(
     const url = parseHttpUrl(address);
     checkHost(url.hostname, mayReach);
     try {
-      const answer = await (options.fetch ?? fetch)(url, {
-        method: "POST",
-        body,
-        headers: {
-          "user-agent": `purser/${VERSION}`,
-          ...headers,
-          "content-type": "application/json; charset=utf-8",
-        },
-        redirect: "manual",
-        signal,
-      });
+      const answer = holdResponse(
+        await (options.fetch ?? fetch)(url, {
+          method: "POST",
+          body,
+          headers: {
+            "user-agent": `purser/${VERSION}`,
+            ...headers,
+            "content-type": "application/json; charset=utf-8",
+          },
+          redirect: "manual",
+          signal,
+        }),
+      );
       return {
         status: answer.status,
         headers: Object.fromEntries(answer.headers),
