@@ -1,6 +1,6 @@
 /**
  * Sends 200 requests a second of all kinds to a server: `deno task soak [--minutes N]`. Prints the number that failed,
- * and memory and descriptors at the start, in the middle and at the end.
+ * and memory, descriptors and open event streams at the start, in the middle and at the end.
  */
 import { parseArgs } from "node:util";
 import { startServer } from "./start_server.ts";
@@ -9,6 +9,8 @@ import { readVersions } from "./versions.ts";
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
 const minutes = Number(values.minutes);
 const RATE = 200;
+/** The time that a reader of the event log stays. */
+const READ_MS = 3_000;
 /** The part of the time that is left out of the first figure: caches fill, and code is compiled. */
 const WARM_UP = 0.1;
 
@@ -37,20 +39,43 @@ async function send(method: string, path: string, body?: unknown): Promise<void>
     answered++;
     times.push(performance.now() - startedAt);
   } catch (error) {
-    const reason = String((error as Error).cause ?? error);
-    failures.set(reason, (failures.get(reason) ?? 0) + 1);
+    fail(error);
   }
 }
 
-/** Reads the event log for a few seconds, from where the last reader ended. */
+function fail(error: unknown): void {
+  const reason = String((error as Error).cause ?? error);
+  failures.set(reason, (failures.get(reason) ?? 0) + 1);
+}
+
+/** The open readers of the event log: what they hold is not collected as garbage, and their number is shown. */
+const readers = new Set<ReadableStreamDefaultReader<Uint8Array>>();
+let mostReaders = 0;
+
+/** Reads the events of the next seconds. */
 async function follow(): Promise<void> {
   sent++;
   try {
-    const response = await fetch(`${url}/events`, { signal: AbortSignal.timeout(3_000) });
-    for await (const _ of response.body!);
+    const response = await fetch(`${url}/events`);
+    if (!response.ok) throw new Error(`GET /events: ${response.status}`);
+    const reader = response.body!.getReader();
+    readers.add(reader);
+    mostReaders = Math.max(mostReaders, readers.size);
+    let isOver = false;
+    // Not by an abort signal: Deno collects that of a request whose body alone is still used.
+    const end = setTimeout(() => (isOver = true, reader.cancel()), READ_MS);
+    let bytes = 0;
+    try {
+      for (let part = await reader.read(); !part.done; part = await reader.read()) bytes += part.value.length;
+    } finally {
+      clearTimeout(end);
+      readers.delete(reader);
+    }
+    if (!isOver) throw new Error("GET /events: the stream ended by itself");
+    if (bytes === 0) throw new Error("GET /events: the stream had no event");
+    answered++;
   } catch (error) {
-    if ((error as Error).name === "TimeoutError") return void answered++;
-    failures.set(`events: ${error}`, (failures.get(`events: ${error}`) ?? 0) + 1);
+    fail(error);
   }
 }
 
@@ -74,7 +99,10 @@ function next(number: number): Promise<void> {
 function show(name: string): void {
   const megabytes = Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;
   const descriptors = [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
-  console.log(`${name}: ${megabytes.toFixed(0)} MB, ${descriptors} descriptors, ${sent} requests sent`);
+  console.log(
+    `${name}: ${megabytes.toFixed(0)} MB, ${descriptors} descriptors, ${readers.size} event streams, ` +
+      `${sent} requests sent`,
+  );
 }
 
 await send("PUT", "/agents/echo", { model: "demo:echo" });
@@ -93,6 +121,7 @@ await Promise.all(pending);
 times.sort((a, b) => a - b);
 const at = (part: number) => times[Math.floor(times.length * part)]!.toFixed(1);
 console.log(`answered: ${answered} of ${sent}; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`);
+console.log(`event streams: ${mostReaders} open at most, ${readers.size} now`);
 console.log(`failed: ${sent - answered}`, Object.fromEntries(failures));
 await Deno.remove(folder, { recursive: true });
 if (answered < sent) Deno.exit(1);
