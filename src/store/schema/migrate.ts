@@ -150,8 +150,17 @@ async function check(applied: readonly Applied[], migrations: readonly Migration
   }
 }
 
-function checksumOf({ chunks, statements }: Migration): Promise<string> {
-  return sha256Hex([...chunks?.statements ?? [], ...statements].join(";\n"));
+const checksums = new WeakMap<Migration, Promise<string>>();
+
+/** Every step is checked before each next one, so its checksum is computed once. */
+function checksumOf(migration: Migration): Promise<string> {
+  let checksum = checksums.get(migration);
+  if (!checksum) {
+    const { chunks, statements } = migration;
+    checksum = sha256Hex([...chunks?.statements ?? [], ...statements].join(";\n"));
+    checksums.set(migration, checksum);
+  }
+  return checksum;
 }
 
 /**
