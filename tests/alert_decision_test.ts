@@ -18,6 +18,7 @@ import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
+import { cases } from "./harness/thorough.ts";
 
 const START = Date.parse("2028-02-28T22:30:00.000Z");
 const MINUTE = 60_000;
@@ -124,7 +125,7 @@ for (const { name, ignore, create } of databaseKinds()) {
             );
           }
         }),
-        { numRuns: name === "sqld" ? 15 : name === "file" ? 30 : 150 },
+        { numRuns: cases({ file: 12, memory: 50, sqld: 6 }[name]) },
       );
     },
   });

@@ -26,6 +26,7 @@ import { checkBooks, checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
+import { cases } from "./harness/thorough.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.000Z");
 
@@ -478,7 +479,7 @@ for (const kind of databaseKinds()) {
             await checkBooks(ctx.store);
           },
         ),
-        { numRuns: name === "memory" ? 40 : 10 },
+        { numRuns: cases(name === "memory" ? 20 : 5) },
       ),
   });
 

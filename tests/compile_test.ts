@@ -190,7 +190,7 @@ Deno.test({
   fn: () =>
     testCliTable([
       { program: [made.binary!], database: "file" },
-      { program: [made.binary!], server: [made.binary!], database: "file" },
+      { server: [made.binary!], database: "file" },
     ]),
 });
 

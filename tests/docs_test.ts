@@ -16,10 +16,12 @@ import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
 import { loadToolModules } from "../src/runner/tools/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { inDirectory } from "./harness/in_directory.ts";
+import { findCli } from "./harness/installed_cli.ts";
 
 /** Executes the commands and examples of the documents, so that they can't rot. */
 
 const ROOT = new URL("../", import.meta.url);
+const [, ...CLI] = await findCli();
 
 async function readDocument(path: string): Promise<string> {
   return await Deno.readTextFile(new URL(path, ROOT));
@@ -60,17 +62,7 @@ Deno.test("the README's first steps work as they are written", () =>
   inDirectory(async (directory) => {
     const lines = blocks(await readDocument("README.md"), "sh", "First steps").join("").trim().split("\n");
     assert.ok(lines.length >= 4);
-    let output = "";
-    for (const line of lines) {
-      const [program, ...args] = words(line.replace(/\s+#.*$/, ""));
-      assert.equal(program, "purser");
-      const { code, stdout, stderr } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", "cli.ts", ...args], {
-        XDG_CONFIG_HOME: directory,
-        XDG_DATA_HOME: directory,
-      });
-      assert.equal(code, 0, `${line}\n${stderr}`);
-      output += stdout;
-    }
+    const output = await runLines(lines.map((line) => line.replace(/\s+#.*$/, "")), directory);
     assert.match(output, /391/);
     assert.match(output, /helper/);
   }));
@@ -78,18 +70,7 @@ Deno.test("the README's first steps work as they are written", () =>
 Deno.test("the commands of docs/snapshots.md work as they are written", () =>
   inDirectory(async (directory) => {
     const lines = blocks(await readDocument("docs/snapshots.md"), "sh").join("").trim().split("\n");
-    let output = "";
-    for (const line of lines) {
-      const [program, ...args] = words(line);
-      assert.equal(program, "purser");
-      const { code, stdout, stderr } = await deno(
-        ["run", ...CLI_PERMISSIONS, "--quiet", new URL("cli.ts", ROOT).href, ...args],
-        { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory },
-        directory,
-      );
-      assert.equal(code, 0, `${line}\n${stderr}`);
-      output += stdout;
-    }
+    const output = await runLines(lines, directory);
     assert.match(output, /Nothing was written\nRestored session ses_42 of helper: 4 messages/);
     assert.match(output, /calculator says 414/);
   }));
@@ -193,8 +174,7 @@ async function runLines(lines: readonly string[], directory: string): Promise<st
   for (const line of lines) {
     const [program, ...args] = words(line);
     assert.equal(program, "purser");
-    const cli = new URL("cli.ts", ROOT).href;
-    const { code, stdout, stderr } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", cli, ...args], {
+    const { code, stdout, stderr } = await deno([...CLI, ...args], {
       XDG_CONFIG_HOME: directory,
       XDG_DATA_HOME: directory,
     }, directory);

@@ -1,30 +1,29 @@
 import assert from "node:assert/strict";
 import { createClient } from "@libsql/client/web";
-import { bundleEdge, MAX_BYTES, NODE_MODULES } from "../build/bundle_edge.ts";
+import { MAX_BYTES, NODE_MODULES } from "../build/bundle_edge.ts";
 import { EVENT } from "./harness/bodies.ts";
-import { inDirectory } from "./harness/in_directory.ts";
+import { findEdgeBundle } from "./harness/edge_bundle.ts";
 import { skipSqld } from "./harness/sqld.ts";
 import { skipWorkerd } from "./harness/workerd.ts";
 import { startSurroundings } from "./rest/surroundings.ts";
 import { readWranglerConfig, startDenoOverSqld, startWorkerdOverSqld } from "./rest/targets.ts";
 
-Deno.test("the edge bundle is one module of a bounded size that imports only workerd's modules, and no native code", () =>
-  inDirectory(async (directory) => {
-    const { bytes, gzipBytes, imports, path } = await bundleEdge(`${directory}/edge.js`);
-    assert.ok(bytes <= MAX_BYTES.plain, `${bytes} bytes`);
-    assert.ok(gzipBytes <= MAX_BYTES.gzip, `${gzipBytes} bytes compressed`);
-    assert.deepEqual(imports, NODE_MODULES);
-    const text = await Deno.readTextFile(path);
-    for (const native of ["nodemailer", "better-sqlite3", "@libsql/linux"]) {
-      assert.ok(!text.includes(native), native);
-    }
-    assert.deepEqual(
-      [...text.matchAll(/import\("([^"]+)"\)/g)].map(([, name]) => name).filter((name) =>
-        !name!.startsWith("node:")
-      ),
-      [],
-    );
-  }));
+Deno.test("the edge bundle is one module of a bounded size that imports only workerd's modules, and no native code", async () => {
+  const { bytes, gzipBytes, imports, path } = await findEdgeBundle();
+  assert.ok(bytes <= MAX_BYTES.plain, `${bytes} bytes`);
+  assert.ok(gzipBytes <= MAX_BYTES.gzip, `${gzipBytes} bytes compressed`);
+  assert.deepEqual(imports, NODE_MODULES);
+  const text = await Deno.readTextFile(path);
+  for (const native of ["nodemailer", "better-sqlite3", "@libsql/linux"]) {
+    assert.ok(!text.includes(native), native);
+  }
+  assert.deepEqual(
+    [...text.matchAll(/import\("([^"]+)"\)/g)].map(([, name]) => name).filter((name) =>
+      !name!.startsWith("node:")
+    ),
+    [],
+  );
+});
 
 Deno.test("examples/edge_workers deploys the output of the task, with a trigger each minute and its flag", async () => {
   const config = await readWranglerConfig();

@@ -26,6 +26,7 @@ import { ConstraintError, createQuery, type Store } from "../src/store/mod.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { anyCalls, anyTime, modelCall } from "./harness/model_calls.ts";
+import { cases } from "./harness/thorough.ts";
 
 const COUNTED = [
   "input_tokens",
@@ -156,7 +157,7 @@ const anyFilter = fc.record({
 
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
-  const numRuns = name === "memory" ? 60 : 12;
+  const numRuns = cases({ file: 6, memory: 25, sqld: 4 }[name]);
 
   const test = (sentence: string, body: (store: Store) => Promise<void>): void => {
     Deno.test({

@@ -57,13 +57,22 @@ async function purser(place: Place, args: string[], stdin?: string) {
 /** The rows that define agents, run them, and list their costs; the others use no more of the platform. */
 const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("state show")));
 
+/** Those through a server up to the refused run: a process on Node sends and streams no differently after them. */
+const FIRST_REMOTE_ROWS = FIRST_ROWS.slice(
+  0,
+  FIRST_ROWS.findIndex(({ line }) => line === "agents show helper"),
+)
+  .filter(({ isOffline }) => !isOffline);
+
 test("the first rows of the command line's table are the same on Node and on Deno", async () => {
   const onNode = [project.node, join(project.folder, "node_modules/purser/cli/purser.js")];
+  const env = { NODE_COMPILE_CACHE: join(project.folder, "compiled") };
   await testCliTable([
-    { program: onNode, database: "file" },
-    { program: onNode, server: onNode, database: "file" },
-    { database: "file" },
-  ], { rows: FIRST_ROWS });
+    { program: onNode, database: "file", env, rows: FIRST_ROWS },
+    { program: onNode, server: onNode, database: "file", env, rows: FIRST_REMOTE_ROWS },
+    { server: onNode, database: "file", env, rows: FIRST_ROWS },
+    { database: "file", rows: FIRST_ROWS },
+  ]);
 });
 
 test("the oldest supported Node can parse every file of it", async () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { join } from "node:path";
 import type { NpmPackage } from "../build/npm/build_npm_package.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { whyExclusive } from "../src/store/sqlite/database_file.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
+import { findCli } from "./harness/installed_cli.ts";
 import { said, skipNode } from "./harness/node.ts";
 import { createNpmProject } from "./harness/npm_project.ts";
 
@@ -116,8 +116,8 @@ test("a program on Node runs agents, is stopped, meters, alerts and moves a sess
     assert.equal(mode! & 0o777, 0o600);
 
     // Node has the file exclusively, so the command goes through the program.
-    const cli = (...args: string[]) =>
-      said(Deno.execPath(), ["run", ...CLI_PERMISSIONS, "--quiet", join(ROOT, "cli.ts"), ...args]);
+    const [program, ...first] = await findCli();
+    const cli = (...args: string[]) => said(program, [...first, ...args]);
     const database = ["--db", `${directory}/purser.db`];
     const costs = JSON.parse(await cli("cost", "--json", ...database));
     assert.deepEqual(

@@ -20,6 +20,7 @@ import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
+import { cases } from "./harness/thorough.ts";
 
 const AT = Date.parse("2026-11-21T09:30:00.000Z");
 const ALL: RepricingFilter = { from: "2026-11-01", to: "2026-12-01" };
@@ -304,7 +305,7 @@ for (const { name, ignore, create } of databaseKinds()) {
           const ctx = await createBooking(await database.open());
           await goThrough(ctx, history);
         }),
-        { numRuns: name === "file" ? 20 : name === "memory" ? 40 : 5 },
+        { numRuns: cases({ file: 10, memory: 20, sqld: 3 }[name]) },
       ),
   });
 }

@@ -17,8 +17,9 @@ import { seededRandom } from "./harness/random.ts";
 import { anySnapshot, fullSnapshot, type LooseDocument, sealedText } from "./harness/any_snapshot.ts";
 import { exportText, restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+import { cases } from "./harness/thorough.ts";
 
-const RUNS: Record<DatabaseKind["name"], number> = { file: 15, memory: 50, sqld: 5 };
+const RUNS: Record<DatabaseKind["name"], number> = { file: 8, memory: 25, sqld: 3 };
 
 /** An independent way to write JSON. */
 const spelling = fc.record({
@@ -108,7 +109,7 @@ for (const kind of databaseKinds()) {
   };
   const check = (property: (document: LooseDocument, spelling: Spelling) => Promise<void>): Promise<void> =>
     fc.assert(fc.asyncProperty(anySnapshot, spelling, property), {
-      numRuns: RUNS[name],
+      numRuns: cases(RUNS[name]),
       // Shrinking would restore hundreds of documents more.
       ...(name === "sqld" ? { endOnFailure: true } : { interruptAfterTimeLimit: 15_000 }),
     });

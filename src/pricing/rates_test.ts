@@ -7,6 +7,7 @@ import { priceUsage } from "./price_usage.ts";
 import { createPriceBook } from "./prices.ts";
 import { parsePriceRecord, priceRecordOf } from "./price_usage.ts";
 import { type UsageDetail, usageOf } from "./usage/usage.ts";
+import { cases } from "../../tests/harness/thorough.ts";
 
 type Leaf = typeof anyDetailedUsage extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -38,7 +39,7 @@ Deno.test("a cost is the exact rational cost of all parts with a rate, rounded o
       assert.ok(errorPico >= -500n && errorPico <= 500n);
       if (errorPico === 500n || errorPico === -500n) assert.equal(costNanoUsd % 2n, 0n);
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(600) },
   );
 });
 

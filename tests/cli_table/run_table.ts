@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
+import { COMMANDS } from "../../src/cli/command_table.ts";
 import { main } from "../../src/cli/mod.ts";
 import { splitLine } from "../../src/cli/parse/_split_line.ts";
 import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
@@ -17,10 +18,17 @@ export type Database = "file" | "sqld";
 /** A place to run the table in. */
 export interface Setting {
   database: Database;
-  /** Starts a process for each row; without it, this process runs the command line itself. */
+  /**
+   * Starts a process for the first row of each command with each exit code, and for those that need one; this process runs
+   * the other rows, beside them. Without it, it runs them all.
+   */
   program?: Program;
   /** The program of a server, started before the first row, through which all rows work. */
   server?: Program;
+  /** Further variables of its processes. */
+  env?: Record<string, string>;
+  /** The rows to run; all of them by default. */
+  rows?: readonly Row[];
 }
 
 /** An isolated environment in which the story takes place. */
@@ -43,13 +51,10 @@ const show = (outcome: Outcome) => JSON.stringify(outcome, null, 2);
 
 /**
  * Runs the table in several settings, all in parallel in sandboxes of their own. Every row must have its expected
- * outcome, the same in all sandboxes. `rows` leaves out some of the end.
+ * outcome, the same in all sandboxes.
  */
-export async function testCliTable(
-  settings: readonly Setting[],
-  { rows = ROWS }: { rows?: readonly Row[] } = {},
-): Promise<void> {
-  const played = await Promise.allSettled(settings.map((setting) => play(setting, rows)));
+export async function testCliTable(settings: readonly Setting[]): Promise<void> {
+  const played = await Promise.allSettled(settings.map(play));
   const stories = played.map((story) => {
     if (story.status === "rejected") throw story.reason;
     return story.value;
@@ -68,11 +73,12 @@ export async function testCliTable(
   assert.equal(faults.length, 0, `${faults.length} rows are wrong\n\n${faults.join("\n\n")}`);
 }
 
-async function play({ program, server, database }: Setting, rows: readonly Row[]): Promise<Story> {
+async function play({ program, server, database, env: more, rows = ROWS }: Setting): Promise<Story> {
   const name = `${program ? "processes" : "this process"} ${
     server ? "through a server " : ""
   }over ${database}`;
   await using place = await newPlace(name, database);
+  Object.assign(place.env, more);
   if (!server) return await playRows(program, rows, place, place.env);
   const serving = start(server, place, place.env, ["serve", "--port", "0"], "null");
   const stdout = new Response(serving.stdout).text();
@@ -112,15 +118,15 @@ async function playRows(
   place: Place,
   env: Record<string, string>,
 ): Promise<Story> {
-  // Processes are started in the folder; this one stays where it is.
-  const kept = new Map([["FOLDER", program ? "." : place.folder]]);
+  const kept = new Map([["FOLDER", place.folder]]);
+  const ofProcesses = program && rowsOfProcesses(rows);
   const normalise = createNormaliser(place.folder);
   const results: Story["results"] = [];
   const faults: string[] = [];
   for (const row of rows) {
     if ((row.isOffline && place.database !== "file") || (row.needsProcess && !program)) continue;
     const line = row.line.replaceAll(/\$([A-Z]+)/g, (_, name: string) => kept.get(name) ?? "");
-    const outcome = await run(program, place, env, row, line);
+    const outcome = await run(ofProcesses?.has(row) ? program : undefined, place, env, row, line);
     const isRight = outcome.code === (row.code ?? 0) &&
       (row.out?.test(outcome.out) ?? (row.code === undefined || outcome.out === "")) &&
       (row.err?.test(outcome.err) ?? true);
@@ -131,6 +137,17 @@ async function playRows(
     results.push({ row, outcome: normaliseOutcome(outcome, replace, row.varying) });
   }
   return { name: place.name, results, faults };
+}
+
+function rowsOfProcesses(rows: readonly Row[]): Set<Row> {
+  const seen = new Set<string>();
+  return new Set(rows.filter(({ line, code = 0, stdin, needsProcess }) => {
+    const command = COMMANDS.findLast(({ name }) => `${line} `.startsWith(`${name} `))?.name ?? line;
+    const kind = `${command}: ${code}`;
+    const isFirst = !seen.has(kind);
+    seen.add(kind);
+    return isFirst || stdin !== undefined || needsProcess;
+  }));
 }
 
 async function run(

@@ -22,7 +22,7 @@ import {
   type Worker,
 } from "./alert_workers.ts";
 
-const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 12);
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 6);
 const SQLD_KILLS = 4;
 const RUNS_PER_LIFE = 10;
 const TIMEOUT_MS = 30_000;

@@ -13,10 +13,10 @@ import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_cr
 import { bundleWorker } from "../harness/shared_build.ts";
 
 /** The number that the gate has time for; PURSER_KILLS sets more, as in crash_test. */
-const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 24);
-const FENCING_KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 12);
+const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 12);
+const FENCING_KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 6);
 /** Each phase is hit so often; kills past the planned ones aim at the phase that lacks most. */
-const HITS_PER_PHASE = 5;
+const HITS_PER_PHASE = Math.min(5, Math.ceil(KILLS / 6));
 const MAX_KILLS = KILLS + 200;
 /** The two lines of a worker's output between which it is killed. */
 const SPANS = {

@@ -4,6 +4,7 @@ import { readRunCost } from "./run_cost.ts";
 import type { Store } from "../../src/store/mod.ts";
 import type { TestBooking } from "./booking.ts";
 import { databaseKinds, type TestDatabase } from "./databases.ts";
+import { cases } from "./thorough.ts";
 
 /** Nano-USD a token of `local:priced`. */
 export const INPUT_RATE = 1_000n;
@@ -77,5 +78,5 @@ export const settings: Setting[] = kinds.map(({ name, ignore, create }) => ({
   name: `the gate on ${name}`,
   ignore,
   create,
-  numRuns: { file: 4, memory: 12, sqld: 2 }[name],
+  numRuns: cases({ file: 2, memory: 6, sqld: 1 }[name]),
 }));

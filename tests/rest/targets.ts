@@ -1,7 +1,7 @@
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
-import { bundleEdge } from "../../build/bundle_edge.ts";
+import { findEdgeBundle } from "../harness/edge_bundle.ts";
 import { makeFirstKey } from "../harness/first_key.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { skipWorkerd, startWorkerd } from "../harness/workerd.ts";
@@ -112,8 +112,7 @@ interface WorkerdServer extends RunningServer {
 /** The bundle on workerd, as the example deploys it, over a real libSQL server. */
 export async function startWorkerdOverSqld(env: Record<string, string>): Promise<WorkerdServer> {
   const { compatibility_date, compatibility_flags } = await readWranglerConfig();
-  const directory = await Deno.makeTempDir({ prefix: "purser-rest-" });
-  const { path: modulePath } = await bundleEdge(join(directory, "purser_edge.js"));
+  const { path: modulePath } = await findEdgeBundle();
   const sqld = await startSqld({ durability: "strong" });
   const key = await makeFirstKey(sqld.url);
   const server = await startWorkerd({
@@ -131,7 +130,6 @@ export async function startWorkerdOverSqld(env: Record<string, string>): Promise
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await sqld[Symbol.asyncDispose]();
-      await Deno.remove(directory, { recursive: true });
     },
   };
 }

@@ -11,6 +11,7 @@ import { exportText, restore } from "../../../tests/harness/snapshots.ts";
 import { openTestPurser } from "../../../tests/harness/test_purser.ts";
 import { makeJsonSchema, SNAPSHOT_JSON_SCHEMA, SNAPSHOT_SCHEMA_PATH } from "./json_schema.ts";
 import { Snapshot } from "./snapshot.ts";
+import { cases } from "../../../tests/harness/thorough.ts";
 
 const COMMITTED = new URL("./snapshot_v1.schema.json", import.meta.url);
 
@@ -87,7 +88,7 @@ Deno.test("the JSON Schema accepts every document that the code accepts", () => 
   assert.ok(assertAgreement(fullSnapshot()));
   fc.assert(
     fc.property(anySnapshot, (document) => assert.ok(assertAgreement(JSON.parse(JSON.stringify(document))))),
-    { numRuns: 150 },
+    { numRuns: cases(80) },
   );
 });
 
@@ -160,7 +161,7 @@ Deno.test("a JSON Schema validator and the code agree on mutated documents", () 
       if (assertAgreement(JSON.parse(JSON.stringify(document)))) said.good++;
       else said.bad++;
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(700) },
   );
   assert.ok(said.good > 200 && said.bad > 200, JSON.stringify(said));
 });

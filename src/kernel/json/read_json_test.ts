@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { canonicalize } from "./canonical_json.ts";
 import { parseSlowly, readJson, type ReadJsonOptions } from "./read_json.ts";
+import { cases } from "../../../tests/harness/thorough.ts";
 
 Deno.test("parseSlowly() reads what JSON.parse() reads", () => {
   fc.assert(
@@ -78,7 +79,7 @@ Deno.test("readJson() refuses exactly the texts that JSON.parse() refuses", () =
         text,
       );
     }),
-    { numRuns: 3_000 },
+    { numRuns: cases(1_000) },
   );
 });
 

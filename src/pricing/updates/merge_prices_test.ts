@@ -7,6 +7,7 @@ import type { GenaiPrices, ModelPrices } from "../catalog/price_data.ts";
 import type { Rates } from "../rates.ts";
 import { genaiOf, inOut, litellmOf, modelOf } from "./_test_prices.ts";
 import { type Accepted, mergePrices } from "./merge_prices.ts";
+import { cases } from "../../../tests/harness/thorough.ts";
 
 const now = Date.parse("2026-11-22T12:00:00.000Z");
 
@@ -224,7 +225,7 @@ Deno.test("an update never changes a rate by over three times without confirmati
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: cases(200) },
   );
 });
 
