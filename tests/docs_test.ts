@@ -192,7 +192,7 @@ Deno.test("the commands on profiles work as they are written", () =>
       output,
       /^prod +server +https:\/\/purser\.example\.com .*\nbooks +db +\/.*books\.db +none$/m,
     );
-    assert.match(output, /^No agents yet.*\nRemoved profile prod/m);
+    assert.match(output, /^helper +demo:echo .*\nRemoved profile prod/m);
   }));
 
 Deno.test("the quick start on alerts works as it is written: a rule fires, and every test is delivered", () =>

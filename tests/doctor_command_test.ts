@@ -135,6 +135,7 @@ async function configure({ folder }: Place, config: object): Promise<string> {
 Deno.test("purser doctor names the config file, and reports a database that can't be opened as a failed check", async () => {
   await using place = await newPlace();
   const path = await configure(place, { channels: [{ kind: "webhook" }] });
+  await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   const { code, out } = await runPurser(place, ["doctor"]);
   assert.equal(code, 1);
   assert.ok(out.includes(`\nok       config              ${path}\n`), out);

@@ -23,6 +23,7 @@ const namesIn = async (folder: string) =>
 
 Deno.test("purser prices update shows the difference, takes it, and every later command uses it", async () => {
   await using place = await newPlace();
+  await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   await using server = publish(FILES);
   const folder = `${place.folder}/purser/prices`;
   const from = `${server.url}/good.json`;

@@ -28,6 +28,7 @@ async function startNotingServer(place: Place) {
 
 Deno.test("a profile selects its server, and sends the key of its file to that server only", async () => {
   await using place = await newPlace();
+  await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
   await Deno.writeTextFile(key, "psr_s3cr3t\n", { mode: 0o600 });
@@ -56,6 +57,7 @@ Deno.test("a profile selects its server, and sends the key of its file to that s
 
 Deno.test("a key file that others can read causes a warning and a missing one is named, when it is needed", async () => {
   await using place = await newPlace();
+  await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
   const added = await purser(place, [

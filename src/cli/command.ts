@@ -28,6 +28,8 @@ export interface CommandSpec {
   handlesInterrupt?: true;
   /** The command only reads: the database is opened without recovery, deliveries and sweeps. */
   isReadOnly?: true;
+  /** The command changes or checks what is there: a missing file that a setting names is an error. */
+  needsDatabase?: true;
 }
 
 interface WithConfig {

@@ -88,7 +88,6 @@ function connectLazily({ line }: Cursor, { env, connect }: MainOptions) {
           env,
           log: silentLog,
           isReadOnly: true,
-          mustExist: true,
         });
       })(),
     close: async () => await (await connection?.catch(() => undefined))?.close(),

@@ -60,7 +60,14 @@ export async function runCommand(
     secrets,
     log,
     connect: () =>
-      connection ??= openConnection(connect, { config, env, log, secrets, isReadOnly: command.isReadOnly }),
+      connection ??= openConnection(connect, {
+        config,
+        env,
+        log,
+        secrets,
+        isReadOnly: command.isReadOnly,
+        mustExist: command.needsDatabase,
+      }),
   };
   try {
     if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;

@@ -7,6 +7,7 @@ import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { DatabaseOptions, OpenDatabase } from "./open_database.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
+import { systemCodeOf } from "../kernel/system_errors.ts";
 import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
 
 /** A connection to the API, to be closed after use. */
@@ -29,9 +30,9 @@ export interface ConnectOptions {
   /** Takes the API key of a key file, and goes to the parts of a database. */
   secrets?: Secrets;
   clock?: Clock;
-  /** Makes no changes: see `CoreOptions`. */
+  /** Makes no changes: see `CoreOptions`. A missing file is not created: see `existingDatabase()`. */
   isReadOnly?: boolean;
-  /** Makes a missing local file an error; by default it is created. */
+  /** Makes a missing file that a setting names an error, also where changes are made. */
   mustExist?: boolean;
 }
 
@@ -41,7 +42,7 @@ const NOWHERE = "http://purser.invalid";
 /**
  * Connects to the API: on the server of `--server` over the network, else in this process over the database.
  *
- * @throws {PurserError} `unavailable` when the database can't be opened
+ * @throws {PurserError} `unavailable` when the database can't be opened, `not_found` when a file must exist and doesn't
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { server, dbUrl } = options.config;
@@ -50,9 +51,36 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     return connection("remote", new URL(server).host, send, () => Promise.resolve());
   }
   const address = parseDatabaseUrl(dbUrl);
-  if (options.mustExist && address.kind === "file") await files.realPath(address.path);
-  const { app, close } = await openDatabase(options);
+  const { app, close } = await openDatabase(await existingDatabase(options, address));
   return connection("local", nameOf(address), async (request) => await app.fetch(request), close);
+}
+
+/**
+ * Returns the options with a database to open. Reading never creates a file: where the default one is missing, an empty
+ * database in memory is read instead; where a setting names a file, it is probably mistyped.
+ */
+async function existingDatabase(options: ConnectOptions, address: DatabaseAddress): Promise<ConnectOptions> {
+  const { config, isReadOnly = false, mustExist = false } = options;
+  if (!(isReadOnly || mustExist) || address.kind !== "file" || !(await isMissing(address.path))) {
+    return options;
+  }
+  if (config.dbSource !== undefined) {
+    throw new PurserError(
+      "not_found",
+      `Cannot open database ${address.path}, named by ${config.dbSource}: there is no such file; ` +
+        "correct the path, or create it with a command that writes, such as purser agents set",
+    );
+  }
+  return isReadOnly ? { ...options, config: { ...config, dbUrl: ":memory:" } } : options;
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  try {
+    await files.isFolder(path);
+    return false;
+  } catch (error) {
+    return ["ENOENT", "ENOTDIR"].includes(systemCodeOf(error) ?? ""); // others are reported when it is opened
+  }
 }
 
 /** Opens the database in this process. Loaded lazily: a command that uses a server needs neither drivers nor routes. */

@@ -43,12 +43,32 @@ Deno.test("connect() opens the database in this process, beside other processes 
     await second.close();
   }));
 
-Deno.test("connect() creates a missing file, unless it must exist", () =>
+Deno.test("connect() creates a missing file, unless it only reads or the file must exist", () =>
   inDirectory(async (path, options) => {
-    await assert.rejects(connect({ ...options, isReadOnly: true, mustExist: true }), Deno.errors.NotFound);
+    for (const mode of [{ isReadOnly: true }, { mustExist: true }]) {
+      await assert.rejects(connect({ ...options, ...mode }), {
+        code: "not_found",
+        message: `Cannot open database ${path}, named by --db: there is no such file; correct the path, ` +
+          "or create it with a command that writes, such as purser agents set",
+      });
+    }
     await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
-    await (await connect({ ...options, isReadOnly: true })).close();
+    await (await connect(options)).close();
     assert.ok((await Deno.stat(path)).isFile);
+    await (await connect({ ...options, isReadOnly: true })).close();
+  }));
+
+Deno.test("connect() reads a missing default database as an empty one, and creates nothing", () =>
+  inDirectory(async (path, options) => {
+    const folder = path.replace(/\/[^/]+$/, "");
+    const config = await loadConfig({ env: { HOME: folder }, platform: "linux" });
+    const connection = await connect({ ...options, config, isReadOnly: true });
+    assert.deepEqual(await namesOf(connection), []);
+    assert.equal(connection.where, `${folder}/.local/share/purser/purser.db`);
+    await connection.close();
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(folder)), []);
+    await (await connect({ ...options, config, mustExist: true })).close();
+    assert.ok((await Deno.stat(connection.where)).isFile);
   }));
 
 Deno.test("connect() to a server that is not there says so without its key", () =>

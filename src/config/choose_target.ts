@@ -8,6 +8,8 @@ import type { ConfigFile } from "./file/parse_config_file.ts";
 export interface Target {
   /** Undefined: the default database. */
   dbUrl?: string;
+  /** The setting that names `dbUrl`, for messages. Undefined: the default database. */
+  dbSource?: string;
   dbToken?: string;
   /** A server; it takes precedence over `dbUrl`. */
   server?: string;
@@ -55,7 +57,7 @@ export function chooseTarget({ options, env, file, configPath }: TargetInput): T
   const secrets = isOfProfile ? profile : file;
   const secretRank = isOfProfile ? profileRank : RANK.file;
   return {
-    ...(db.value !== undefined && { dbUrl: db.value }),
+    ...(db.value !== undefined && { dbUrl: db.value, dbSource: db.source }),
     ...(useServer && { server: parseServerUrl(server.value!, server.source) }),
     ...chooseKey(
       pickSetting("--api-key", options.apiKey, env.PURSER_API_KEY, "", undefined),

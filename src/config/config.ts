@@ -17,6 +17,8 @@ export interface Config {
   environment: string;
   /** As `parseDatabaseUrl` reads it. Empty only if a server is used and no data directory is known. */
   dbUrl: string;
+  /** The setting that names the database, such as `--db`. Undefined: it is the default one. */
+  dbSource?: string;
   /** The token for a remote database. */
   dbToken?: string;
   durability: Durability;

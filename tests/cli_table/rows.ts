@@ -54,6 +54,12 @@ export const ROWS: readonly Row[] = [
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
 
   {
+    line: "sessions list --db $FOLDER/typo.db",
+    code: 3,
+    err: /^error: Cannot open database .*typo\.db, named by --db: there is no such file/,
+    isOffline: true,
+  },
+  {
     line: "prices update --server http://127.0.0.1:1",
     code: 2,
     err: /^error: Cannot update the prices of a server from here: run purser prices update on its machine/,

@@ -197,6 +197,7 @@ async function newPlace(name: string, database: Database): Promise<Place> {
     `${folder}/purser/purser.json`,
     JSON.stringify({ channels: [hook], allow_private_networks: ["127.0.0.0/8"] }),
   );
+  if (!sqld) await Deno.writeTextFile(`${folder}/books.db`, ""); // as an empty database: commands read it first
   const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
   return {
     name,

@@ -23,6 +23,7 @@ export const doctor: Command = {
     ["purser doctor", ""],
     ["purser doctor --server http://127.0.0.1:8420", "Check a server"],
   ],
+  needsDatabase: true,
   run: runDoctor,
 };
 

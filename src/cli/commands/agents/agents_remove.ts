@@ -8,6 +8,7 @@ export const agentsRemove: Command = {
   summary: "Remove an agent; its sessions and costs stay",
   options: {},
   examples: [["purser agents remove researcher", ""]],
+  needsDatabase: true,
   run: removeAgent,
 };
 

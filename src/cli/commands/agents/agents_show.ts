@@ -19,8 +19,9 @@ export const agentsShow: Command = {
 
 async function showAgent(ctx: CommandContext): Promise<void> {
   const layout = { style: ctx.style, columns: ctx.terminal.stdout.columns };
+  const param = { agent_id: idInPath(readId(ctx)) };
   const { api } = await ctx.connect();
-  const answer = await api.agents[":agent_id"].$get({ param: { agent_id: idInPath(readId(ctx)) } });
+  const answer = await api.agents[":agent_id"].$get({ param });
   await printAnswer(ctx, answer, (agent) =>
     renderFields({
       "Agent": agent.name,

@@ -11,6 +11,7 @@ export const alertsEnable: Command = {
   detail: "If the threshold is already reached, the rule fires when the next model call is booked.",
   options: {},
   examples: [["purser alerts enable rule_42", ""]],
+  needsDatabase: true,
   run: (ctx) => setRuleEnabled(ctx, true),
 };
 
@@ -36,5 +37,6 @@ export const alertsDisable: Command = {
   summary: "Disable an alert rule",
   options: {},
   examples: [["purser alerts disable rule_42", ""]],
+  needsDatabase: true,
   run: (ctx) => setRuleEnabled(ctx, false),
 };

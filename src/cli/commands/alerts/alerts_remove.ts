@@ -8,6 +8,7 @@ export const alertsRemove: Command = {
   summary: "Remove an alert rule; its history stays",
   options: {},
   examples: [["purser alerts remove rule_42", ""]],
+  needsDatabase: true,
   run: removeRule,
 };
 

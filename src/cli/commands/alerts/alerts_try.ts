@@ -11,6 +11,7 @@ export const alertsTry: Command = {
   detail: "Sent once to every channel, whatever its min_severity. Exit code 1 if any channel fails.",
   options: {},
   examples: [["purser alerts test rule_42", ""]],
+  needsDatabase: true,
   run: tryRule,
 };
 

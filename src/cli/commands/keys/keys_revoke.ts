@@ -10,6 +10,7 @@ export const keysRevoke: Command = {
   detail: "purser keys list shows the ids. Servers on the same database refuse the key within 5 seconds.",
   options: {},
   examples: [["purser keys revoke key_42", ""]],
+  needsDatabase: true,
   run: revokeKey,
 };
 

@@ -28,6 +28,7 @@ export const reprice: Command = {
     ["purser reprice --unpriced --apply", ""],
     ["purser reprice --from 2026-11-01 --to 2026-11-08 --model gpt-5-mini", ""],
   ],
+  needsDatabase: true,
   run: repriceCalls,
 };
 

@@ -11,6 +11,7 @@ export const repriceUndo: Command = {
     "Books the opposite of its adjustments. Later repricings must be undone first. One that was interrupted is continued.",
   options: {},
   examples: [["purser reprice undo rep_42", ""]],
+  needsDatabase: true,
   run: (ctx) => finish(ctx, "undo"),
 };
 
@@ -21,6 +22,7 @@ export const repriceApply: Command = {
   summary: "Finish a repricing that was interrupted",
   options: {},
   examples: [["purser reprice apply rep_42", ""]],
+  needsDatabase: true,
   run: (ctx) => finish(ctx, "apply"),
 };
 
