@@ -1,8 +1,7 @@
 /** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts in half the time of its source. */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { bundleToInstall } from "./bundle_cli.ts";
-import { CLI_PERMISSIONS } from "./permissions.ts";
+import { bundleToInstall, installArguments } from "./bundle_cli.ts";
 import { ROOT } from "./run_deno.ts";
 
 const { values } = parseArgs({
@@ -12,11 +11,10 @@ const { values } = parseArgs({
 const folder = resolve(values.output);
 await removeBundle(folder);
 const names = await bundleToInstall(folder);
-const quoted = (path: string) => /^[\w./:\\-]+$/.test(path) ? path : `"${path}"`;
+const quoted = (word: string) => /^[\w./:\\-]+$/.test(word) ? word : `"${word}"`;
 console.log(`Wrote ${names.length} files to ${folder}. To install them as purser:`);
 console.log(
-  `  deno install --global --force --name purser ${CLI_PERMISSIONS.join(" ")} \\\n` +
-    `    --config ${quoted(join(folder, "deno.json"))} ${quoted(join(folder, "cli.js"))}`,
+  `  deno ${installArguments(folder).map(quoted).join(" ").replace(" --config", " \\\n    --config")}`,
 );
 
 /** Removes an earlier bundle, and nothing else. */

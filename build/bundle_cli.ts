@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
 
 /**
@@ -49,4 +50,15 @@ export async function bundleToInstall(folder: string, entry?: string): Promise<s
   // Keeps Deno from applying the configuration of a folder above. The bundle itself needs none.
   await Deno.writeTextFile(join(folder, "deno.json"), "{}\n");
   return names;
+}
+
+/**
+ * Returns the arguments of `deno` that install a bundle as the command `purser`. Without `--quiet`, which the command
+ * keeps, Deno erases lines of the terminal for its own progress.
+ */
+export function installArguments(folder: string): string[] {
+  return [
+    ...["install", "--global", "--force", "--quiet", "--name", "purser", ...CLI_PERMISSIONS],
+    ...["--config", join(folder, "deno.json"), join(folder, "cli.js")],
+  ];
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { bundleToInstall } from "../../build/bundle_cli.ts";
+import { bundleToInstall, installArguments } from "../../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { runDeno } from "../../build/run_deno.ts";
 import { sharedBuild } from "./shared_build.ts";
@@ -22,9 +22,7 @@ export async function findCli(): Promise<[program: string, ...args: string[]]> {
 /** Installs the bundle below a folder, as `docs/installing.md` says; returns the path of the command. */
 export async function installCli(folder: string): Promise<string> {
   const bundle = await findBundle();
-  await runDeno([
-    ...["install", "--global", ...CLI_PERMISSIONS, "--name", "purser", "--root", folder],
-    ...["--config", join(bundle, "deno.json"), join(bundle, "cli.js")],
-  ]);
+  const [install, ...rest] = installArguments(bundle);
+  await runDeno([install!, "--root", folder, ...rest]);
   return join(folder, "bin", "purser");
 }

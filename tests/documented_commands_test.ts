@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { installArguments } from "../build/bundle_cli.ts";
+import { ROOT } from "../build/run_deno.ts";
+import { newPlace } from "./harness/cli_process.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { installCli } from "./harness/installed_cli.ts";
+import { said, skipNode } from "./harness/node.ts";
+import { createNpmProject } from "./harness/npm_project.ts";
+
+/** The commands of the documents can be pasted into any shell, and those that install Purser give a working `purser`. */
+
+const DOCUMENTS = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "build/npm/README.md",
+  "docs",
+  "examples",
+  "plugins",
+  "bench",
+];
+
+async function readDocuments(path: string): Promise<[path: string, text: string][]> {
+  if (path.endsWith(".md")) return [[path, await Deno.readTextFile(join(ROOT, path))]];
+  const found: [string, string][] = [];
+  for await (const { name, isDirectory } of Deno.readDir(join(ROOT, path))) {
+    if (isDirectory || name.endsWith(".md")) found.push(...await readDocuments(`${path}/${name}`));
+  }
+  return found;
+}
+
+/** Returns the words of a command line that a shell would expand or take as a comment; quoted text is none. */
+function unquoted(line: string): string[] {
+  return line.replaceAll(/"[^"]*"|'[^']*'/g, "x").split(/\s+/).filter((word) => /^#|[?*]/.test(word));
+}
+
+Deno.test("no command of the documents has an unquoted ? or *, or a comment, which zsh refuses at its prompt", async () => {
+  const faults: string[] = [];
+  let checked = 0;
+  for (const document of DOCUMENTS) {
+    for (const [path, text] of await readDocuments(document)) {
+      for (const [, code] of text.matchAll(/^ *```(?:sh|bash|console|text)\n([^]*?)^ *```/gm)) {
+        for (const line of code!.split("\n")) {
+          if (!/^\s*(?:\$ )?(?:purser|deno|npx|npm|curl|export|source|cd) /.test(line)) continue;
+          checked++;
+          for (const word of unquoted(line)) faults.push(`${path}: ${word} in ${line.trim()}`);
+        }
+      }
+    }
+  }
+  assert.ok(checked > 60, String(checked));
+  assert.deepEqual(faults, []);
+});
+
+Deno.test("docs/installing.md has the line that deno task bundle prints", async () => {
+  const text = (await Deno.readTextFile(join(ROOT, "docs/installing.md"))).replaceAll(/\\\n\s*/g, "");
+  assert.ok(text.includes(`\ndeno ${installArguments("dist/bundle").join(" ")}\n`));
+});
+
+/** Runs a command line on a terminal of 24 rows and 80 columns, with these keys typed. */
+async function onTerminal(line: string, env: Record<string, string>, keys = ""): Promise<string> {
+  const child = new Deno.Command("script", {
+    args: ["-qec", `stty cols 80 rows 24; ${line}`, "/dev/null"],
+    clearEnv: true,
+    env: { ...env, TERM: "xterm" },
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let out = "";
+  for (let isTyped = keys === "";;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    out += value;
+    if (!isTyped && out.includes("q quit")) {
+      await writer.write(new TextEncoder().encode(keys));
+      isTyped = true;
+    }
+  }
+  await writer.close().catch(() => {});
+  await child.status;
+  return out;
+}
+
+Deno.test("the installed command leaves the terminal to Purser: replay opens with its first step and its keys", async () => {
+  await using place = await newPlace();
+  const command = await installCli(place.folder);
+  const env = { ...place.env, PATH: `${dirname(Deno.execPath())}:${place.env.PATH}`, LANG: "C.UTF-8" };
+  const purser = async (line: string) => await onTerminal(`${command} ${line}`, env);
+  await purser("agents set helper --model demo:echo");
+  await purser("run helper hi --session first");
+  for (const line of ["cost", "sessions list"]) {
+    // deno-lint-ignore no-control-regex -- the sequences that erase a line and what follows
+    assert.doesNotMatch(await purser(line), /\x1b\[2K|\x1b\[J|\x1b\[0G/);
+  }
+  const shown = await onTerminal(`${command} state replay first`, env, "q");
+  assert.match(shown, /Step 1 of 4/);
+  const afterKeys = shown.slice(shown.indexOf("q quit"));
+  // deno-lint-ignore no-control-regex -- as above
+  assert.doesNotMatch(afterKeys.split("\x1b[?7h")[0]!, /\x1b\[2K|\x1b\[J/);
+});
+
+/** Creates a folder with Node's programs as the PATH of a machine without Deno. */
+async function pathWithoutDeno(folder: string, node: string): Promise<string> {
+  await Deno.mkdir(`${folder}/bin`);
+  await Deno.symlink(await Deno.realPath(node), `${folder}/bin/node`);
+  for (const name of ["npm", "npx"]) {
+    const found = await said("sh", ["-c", `command -v ${name}`]);
+    await Deno.symlink(await Deno.realPath(found), `${folder}/bin/${name}`);
+  }
+  await assert.rejects(said("sh", ["-c", `PATH=${folder}/bin:/usr/bin:/bin command -v deno`]));
+  return `${folder}/bin:/usr/bin:/bin`;
+}
+
+async function run(line: string, env: Record<string, string>) {
+  const { code, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-c", line],
+    cwd: ROOT,
+    clearEnv: true,
+    env,
+    stdin: "null",
+  }).output();
+  const text = new TextDecoder();
+  return { code, out: text.decode(stdout), err: text.decode(stderr) };
+}
+
+/** The version of Deno in the documents, as npm has it. */
+const NPM_DENO = /deno@[\d.]+/g;
+
+Deno.test("the documents and the gate name one version of Deno", async () => {
+  const texts = (await Promise.all(DOCUMENTS.map(readDocuments))).flat().map(([, text]) => text);
+  const named = [...texts, await Deno.readTextFile(join(ROOT, ".ci/run"))]
+    .flatMap((text) => [...text.matchAll(NPM_DENO)].map(([name]) => name));
+  assert.equal(new Set(named).size, 1, named.join(" "));
+});
+
+const readme = await Deno.readTextFile(join(ROOT, "README.md"));
+const [withNpx] = /^npx -y deno@[^\n]* cli\.ts cost$/m.exec(readme)!;
+const hasNpmDeno = !skipNode &&
+  await said("npx", ["-y", "--offline", NPM_DENO.exec(withNpx)![0], "--version"]).then(
+    () => true,
+    () => false,
+  );
+
+Deno.test({
+  name: "the README's line for machines with Node alone works without deno on the PATH",
+  ignore: !hasNpmDeno && Deno.env.get("PURSER_REQUIRE_ALL") !== "1",
+  fn: () =>
+    inDirectory(async (folder) => {
+      const { HOME = "", DENO_DIR } = Deno.env.toObject();
+      const PATH = await pathWithoutDeno(folder, await said("node", ["-p", "process.execPath"]));
+      const env = {
+        PATH,
+        HOME,
+        XDG_CONFIG_HOME: folder,
+        XDG_DATA_HOME: folder,
+        ...(DENO_DIR && { DENO_DIR }),
+      };
+      const { code, out, err } = await run(withNpx.replace("npx -y", "npx -y --offline"), env);
+      assert.deepEqual([code, out], [0, "No model call has been booked yet\n"], err);
+    }),
+});
+
+Deno.test({
+  name: "the command of the npm package works without deno on the PATH",
+  ignore: skipNode,
+  fn: () =>
+    inDirectory(async (folder) => {
+      const project = await createNpmProject();
+      const { name, version } = project.built;
+      const installing = await Deno.readTextFile(join(ROOT, "docs/installing.md"));
+      assert.ok(installing.includes(`npm install --global ./${name}-${version}.tgz\n`));
+      const PATH = await pathWithoutDeno(folder, project.node);
+      const env = { PATH, HOME: folder };
+      const { code, out, err } = await run(`${project.folder}/node_modules/.bin/purser cost`, env);
+      await Deno.remove(project.folder, { recursive: true });
+      assert.deepEqual([code, out], [0, "No model call has been booked yet\n"], err);
+    }),
+});
