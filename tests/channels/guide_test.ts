@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { builtInChannels } from "../../plugins/mod.ts";
 import { NOTIFICATION } from "../../src/delivery/channels/testing/_notifications.ts";
 import { startHttpReceiver } from "../../src/delivery/channels/testing/_receiver.ts";
@@ -57,18 +58,43 @@ Deno.test("the guide's channel is loaded by the guide's config, though its impor
     assert.equal(JSON.parse(request!.body).id, "dlv_1");
   }));
 
-Deno.test("the guide's channel passes the conformance suite", () =>
+/** Runs Deno in a folder, and returns its output. */
+async function deno(directory: string, args: string[], env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args,
+    cwd: directory,
+    env: { NO_COLOR: "1", ...env },
+  }).output();
+  const text = new TextDecoder();
+  return { code, said: text.decode(stdout) + text.decode(stderr) };
+}
+
+Deno.test("the guide, followed in an empty folder: the channel is valid, has types and passes the suite", () =>
   inDirectory(async (directory) => {
     const [channel, test] = blocks("ts");
-    const inPlace = (code: string) => code.replaceAll(`"./purser/`, `"${ROOT.href}`);
-    await Deno.writeTextFile(`${directory}/pager.ts`, inPlace(channel!));
-    await Deno.writeTextFile(`${directory}/pager_test.ts`, inPlace(test!));
-    const config = new URL("deno.json", ROOT).pathname;
-    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["test", "-REN", "--quiet", "--config", config, `${directory}/pager_test.ts`],
-      env: { NO_COLOR: "1" },
-    }).output();
-    const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-    assert.equal(code, 0, said);
-    assert.match(said, /ok \| 2\d passed/);
+    const files = {
+      "deno.json": blocks("json")[0]!.replace("../purser", ROOT.pathname),
+      "pager.ts": channel!,
+      "pager_test.ts": test!,
+      "purser.json": blocks("jsonc")[0]!,
+      "pager.key": "k3ysecretsecret\n",
+    };
+    for (const [name, text] of Object.entries(files)) {
+      assert.ok(guide.includes(`\`${name}\``), `the guide names ${name}`);
+      await Deno.writeTextFile(`${directory}/${name}`, text);
+    }
+    const [list] = blocks("sh")[0]!.split("\n");
+    const [purser, ...args] = list!.split(" ");
+    assert.equal(purser, "purser");
+    const cli = ["run", ...CLI_PERMISSIONS, "--quiet", new URL("cli.ts", ROOT).pathname];
+    const listed = await deno(directory, [...cli, ...args], { XDG_DATA_HOME: directory });
+    assert.equal(listed.code, 0, listed.said);
+    assert.match(listed.said, /^duty +pager +ok /m);
+
+    const checked = await deno(directory, ["check", "--cached-only", "pager.ts", "pager_test.ts"]);
+    assert.equal(checked.code, 0, checked.said);
+    const [, command] = /`deno (test [^`]+)`/.exec(guide)!;
+    const tested = await deno(directory, [...command!.split(" "), "--cached-only", "--no-check"]);
+    assert.equal(tested.code, 0, tested.said);
+    assert.match(tested.said, /ok \| 2\d passed/);
   }));
