@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { CallId, CostUsd, Count, Time, Usd } from "./parts.ts";
+import { CallId, CostUsd, Count, orNull, Time, Usd } from "./parts.ts";
 import { RepricingId } from "./repricings.ts";
 import { CostEvent } from "./usage.ts";
 
@@ -40,7 +40,7 @@ export const ExplainedPrice = z.object({
   }),
   cost_usd: CostUsd,
   price_source: z.string(),
-  rate_card: RateCard.nullable(),
+  rate_card: orNull(RateCard),
   lines: z.array(PriceLine),
   sum_usd: ExactUsd.nullable().openapi({
     description: "Sum of the lines, before it is rounded half to even",

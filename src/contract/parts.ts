@@ -94,3 +94,10 @@ export const UsdAboveZero = z.number().superRefine((value, ctx) => {
 export const facts = <Shape extends z.core.$ZodLooseShape>(
   shape: Shape,
 ): z.ZodType<Record<string, unknown>> => z.looseObject(shape);
+
+/**
+ * A named schema or null. Not by `nullable()`: it makes the named schema itself nullable in the document, and generators
+ * then name the type and its parts twice.
+ */
+export const orNull = <Schema extends z.ZodType>(schema: Schema): z.ZodUnion<[Schema, z.ZodNull]> =>
+  z.union([schema, z.null()]);

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { Count, Time, Usd } from "./parts.ts";
+import { Count, orNull, Time, Usd } from "./parts.ts";
 
 /** The wire schemas of prices. */
 
@@ -59,6 +59,6 @@ export type PriceCard = z.infer<typeof PriceCard>;
 
 export const PriceReport = z.object({
   sources: z.array(PriceSource).openapi({ description: "The first one that knows a model prices it" }),
-  price: PriceCard.nullable().openapi({ description: "The rates of `model`; null without one" }),
+  price: orNull(PriceCard).openapi({ description: "The rates of `model`; null without one" }),
 }).openapi("PriceReport");
 export type PriceReport = z.infer<typeof PriceReport>;

@@ -2,7 +2,19 @@ import { z } from "@hono/zod-openapi";
 import { STATUS } from "../kernel/errors.ts";
 import { BudgetMode } from "./agents.ts";
 import { EventType } from "./events.ts";
-import { AgentId, Count, facts, name, Position, RunId, SessionId, Status, Time, Usd } from "./parts.ts";
+import {
+  AgentId,
+  Count,
+  facts,
+  name,
+  orNull,
+  Position,
+  RunId,
+  SessionId,
+  Status,
+  Time,
+  Usd,
+} from "./parts.ts";
 import { anyProblem } from "./problems.ts";
 import { TokenUsage } from "./usage.ts";
 
@@ -49,7 +61,7 @@ const RunError = facts({
 export const Run = z.object({
   ...runResult,
   model: z.string().openapi({ example: "demo:echo" }),
-  error: RunError.nullable().openapi({
+  error: orNull(RunError).openapi({
     description: "The error that ended the run, where it did not complete",
   }),
   cost_budget_usd: Usd.nullable(),
@@ -70,20 +82,20 @@ export const RunEvent = z.object({
 }).openapi("RunEvent");
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** One server-sent event of a run's stream: its `event` and its `data`, parsed. */
+const RunText = z.object({ text: z.string() }).openapi("RunText");
+
+/** One server-sent event of a run's stream: its `event` and its `data`, parsed. Each has a name, for generators. */
 export const RunStreamEvent = z.discriminatedUnion("event", [
-  z.object({
-    event: z.literal("text"),
-    data: z.object({ text: z.string() }),
-  }).openapi({ description: "A piece of the model's response, as it arrives" }),
-  z.object({
-    event: EventType,
-    data: RunEvent,
-  }).openapi({ description: "An event of the session's log, after its commit" }),
-  z.object({ event: z.literal("result"), data: RunResult }).openapi({
+  z.object({ event: z.literal("text"), data: RunText }).openapi("RunStreamText", {
+    description: "A piece of the model's response, as it arrives",
+  }),
+  z.object({ event: EventType, data: RunEvent }).openapi("RunStreamLogged", {
+    description: "An event of the session's log, after its commit",
+  }),
+  z.object({ event: z.literal("result"), data: RunResult }).openapi("RunStreamResult", {
     description: "The last event of a run that completed, or was cancelled",
   }),
-  z.object({ event: z.literal("error"), data: anyProblem() }).openapi({
+  z.object({ event: z.literal("error"), data: anyProblem() }).openapi("RunStreamError", {
     description: "The last event of a run that failed",
   }),
 ]).openapi("RunStreamEvent", {

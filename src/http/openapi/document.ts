@@ -137,10 +137,17 @@ export function makeDocument(app: Router): OpenApiDocument {
     }
   }
   const headers = structuredClone(RESPONSE_HEADERS);
+  const schemas = convertNull(components.schemas);
   return {
     ...document,
-    components: { ...components, responses, headers, securitySchemes: SECURITY_SCHEMES },
+    components: { ...components, schemas, responses, headers, securitySchemes: SECURITY_SCHEMES },
   };
+}
+
+/** Writes null in a union as an enumeration: OpenAPI 3.0, to which tools convert the document, has no such type. */
+function convertNull(schemas: Record<string, object>): Record<string, object> {
+  const isNull = (value: { type?: unknown }) => value?.type === "null" && Object.keys(value).length === 1;
+  return JSON.parse(JSON.stringify(schemas, (_key, value) => isNull(value) ? { enum: [null] } : value));
 }
 
 /** Returns the name of a response's problem, such as `NotFound`. */
