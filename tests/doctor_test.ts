@@ -107,6 +107,43 @@ const CHANNELS = nameChannels([
   { kind: "sms", name: "phone" },
 ]);
 
+Deno.test("a channel on a private address that every attempt refuses is a failed check", async () => {
+  const smtp = { from_addr: "purser@example.com", to_addrs: ["ops@example.com"], tls: "none" };
+  const base = { minSeverity: "info", timeoutMs: 1_000 } as const;
+  const channels = [
+    { ...base, kind: "webhook", name: "lan", settings: { url: "http://10.0.0.5:8080/h00k" } },
+    { ...base, kind: "webhook", name: "number", settings: { url: "http://0x7f.1/" } },
+    { ...base, kind: "webhook", name: "ipv6", settings: { url: "https://[::1]/" } },
+    { ...base, kind: "webhook", name: "self", settings: { url: "http://localhost:9/" } },
+    { ...base, kind: "smtp", name: "mail", settings: { ...smtp, host: "192.168.1.25" } },
+    { ...base, kind: "webhook", name: "allowed", settings: { url: "http://172.16.0.9/" } },
+    { ...base, kind: "webhook", name: "public", settings: { url: "https://example.com/?to=10-0-0-5" } },
+  ];
+  await using purser = await openTestPurser({
+    config: { channels, allowPrivateNetworks: ["172.16.0.0/12"] },
+  });
+  assert.deepEqual(await check(purser, "channel lan"), {
+    name: "channel lan",
+    status: "failed",
+    detail: "webhook: url names 10.0.0.5, a private address: every attempt to send there is refused",
+    advice: "Name its network in allow_private_networks and restart; then: purser channels test lan",
+  });
+  for (
+    const [name, address] of [["number", "127.0.0.1"], ["ipv6", "::1"], ["self", "localhost"], [
+      "mail",
+      "192.168.1.25",
+    ]]
+  ) {
+    const { status, detail } = await check(purser, `channel ${name}`);
+    assert.deepEqual([status, detail.includes(` names ${address}, `)], ["failed", true], detail);
+    const { body } = await purser.api("POST", `/channels/${name}/test`);
+    assert.match(JSON.stringify(body), /is a private address/, "an attempt is refused indeed");
+  }
+  for (const name of ["allowed", "public"]) {
+    assert.equal((await check(purser, `channel ${name}`)).status, "ok");
+  }
+});
+
 Deno.test("each channel's settings are checked, and no secret is shown", async () => {
   await using purser = await openTestPurser({ config: { channels: CHANNELS } });
   assert.deepEqual(await check(purser, "channel slack"), {

@@ -5,6 +5,7 @@ import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import type { ChannelContext } from "./channel.ts";
 import { type ChannelSender, createSender, notReady, type OpenChannel } from "./channel_sender.ts";
+import type { AddressGuard } from "./http/address_guard.ts";
 import type { PostJson } from "./http/post_json.ts";
 import type { ResolveHost } from "./http/guarded_http.ts";
 import type { LoadPlugin } from "./load_plugin.ts";
@@ -22,6 +23,11 @@ export interface ConfiguredChannel extends ChannelSender {
    * takes at most `timeoutMs`, or until the signal aborts.
    */
   check(signal?: AbortSignal): Promise<string | undefined>;
+  /**
+   * Returns the problem, for people, of valid settings that name an address that every attempt refuses: a private one
+   * whose network is not allowed. Undefined otherwise. Resolves no name and sends nothing.
+   */
+  checkAddress(): Promise<string | undefined>;
   /** Returns the settings with every secret replaced by `***`. Takes at most `timeoutMs`. */
   describe(): Promise<Record<string, unknown>>;
 }
@@ -35,6 +41,7 @@ export interface ChannelDeps {
   readTextFile: (path: string) => Promise<string>;
   postJson: PostJson;
   resolveHost: ResolveHost;
+  loadAddressGuard: () => Promise<AddressGuard>;
 }
 
 /** Creates a channel of the config. Its plugin is loaded on first use. */
@@ -68,6 +75,16 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
     }
   }
 
+  async function explainRefusal(): Promise<string | undefined> {
+    const [{ settings, scrub }, mayReach, { findRefusedAddress }] = await Promise.all([
+      prepare(),
+      deps.loadAddressGuard(),
+      import("./settings/refused_address.ts"),
+    ]);
+    const refused = findRefusedAddress(settings, mayReach);
+    return refused && scrub(`${refused.setting} names ${refused.address}, a private address`);
+  }
+
   return {
     name,
     kind,
@@ -80,6 +97,8 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
         signal,
         onTimeout: () => signal?.aborted ? "it was stopped before it was ready" : notReady(timeoutMs),
       }),
+    checkAddress: () =>
+      settleWithin(explainRefusal().catch(() => undefined), { clock, timeoutMs, onTimeout: () => undefined }),
     async describe() {
       const { hideSecrets } = await import("./settings/channel_settings.ts");
       const loaded = deps.loadPlugin(kind).catch(() => undefined);

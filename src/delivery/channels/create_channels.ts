@@ -85,6 +85,8 @@ export function createChannels(options: ChannelsOptions): Channels {
     loadPlugin: createLoadPlugin(options.plugins, options.pluginPaths ?? [], clock, options.loadModule),
     readTextFile: options.readTextFile ?? readTextFile,
     postJson: async (request) => await (await network()).postJson(request),
+    loadAddressGuard: async () =>
+      (await import("./http/address_guard.ts")).createAddressGuard(options.allowPrivateNetworks),
     resolveHost: async (hostname, signal) => await (await network()).resolveHost(hostname, signal),
   };
   const hasLog = channels.some(({ kind }) => kind === "log");
@@ -117,6 +119,7 @@ function createNamedChannel(channel: NamedChannel, { clock, log, secrets }: Chan
     minSeverity,
     timeoutMs,
     check: () => Promise.resolve(undefined),
+    checkAddress: () => Promise.resolve(undefined),
     describe: () => Promise.resolve({}),
     ...createSender({
       name,

@@ -113,17 +113,25 @@ async function checkClock({ store, clock }: Pick<Core, "store" | "clock">): Prom
   );
 }
 
-/** Checks that a channel's plugin loads and its settings are valid. */
+/** Checks that a channel's plugin loads, its settings are valid, and no attempt would refuse its address. */
 async function checkChannel(channel: ConfiguredChannel): Promise<Finding> {
+  const { kind, name, minSeverity } = channel;
   const problem = await channel.check();
-  if (problem === undefined) {
-    const from = channel.minSeverity === "info" ? "" : `, from ${channel.minSeverity} on`;
-    return ok(`${channel.kind}${from}; its settings are right`);
+  if (problem !== undefined) {
+    return failed(
+      `${kind}: ${problem}`,
+      `Correct its settings and restart; then: purser channels test ${name}`,
+    );
   }
-  return failed(
-    `${channel.kind}: ${problem}`,
-    `Correct its settings and restart; then: purser channels test ${channel.name}`,
-  );
+  const refused = await channel.checkAddress();
+  if (refused !== undefined) {
+    return failed(
+      `${kind}: ${refused}: every attempt to send there is refused`,
+      `Name its network in allow_private_networks and restart; then: purser channels test ${name}`,
+    );
+  }
+  const from = minSeverity === "info" ? "" : `, from ${minSeverity} on`;
+  return ok(`${kind}${from}; its settings are right`);
 }
 
 /** Counts the alert rules, and those whose severity no channel but the log delivers. */
