@@ -16,6 +16,7 @@ import { toUsd } from "../kernel/money.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
+import { listReportedSessions, readReportedSession } from "./reported_sessions.ts";
 import { toCanonicalText } from "../kernel/json/canonical_json.ts";
 import type { SessionMessage } from "./session_message.ts";
 import type { SessionEventType } from "../contract/values.ts";
@@ -25,27 +26,46 @@ const { runs, sessions } = tables;
 
 type ReadContext = Pick<SessionContext, "query"> & { store: Pick<SessionContext["store"], "read"> };
 
-/** Lists sessions, latest first. `before` is the last row of the previous page. */
+/**
+ * Lists sessions, latest first: stored ones, and, unless `isStored`, those that are known from reported calls alone.
+ * `before` is the last row of the previous page.
+ */
 export async function listSessions(
   ctx: ReadContext,
-  input: { agentId?: string; limit: number; before?: { updatedAt: number; sessionId: string } },
+  input: {
+    agentId?: string;
+    limit: number;
+    before?: { updatedAt: number; sessionId: string };
+    isStored?: boolean;
+  },
 ): Promise<Session[]> {
-  const { agentId, before } = input;
+  const { agentId, before, limit } = input;
   const rows = await ctx.query.select().from(sessions).where(and(
     agentId === undefined ? undefined : eq(sessions.agentId, agentId),
     before && or(
       lt(sessions.updatedAt, before.updatedAt),
       and(eq(sessions.updatedAt, before.updatedAt), lt(sessions.sessionId, before.sessionId)),
     ),
-  )).orderBy(desc(sessions.updatedAt), desc(sessions.sessionId)).limit(input.limit);
+  )).orderBy(desc(sessions.updatedAt), desc(sessions.sessionId)).limit(limit);
   const usage = await readSessionUsage(ctx.store, rows.map((row) => row.sessionId));
-  return rows.map((row) => toSession(row, usage.get(row.sessionId)!));
+  const stored = rows.map((row) => toSession(row, usage.get(row.sessionId)!));
+  if (input.isStored) return stored;
+  // Earlier ones are on later pages.
+  const since = rows.length < limit ? 0 : rows.at(-1)!.updatedAt;
+  const reported = await listReportedSessions(ctx, { agentId, limit, before, since });
+  if (reported.length === 0) return stored;
+  const key = ({ updated_at, session_id }: Session) => updated_at + session_id;
+  return [...stored, ...reported].sort((a, b) => key(a) < key(b) ? 1 : -1).slice(0, limit);
 }
 
-/** Returns one session. Throws `not_found`. */
+/** Returns one session; one that is known from reported calls alone has no state. Throws `not_found`. */
 export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
   const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
-  if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
+  if (!row) {
+    const reported = await readReportedSession(ctx, sessionId);
+    if (reported) return reported;
+    throw new PurserError("not_found", `Cannot find session ${sessionId}`);
+  }
   return toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!);
 }
 

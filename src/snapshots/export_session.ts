@@ -67,7 +67,12 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
     { sql: READ_DEFINITION, args: [sessionId] },
   ]);
   const row = toObjects<SessionRow>(found!)[0];
-  if (!row) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
+  if (!row) {
+    const isReported = toSessionUsage(usage!).model_calls > 0;
+    const reason =
+      `Cannot export session ${sessionId}: it is known from reported calls alone, and has no state here`;
+    throw new PurserError("not_found", isReported ? reason : `Cannot find session ${sessionId}`);
+  }
   const generation = Number(row.generation);
   // Before the next await, so that the sweep after a restore keeps the generation.
   const close = ctx.generationsInUse.begin(exportUse(sessionId, generation));

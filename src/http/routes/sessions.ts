@@ -13,7 +13,13 @@ import { SessionEvent } from "../../contract/events.ts";
 import { Session, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
-const sessionPage = z.strictObject(pageQuery(PAGE_SIZES.sessions));
+const sessionPage = z.strictObject({
+  ...pageQuery(PAGE_SIZES.sessions),
+  stored: z.enum(["true", "false"]).optional().openapi({
+    description:
+      "`true`: only sessions with a state here, not those that are known from reported calls alone",
+  }),
+});
 
 const list = createRoute({
   method: "get",
@@ -22,6 +28,9 @@ const list = createRoute({
   agentCheck: "handler",
   operationId: "listSessions",
   summary: "List sessions, latest first",
+  description:
+    "Includes sessions that are known from reported calls alone: their status is `idle`, without messages and " +
+    "events, and their times are those of the first and the last call.",
   tags: ["sessions"],
   request: { query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -90,7 +99,12 @@ export function createRoutes(core: Core) {
   ): Promise<Session[]> => {
     const position = readCursor(query.cursor, isTimePosition);
     const before = position && { updatedAt: position[0], sessionId: position[1] };
-    const sessions = await listSessions(core, { agentId, limit: query.limit, before });
+    const sessions = await listSessions(core, {
+      agentId,
+      limit: query.limit,
+      before,
+      isStored: query.stored === "true",
+    });
     const last = sessions.at(-1);
     if (last && sessions.length === query.limit) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
     return sessions;

@@ -41,6 +41,71 @@ export const sessionCases: RestCase[] = [
     },
   },
   {
+    name: "sessions that are known from reported calls alone are listed and read, without a state",
+    async run(api) {
+      const { prefix } = api;
+      const call = {
+        agent_id: prefix,
+        provider: "p",
+        model: "m",
+        input_tokens: 3,
+        output_tokens: 2,
+        cost_usd: 0.5,
+      };
+      const times = ["2026-01-01T10:00:00.000Z", "2026-01-01T11:00:00.000Z", "2026-01-01T12:00:00.000Z"];
+      const session = `${prefix}:reported`;
+      await api.expect(201, "POST", "/costs/events", [
+        { ...call, call_id: `${prefix}1`, at: times[0], session_id: session },
+        { ...call, call_id: `${prefix}2`, at: times[2], session_id: session },
+        { ...call, call_id: `${prefix}3`, at: times[1], session_id: `${prefix}:mixed` },
+        {
+          ...call,
+          call_id: `${prefix}4`,
+          at: times[1],
+          session_id: `${prefix}:mixed`,
+          agent_id: `${prefix}-b`,
+        },
+      ]);
+      await runTimes(api, ["a"], () => `${prefix}:stored`);
+      const ofAgent = await readPages<{ session_id: string }>(api, `/agents/${prefix}/sessions?limit=1`);
+      assert.deepEqual(ofAgent.rows.map(({ session_id }) => session_id), [`${prefix}:stored`, session]);
+      const stored = await api.expect(200, "GET", `/agents/${prefix}/sessions?stored=true`);
+      assert.deepEqual(stored.map(({ session_id }: { session_id: string }) => session_id), [
+        `${prefix}:stored`,
+      ]);
+      const all = await readPages<{ session_id: string }>(api, "/sessions?limit=2");
+      const ids = all.rows.map(({ session_id }) => session_id).filter((id) => id.startsWith(`${prefix}:`));
+      assert.deepEqual(ids, [`${prefix}:stored`, session, `${prefix}:mixed`]);
+
+      const one = await api.expect(200, "GET", `/sessions/${session}`);
+      assert.deepEqual(one, ofAgent.rows[1]);
+      const { token_usage, ...facts } = one;
+      assert.deepEqual(facts, {
+        session_id: session,
+        agent_id: prefix,
+        status: "idle",
+        message_count: 0,
+        event_log_count: 0,
+        tags: {},
+        active_run_id: null,
+        created_at: times[0],
+        updated_at: times[2],
+      });
+      assert.deepEqual([token_usage.model_calls, token_usage.cost_usd], [2, 1]);
+      assert.deepEqual(await api.expect(200, "GET", `/sessions/${session}/events`), []);
+      await api.refused(404, "not_found", "GET", `/agents/${session}/snapshot`);
+
+      // A run on it gives it a state.
+      await api.expect(200, "POST", `/agents/${prefix}/runs`, { input: "b", session_id: session });
+      const { status, message_count, token_usage: usage } = await api.expect(
+        200,
+        "GET",
+        `/sessions/${session}`,
+      );
+      assert.deepEqual([status, message_count, usage.model_calls], ["completed", 2, 3]);
+    },
+  },
+  {
     name: "a session's event log is read in pages, in order",
     async run(api) {
       const session = `${api.prefix}:s`;

@@ -85,7 +85,10 @@ async function findSession(
   const { api } = await ctx.connect();
   if (sessionId === undefined) {
     const param = { agent_id: idInPath(agentId) };
-    const answer = await api.agents[":agent_id"].sessions.$get({ param, query: { limit: "1" } });
+    const answer = await api.agents[":agent_id"].sessions.$get({
+      param,
+      query: { limit: "1", stored: "true" },
+    });
     const [latest] = await answer.json();
     if (latest) return latest.session_id;
     throw new PurserError("not_found", `Cannot export: agent ${agentId} has no session`);
