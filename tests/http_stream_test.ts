@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import type { SessionEvent } from "../src/contract/events.ts";
 import { readSse, type SseFrame } from "./harness/sse_reader.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
@@ -22,12 +23,14 @@ Deno.test("a streamed run sends its events and texts as they occur, and ends wit
   const texts = frames.filter(({ event }) => event === "text").map(({ data }) => data.text);
   assert.equal(texts.join(""), "You said: What is 2 + 2?\nThe calculator says 4.");
   assert.ok(texts.length > 5);
-  assert.deepEqual(names(frames).filter((name) => name !== "text"), [
+  // The text of an answer comes after the tools that it is based on, and before the event of its call.
+  assert.deepEqual(names(frames).filter((name, index, all) => name !== "text" || all[index - 1] !== "text"), [
     "run.started",
     "model.called",
     "cost.recorded",
     "tool.called",
     "tool.returned",
+    "text",
     "model.called",
     "cost.recorded",
     "run.completed",
@@ -37,6 +40,12 @@ Deno.test("a streamed run sends its events and texts as they occur, and ends wit
   for (const [field, value] of Object.entries(frames.at(-1)!.data)) {
     assert.deepEqual(run[field], value, field);
   }
+  const { body: log } = await purser.api("GET", "/sessions/s1/events");
+  const logged = frames.slice(0, -1).filter(({ event }) => event !== "text")
+    .map(({ event, data }) => [data.seq, event]);
+  assert.deepEqual(logged, log.slice(1).map(({ seq, type }: SessionEvent) => [seq, type]));
+  const { body: session } = await purser.api("GET", "/sessions/s1");
+  assert.deepEqual([session.message_count, session.event_log_count], [4, log.length]);
 });
 
 Deno.test("a streamed run that fails ends with the same problem as a plain one", async () => {

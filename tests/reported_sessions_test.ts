@@ -10,7 +10,7 @@ import { reportOf } from "./harness/reported_calls.ts";
 
 const CALLS = 1_400;
 
-/** What the list must say of the reported sessions, from the reports alone. */
+/** Returns the list of sessions that these reports must lead to. */
 function expectedOf(reports: ReturnType<typeof reportOf>[]) {
   const bySession = Map.groupBy(reports.filter(({ sessionId }) => sessionId), ({ sessionId }) => sessionId!);
   return [...bySession].map(([sessionId, calls]) => {

@@ -97,8 +97,10 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   let failure: { error: unknown } | undefined;
   const result = streamText({ ...settings, onError: ({ error }) => void (failure ??= { error }) });
   for await (const part of result.fullStream) {
-    if (part.type === "text-delta") onText(part.text);
-    else if (part.type === "error") failure ??= { error: part.error };
+    if (part.type === "text-delta") {
+      await recorder.flush();
+      onText(part.text);
+    } else if (part.type === "error") failure ??= { error: part.error };
   }
   if (failure) throw failure.error;
   input.signal.throwIfAborted();

@@ -4,6 +4,7 @@ import type { ModelCall } from "../ledger/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";
 import {
+  commitProgress,
   endRun,
   type NewEvent,
   type NewMessage,
@@ -25,6 +26,8 @@ export class RunRecorder {
   #events: NewEvent[] = [];
   #messages: NewMessage[] = [];
   #booked = 0;
+  /** A commit by `flush()` in progress. */
+  #flushing: Promise<void> | undefined;
   /** A booking with an unknown outcome, because the database became unavailable. */
   #uncertain: RunBooking | undefined;
   /** The cost of the latest call. */
@@ -52,8 +55,19 @@ export class RunRecorder {
     for (const message of messages) this.#messages.push(newMessage(this.ctx.ids, createdAt, message));
   }
 
+  /**
+   * Commits the buffered events and messages now, before what follows them is streamed: a listener gets an event after its
+   * commit, which would otherwise be that of the next call.
+   */
+  async flush(): Promise<void> {
+    if (this.#events.length === 0) return;
+    this.#flushing = commitProgress(this.ctx, this.run, this.#take());
+    await this.#flushing;
+  }
+
   /** Books a call together with the buffered events and messages. */
   async book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void> {
+    await this.#flushing?.catch(() => {}); // events are published in the order of the log
     this.add("model.called", calledPayload(call, answer), call.at);
     const booking = { run: this.run, call, progress: this.#take(), grant };
     try {

@@ -1,7 +1,7 @@
 import type { Bus } from "../bus/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
-import type { SqlValue, Statement } from "../store/mod.ts";
+import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
 import type { NewMessage } from "./session_message.ts";
 import type { SessionEventType } from "../contract/values.ts";
@@ -149,4 +149,21 @@ export function publishEvents(
       payload: event.payload ?? {},
     })
   );
+}
+
+/** Commits the events and messages of a run by themselves, and publishes the events. */
+export async function commitProgress(
+  ctx: { store: Pick<Store, "write">; bus: Bus },
+  run: RunRef,
+  progress: Progress,
+): Promise<void> {
+  const events = progress.events.map((event) => ({ ...run, event }));
+  const messages = [{ ...run, messages: progress.messages }];
+  const results = await ctx.store.write([
+    ...appendEvents(events),
+    ...appendMessages(messages),
+    ...countInSessions(events, messages),
+    { sql: "SELECT event_count FROM sessions WHERE session_id = ?", args: [run.sessionId] },
+  ]);
+  publishEvents(ctx, run, progress.events, Number(results.at(-1)!.rows[0]![0]));
 }

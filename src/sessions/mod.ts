@@ -2,6 +2,7 @@
 export {
   appendEvents,
   appendMessages,
+  commitProgress,
   countInSessions,
   type NewEvent,
   type Progress,
