@@ -22,10 +22,9 @@ export default ({ defineChannel, z, httpResult, isHttpUrl, toJson, oneLine, cutT
       }),
     }),
     open: ({ server, topic, token }, { postJson, now }) => ({
-      async send({ severity, title, facts, isTest }, { signal }) {
-        const text = facts.map(({ label, value }) => `${oneLine(label, 100)}: ${oneLine(value, 300)}`).join(
-          "\n",
-        );
+      async send({ severity, title, facts, environment, isTest }, { signal }) {
+        const text = [...facts, { label: "Environment", value: environment }]
+          .map(({ label, value }) => `${oneLine(label, 100)}: ${oneLine(value, 300)}`).join("\n");
         const answer = await postJson({
           url: server,
           headers: token ? { authorization: `Bearer ${token}` } : {},

@@ -151,7 +151,6 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
   add("Last call by", record.agent_id);
   add("Session", record.session_id);
   add("Run", record.run_id);
-  add("Environment", environment);
   add("Alert", record.alert_id);
   return {
     id: record.alert_id,
