@@ -1,6 +1,7 @@
 import { type Client, LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { CommitClient } from "./commit_client.ts";
 import {
   createRemoteClient,
@@ -259,7 +260,21 @@ function isRequestRefused(error: unknown): boolean {
 function explain(error: unknown): string {
   const status = httpStatus(error);
   if (status === 401 || status === 403) return "it refused the token; check PURSER_DB_TOKEN";
-  return messageOf(error);
+  const reason = messageOf(error);
+  return /\bfetch failed$/.test(reason) ? rootReasonOf(error, reason) : reason;
+}
+
+/** Returns the message of the innermost cause: on Node the outer one doesn't say why a fetch failed. */
+function rootReasonOf(error: unknown, reason: string): string {
+  for (let link = causeOf(error); link instanceof Error; link = causeOf(link)) {
+    reason = link.message || systemCodeOf(link) || reason;
+  }
+  return reason;
+}
+
+/** Returns the cause of an error; of the attempts to reach the addresses of a host, the last one. */
+function causeOf(error: unknown): unknown {
+  return error instanceof AggregateError ? error.errors.at(-1) : (error as { cause?: unknown })?.cause;
 }
 
 function httpStatus(error: unknown): number | undefined {

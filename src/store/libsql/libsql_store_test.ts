@@ -333,6 +333,23 @@ test("a server that refuses connections is unavailable, by its address", async (
   await store.close();
 });
 
+test("an error names the address and the cause, where the runtime's own message says neither", async () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 10.0.0.9:8080"), { code: "ECONNREFUSED" });
+  // As Node reports it: of a host with several addresses, only the attempts have a message.
+  const attempts = Object.assign(new AggregateError([new Error("connect ENETUNREACH ::1:8080"), refused]), {
+    code: "ECONNREFUSED",
+  });
+  for (const cause of [refused, attempts]) {
+    const fetch = () => Promise.reject(new TypeError("fetch failed", { cause }));
+    const store = connect({ url: "http://db.example.com:8080", fetch }, { timeoutMs: 50 });
+    const says =
+      /^Cannot (read|write) the database at db\.example\.com:8080: connect ECONNREFUSED 10\.0\.0\.9:8080$/;
+    await assert.rejects(store.read({ sql: "SELECT 1" }), isUnavailable(says));
+    await assert.rejects(store.write([{ sql: "DELETE FROM calls" }]), isUnavailable(says));
+    await store.close();
+  }
+});
+
 test("instances that start at once on an empty database apply each migration once", async () => {
   const place = await shared!.createDatabase();
   const open = () =>
