@@ -239,6 +239,21 @@ async function bookCalls({ core, clock }: Awaited<ReturnType<typeof openTestBook
   assert.equal(answer.status, 201, await answer.text());
 }
 
+Deno.test("the last 7 days of the overview are those of --since 7d, to the hour", async () => {
+  await using books = await openTestBooks();
+  await bookCalls(books);
+  const at = (daysAgo: number) => books.clock.now() - daysAgo * DAY_MS;
+  // By calendar days, the first of these was outside.
+  await books.core.store.write(
+    recordCalls([6.9, 7.1].map((days) => modelCall({ callId: `c${days}`, at: at(days) }))),
+  );
+  const { out } = await books.purser("cost");
+  const since = JSON.parse((await books.purser("cost --by model --since 7d --json")).out);
+  const calls = since.reduce((sum: number, row: { model_calls: number }) => sum + row.model_calls, 0);
+  assert.equal(calls, 5);
+  assert.equal(Number(/^Last 7 days +\S+ +(\d+) /m.exec(out)?.[1]), calls);
+});
+
 Deno.test("cost shows periods, days, agents and models, and warns of calls without a price", async () => {
   await using books = await openTestBooks();
   await bookCalls(books);
@@ -251,7 +266,7 @@ Last 7 days       $1.875      4   4,800         1
 This month        $3.875      5   6,000         1
 All time        $103.875      6   7,200         1
 
-The last 7 days
+By day (UTC)
 DAY (UTC)                                   COST  SHARE  CALLS  TOKENS  UNPRICED
 2026-11-15                                    $0             0       0
 2026-11-16                                    $0             0       0

@@ -1,16 +1,16 @@
 import type { AlertRule } from "../../alerts/mod.ts";
-import { formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
 const CENT = 10_000_000n;
 
 /**
- * Formats spending beside the threshold: `$3.20 of $10`. It is rounded down, to at least the threshold's decimals, so
- * that it never looks reached before it is. Null is no spending.
+ * Formats spending beside the threshold: `$3.20 of $10`. It is rounded to at least the threshold's decimals, and to more
+ * where it would look reached before it is. Null is no spending.
  */
 export function formatSpent(valueUsd: number | null, thresholdUsd: number): string {
   const threshold = parseTotalUsd(thresholdUsd);
-  const spent = valueUsd === null ? "-" : roundDown(parseTotalUsd(valueUsd), threshold);
+  const spent = valueUsd === null ? "-" : formatRounded(parseTotalUsd(valueUsd), threshold);
   return `${spent} of ${formatThreshold(threshold)}`;
 }
 
@@ -20,14 +20,21 @@ export function formatThreshold(threshold: NanoUsd): string {
   return `$${groupDigits(whole)}${fraction === undefined ? "" : `.${fraction.padEnd(2, "0")}`}`;
 }
 
-function roundDown(value: NanoUsd, threshold: NanoUsd): string {
+function formatRounded(value: NanoUsd, threshold: NanoUsd): string {
   if (value <= 0n) return "$0";
   // Below a cent, three significant digits.
   const small = value < CENT ? 12 - String(value).length : 2;
-  const decimals = Math.min(9, Math.max(2, decimalsOf(threshold), small));
-  const unit = 10n ** BigInt(9 - decimals);
-  const [whole = "0", fraction = ""] = formatUsd(value / unit * unit).split(".");
+  let decimals = Math.min(9, Math.max(2, decimalsOf(threshold), small));
+  let rounded = roundTo(value, decimals);
+  while (value < threshold && rounded >= threshold) rounded = roundTo(value, ++decimals);
+  const [whole = "0", fraction = ""] = formatUsd(rounded).split(".");
   return `$${groupDigits(whole)}.${fraction.padEnd(2, "0")}`;
+}
+
+/** Rounds half to even, to at most nine decimals. */
+function roundTo(value: NanoUsd, decimals: number): NanoUsd {
+  const unit = 10n ** BigInt(9 - decimals);
+  return divideHalfEven(value, unit) * unit;
 }
 
 function groupDigits(whole: string): string {

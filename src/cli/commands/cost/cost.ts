@@ -121,8 +121,9 @@ async function printOverview(
   const weekStart = today - 6 * DAY_MS;
   const monthStart = Date.parse(toIso(today).slice(0, 7) + "-01");
   const from = toIso(Math.min(weekStart, monthStart));
-  const [days, everything, agents, models, anomalies] = await Promise.all([
+  const [days, week, everything, agents, models, anomalies] = await Promise.all([
     readAllCosts(api, { group_by: "day", from }),
+    readAllCosts(api, { group_by: "model", from: toIso(ctx.clock.now() - 7 * DAY_MS) }), // as --since 7d
     readAllCosts(api, { group_by: "model" }),
     readAllCosts(api, { group_by: "agent", from: span.from }),
     readAllCosts(api, { group_by: "model", from: span.from }),
@@ -140,14 +141,14 @@ async function printOverview(
   const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
   const parts = [renderPeriods([
     { name: "Today", spend: since(today) },
-    { name: "Last 7 days", spend: since(weekStart) },
+    { name: "Last 7 days", spend: sumRows(week) },
     { name: "This month", spend: since(monthStart) },
     { name: "All time", spend: total },
   ], layout)];
-  const week = fillDays(days, weekStart);
+  const chart = fillDays(days, weekStart);
   // A chart with one bar would repeat the table above it.
-  if (week.filter((row) => row.model_calls > 0).length > 1) {
-    parts.push(section("The last 7 days", renderCosts(week, "day", layout)));
+  if (chart.filter((row) => row.model_calls > 0).length > 1) {
+    parts.push(section("By day (UTC)", renderCosts(chart, "day", layout)));
   }
   for (const [groupBy, rows] of [["agent", agents], ["model", models]] as const) {
     if (rows.length === 0) continue;
