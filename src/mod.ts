@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { Durability, Severity } from "./contract/values.ts";
+import { DURABILITIES, type Durability, SEVERITIES, type Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import { type Agent, defineAgent, toAgentDefinition } from "./agents/mod.ts";
@@ -19,7 +19,9 @@ import { type BudgetInCode, listBudgets } from "./budgets/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
 import type { Budget } from "./contract/budgets.ts";
+import { checkChannels } from "./delivery/channels/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
+import { PurserError } from "./kernel/errors.ts";
 import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
 import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
 import { type App, createApp } from "./http/mod.ts";
@@ -176,6 +178,7 @@ export interface Purser {
  * @throws {PurserError} `invalid` settings; `unavailable` or `conflict` when the database can't be used
  */
 export async function openPurser(options: PurserOptions): Promise<Purser> {
+  checkOptions(options);
   const { core, close } = await openDatabase({
     ...options,
     env: options.env ?? readEnvironment(),
@@ -196,7 +199,14 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       notifyAnomaliesFrom: options.notifyAnomaliesFrom,
     },
   });
-  await core.prices.ready(); // `meter()` is synchronous, and checks that the model has a price
+  try {
+    const advice = "Correct each where the dispatcher is created";
+    if (options.alerts) await checkChannels(core.channels, undefined, advice);
+    await core.prices.ready(); // `meter()` is synchronous, and checks that the model has a price
+  } catch (error) {
+    await close();
+    throw error;
+  }
   const define = (agent: AgentInput) =>
     toAgentDefinition(agent.name, readNamedAgent(agent), {
       checkModel: (model) => core.models.check(model),
@@ -219,4 +229,19 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     bus: core.bus,
     close,
   };
+}
+
+/** Refuses what a program in JavaScript, or one that casts, can pass. Throws `invalid`, naming the option. */
+function checkOptions(options: Partial<PurserOptions> | undefined): void {
+  const refuse = (reason: string) => new PurserError("invalid", `Cannot open Purser: ${reason}`);
+  const { db, durability, notifyAnomaliesFrom } = options ?? {};
+  if (typeof db !== "string" || db.trim() === "") {
+    throw refuse("the option db is missing; give a path, :memory: or libsql://…");
+  }
+  const checkValue = (option: string, value: string | undefined, values: readonly string[]) => {
+    if (value === undefined || values.includes(value)) return;
+    throw refuse(`the option ${option} is ${JSON.stringify(value)}; it must be one of ${values.join(", ")}`);
+  };
+  checkValue("durability", durability, DURABILITIES);
+  checkValue("notifyAnomaliesFrom", notifyAnomaliesFrom, SEVERITIES);
 }

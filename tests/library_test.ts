@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import {
   BudgetExceededError,
+  type ChannelInput,
+  createAlertEvaluator,
+  createDispatcher,
   openPurser,
   PurserError,
   type PurserOptions,
@@ -52,6 +55,35 @@ Deno.test("openPurser() runs the models, tools and prices of its caller before a
     0.0000027,
   );
   await purser.close();
+});
+
+Deno.test("openPurser() refuses missing and invalid options, and channels that can't deliver", async () => {
+  const refusal = async (options: unknown) => {
+    const error = await rejection(openPurser(options as PurserOptions));
+    assert.ok(error instanceof PurserError, String(error));
+    assert.equal(error.code, "invalid");
+    return error.message;
+  };
+  const db = ":memory:";
+  const noDb = "Cannot open Purser: the option db is missing; give a path, :memory: or libsql://…";
+  for (const options of [{}, undefined, { db: "" }, { db: 1 }]) assert.equal(await refusal(options), noDb);
+  assert.equal(
+    await refusal({ db, durability: "fast" }),
+    'Cannot open Purser: the option durability is "fast"; it must be one of full, normal',
+  );
+  assert.match(await refusal({ db, notifyAnomaliesFrom: "loud" }), /must be one of info, warning, critical$/);
+  const alertsTo = (channel: object) =>
+    createAlertEvaluator({ rules: [], dispatcher: createDispatcher([channel as ChannelInput]) });
+  assert.equal(
+    await refusal({ db, alerts: alertsTo({ kind: "slak", name: "chat", url: "https://a.example" }) }),
+    "Cannot start: alerts can't be delivered through 1 channel\n" +
+      "  chat (slak): There is no channel kind slak; did you mean slack?\n" +
+      "Correct each where the dispatcher is created",
+  );
+  assert.match(
+    await refusal({ db, alerts: alertsTo({ kind: "webhook" }) }),
+    /webhook \(webhook\): url: is missing/,
+  );
 });
 
 Deno.test("openPurser() refuses an invalid agent, naming every field", async () => {

@@ -152,11 +152,13 @@ async function createFetchNetwork(options: GuardOptions): Promise<Network> {
  * Rejects channels that can't deliver, for processes that run unattended until an alert is due.
  *
  * @param configPath the path of their settings
+ * @param advice the remedy, where they are not in a file
  * @throws {PurserError} `invalid`, naming each of them and its problem
  */
 export async function checkChannels(
   { list }: Pick<Channels, "list">,
   configPath = "the config file",
+  advice = `Correct each in ${configPath} or take it out; purser doctor checks them without serving`,
 ): Promise<void> {
   const checked = await Promise.all(
     list.map(async (channel) => ({
@@ -174,7 +176,7 @@ export async function checkChannels(
         wrong.length === 1 ? "channel" : "channels"
       }`,
       ...wrong.map(({ name, kind, problem }) => `  ${name} (${kind}): ${problem}`),
-      `Correct each in ${configPath} or take it out; purser doctor checks them without serving`,
+      advice,
     ].join("\n"),
     { details: { channels: wrong } },
   );
