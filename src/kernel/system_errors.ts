@@ -14,6 +14,7 @@ export function isDiskFull(error: unknown): boolean {
 /** The text of each system error code, as in strerror(3): runtimes word it differently, and some repeat the path. */
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   ENOENT: "no such file or directory",
+  EEXIST: "file exists",
   EISDIR: "is a directory",
   ENOTDIR: "not a directory",
   EACCES: "permission denied",

@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { createApiClient } from "../../../client/mod.ts";
+import { createApp } from "../../../http/mod.ts";
+import { splitLine } from "../../parse/_split_line.ts";
+import { main } from "../../mod.ts";
 import { openTestBooks } from "../../_test_books.ts";
 import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
 
@@ -38,6 +42,68 @@ Deno.test("keys create --json prints the API's body, and nothing beside it", asy
   assert.match(`${key}\n`, KEY);
   const listed = await books.purser("keys list --json");
   assert.deepEqual(JSON.parse(listed.out), [rest]);
+});
+
+Deno.test("keys create --output writes the key to a new file for its user alone, and prints none", async () => {
+  await using books = await openTestBooks();
+  const folder = await Deno.makeTempDir({ prefix: "purser_key_" });
+  const path = `${folder}/ops.key`;
+  const created = await books.purser(`keys create ops --scope admin --output ${path}`);
+  assert.deepEqual([created.code, created.out], [0, ""]);
+  assert.match(created.err, /^Created key key_\d+ ops: admin, .*\. It is in .*ops\.key alone\n/);
+  assert.match(created.err, FIRST);
+  assert.match(await Deno.readTextFile(path), KEY);
+  if (Deno.build.os !== "windows") assert.equal((await Deno.stat(path)).mode! & 0o777, 0o600);
+  assert.ok(!created.err.includes("psr_"));
+
+  const json = await books.purser(`keys create ci --scope run --json --output ${folder}/ci.key`);
+  assert.deepEqual([json.code, json.err], [0, ""]);
+  const { file, name, key } = JSON.parse(json.out);
+  assert.deepEqual({ file, name, key }, { file: `${folder}/ci.key`, name: "ci", key: undefined });
+  assert.ok(!json.out.includes("psr_"));
+
+  const text = await Deno.readTextFile(path);
+  for (const [target, reason] of [[path, "file exists"], [`${folder}/no/ops.key`, "no such file"]]) {
+    const refused = await books.purser(`keys create more --scope read --output ${target}`);
+    assert.deepEqual([refused.code, refused.out], [1, ""]);
+    assert.match(refused.err, new RegExp(`Cannot write the key to .*: ${reason}.*; no key was created\n$`));
+  }
+  assert.equal(await Deno.readTextFile(path), text);
+  assert.equal((await books.purser("keys list")).out.split("\n").length, 4);
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("keys create --output leaves no file without a key, and no key without a file", async () => {
+  await using books = await openTestBooks();
+  const folder = await Deno.makeTempDir({ prefix: "purser_key_" });
+  const app = await createApp(books.core);
+  const createKey = async (path: string, onPost: () => Promise<void>) => {
+    const send = async (request: Request) => {
+      if (request.method === "POST") await onPost();
+      return await app.fetch(request);
+    };
+    const api = createApiClient({ baseUrl: "http://purser.invalid", send });
+    const terminal = memoryTerminal();
+    const code = await main(splitLine(`keys create ops --scope admin --output ${path}`), {
+      terminal,
+      env: { PURSER_DB: ":memory:" },
+      connect: () =>
+        Promise.resolve({ api, send, kind: "local", where: "memory", close: () => Promise.resolve() }),
+    });
+    return { code, err: terminal.err };
+  };
+  const lost = await createKey(`${folder}/a`, () => Promise.reject(new Error("the connection broke")));
+  assert.deepEqual([lost.code, [...Deno.readDirSync(folder)]], [1, []]);
+
+  const path = `${folder}/b`;
+  const unwritten = await createKey(path, async () => {
+    await Deno.remove(path);
+    await Deno.mkdir(path);
+  });
+  assert.equal(unwritten.code, 1);
+  assert.match(unwritten.err, /^error: Cannot write .*b: is a directory; key key_\d+ was revoked\n/);
+  assert.match((await books.purser("keys list")).out, /\nops +key_\d+ +revoked /);
+  await Deno.remove(folder, { recursive: true });
 });
 
 Deno.test("keys create refuses invalid input before it sends a request", async () => {
