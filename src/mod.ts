@@ -137,6 +137,14 @@ export interface ExportOptions {
   withEvents?: boolean;
 }
 
+/** Options of an import. */
+export interface ImportSessionOptions {
+  /** Reports what would happen, and writes nothing. */
+  dryRun?: boolean;
+  /** Refuses, with a `conflict`, to replace a session that has more messages than the snapshot. */
+  keepLonger?: boolean;
+}
+
 /** An open Purser. */
 export interface Purser {
   /**
@@ -160,7 +168,7 @@ export interface Purser {
    *
    * @throws {PurserError} `invalid` with every problem in `details.issues`; `conflict`; `too_large`
    */
-  importSession(snapshot: Snapshot, options?: { dryRun?: boolean }): Promise<ImportResult>;
+  importSession(snapshot: Snapshot, options?: ImportSessionOptions): Promise<ImportResult>;
   /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
   meter(model: LanguageModelV4, context: MeterContext): LanguageModelV4;
   /** Lists all budgets of the database, oldest first, each with what is spent, reserved and left in its present window. */

@@ -104,7 +104,10 @@ function hintFor(error: unknown): string | undefined {
   if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {
     return "Give another key with --api-key or PURSER_API_KEY; purser keys list shows the scopes of each";
   }
-  const { session_id } = problemOf(error);
+  const { session_id, details } = problemOf(error);
+  if (typeof (details as { messages_before?: unknown } | undefined)?.messages_before === "number") {
+    return "To replace it, add --yes";
+  }
   if (typeof session_id !== "string") return undefined;
   return `The session keeps all steps up to this point: purser sessions show ${session_id}`;
 }

@@ -5,7 +5,7 @@ import { toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { parseUsd } from "../kernel/money.ts";
 import { recoverRuns } from "../sessions/mod.ts";
-import { toObjects } from "../store/mod.ts";
+import { ConstraintError, toObjects } from "../store/mod.ts";
 import type { SnapshotContext } from "./context.ts";
 import { extrasOf } from "./document/extras.ts";
 import { openGeneration, type StagedGeneration, stageGeneration } from "./generations/stage_generation.ts";
@@ -33,26 +33,28 @@ interface Found {
  * the outcome.
  *
  * @throws {PurserError} `invalid` with every problem of the document; `too_large`; `conflict` when the session belongs
- * to another agent here
+ * to another agent here, or with `keepLonger` has more messages here
  */
 export async function importSession(
   ctx: SnapshotContext,
   bytes: AsyncIterable<Uint8Array>,
-  { dryRun = false, once }: ImportOptions = {},
+  { dryRun = false, keepLonger = false, once }: ImportOptions = {},
 ): Promise<ImportResult> {
   await using snapshot = await readDocument(bytes, {
     maxBytes: ctx.maxSnapshotBytes,
     spool: ctx.spool,
     turns: ctx.turns,
   });
-  if (dryRun || !once) return await importDocument(ctx, snapshot, { dryRun });
-  return await once((settle) => importDocument(ctx, snapshot, { settle }));
+  if (dryRun || !once) return await importDocument(ctx, snapshot, { dryRun, keepLonger });
+  return await once((settle) => importDocument(ctx, snapshot, { keepLonger, settle }));
 }
 
 /** Options of `importSession`. */
 export interface ImportOptions {
   /** Reports the outcome, and writes nothing. */
   dryRun?: boolean;
+  /** Refuses to replace a session that has more messages. */
+  keepLonger?: boolean;
   /** Called when the whole document is valid; restores it, or returns the result of an earlier import of it. */
   once?: (restore: (settle?: Settle) => Promise<ImportResult>) => Promise<ImportResult>;
 }
@@ -60,13 +62,19 @@ export interface ImportOptions {
 async function importDocument(
   ctx: SnapshotContext,
   snapshot: ReadSnapshot,
-  { dryRun = false, settle }: { dryRun?: boolean; settle?: Settle },
+  { dryRun = false, keepLonger = false, settle }: {
+    dryRun?: boolean;
+    keepLonger?: boolean;
+    settle?: Settle;
+  },
 ): Promise<ImportResult> {
   const { agent_id: agentId, session_id: sessionId } = snapshot.head;
   const found = toObjects<Found>(await ctx.store.read({ sql: FIND, args: [sessionId, agentId] }))[0]!;
   if (found.agent_id !== null && found.agent_id !== agentId) {
     throw belongsToAnother(snapshot.head, found.agent_id);
   }
+  const messagesBefore = Number(found.message_count ?? 0);
+  if (keepLonger && messagesBefore > snapshot.messageCount) throw isLonger(snapshot, messagesBefore);
   const result = {
     agent_id: agentId,
     session_id: sessionId,
@@ -79,11 +87,11 @@ async function importDocument(
     return {
       ...result,
       new_session: found.agent_id === null,
-      messages_before: Number(found.message_count ?? 0),
+      messages_before: messagesBefore,
       fenced_run_id: found.active_run_id,
     };
   }
-  const flip = await restore(ctx, snapshot, { result, settle });
+  const flip = await restore(ctx, snapshot, { result, keepLonger, settle });
   return {
     ...result,
     new_session: flip.isNewSession,
@@ -95,7 +103,7 @@ async function importDocument(
 async function restore(
   ctx: SnapshotContext,
   snapshot: ReadSnapshot,
-  outcome: { result: object; settle?: Settle },
+  outcome: { result: object; keepLonger: boolean; settle?: Settle },
 ): Promise<Flip> {
   const { head } = snapshot;
   const importId = `${ctx.instanceId}/${ctx.ids.next("evt")}`;
@@ -106,6 +114,9 @@ async function restore(
     try {
       await stageGeneration(ctx, staged, snapshot);
       flip = await flipGeneration(ctx, staged, newState(ctx, snapshot), outcome);
+    } catch (error) {
+      if (!outcome.keepLonger || !(error instanceof ConstraintError)) throw error;
+      throw isLonger(snapshot, await countMessages(ctx, head.session_id));
     } finally {
       if (!flip) await removeStaged(ctx, staged);
     }
@@ -183,6 +194,21 @@ async function explainRefusal(ctx: SnapshotContext, head: SnapshotHead): Promise
   return new PurserError(
     "unavailable",
     `Cannot restore session ${head.session_id}: it was so slow that it was swept as dead; try again`,
+  );
+}
+
+async function countMessages({ store }: SnapshotContext, sessionId: string): Promise<number> {
+  const sql = "SELECT message_count FROM sessions WHERE session_id = ?";
+  return Number((await store.read({ sql, args: [sessionId] })).rows[0]?.[0] ?? 0);
+}
+
+function isLonger({ head, messageCount }: ReadSnapshot, messagesBefore: number): PurserError {
+  const { session_id } = head;
+  return new PurserError(
+    "conflict",
+    `Cannot restore session ${session_id}: it has more messages here (${messagesBefore}) than the snapshot has ` +
+      `(${messageCount}), which would replace them`,
+    { details: { session_id, messages_before: messagesBefore, messages_restored: messageCount } },
   );
 }
 

@@ -99,6 +99,9 @@ const restore = createRoute({
       dry_run: z.enum(["true", "false"]).optional().openapi({
         description: "Return what would happen; write nothing",
       }),
+      keep_longer: z.enum(["true", "false"]).optional().openapi({
+        description: "Refuse to replace a session that has more messages than the snapshot",
+      }),
     }),
     headers: z.object({
       ...IDEMPOTENCY_KEY,
@@ -165,7 +168,7 @@ export function createStreamedRoutes(core: Core): Router {
   registerSnapshotSchema(router);
   router.openAPIRegistry.registerPath(restore);
   router.post(restore.path, async (c) => {
-    const dryRun = readDryRun(c);
+    const { dry_run, keep_longer } = readQuery(c);
     const fingerprint = createFingerprint();
     const body = readBody(c, core, hasKey(c) ? fingerprint.pass : (bytes) => bytes);
     const once: ImportOptions["once"] = (restore) =>
@@ -175,7 +178,14 @@ export function createStreamedRoutes(core: Core): Router {
         fingerprint.digest,
         (claim) => restore(claim && ((result) => settleClaim(claim, result))),
       );
-    return c.json(await importSession(core, body, { dryRun, once }), 200);
+    return c.json(
+      await importSession(core, body, {
+        dryRun: dry_run === "true",
+        keepLonger: keep_longer === "true",
+        once,
+      }),
+      200,
+    );
   });
   return router;
 }
@@ -255,14 +265,14 @@ function fileNameOf(agentId: string, sessionId: string): string {
   return `${agentId}_${sessionId}.json`.replaceAll(":", "-");
 }
 
-function readDryRun(c: Context): boolean {
+function readQuery(c: Context): z.infer<typeof restore.request.query> {
   // A parameter that is given twice stays a list, which the schema refuses.
   const given = Object.entries(c.req.queries()).map((
     [key, values],
   ) => [key, values.length > 1 ? values : values[0]]);
   const query = restore.request.query.safeParse(Object.fromEntries(given));
   if (!query.success) throw invalidInput(query.error, "the request");
-  return query.data.dry_run === "true";
+  return query.data;
 }
 
 /** Returns the request's body as a stream of uncompressed bytes; `pass` sees them as they were sent. */

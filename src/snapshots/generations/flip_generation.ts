@@ -1,4 +1,4 @@
-import { leaseNow, leaseTime, type Statement } from "../../store/mod.ts";
+import { leaseNow, leaseTime, requireThat, type Statement } from "../../store/mod.ts";
 import type { SnapshotContext } from "../context.ts";
 import { type AgentDefinition, insertAgentIfNew } from "../../agents/mod.ts";
 import type { Extras } from "../document/extras.ts";
@@ -48,6 +48,8 @@ SELECT session_id, event_count + 1, NULL, agent_id, 'session.restored', ?5,
     '$.new_session', json(iif(event_count = 1 AND message_count = 0, 'true', 'false')))
 FROM sessions WHERE session_id = ?1 AND ${IS_READY}`;
 
+const IS_NOT_LONGER = `NOT EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND message_count > ?2)`;
+
 const FENCE_RUN = `UPDATE runs SET cancel_requested = 1 WHERE status = 'running' AND ${IS_READY}
   AND run_id = (SELECT active_run_id FROM sessions WHERE session_id = ?1)`;
 
@@ -76,19 +78,21 @@ export type Settle = (result: Statement) => readonly Statement[];
  * Makes a staged generation the session's current state, in one commit: the previous one is loose from then on, and a
  * run in progress no longer holds the session. Returns undefined when the session belongs to another agent by now, or
  * the staged rows were swept. `settle` adds statements to the commit; it gets a query for the outcome, as JSON over the
- * fields of `result`, which has no row where nothing was restored.
+ * fields of `result`, which has no row where nothing was restored. With `keepLonger` it throws a `ConstraintError` where
+ * the session has more messages by now.
  */
 export async function flipGeneration(
   ctx: SnapshotContext,
   staged: StagedGeneration,
   state: NewState,
-  { result, settle }: { result: object; settle?: Settle },
+  { result, keepLonger, settle }: { result: object; keepLonger: boolean; settle?: Settle },
 ): Promise<Flip | undefined> {
   const { sessionId, generation, importId } = staged;
   const now = ctx.clock.now();
   const key = [sessionId, generation, importId, state.agentId];
   const event = { import_id: importId, messages: state.messageCount, ...state.restoredFrom };
   const statements: Statement[] = [
+    ...(keepLonger ? [requireThat({ sql: IS_NOT_LONGER, args: [sessionId, state.messageCount] })] : []),
     { sql: CREATE_SESSION, args: [...key, now] },
     { sql: LOG_CREATION, args: [...key, now] },
     { sql: COUNT_CREATION, args: key },

@@ -1,3 +1,4 @@
+import { PurserError } from "../../../kernel/errors.ts";
 import { arg, type Command, type CommandContext, flag } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -26,8 +27,12 @@ export const stateImport: Command = {
   summary: "Restore a session from a snapshot file",
   detail:
     "Checks the whole file first, then replaces the session in one step, or changes nothing. A run in progress in that " +
-    "session is cancelled. The session's cost elsewhere is shown, and not added to its cost here.",
-  options: { "dry-run": flag("Show what would change, without writing") },
+    "session is cancelled. A session that has more messages than the file is replaced only with --yes, or when you confirm " +
+    "it on a terminal. The session's cost elsewhere is shown, and not added to its cost here.",
+  options: {
+    "dry-run": flag("Show what would change, without writing"),
+    yes: flag("Replace a session that has more messages too"),
+  },
   examples: [
     ["purser state import session.json --dry-run", "Check only"],
     ["purser state import session.json", ""],
@@ -37,37 +42,80 @@ export const stateImport: Command = {
 };
 
 async function importSession(ctx: CommandContext): Promise<number> {
-  const { peekGzip, readFile, sizeOfFile, streamOf } = await import("../../../snapshots/mod.ts");
-  const { terminal, terminal: { interrupted } } = ctx;
+  const { sizeOfFile } = await import("../../../snapshots/mod.ts");
+  const { options, terminal: { interrupted } } = ctx;
   const [path] = ctx.args as [string];
   const size = path === "-" ? undefined : await sizeOfFile(path);
-  const progress = createProgress(ctx, { label: "Reading", total: size, unit: "bytes" });
+  const isDryRun = options.has("dry-run");
+  try {
+    let text: string;
+    try {
+      text = await send(ctx, path, { size, isDryRun, keepLonger: !isDryRun && !options.has("yes") });
+    } catch (error) {
+      // A file that is no regular one can't be read twice.
+      if (size === undefined || !isRefusalOfShorter(error)) throw error;
+      const key = await ask(ctx, `${escapeText(error.message)}\nReplace it? [y/N] `);
+      if (key === "ctrl-c") return EXIT.interrupted;
+      if (key?.toLowerCase() !== "y") throw error;
+      text = await send(ctx, path, { size, isDryRun, keepLonger: false });
+    }
+    ctx.print(ctx.isJson ? text : describe(JSON.parse(text)));
+    return EXIT.done;
+  } catch (error) {
+    if (interrupted.aborted) return EXIT.interrupted;
+    throw error;
+  }
+}
+
+/** Facts of a restore's request. */
+interface RestoreOptions {
+  size: number | undefined;
+  isDryRun: boolean;
+  keepLonger: boolean;
+}
+
+/** Sends a file to be restored; returns the response. */
+async function send(ctx: CommandContext, path: string, options: RestoreOptions): Promise<string> {
+  const { peekGzip, readFile, streamOf } = await import("../../../snapshots/mod.ts");
+  const { terminal, terminal: { interrupted } } = ctx;
+  const progress = createProgress(ctx, { label: "Reading", total: options.size, unit: "bytes" });
   try {
     const connection = await unlessAborted(interrupted, ctx.connect());
     const source = await unlessAborted(
       interrupted,
       peekGzip(path === "-" ? terminal.stdin() : readFile(path)),
     );
-    const request = requestOf(streamOf(counted(source.stream, progress, interrupted)), {
-      size,
-      isGzip: source.isGzip,
-      isDryRun: ctx.options.has("dry-run"),
-    });
+    const body = streamOf(counted(source.stream, progress, interrupted));
+    const request = requestOf(body, { ...options, isGzip: source.isGzip });
     const answer = await unlessAborted(interrupted, fetchStream(connection, request));
-    const text = await answer.text();
+    return await answer.text();
+  } finally {
     progress.end();
-    ctx.print(ctx.isJson ? text : describe(JSON.parse(text)));
-    return EXIT.done;
-  } catch (error) {
-    progress.end();
-    if (interrupted.aborted) return EXIT.interrupted;
-    throw error;
+  }
+}
+
+/** Returns whether an error is the API's refusal to replace a session by a shorter one. */
+function isRefusalOfShorter(error: unknown): error is PurserError {
+  return error instanceof PurserError && error.code === "conflict" &&
+    typeof error.details?.messages_before === "number";
+}
+
+/** Asks on a terminal, and returns the key of the answer. Returns nothing where there is no terminal to ask on. */
+async function ask(
+  { terminal: { keys, stderr }, isJson }: CommandContext,
+  question: string,
+): Promise<string | undefined> {
+  if (isJson || !keys || !stderr.isTerminal) return undefined;
+  stderr.write(question);
+  for await (const key of keys()) {
+    stderr.write(`${key.length === 1 ? key : ""}\n`);
+    return key;
   }
 }
 
 function requestOf(
   body: ReadableStream<Uint8Array>,
-  { size, isGzip, isDryRun }: { size: number | undefined; isGzip: boolean; isDryRun: boolean },
+  { size, isGzip, isDryRun, keepLonger }: RestoreOptions & { isGzip: boolean },
 ): Request {
   // Node requires `duplex` for a body that is a stream; TypeScript's web types lack it.
   const init: RequestInit & { duplex: "half" } = {
@@ -81,7 +129,11 @@ function requestOf(
     },
     body,
   };
-  return new Request(`http://purser.invalid/agents/snapshot/restore${isDryRun ? "?dry_run=true" : ""}`, init);
+  const query = new URLSearchParams({
+    ...(isDryRun && { dry_run: "true" }),
+    ...(keepLonger && { keep_longer: "true" }),
+  });
+  return new Request(`http://purser.invalid/agents/snapshot/restore?${query}`, init);
 }
 
 /** Passes a stream through and counts its bytes. Throws when the signal aborts. */
@@ -115,6 +167,9 @@ function describe(result: Imported): string {
     lines.push(`${countOf(result.events_imported, "event")} ${are} kept as imported history`);
   }
   if (result.agent_defined) lines.push(`Agent ${agent} ${would} created from the snapshot`);
+  if (isDryRun && result.messages_before > result.messages_restored) {
+    lines.push("It would get shorter: an import asks for confirmation, or needs --yes");
+  }
   if (isDryRun) lines.push("Nothing was written");
   return lines.map(escapeText).join("\n");
 }
