@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Notification } from "../src/delivery/channels/mod.ts";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
 import { createApp } from "../src/http/mod.ts";
@@ -85,19 +86,55 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   { line: "alerts enable rule_0004", out: "Enabled rule rule_0004 Runaway\n" },
   { line: "alerts disable rule_0004", out: "Disabled rule rule_0004 Runaway\n" },
   { line: "alerts enable rule_0004 --json", out: /^\{"rule_id":"rule_0004",.*"enabled":true,.*\}\n$/ },
-  { line: "alerts enable nope", code: 3, err: "error: Cannot find alert rule nope\n" },
+  { line: "alerts enable rule_nope", code: 3, err: "error: Cannot find alert rule rule_nope\n" },
+  { line: "alerts disable Runaway", out: "Disabled rule rule_0004 Runaway\n" },
+  { line: 'alerts enable "Daily limit"', out: "Enabled rule rule_0002 Daily limit\n" },
+  {
+    line: 'alerts enable "daily limit"',
+    code: 3,
+    err: 'error: Cannot find an alert rule named "daily limit"; did you mean "Daily limit"?\n',
+  },
+  {
+    line: 'alerts set "Daily limit" --threshold-usd 25 --agent-id helper --cooldown 90 --disabled',
+    out:
+      "Changed rule rule_0002 Daily limit: warning at $25 in a day of helper, again after 1m 30s; it is disabled\n",
+  },
+  {
+    line:
+      "alerts set rule_0002 --all-agents --enabled --severity info --threshold-type per_month_usd --repeat once_per_window",
+    out:
+      "Changed rule rule_0002 Daily limit: info at $25 in a month of all agents, once per month, at most every " +
+      "1m 30s\n",
+  },
+  { line: 'alerts set "Daily limit" --name Third --json', out: /^\{"rule_id":"rule_0002","name":"Third",/ },
+  ...["enable", "disable", "remove", "test", "set --severity info"].map((verb) => ({
+    line: `alerts ${verb} Third`,
+    code: 2,
+    err: /^error: Cannot use the name "Third": 2 rules have it; give the id of one: rule_0002, rule_0006\n/,
+  })),
+  { line: "alerts set rule_0002", code: 2, err: /without an option that says what/ },
+  { line: "alerts set rule_0002 --enabled --disabled", code: 2, err: /--enabled together with --disabled/ },
+  {
+    line: "alerts set rule_0002 --agent-id a --all-agents",
+    code: 2,
+    err: /--agent-id together with --all-agents/,
+  },
+  { line: "alerts set rule_0002 --threshold-usd 0", code: 2, err: /0 is not greater than 0/ },
+  { line: "alerts set rule_nope --severity info", code: 3, err: "error: Cannot find alert rule rule_nope\n" },
+  { line: "alerts resend alert_nope", code: 3, err: "error: Cannot find alert alert_nope in the history\n" },
+  { line: "alerts resend ../..", code: 2, err: /as an id/ },
   { line: "alerts disable nope --json", code: 3, err: /^\{.*"code":"not_found".*\}\n$/ },
   { line: "alerts enable", code: 2, err: /without RULE/ },
-  { line: "alerts enable ../..", code: 2, err: /as an id/ },
+  { line: "alerts enable ../..", code: 3, err: /named "\.\.\/\.\."/ },
   { line: "alerts remove rule_0006", out: "Removed rule rule_0006; its history stays\n" },
   { line: "alerts remove rule_0006", code: 3, err: "error: Cannot find alert rule rule_0006\n" },
-  { line: "alerts remove index", code: 3, err: "error: Cannot find alert rule index\n" },
+  { line: "alerts remove index", code: 3, err: /^error: Cannot find an alert rule named "index"; / },
   { line: "alerts history --limit 501", code: 2, err: /--limit: 501 is not a whole number from 1 to 500/ },
   { line: "alerts history --limit 0", code: 2, err: /--limit: 0 is not a whole number/ },
   { line: "alerts history --limit ten", code: 2, err: /--limit: ten is not a whole number/ },
   { line: "alerts", code: 2, err: /^Usage: purser alerts COMMAND/ },
   { line: "channels test nope", code: 3, err: "error: Cannot find channel nope\n" },
-  { line: "alerts test nope", code: 3, err: "error: Cannot find alert rule nope\n" },
+  { line: "alerts test nope", code: 3, err: /^error: Cannot find an alert rule named "nope"; / },
 ];
 
 Deno.test("rules are added, switched and removed, and errors name the option", async (t) => {
@@ -173,7 +210,9 @@ Deno.test("alerts history shows each alert and its status in each channel", asyn
   const listed = await books.purser("alerts list --json");
   await books.purser(`alerts test ${JSON.parse(listed.out)[0].rule_id}`);
   const { out, err, code } = await books.purser("alerts history");
-  const lines = out.split("\n");
+  const lines = out.replaceAll(/(alert_\w+|ALERT) +/g, "").split("\n");
+  assert.match(out, /^WHEN .* SOURCE +ALERT +CHANNELS\n/);
+  assert.match(out, new RegExp(` ${idOf("Runaway")}  +no channel$`, "m"));
   assert.equal(lines.length, 5);
   assert.equal(
     lines[0],
@@ -330,6 +369,62 @@ ops      custom  failed  0 ms  HTTP 403
   const none = await test(`alerts test ${ruleId} --json`);
   assert.deepEqual([none.code, none.err], [1, ""]);
   assert.equal(JSON.parse(none.out).results[0].error, "disk full");
+});
+
+Deno.test("an alert is sent once more, by deliveries of its own, to the channels that take its severity", async () => {
+  await using books = await openTestBooks();
+  await fireRules(books);
+  const { rows } = await books.core.store.read({
+    sql: "SELECT alert_id FROM alerts WHERE severity = 'critical'",
+  });
+  const alertId = String(rows[0]![0]);
+  const sent: Notification[] = [];
+  const deliveriesOf = async () => {
+    const history = JSON.parse((await books.purser("alerts history --json")).out);
+    const { deliveries } = history.find((alert: { alert_id: string }) => alert.alert_id === alertId);
+    return deliveries.map((each: Record<string, unknown>) => [each.delivery_id, each.channel, each.status]);
+  };
+  replaceChannels(books.core, {
+    log: "ok",
+    ops: { sent },
+    mail: { reason: "535 Authentication failed" },
+  });
+  const before = await deliveriesOf();
+  const lastFired = (await books.purser("alerts list --json")).out;
+  assert.deepEqual(await books.purser(`alerts resend ${alertId}`), {
+    code: 1,
+    out: `CHANNEL  KIND    RESULT     TIME  REASON
+log      log     delivered  0 ms
+ops      custom  delivered  0 ms
+mail     custom  failed     0 ms  535 Authentication failed
+`,
+    err: "",
+  });
+  assert.deepEqual(sent.map(({ id, type, isTest }) => [id, type, isTest]), [
+    [alertId, "alert.triggered", false],
+  ]);
+  const suffix = alertId.slice("alert_".length);
+  const number = before.length + 1;
+  assert.deepEqual((await deliveriesOf()).slice(before.length), [
+    [`dlv_${suffix}_${number}`, "log", "delivered"],
+    [`dlv_${suffix}_${number + 1}`, "ops", "delivered"],
+    [`dlv_${suffix}_${number + 2}`, "mail", "failed"],
+  ]);
+  // Two at once have deliveries of their own.
+  const both = await Promise.all([1, 2].map(() => books.purser(`alerts resend ${alertId} --json`)));
+  const ids = both.flatMap(({ out }) =>
+    JSON.parse(out).results.map((each: { delivery_id: string }) => each.delivery_id)
+  );
+  assert.equal(new Set(ids).size, 6);
+  const all = (await deliveriesOf()).map(([id]: string[]) => id);
+  assert.deepEqual(new Set(ids), new Set(all.slice(-6)));
+  // The rule has not fired again.
+  assert.equal((await books.purser("alerts list --json")).out, lastFired);
+
+  await books.core.store.write([{ sql: "UPDATE alerts SET severity = 'info'" }]);
+  const none = await books.purser(`alerts resend ${alertId}`);
+  assert.deepEqual([none.code, none.out], [1, ""]);
+  assert.match(none.err, /^error: Cannot send alert alert_\w+: no channel takes the severity info\n$/);
 });
 
 Deno.test("channels list shows each channel and its problem", async () => {

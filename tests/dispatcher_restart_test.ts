@@ -90,7 +90,7 @@ Deno.test("a test that was cut off with its process is not repeated", async () =
   await first.core.close();
   const second = await open([], { config });
   await until(async () => await statusOf(second, "log") === "failed");
-  assert.equal((await outbox(second, "log"))[0]!.lastError, "the test ended with its process");
+  assert.equal((await outbox(second, "log"))[0]!.lastError, "its process ended before the outcome was known");
   assert.equal(logLines(second).length, 0);
   await second.core.close();
   await removeDirectory(directory);

@@ -84,6 +84,7 @@ const OPERATIONS = {
   reportCalls: "POST /costs/events",
   repriceCalls: "POST /repricings",
   reserveBudget: "POST /budgets/reservations",
+  resendAlert: "POST /alerts/history/{alert_id}/resend",
   restoreSession: "POST /agents/snapshot/restore",
   revokeApiKey: "DELETE /keys/{key_id}",
   runAgent: "POST /agents/{agent_id}/runs",
@@ -162,7 +163,8 @@ Deno.test("every operation responds as documented", async () => {
   const place = headers.get("location")!;
   await purser.api("GET", place);
   await purser.api("PATCH", place, { enabled: false });
-  await purser.api("POST", `${place}/test`);
+  const { body: tested } = await purser.api("POST", `${place}/test`);
+  await purser.api("POST", `/alerts/history/${tested.alert_id}/resend`);
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
   const at = budget.get("location")!;

@@ -1,11 +1,12 @@
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
-import type { Alert, AlertDelivery, RuleTest } from "../contract/alerts.ts";
-import type { BudgetThreshold, ThresholdType } from "../contract/values.ts";
+import type { Alert, AlertDelivery, AlertResend, RuleTest } from "../contract/alerts.ts";
+import { type BudgetThreshold, isAtLeast, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
-import { type SqlValue, type Statement, tables } from "../store/mod.ts";
+import { ConstraintError, requireThat, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
-import { testAllChannels, type TestContext } from "../delivery/mod.ts";
+import { sendToChannels, type TestContext } from "../delivery/mod.ts";
 import type { RuleRow } from "./rules/rule_fields.ts";
 import { readRule } from "./rules/rules.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
@@ -193,8 +194,38 @@ export async function testRule(
   const rule = await readRule(ctx.query, ruleId);
   const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
   const notification = describeAlert(toAlertRecord(alert), ctx.environment);
-  const results = await testAllChannels(ctx, { notification, record: insertAlert(alert) });
+  const { list: channels } = ctx.channels;
+  const results = await sendToChannels(ctx, { notification, record: insertAlert(alert), channels });
   return { alert_id: alert.alertId, results };
+}
+
+/**
+ * Sends an alert of the history once more: one attempt through every channel that takes its severity today, with
+ * deliveries of their own.
+ *
+ * @throws {PurserError} `not_found`; `conflict` where no channel takes its severity
+ */
+export async function resendAlert(
+  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
+  alertId: string,
+): Promise<AlertResend> {
+  const notFound = () => new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
+  const notification = await readAlertNotification(ctx, alertId);
+  if (!notification) throw notFound();
+  const { severity } = notification;
+  const channels = ctx.channels.list.filter(({ minSeverity }) => isAtLeast(severity, minSeverity));
+  if (channels.length === 0) {
+    throw new PurserError(
+      "conflict",
+      `Cannot send alert ${alertId}: no channel takes the severity ${severity}`,
+    );
+  }
+  const record = requireThat({ sql: "EXISTS (SELECT 1 FROM alerts WHERE alert_id = ?1)", args: [alertId] });
+  try {
+    return { alert_id: alertId, results: await sendToChannels(ctx, { notification, record, channels }) };
+  } catch (error) {
+    throw error instanceof ConstraintError ? notFound() : error;
+  }
 }
 
 function testAlert(rule: RuleRow, alertId: string, now: number): TestAlert {

@@ -14,7 +14,7 @@ export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
 export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alert_rules.ts";
-export { describeAlert, listAlerts, readAlertNotification, testRule } from "./alerts.ts";
+export { describeAlert, listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
 export {
   type AlertDispatcher,
   type AlertEvaluator,

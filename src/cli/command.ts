@@ -72,7 +72,16 @@ export interface Values {
 }
 
 /** Values that completion asks the API for. */
-export type LiveValue = "agent" | "session" | "budget" | "rule" | "channel" | "key" | "profile" | "model";
+export type LiveValue =
+  | "agent"
+  | "session"
+  | "budget"
+  | "rule"
+  | "alert"
+  | "channel"
+  | "key"
+  | "profile"
+  | "model";
 
 /** An option that takes a value. */
 export const option = (value: string, summary: string, values?: Values): OptionSpec => ({

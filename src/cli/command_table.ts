@@ -8,6 +8,8 @@ import { alertsDisable, alertsEnable } from "./commands/alerts/alerts_enable.ts"
 import { alertsHistory } from "./commands/alerts/alerts_history.ts";
 import { alertsList } from "./commands/alerts/alerts_list.ts";
 import { alertsRemove } from "./commands/alerts/alerts_remove.ts";
+import { alertsResend } from "./commands/alerts/alerts_resend.ts";
+import { alertsSet } from "./commands/alerts/alerts_set.ts";
 import { alertsTry } from "./commands/alerts/alerts_try.ts";
 import { budgetsAdd } from "./commands/budgets/budgets_add.ts";
 import { budgetsCheck } from "./commands/budgets/budgets_check.ts";
@@ -88,11 +90,13 @@ export const COMMANDS: readonly Command[] = [
   budgetsCheck,
   alertsList,
   alertsAdd,
+  alertsSet,
   alertsEnable,
   alertsDisable,
   alertsRemove,
   alertsTry,
   alertsHistory,
+  alertsResend,
   channelsList,
   channelsTry,
   keysCreate,

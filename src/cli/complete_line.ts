@@ -7,8 +7,9 @@ import type { Command, LiveValue, OptionSpec, Values } from "./command.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./mod.ts";
 import { idInPath } from "./parse/command_id.ts";
+import { describeRule } from "./render/describe_rule.ts";
 import { formatCost } from "./render/format_cost.ts";
-import { countOf } from "./render/format_values.ts";
+import { countOf, formatTime } from "./render/format_values.ts";
 import { cutText } from "./terminal/text_width.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
 import { ALL_OPTIONS, findCommand } from "./parse/parse_command_line.ts";
@@ -56,7 +57,12 @@ async function readLive(cursor: Cursor, options: MainOptions): Promise<Offer[]> 
   const read = (async () => {
     const connection = connectLazily(cursor, options);
     try {
-      return await LIVE_VALUES[live]({ line: cursor.line, env: options.env, connect: connection.get });
+      return await LIVE_VALUES[live]({
+        line: cursor.line,
+        typed: cursor.typed,
+        env: options.env,
+        connect: connection.get,
+      });
     } finally {
       await connection.close();
     }
@@ -97,6 +103,8 @@ function connectLazily({ line }: Cursor, { env, connect }: MainOptions) {
 /** The context of reading live values. */
 interface LiveContext {
   line: TypedLine;
+  /** The part of the value before the cursor. */
+  typed: string;
   env: Readonly<Record<string, string | undefined>>;
   /** Connects to the server or database that the line selects. */
   connect(): Promise<Connection>;
@@ -123,11 +131,23 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
       description: `${agent_id}, ${status}, ${updated_at.slice(0, 16).replace("T", " ")}`,
     }));
   },
-  rule: async ({ connect }) => {
+  rule: async ({ typed, connect }) => {
     const rules = await (await (await connect()).api.alerts.rules.$get({ query: {} })).json();
-    return rules.map(({ rule_id, name, enabled }) => ({
-      value: rule_id,
-      description: enabled ? name : `${name}, disabled`,
+    const names = rules.map(({ name }) => name);
+    return rules.map((rule) => {
+      const { rule_id, name, enabled } = rule;
+      const isUsable = SAFE_VALUE.test(name) && names.indexOf(name) === names.lastIndexOf(name);
+      return isUsable && !typed.startsWith("rule_") && !name.startsWith("rule_")
+        ? { value: name, description: describeRule(rule) }
+        : { value: rule_id, description: enabled ? name : `${name}, disabled` };
+    });
+  },
+  alert: async ({ connect }) => {
+    const { api } = await connect();
+    const alerts = await (await api.alerts.history.$get({ query: { limit: LIMIT } })).json();
+    return alerts.map(({ alert_id, rule_name, triggered_at }) => ({
+      value: alert_id,
+      description: `${formatTime(triggered_at)} ${rule_name}`,
     }));
   },
   budget: async ({ connect }) => {

@@ -69,7 +69,23 @@ Deno.test("completion offers the existing agents, sessions, rules and channels",
   // Only those of the agent that the line is about.
   assert.deepEqual(await offered(books, "run helper --session |"), ["first"]);
   assert.deepEqual(await offered(books, "state replay |"), [":files", "second", "first"]);
-  assert.deepEqual(await offered(books, "alerts remove |"), [JSON.parse(out).rule_id]);
+  const { rule_id } = JSON.parse(out);
+  assert.deepEqual(await offered(books, "alerts remove |"), ["Daily"]);
+  assert.deepEqual(await offered(books, "alerts set D"), ["Daily"]);
+  assert.deepEqual(await offered(books, "alerts set rule_"), [rule_id]);
+  await books.core.store.write([{
+    sql:
+      `INSERT INTO alert_rules (rule_id, name, threshold_type, threshold_nano_usd, severity, cooldown_ms, repeat, scope,
+      enabled, is_armed, created_at, updated_at) SELECT 'rule_b', name, threshold_type, threshold_nano_usd, severity,
+      cooldown_ms, repeat, scope, enabled, 0, created_at, updated_at FROM alert_rules`,
+  }]);
+  // An ambiguous name would be refused, as would one with a space be split.
+  assert.deepEqual(await offered(books, "alerts test |"), [rule_id, "rule_b"]);
+  await books.purser('alerts set rule_b --name "two words"');
+  assert.deepEqual(await offered(books, "alerts test |"), ["Daily", "rule_b"]);
+  await books.purser("alerts test Daily");
+  const [{ alert_id }] = JSON.parse((await books.purser("alerts history --json")).out);
+  assert.deepEqual(await offered(books, "alerts resend |"), [alert_id]);
   assert.deepEqual(await offered(books, "channels test |"), ["log"]);
   assert.equal(books.openConnections, 0);
   assert.match((await books.purser('__complete -- agents show ""')).out, /^helper\tdemo:echo\n/);

@@ -6,7 +6,7 @@ import { RuleId } from "./alert_rules.ts";
 
 /** The wire schemas of the alerts that rules have fired, and of tests of rules. */
 
-const AlertId = id("alert_01k9qv3v9d8f0h2k4n6q8s0v2x");
+export const AlertId = id("alert_01k9qv3v9d8f0h2k4n6q8s0v2x");
 
 export const AlertDelivery = z.object({
   delivery_id: DeliveryId,
@@ -49,5 +49,11 @@ export type Alert = z.infer<typeof Alert>;
 export const RuleTest = z.object({ alert_id: AlertId, results: z.array(TestResult) }).openapi(
   "AlertRuleTest",
 );
+
+export const AlertResend = z.object({ alert_id: AlertId, results: z.array(TestResult) }).openapi(
+  "AlertResend",
+);
+
+export type AlertResend = z.infer<typeof AlertResend>;
 
 export type RuleTest = z.infer<typeof RuleTest>;

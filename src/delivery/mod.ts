@@ -13,6 +13,6 @@ export {
   type WaitingFor,
 } from "./outbox_status.ts";
 export { giveUpOrphans, SELECT_HOLDERS } from "./recover_deliveries.ts";
-export { testAllChannels, testChannel, type TestContext } from "./send_test_message.ts";
+export { sendToChannels, testChannel, type TestContext } from "./send_test_message.ts";
 export type { TestResult } from "../contract/channels.ts";
 export { instanceOf } from "./claim_delivery.ts";

@@ -14,7 +14,7 @@ export const hasEnded = (now: string) =>
     AND lease_until <= ${leaseTime(now)})`;
 
 const END = `UPDATE deliveries SET status = 'failed', settled_at = ?1, lease_until = NULL, leased_by = NULL,
-  last_error = CASE WHEN ${IS_HELD_BY_TEST} THEN 'the test ended with its process'
+  last_error = CASE WHEN ${IS_HELD_BY_TEST} THEN 'its process ended before the outcome was known'
     ELSE 'its process ended ${MAX_LOST_CLAIMS} times before the outcome was known' END
 WHERE status = 'pending' AND ${hasEnded("?2")}`;
 

@@ -1,3 +1,4 @@
+import type { Severity } from "../contract/values.ts";
 import type { TestResult } from "../contract/channels.ts";
 import type { Delivery, Notification, SendResult } from "./channels/notification.ts";
 import { toIso } from "../kernel/clock.ts";
@@ -8,10 +9,12 @@ import { testHolder } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
 import { deliveryIdSql } from "./outbox.ts";
 
-/** The properties of a channel that a test needs: an attempt is bounded by its timeout, and never rejects. */
+/** The properties of a channel that a request sends through: an attempt is bounded by its timeout, and never rejects. */
 export interface TestableChannel {
   name: string;
   kind: string;
+  /** The lowest severity that it is sent. */
+  minSeverity: Severity;
   timeoutMs: number;
   attempt(notification: Notification, delivery: Delivery): Promise<SendResult>;
 }
@@ -56,26 +59,35 @@ const LEASE_MARGIN_MS = 60_000;
 const INSERT =
   `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, attempts, due_at, created_at, lease_until, leased_by)
 SELECT ${
-    deliveryIdSql("?1", "instr(?1, '_') + 1", "j.key")
+    deliveryIdSql(
+      "?1",
+      "instr(?1, '_') + 1",
+      "j.key + (SELECT count(*) FROM deliveries WHERE subject_id = ?1)",
+    )
   }, ?1, j.value ->> 0, j.value ->> 1, 1, ?3, ?3, ?4 + ${leaseTime("?5")}, ?6
 FROM json_each(?2) j`;
 
-const READ = "SELECT channel, delivery_id FROM deliveries WHERE subject_id = ?";
+/** The newest deliveries of a subject: their ids are numbered. */
+const READ = `SELECT channel, delivery_id FROM deliveries WHERE subject_id = ?1
+ORDER BY length(delivery_id) DESC, delivery_id DESC LIMIT ?2`;
 
 const SETTLE = `UPDATE deliveries
 SET status = ?2, last_error = ?3, settled_at = ?4, lease_until = NULL, leased_by = NULL
 WHERE delivery_id = ?1 AND leased_by = ?5`;
 
 /**
- * Sends a test notification through every channel at once, whatever its lowest severity: one attempt each, kept in the
- * outbox. `record` is written in the commit that inserts the deliveries. The results are in the order of the config.
+ * Sends a notification through channels at once, whatever their lowest severity: one attempt each, kept in the outbox.
+ * `record` is written in the commit that inserts the deliveries. The results are in the order of the channels.
  */
-export async function testAllChannels(
+export async function sendToChannels(
   ctx: TestContext & Pick<DeliveryContext, "store" | "instanceId">,
-  { notification, record }: { notification: Notification; record: Statement },
+  { notification, record, channels: list }: {
+    notification: Notification;
+    record: Statement;
+    channels: readonly TestableChannel[];
+  },
 ): Promise<TestResult[]> {
   const { store, clock } = ctx;
-  const { list } = ctx.channels;
   const leaseMs = Math.max(0, ...list.map(({ timeoutMs }) => timeoutMs)) + LEASE_MARGIN_MS;
   const holder = testHolder(ctx);
   const channels = JSON.stringify(list.map(({ name, kind }) => [name, kind]));
@@ -83,7 +95,7 @@ export async function testAllChannels(
   const written = await store.write([
     record,
     { sql: INSERT, args: [notification.id, channels, clock.now(), leaseMs, leaseNow(ctx), holder] },
-    { sql: READ, args: [notification.id] },
+    { sql: READ, args: [notification.id, list.length] },
   ]);
   const ids = new Map(written.at(-1)!.rows as [string, string][]);
   return await Promise.all(list.map(async (channel) => {
@@ -94,7 +106,7 @@ export async function testAllChannels(
   }));
 }
 
-/** Makes the only attempt of a test, and measures its duration. */
+/** Makes the only attempt at a delivery, and measures its duration. */
 async function attemptTest(
   { clock, stopping, telemetry }: Pick<TestContext, "clock" | "stopping" | "telemetry">,
   { channel, notification, deliveryId }: {

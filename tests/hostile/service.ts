@@ -218,6 +218,8 @@ async function populate(
       run_id: `elsewhere_${agent}`,
     },
   ]);
+  const history: { alert_id: string; agent_id: string }[] = await expect(200, "GET", "/alerts/history");
+  const { alert_id } = history.find(({ agent_id }) => agent_id === agent)!;
   const snapshot = snapshotOf({ agent_id: agent, session_id: `copy_${agent}`, tags: { ticket: mark } });
   await expect(200, "POST", "/agents/snapshot/restore", snapshot);
   const { repricing_id } = await expect(200, "POST", "/repricings", {
@@ -235,6 +237,7 @@ async function populate(
       run_id,
       call_id,
       rule_id,
+      alert_id,
       budget_id,
       reservation_id,
       repricing_id,

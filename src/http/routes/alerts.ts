@@ -5,6 +5,7 @@ import {
   listAlerts,
   listRules,
   removeRule,
+  resendAlert,
   ruleNotFound,
   testRule,
   updateRule,
@@ -27,7 +28,7 @@ import {
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { Alert, RuleTest } from "../../contract/alerts.ts";
+import { Alert, AlertId, AlertResend, RuleTest } from "../../contract/alerts.ts";
 import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alert_rules.ts";
 
 const params = z.object({ rule_id: RuleId });
@@ -152,6 +153,31 @@ const history = createRoute({
   responses: { 200: json(z.array(Alert), "Alerts, newest first"), ...problems("invalid") },
 });
 
+const resend = createRoute({
+  method: "post",
+  path: "/alerts/history/{alert_id}/resend",
+  scopes: ["admin"],
+  operationId: "resendAlert",
+  summary: "Send an alert of the history once more",
+  description:
+    "One attempt through every channel whose `min_severity` it reaches today. The alert's deliveries in the history " +
+    "include these; the rule and its cooldown stay as they are.",
+  tags: ["alerts"],
+  request: { params: z.object({ alert_id: AlertId }) },
+  responses: {
+    200: json(AlertResend, "All channels delivered it"),
+    207: json(AlertResend, "Some channels delivered it"),
+    502: json(AlertResend, "No channel delivered it"),
+    ...problems("not_found", "conflict", ...BODY_CODES),
+  },
+});
+
+/** Returns the status of a response about attempts through several channels. */
+function statusOf(results: readonly { status: "delivered" | "failed" }[]): 200 | 207 | 502 {
+  const failed = results.filter(({ status }) => status === "failed").length;
+  return failed === 0 ? 200 : failed < results.length ? 207 : 502;
+}
+
 function etagOfRule({ updated_at: _, last_fired_at: _fired, value_usd: _value, ...definition }: AlertRule) {
   return etagOf(definition);
 }
@@ -208,9 +234,11 @@ export function createRoutes(core: Core) {
     })
     .openapi(test, async (c) => {
       const outcome = await testRule(core, c.req.valid("param").rule_id);
-      const failed = outcome.results.filter(({ status }) => status === "failed").length;
-      if (failed === 0) return c.json(outcome, 200);
-      return failed < outcome.results.length ? c.json(outcome, 207) : c.json(outcome, 502);
+      return c.json(outcome, statusOf(outcome.results));
+    })
+    .openapi(resend, async (c) => {
+      const outcome = await resendAlert(core, c.req.valid("param").alert_id);
+      return c.json(outcome, statusOf(outcome.results));
     })
     .openapi(history, async (c) => {
       return c.json(

@@ -31,6 +31,7 @@ const receivedOf = (api: RestApi, ruleId: string) =>
   api.hooks.received.filter(({ body }) => body.includes(ruleId) && body.startsWith("{"));
 
 interface Alert {
+  alert_id: string;
   rule_id: string;
   test: boolean;
   deliveries: { channel: string; status: string }[];
@@ -182,6 +183,30 @@ export const alertCases: RestCase[] = [
         api.hooks.answer = () => 204;
       }
       await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+    },
+  },
+  {
+    name: "an alert of the history is sent once more, and is known by a delivery of its own",
+    async run(api) {
+      const { rule_id } = await api.expect(201, "POST", RULES, ruleOf(api));
+      await spend(api, "1");
+      const [alert] = await alertsOf(api, rule_id, ["ops", "log"]);
+      const { alert_id, deliveries } = alert!;
+      const { results, ...rest } = await api.expect(200, "POST", `/alerts/history/${alert_id}/resend`);
+      assert.deepEqual(rest, { alert_id });
+      // Not through the channel that takes critical alerts alone.
+      const outcomes = results.map((result: { channel: string; status: string }) =>
+        `${result.channel} ${result.status}`
+      );
+      assert.deepEqual(outcomes.sort(), ["log delivered", "ops delivered"]);
+      const received = receivedOf(api, rule_id);
+      assert.equal(received.length, 2);
+      assert.equal(received[0]!.body, received[1]!.body);
+      assert.equal(new Set(received.map(({ headers }) => new Headers(headers).get("webhook-id"))).size, 2);
+      const [after, ...more] = await alertsOf(api, rule_id, ["ops", "log"]);
+      assert.deepEqual([after!.deliveries.length, more], [deliveries.length + results.length, []]);
+      await api.expect(204, "DELETE", `${RULES}/${rule_id}`);
+      await api.refused(404, "not_found", "POST", "/alerts/history/alert_nope/resend");
     },
   },
   {

@@ -1,13 +1,10 @@
-import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
-import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
-import { parseUsd, toUsd } from "../../../kernel/money.ts";
-import { type Command, type CommandContext, flag, option } from "../../command.ts";
-import { checkId } from "../../parse/command_id.ts";
+import { type Command, type CommandContext, flag } from "../../command.ts";
 import { describeRule } from "../../render/describe_rule.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Options } from "../../parse/options.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
+import { readRuleFields, RULE_OPTIONS } from "./rule_options.ts";
 
 const REQUIRED = ["name", "threshold-usd", "threshold-type", "severity"] as const;
 
@@ -20,18 +17,7 @@ export const alertsAdd: Command = {
     "When spending reaches the threshold, an alert goes to every channel whose min_severity it reaches; see purser " +
     "channels list. While spending stays at or above it, the alert is repeated after each cooldown, unless --repeat says " +
     "otherwise. An hour is the last 60 minutes; days and months are in UTC.",
-  options: {
-    name: option("NAME", "Name shown in notifications"),
-    "threshold-usd": option("USD", "Threshold in USD"),
-    "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
-    severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
-    "agent-id": option("NAME", "Only the spending of this agent", { live: "agent" }),
-    cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
-    repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
-      oneOf: REPEATS,
-    }),
-    disabled: flag("Add the rule disabled"),
-  },
+  options: { ...RULE_OPTIONS, disabled: flag("Add the rule disabled") },
   examples: [
     [
       'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
@@ -61,25 +47,12 @@ function readRule(options: Options) {
   if (missing.length > 0) {
     throw new UsageError(`Cannot add a rule without ${missing.join(", ")}`, options.command);
   }
+  const { name, threshold_usd, threshold_type, severity, ...others } = readRuleFields(options);
   return {
-    name: options.read("name", readName)!,
-    threshold_usd: options.read("threshold-usd", readThreshold)!,
-    threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES)!,
-    severity: options.oneOf("severity", SEVERITIES)!,
-    agent_id: options.read("agent-id", checkId),
-    cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
-    repeat: options.oneOf("repeat", REPEATS),
-    enabled: options.has("disabled") ? false : undefined,
+    ...others,
+    name: name!,
+    threshold_usd: threshold_usd!,
+    threshold_type: threshold_type!,
+    severity: severity!,
   };
-}
-
-function readName(text: string): string {
-  if (text.trim() === "") throw new Error("the name is blank");
-  return text;
-}
-
-function readThreshold(text: string): number {
-  const threshold = parseUsd(text.replace(/^\$/, ""));
-  if (threshold <= 0n) throw new Error(`${text} is not greater than 0`);
-  return toUsd(threshold);
 }

@@ -52,6 +52,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
         drop: 0,
       },
       { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },
+      { title: "ALERT", cell: (alert) => alert.alert_id, drop: 3 },
       {
         title: "CHANNELS",
         cell: (alert) => describeDeliveries(alert),
