@@ -41,7 +41,7 @@ Deno.test("purser doctor prints a line for each check, without marks and colours
   await using books = await openBooks();
   assert.deepEqual(await books.purser("doctor"), {
     code: 0,
-    out: `ok       connection          not needed: this process opens the database
+    out: `ok       connection          not needed: this process opens a database in memory
 ok       config              no file: all settings have their defaults or come from the environment
 ok       database            in memory, schema version ${SCHEMA}; all of it is gone when the process ends
 ok       clock               this machine's own is the only one
@@ -76,7 +76,8 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
   const plain = stripVTControlCharacters(out);
   assert.equal(
     plain,
-    `✓  connection          not needed: this process opens the database
+    `✓  connection          not needed: this process opens a database in
+                       memory
 ✓  config              no file: all settings have their defaults or
                        come from the environment
 ✓  database            in memory, schema version ${SCHEMA}; all of it is gone
@@ -224,12 +225,31 @@ Deno.test("purser serve starts with valid channels, and so does a command beside
   }
   const { code, out } = await runPurser(place, ["doctor"]);
   assert.equal(code, 0, out);
-  assert.match(out, /^ok {7}connection {10}not needed: this process opens the database$/m);
+  assert.match(
+    out,
+    /^ok {7}connection {10}not needed: this process opens \S+\/books\.db; the default is \S+\/purser\/purser\.db$/m,
+  );
   assert.match(out, /^ok {7}channel slack {7}slack; its settings are right$/m);
   child.kill("SIGTERM");
   reader.releaseLock();
   await child.stdout.cancel();
   assert.equal((await child.status).code, 0);
+});
+
+Deno.test("doctor and --help say where the default database is", async () => {
+  await using place = await newPlace();
+  const { PURSER_DB: _, ...env } = place.env;
+  const { out } = await runPurser({ ...place, env }, ["doctor"]);
+  const path = `${place.folder}/purser/purser.db`;
+  assert.ok(
+    out.startsWith(`ok       connection          not needed: this process opens ${path}, the default\n`),
+    out,
+  );
+  const help = await runPurser(place, ["--help"]);
+  assert.ok(
+    help.out.replaceAll(/\s+/g, " ").includes(`a setting names another, the database is ${path}.`),
+    help.out,
+  );
 });
 
 Deno.test("a clock that differs from the server's is a warning with the difference", async () => {
@@ -240,7 +260,7 @@ Deno.test("a clock that differs from the server's is a warning with the differen
   });
   const remote = { kind: "remote", where: "books.example.com" } as const;
   const config = { profile: "prod", server: "https://books.example.com", apiKey: "psr_secret" };
-  const check = (date: string | null) => checkConnection(config, remote, asked(date));
+  const check = (date: string | null) => checkConnection({ config, env: {} }, remote, asked(date));
   assert.match(
     (await check("Sat, 21 Nov 2026 09:30:05 GMT")).detail,
     /^the server at books\.example\.com, from the profile prod; /,
@@ -256,7 +276,7 @@ Deno.test("a clock that differs from the server's is a warning with the differen
 
 Deno.test("a key sent to another machine in plaintext is warned of, without the key", async () => {
   const check = (server: string, key: object = { apiKey: "psr_secret" }) =>
-    checkConnection({ server, ...key }, { kind: "remote", where: "there" }, {
+    checkConnection({ config: { server, ...key }, env: {} }, { kind: "remote", where: "there" }, {
       before: 0,
       after: 0,
       date: null,

@@ -50,10 +50,10 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
         return EXIT.done;
       }
       case "help":
-        stdout.write(helpFor(line.topic, stdout));
+        stdout.write(await helpFor(line.topic, stdout, options.env));
         return EXIT.done;
       case "incomplete":
-        stderr.write(helpFor(line.topic, stderr));
+        stderr.write(await helpFor(line.topic, stderr, options.env));
         return EXIT.badUsage;
       case "command": {
         const { runCommand } = await import("./run_command.ts");
@@ -72,8 +72,10 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
   }
 }
 
-function helpFor(topic: string, output: Output): string {
-  return renderHelp(topic, { columns: output.columns, style: createStyle(output.hasColour) }) + "\n";
+async function helpFor(topic: string, output: Output, env: MainOptions["env"]): Promise<string> {
+  const { findDefaultDatabase } = await import("../config/mod.ts");
+  const style = createStyle(output.hasColour);
+  return renderHelp(topic, { columns: output.columns, style, database: findDefaultDatabase(env) }) + "\n";
 }
 
 /** Writes an error to standard error: one sentence and a hint, or the problem document as JSON. */
@@ -145,16 +147,21 @@ interface Layout {
 /** Renders the help of all commands, a group of commands, or one. */
 export function renderHelp(
   topic: string,
-  { columns = DEFAULT_COLUMNS, style }: { columns: number | undefined; style: Style },
+  { columns = DEFAULT_COLUMNS, style, database }: {
+    columns: number | undefined;
+    style: Style;
+    /** The path of the default database. */
+    database?: string;
+  },
 ): string {
   const layout = { columns: Math.max(40, Math.min(columns, 100)), style };
   const command = COMMANDS.find(({ name }) => name === topic);
   if (command) return commandHelp(command, layout);
   const commands = COMMANDS.filter(({ name }) => topic === "" || name.startsWith(`${topic} `));
-  return topic === "" ? overview(commands, layout) : groupHelp(topic, commands, layout);
+  return topic === "" ? overview(commands, layout, database) : groupHelp(topic, commands, layout);
 }
 
-function overview(commands: readonly Command[], layout: Layout): string {
+function overview(commands: readonly Command[], layout: Layout, database: string | undefined): string {
   return sections([
     prose(
       "Purser runs LLM agents, books every model call in an exact ledger, and stops a run at its budget.",
@@ -172,6 +179,10 @@ function overview(commands: readonly Command[], layout: Layout): string {
       ['purser run helper "What is 17 * 23?"', ""],
       ["purser cost", ""],
     ], layout),
+    database === undefined ? "" : prose(
+      `Unless --db, --server, a profile or a setting names another, the database is ${escapeText(database)}.`,
+      layout,
+    ),
     prose(
       "See purser COMMAND --help for details. The environment variables PURSER_DB, PURSER_SERVER, PURSER_API_KEY, " +
         "PURSER_PROFILE and PURSER_CONFIG set defaults for --db, --server, --api-key, --profile and --config. Exit codes: " +

@@ -1,7 +1,7 @@
 import type { Durability, PriceUpdates, Severity } from "../contract/values.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import type { LogLevel } from "../kernel/log.ts";
+import type { LogFormat, LogLevel } from "../kernel/log.ts";
 import type { ChannelConfig } from "./channels.ts";
 
 /** An OpenAI-compatible server of the config, as `providers.<name>`. */
@@ -33,6 +33,8 @@ export interface Config {
   host: string;
   port: number;
   logLevel: LogLevel;
+  /** The form of log lines; `auto`: for people on a terminal, else JSON. */
+  logFormat: LogFormat;
   /** The timeout of one request to a remote database or server. */
   remoteTimeoutMs: number;
   /** The largest request body that the server reads. */
@@ -92,4 +94,5 @@ export interface ConfigOptions {
   host?: string;
   port?: number;
   logLevel?: LogLevel;
+  logFormat?: LogFormat;
 }

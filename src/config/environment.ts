@@ -30,6 +30,11 @@ export function findDataFile(env: Environment, platform: Platform): string | und
   return inPurser(findDataFolder(env, platform), "purser.db", platform);
 }
 
+/** Returns the path of the database that is used where none is set; undefined where the home directory is unknown. */
+export function findDefaultDatabase(env: Environment): string | undefined {
+  return findDataFile(env, currentPlatform());
+}
+
 /** Returns the folder of updated prices on a platform: `prices` beside `purser.db`, whatever database is used. */
 export function findPricesFolder(env: Environment, platform: Platform): string | undefined {
   return inPurser(findDataFolder(env, platform), "prices", platform);

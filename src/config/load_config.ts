@@ -2,7 +2,7 @@ import { DURABILITIES } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
-import { LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
+import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
 import { readTextFile } from "../kernel/files/files.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";
@@ -79,6 +79,10 @@ export async function loadConfig(input: {
     }) ?? 8420,
     logLevel: oneOf(pick("--log-level", options.logLevel, "PURSER_LOG_LEVEL", file.log_level), LOG_LEVELS) ??
       defaults.logLevel ?? "warn",
+    logFormat: oneOf(
+      pick("--log-format", options.logFormat, "PURSER_LOG_FORMAT", file.log_format),
+      LOG_FORMATS,
+    ) ?? "auto",
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
     maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,

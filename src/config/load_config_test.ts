@@ -51,6 +51,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     host: "127.0.0.1",
     port: 8420,
     logLevel: "warn",
+    logFormat: "auto",
     remoteTimeoutMs: 10_000,
     requestLimits: {},
     maxBodyBytes: 8_388_608,
@@ -80,6 +81,7 @@ Deno.test("loadConfig() reads every environment variable", async () => {
       PURSER_HOST: "0.0.0.0",
       PURSER_PORT: "9000",
       PURSER_LOG_LEVEL: "debug",
+      PURSER_LOG_FORMAT: "json",
     },
   });
   assert.equal(config.environment, "staging");
@@ -90,6 +92,7 @@ Deno.test("loadConfig() reads every environment variable", async () => {
   assert.equal(config.host, "0.0.0.0");
   assert.equal(config.port, 9000);
   assert.equal(config.logLevel, "debug");
+  assert.equal(config.logFormat, "json");
   assert.equal(config.server, undefined);
 });
 

@@ -11,5 +11,5 @@ export {
   type ProviderSettings,
 } from "./config.ts";
 export { secretsOf } from "./secrets_of.ts";
-export { type Environment, readEnvironment } from "./environment.ts";
+export { type Environment, findDefaultDatabase, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";

@@ -1,6 +1,5 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
-import { matchedRoutes } from "hono/route";
 import { getPath } from "hono/utils/url";
 import type { UnionToIntersection } from "hono/utils/types";
 import { PurserError } from "../kernel/errors.ts";
@@ -10,6 +9,7 @@ import { permissionsOf } from "./middleware/authorize.ts";
 import { authorizeRoutes } from "./middleware/authorize.ts";
 import { REPLAYED } from "./middleware/idempotency.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
+import { routeOf } from "./middleware/request_log.ts";
 import { instanceOf, pathOf, problemResponse, toProblem } from "./middleware/problem.ts";
 import { addUniversalHeaders, markJson } from "./middleware/response_headers.ts";
 import { checkBody } from "./middleware/request_body.ts";
@@ -62,7 +62,9 @@ export function createLazyApp(core: Core): FetchHandler {
         app = await loading;
       } catch (error) {
         apps.delete(resource); // the next request tries again
-        return problemResponse(toProblem(error, pathOf(request.url), core, core.ids.next("req")));
+        return problemResponse(
+          toProblem(error, pathOf(request.url), core, env?.logged?.id ?? core.ids.next("req")),
+        );
       }
       return await app.fetch(request, env);
     },
@@ -79,14 +81,14 @@ function mountRoutes(
   const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
   const app = createRouter();
   app.onError((error, c) => {
-    const problem = toProblem(error, instanceOf(c), core, core.ids.next("req"));
+    const problem = toProblem(error, instanceOf(c), core, c.env?.logged?.id ?? core.ids.next("req"));
     return problemResponse(problem, c.get("isReplayed") && { [REPLAYED]: "true" });
   });
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
     return problemResponse(toProblem(error, instanceOf(c), core, ""), headers);
   });
-  app.use(addUniversalHeaders, markJson, nameSpans(core.telemetry));
+  app.use(addUniversalHeaders, markJson, nameRequests(core.telemetry));
   authorizeRoutes(app, core, permissionsOf(...streamed, ...routers));
   for (const router of streamed) app.route("/", router);
   app.use(checkBody(core));
@@ -94,12 +96,14 @@ function mountRoutes(
   return app;
 }
 
-/** Names the server's span of a request by its route, such as `/agents/{agent_id}`, not by its path. */
-function nameSpans(telemetry: Telemetry): MiddlewareHandler {
+/** Names a request, in the log and as the server's span, by its route, such as `/agents/{agent_id}`, not by its path. */
+function nameRequests(telemetry: Telemetry): MiddlewareHandler<ApiEnv> {
   return (c, next) => {
-    if (telemetry.isOn) {
-      const route = matchedRoutes(c).findLast(({ method }) => method !== "ALL");
-      if (route) telemetry.nameRequest(c.req.raw, route.path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}"));
+    const logged = c.env?.logged;
+    if (telemetry.isOn || logged) {
+      const route = routeOf(c);
+      if (route !== undefined) telemetry.nameRequest(c.req.raw, route);
+      if (logged) logged.route = route ?? null;
     }
     return next();
   };

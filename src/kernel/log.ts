@@ -8,6 +8,10 @@ export type LogFields = Record<string, unknown>;
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** The forms of log lines: sentences for people, JSON for programs, or by where they go. */
+export const LOG_FORMATS = ["auto", "text", "json"] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
 /** A structured log: each line is a message and fields. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;

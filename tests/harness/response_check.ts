@@ -39,8 +39,8 @@ const UNIVERSAL: Record<string, RegExp> = {
   "cache-control": /^(no-store|(private, )?no-cache)$/,
 };
 
-/** Headers of every response to which a rate limit applies. */
-const OF_LIMITS = ["ratelimit", "ratelimit-policy"];
+/** Headers of every response over the network, the last two where a rate limit applies. */
+const OF_SERVERS = ["x-request-id", "ratelimit", "ratelimit-policy"];
 
 /** A document with closed objects, and the compiled checks of its schemas. */
 interface CompiledDocument {
@@ -135,7 +135,7 @@ function checkHeaders(document: object, answer: Answer, response: Response, wher
   assert.equal(response.headers.get("cache-control") === "no-store", !response.headers.has("etag"), where);
   for (const name of response.headers.keys()) {
     const isKnown = declared.has(name) || TRANSPORT.includes(name) || name in UNIVERSAL ||
-      OF_LIMITS.includes(name);
+      OF_SERVERS.includes(name);
     assert.ok(isKnown, `${where}: the header ${name} is not declared`);
   }
 }

@@ -2,7 +2,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { EXIT, exitCodeOf } from "../exit_code.ts";
 import type { Connection } from "../../client/mod.ts";
-import type { Config } from "../../config/mod.ts";
+import { type Config, type Environment, findDefaultDatabase } from "../../config/mod.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { countOf } from "../render/format_values.ts";
 import type { Style } from "../terminal/style.ts";
@@ -39,7 +39,7 @@ async function runDoctor(ctx: CommandContext): Promise<number> {
     if (ctx.isJson) ctx.print(text);
     else {
       const exchange = { before, after, date: answer.headers.get("date") };
-      checks.unshift(await checkConnection(ctx.config, connection, exchange));
+      checks.unshift(await checkConnection(ctx, connection, exchange));
     }
   } catch (error) {
     // A failure to connect is a result of the check, a refusal of access is not. With --json there is no body to print.
@@ -85,7 +85,10 @@ interface Exchange {
  * unencrypted, and whether the clocks of the two machines agree.
  */
 export async function checkConnection(
-  config: Pick<Config, "profile" | "configPath" | "server" | "apiKey" | "apiKeyFile">,
+  { config, env }: {
+    config: Pick<Config, "profile" | "configPath" | "server" | "apiKey" | "apiKeyFile">;
+    env: Environment;
+  },
   { kind, where }: Pick<Connection, "kind" | "where">,
   exchange: Exchange,
 ): Promise<DoctorCheck> {
@@ -97,7 +100,17 @@ export async function checkConnection(
     detail,
     advice,
   });
-  if (kind === "local") return check("ok", `not needed: this process opens the database${by}`);
+  if (kind === "local") {
+    const standard = findDefaultDatabase(env);
+    const opened = `not needed: this process opens ${
+      where === "memory" ? "a database in memory" : where
+    }${by}`;
+    if (standard === undefined) return check("ok", opened);
+    return check(
+      "ok",
+      where === standard ? `${opened}, the default` : `${opened}; the default is ${standard}`,
+    );
+  }
   const server = `the server at ${where}${by}; its settings apply, this command's own config is ${own}`;
   const url = new URL(config.server!);
   const { isLoopback } = await import("../../http/mod.ts");

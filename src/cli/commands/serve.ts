@@ -1,5 +1,6 @@
 import type { OpenDatabase } from "../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../command.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
@@ -15,6 +16,12 @@ export const serve: Command = {
   options: {
     host: option("ADDRESS", "Address to listen on (default 127.0.0.1)"),
     port: option("N", "Port to listen on (default 8420); 0 for any free one"),
+    "log-level": option("LEVEL", "Least important lines of the log (default info, with a line per request)", {
+      oneOf: LOG_LEVELS,
+    }),
+    "log-format": option("FORMAT", "Form of the log (default auto: text on a terminal, else JSON)", {
+      oneOf: LOG_FORMATS,
+    }),
   },
   examples: [
     ["purser serve", "On http://127.0.0.1:8420, with docs at /docs"],

@@ -5,7 +5,7 @@ import { describeIssue } from "./describe_issue.ts";
 import { parseJsonc } from "./parse_jsonc.ts";
 import { formatPath } from "../../kernel/text.ts";
 import { z } from "zod";
-import { LOG_LEVELS } from "../../kernel/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
 import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
@@ -119,6 +119,7 @@ export const ConfigFile = z.strictObject({
   host: z.string().min(1),
   port: z.int().min(0).max(65_535),
   log_level: z.enum(LOG_LEVELS),
+  log_format: z.enum(LOG_FORMATS),
   remote_timeout_ms: z.int().positive().max(600_000),
   max_body_bytes: z.int().positive(),
   max_snapshot_bytes: z.int().positive(),

@@ -5,6 +5,7 @@ import type { FetchHandler } from "../app.ts";
 import type { Handler } from "../server/listen.ts";
 import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
+import { LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
 import { refusalOf } from "./loopback.ts";
@@ -12,11 +13,13 @@ import { refusalOf } from "./loopback.ts";
 /**
  * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
  * had a key, every request needs one, also from this machine, since behind a reverse proxy all requests come from it.
- * Before, only requests that provably come from this machine are answered.
+ * Before, only requests that provably come from this machine are answered. Each request is logged, and its response has
+ * the id under which it is.
  */
 export function withAccessCheck(core: Core, app: FetchHandler): Handler {
   const limits = new RequestLimits(core);
   const answer = async (request: Request, from: string | undefined): Promise<Response> => {
+    const logged = new LoggedRequest(core, request);
     const lease = limits.open(from);
     let response: Response;
     try {
@@ -24,13 +27,15 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       lease.countForAddress();
       const principal = await authenticateRequest(core, request, { from, lease });
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
-      response = await app.fetch(request, principal ? { principal, lease } : { isKeyless: true, lease });
+      const bindings = principal ? { principal, lease, logged } : { isKeyless: true as const, lease, logged };
+      response = await app.fetch(request, bindings);
     } catch (error) {
-      response = problemResponse(toProblem(error, pathOf(request.url), core, core.ids.next("req")));
+      response = problemResponse(toProblem(error, pathOf(request.url), core, logged.id));
     } finally {
       lease.end();
     }
     lease.addHeaders(response.headers);
+    logged.answer(response);
     return response;
   };
   return (request, from) => core.telemetry.traceRequest(request, () => answer(request, from));

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Principal } from "../../keys/mod.ts";
 import type { RequestLease } from "./request_limits.ts";
+import type { LoggedRequest } from "./request_log.ts";
 
 /**
  * The result of authentication, as bindings of a request. Requests without a principal were made in this process, by the
@@ -14,6 +15,8 @@ export interface ApiEnv {
     isKeyless?: true;
     /** Its share of the server's limits; within this process nothing is limited. */
     lease?: RequestLease;
+    /** The request as the log has it; requests within this process are not logged. */
+    logged?: LoggedRequest;
   };
   Variables: {
     isAuthorized?: true;

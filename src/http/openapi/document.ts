@@ -92,7 +92,7 @@ supported ones in \`Allow\`. A request with a body that is not \`application/jso
 **Limits** are answered with 429 where a key or an address has reached one, and with 503 where the server has, both with
 \`Retry-After\`. Where a rate is set, every response has \`RateLimit-Policy\` and \`RateLimit\`. Every response has
 \`X-Content-Type-Options: nosniff\`, \`Referrer-Policy: no-referrer\`, and \`Cache-Control: no-store\` unless it has an
-\`ETag\`.
+\`ETag\`. Over the network it has \`X-Request-Id\`, the id of the request in the server's log.
 
 **Keys** are sent as \`Authorization: Bearer psr_…\`. They are required as soon as there is one, or ever was; each operation
 lists the scopes that it needs. Before, only the server's own machine is answered. A key of one agent gets that agent's

@@ -1,7 +1,6 @@
 import type { ApiKey } from "../../../keys/mod.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
-import { replaceFile } from "../../../kernel/files/replace_file.ts";
 import { systemReason } from "../../../kernel/system_errors.ts";
 import { SCOPES } from "../../../contract/values.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
@@ -96,6 +95,7 @@ async function reserveFile(path: string): Promise<void> {
 
 /** Writes a key to its file, or revokes it. */
 async function writeKey(ctx: CommandContext, path: string, created: { key_id: string; key: string }) {
+  const { replaceFile } = await import("../../../kernel/files/replace_file.ts");
   try {
     await replaceFile(path, `${created.key}\n`);
   } catch (error) {

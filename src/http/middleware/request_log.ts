@@ -1,0 +1,58 @@
+import type { Context } from "hono";
+import { matchedRoutes } from "hono/route";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Log } from "../../kernel/log.ts";
+
+/** The response header with the id under which the log has a request. */
+const REQUEST_ID = "x-request-id";
+
+/** Routes that a platform asks every few seconds: their successes are logged for debugging only. */
+const PROBES: ReadonlySet<string | null> = new Set(["/healthz", "/readyz"]);
+
+/** A request from outside of this process, as the log has it. */
+export class LoggedRequest {
+  readonly id: string;
+  /** The pattern of its route, such as `/agents/{agent_id}`; null where none has matched. */
+  route: string | null = null;
+  readonly #ctx: { clock: Clock; log: Log };
+  readonly #method: string;
+  readonly #startedAt: number;
+
+  constructor(ctx: { clock: Clock; ids: Ids; log: Log }, { method }: Request) {
+    this.id = ctx.ids.next("req");
+    this.#ctx = ctx;
+    this.#method = method;
+    this.#startedAt = ctx.clock.monotonic();
+  }
+
+  /**
+   * Logs the response as it begins, and adds the request's id to it. Never the path, the query or a header of the request:
+   * they may hold secrets.
+   */
+  answer({ status, headers }: Response): void {
+    headers.set(REQUEST_ID, this.id);
+    const { clock, log } = this.#ctx;
+    const isQuiet = status < 400 && PROBES.has(this.route);
+    log[isQuiet ? "debug" : "info"]("Answered a request", {
+      method: this.#method,
+      route: this.route,
+      status,
+      duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1_000) / 1_000,
+      request_id: this.id,
+    });
+  }
+}
+
+const patterns = new Map<string, string>();
+
+/** Returns the pattern of the route that a request has matched, such as `/agents/{agent_id}`, as in the API's document. */
+export function routeOf(c: Context): string | undefined {
+  const path = matchedRoutes(c).findLast(({ method }) => method !== "ALL")?.path;
+  if (path === undefined) return undefined;
+  let pattern = patterns.get(path);
+  if (pattern === undefined) {
+    patterns.set(path, pattern = path.replace(/:(\w+)(\{[^}]*\})?\??/g, "{$1}"));
+  }
+  return pattern;
+}
