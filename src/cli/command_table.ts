@@ -33,6 +33,7 @@ import { pricesUpdate } from "./commands/prices/prices_update.ts";
 import { profilesAdd } from "./commands/profiles/profiles_add.ts";
 import { profilesList } from "./commands/profiles/profiles_list.ts";
 import { profilesRemove } from "./commands/profiles/profiles_remove.ts";
+import { report } from "./commands/report/report.ts";
 import { reprice } from "./commands/reprice/reprice.ts";
 import { repriceApply, repriceUndo } from "./commands/reprice/reprice_continue.ts";
 import { repriceList } from "./commands/reprice/reprice_list.ts";
@@ -75,6 +76,7 @@ export const COMMANDS: readonly Command[] = [
   stateReplay,
   cost,
   costExplain,
+  report,
   reprice,
   repriceList,
   repriceApply,

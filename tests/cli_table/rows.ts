@@ -20,6 +20,10 @@ export interface Row {
   varying?: RegExp;
 }
 
+/** A call made elsewhere. */
+const CALL =
+  '{"call_id":"row-1","at":"2026-11-01T09:30:00Z","agent_id":"nightly","provider":"demo","model":"echo","input_tokens":100,"output_tokens":10}';
+
 /**
  * Every command, as a story: later rows see the effects of earlier ones. A row that fails does so on purpose.
  */
@@ -137,6 +141,16 @@ export const ROWS: readonly Row[] = [
   { line: "cost explain $CALL --json", out: /"difference_usd":0\}/ },
   { line: "cost explain call_nope", code: 3, err: /^error: Cannot find call call_nope\n$/ },
   { line: "cost explain ..", code: 2, err: /as the id of a call/ },
+  {
+    line: "report -",
+    stdin: `${CALL}\n{"call_id":1}\n${CALL.replace("row-1", "row-2")}\n`,
+    code: 1,
+    out: /^Booked 2 calls; 1 bad line was left out\n$/,
+    err: /^error: Line 2: call_id: .*; at: /,
+  },
+  { line: "report -", stdin: `${CALL}\n`, out: /^Booked 0 calls; 1 call was booked before\n$/ },
+  { line: "report - --json", stdin: `${CALL}\n`, out: /^\{"lines":1,"booked":0,"duplicates":1,/ },
+  { line: "report missing.jsonl", code: 1, err: /missing\.jsonl: no such file/ },
   { line: "reprice", code: 2, err: /without --unpriced, or --from and --to/ },
   { line: "reprice --unpriced", out: /^No calls match\n$/ },
   {

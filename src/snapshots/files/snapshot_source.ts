@@ -1,56 +1,18 @@
-import type { FileHandle } from "node:fs/promises";
 import { PurserError } from "../../kernel/errors.ts";
-import { systemReason } from "../../kernel/system_errors.ts";
+import { readChunks, sizeOfFile as sizeOf } from "../../kernel/files/read_chunks.ts";
 
 /** The source of a snapshot's bytes: the path of a file, or an open stream. */
 export type SnapshotSource = string | AsyncIterable<Uint8Array>;
 
-const CHUNK_BYTES = 64 * 1024;
-
 const GZIP_MAGIC = [0x1f, 0x8b];
 
-/**
- * Reads the bytes of a file unchanged.
- *
- * @throws {PurserError} `invalid` when the file can't be read or is a directory
- */
-export async function* readFile(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  await using file = await openFile(path);
-  for (;;) {
-    const chunk = new Uint8Array(CHUNK_BYTES);
-    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, null).catch((error) => {
-      throw unreadable(path, error);
-    });
-    if (bytesRead === 0) return;
-    yield chunk.subarray(0, bytesRead);
-  }
-}
+const WHAT = "the snapshot";
 
-/** Returns the size of a file in bytes, if it is known in advance. Throws as `readFile` does. */
-export async function sizeOfFile(path: string): Promise<number | undefined> {
-  await using file = await openFile(path);
-  const stat = await file.stat();
-  return stat.isFile() ? stat.size : undefined;
-}
+/** Reads the bytes of a snapshot's file unchanged; see `readChunks`. */
+export const readFile = (path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> => readChunks(path, WHAT);
 
-async function openFile(path: string): Promise<FileHandle> {
-  const { open } = await import("node:fs/promises"); // lazy: an edge runtime has no files
-  try {
-    const file = await open(path);
-    if (!(await file.stat()).isDirectory()) return file;
-    await file.close();
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-  throw new PurserError("invalid", `Cannot read the snapshot ${path}: is a directory`);
-}
-
-function unreadable(path: string, error: unknown): PurserError {
-  if (error instanceof PurserError) return error;
-  return new PurserError("invalid", `Cannot read the snapshot ${path}: ${systemReason(error)}`, {
-    cause: error,
-  });
-}
+/** Returns the size of a snapshot's file in bytes, if it is known in advance. */
+export const sizeOfFile = (path: string): Promise<number | undefined> => sizeOf(path, WHAT);
 
 /** Detects gzip by the first bytes of a stream, and returns the whole stream. */
 export async function peekGzip<Bytes extends Uint8Array>(
