@@ -1,7 +1,7 @@
 import { PurserError } from "../../../kernel/errors.ts";
 import type { Line } from "./read_lines.ts";
 
-/** What came of the calls of a report. */
+/** The outcome of the calls of a report. */
 export interface Tally {
   booked: number;
   duplicates: number;
@@ -11,7 +11,7 @@ export interface Tally {
 /** A line that was not booked. */
 export interface BadLine {
   line: number;
-  /** What is wrong with it, each with the path of the field where there is one. */
+  /** The reasons, each with the path of the field where there is one. */
   problems: string[];
 }
 
@@ -21,7 +21,7 @@ export interface BatchLimits {
   bytes: number;
 }
 
-/** What `reportLines` needs. */
+/** The context of `reportLines`. */
 export interface ReportContext {
   /** Books the calls of a JSON array, all or none. */
   post(body: string): Promise<Tally>;

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { CLI_PERMISSIONS } from "../build/permissions.ts";
+import { readEnvironment } from "../src/config/mod.ts";
+import { installCli } from "./harness/installed_cli.ts";
+
+/**
+ * The examples of a container and of a service. No container engine is needed: the commands of the container file are run
+ * here, with its folders below a temporary one. The base image and the user that it has are not tested.
+ */
+
+const ROOT = new URL("..", import.meta.url).pathname;
+
+/** The instructions of a container file, with continued lines joined. */
+async function readInstructions(path: string): Promise<{ name: string; rest: string }[]> {
+  const text = await Deno.readTextFile(join(ROOT, path));
+  return text.replaceAll(/\\\n\s*/g, "").split("\n").filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => {
+      const [, name, rest] = /^([A-Z]+) (.*)$/.exec(line) ?? assert.fail(line);
+      return { name: name!, rest: rest! };
+    });
+}
+
+interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+async function run([program, ...args]: string[], options: Deno.CommandOptions): Promise<Ran> {
+  const { code, stdout, stderr } = await new Deno.Command(program!, { args, ...options }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** Starts a server, and returns its port once it answers. */
+async function startServer([program, ...args]: string[], options: Deno.CommandOptions) {
+  const child = new Deno.Command(program!, {
+    args,
+    ...options,
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  })
+    .spawn();
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  let port: string | undefined;
+  while (port === undefined) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, said);
+    port = /answers at http:\/\/[\d.]+:(\d+)/.exec(said += value)?.[1];
+  }
+  return {
+    port,
+    /** Ends it as a service manager does, and returns its exit code. */
+    async stop(): Promise<number> {
+      child.kill("SIGTERM");
+      while (!(await reader.read()).done);
+      return (await child.status).code;
+    },
+  };
+}
+
+Deno.test("the container file's commands build Purser from what it copies, and start it", async () => {
+  const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_container_" }));
+  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const base = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }) };
+  /** Puts the container's folders below the temporary one, and its user in the place of this one. */
+  const place = (text: string) =>
+    text.replaceAll(/(^|[\s"'=])\/(?=(opt|data|etc|src)\b)/g, `$1${folder}/`)
+      .replaceAll("-o deno -g deno", `-o ${Deno.uid()} -g ${Deno.gid()}`);
+  let env: Record<string, string> = base;
+  let [healthCheck, entryPoint, command]: [string[], string[], string[]] = [[], [], []];
+  for (const { name, rest } of await readInstructions("examples/container/Dockerfile")) {
+    const list = () => JSON.parse(place(rest.slice(rest.indexOf("[")))) as string[];
+    if (name === "FROM") assert.match(rest, new RegExp(`^denoland/deno:${Deno.version.deno}( AS build)?$`));
+    else if (name === "COPY" && !rest.startsWith("--from=build")) {
+      const [to, ...from] = rest.split(" ").reverse();
+      const target = to === "./" ? `${folder}/src/` : `${folder}/src/${to}`;
+      await Deno.mkdir(`${folder}/src`, { recursive: true });
+      await run(["cp", "-r", ...from.map((each) => join(ROOT, each)), target], {});
+    } else if (name === "RUN") {
+      const ran = await run(["sh", "-c", place(rest)], { cwd: `${folder}/src`, env });
+      assert.equal(ran.code, 0, `${rest}\n${ran.err}`);
+    } else if (name === "ENV") {
+      env = {
+        ...env,
+        ...Object.fromEntries(place(rest).split(" ").map((pair) => pair.split("=") as [string, string])),
+      };
+    } else if (name === "ENTRYPOINT") entryPoint = list();
+    else if (name === "CMD") command = list();
+    else if (name === "HEALTHCHECK") healthCheck = list();
+    else assert.match(name, /^(COPY|WORKDIR|USER|VOLUME|EXPOSE)$/);
+  }
+  assert.equal((await Deno.stat(`${folder}/data`)).mode! & 0o777, 0o700);
+  assert.deepEqual(entryPoint.filter((word) => word.startsWith("--allow")), CLI_PERMISSIONS);
+
+  const options = { cwd: folder, env, clearEnv: true };
+  const refused = await run([...entryPoint, ...command, "--port", "0"], options);
+  assert.equal(refused.code, 4);
+  assert.match(refused.err, /without an API key any client that reaches it could spend your money/);
+  const created = await run([...entryPoint, "keys", "create", "ops", "--scope", "admin"], options);
+  assert.match(created.out, /^psr_\w+\n$/, created.err);
+  const server = await startServer([...entryPoint, ...command, "--port", "0"], options);
+  const at = healthCheck.map((word) => word.replace("8420", server.port));
+  assert.equal((await run(at, options)).code, 0);
+  const key = created.out.trim();
+  const asked = ["cost", "--server", `http://127.0.0.1:${server.port}`, "--api-key", key];
+  assert.match((await run([...entryPoint, ...asked], options)).out, /^No model call/);
+  assert.equal(await server.stop(), 0);
+  assert.equal((await run(at, options)).code, 1);
+  await Deno.stat(`${folder}/data/purser.db`);
+  await Deno.remove(folder, { recursive: true });
+});
+
+const hasSystemd = await new Deno.Command("systemd-analyze", { args: ["--version"] }).output()
+  .then(({ success }) => success, () => false);
+
+Deno.test({
+  name: "the unit is valid to systemd, and its command serves with its environment",
+  ignore: !hasSystemd,
+  async fn() {
+    const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_unit_" }));
+    const installed = await installCli(folder);
+    const unit = (await Deno.readTextFile(join(ROOT, "examples/systemd/purser.service")))
+      .replaceAll("/usr/local/bin/purser", installed);
+    const path = `${folder}/purser.service`;
+    await Deno.writeTextFile(path, unit);
+    const verified = await run(["systemd-analyze", "verify", "--man=no", path], {
+      env: { SYSTEMD_LOG_LEVEL: "warning" },
+    });
+    const about = verified.err.split("\n").filter((line) => line.includes("purser"));
+    assert.deepEqual([verified.code, about], [0, []], verified.err);
+
+    const { PATH = "" } = readEnvironment();
+    const env: Record<string, string> = { PATH };
+    for (const [, pairs] of unit.matchAll(/^Environment=(.*)$/gm)) {
+      for (const pair of pairs!.split(" ")) {
+        const [name, value] = pair.split("=") as [string, string];
+        env[name] = value.replace(/^\/(?=var|etc)/, `${folder}/`);
+      }
+    }
+    await Deno.mkdir(`${folder}/var/lib/purser`, { recursive: true });
+    const [command] = /(?<=^ExecStart=).*$/m.exec(unit)!;
+    const server = await startServer([...command.split(" "), "--port", "0"], {
+      cwd: folder,
+      env,
+      clearEnv: true,
+    });
+    assert.equal(
+      (await fetch(`http://127.0.0.1:${server.port}/readyz`).then((answer) => answer.json())).status,
+      "ok",
+    );
+    assert.equal(await server.stop(), 0);
+    await Deno.stat(`${folder}/var/lib/purser/purser.db`);
+    await Deno.remove(folder, { recursive: true });
+  },
+});
