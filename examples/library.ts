@@ -47,10 +47,8 @@ const metered = purser.meter(model, { agentId: "newsletter", runId: "run_issue_4
 const { text } = await generateText({ model: metered, prompt: "A line for the newsletter" });
 console.log(text);
 
-// 4. All costs are in one ledger: query the API, which needs no network.
-const costs: { agent_id: string; cost_usd: number; model_calls: number }[] =
-  await (await purser.app.request("/costs?group_by=agent")).json();
-for (const { agent_id, cost_usd, model_calls } of costs) {
+// 4. All costs are in one ledger.
+for (const { agent_id, cost_usd, model_calls } of await purser.costs({ groupBy: "agent" })) {
   console.log(`${agent_id}: ${model_calls} calls, $${cost_usd}`);
 }
 await purser.close();

@@ -21,13 +21,31 @@ import { openDatabase } from "./client/mod.ts";
 import type { Budget } from "./contract/budgets.ts";
 import { checkChannels } from "./delivery/channels/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
+import { type ProviderSettings, readEnvironment } from "./config/mod.ts";
+import { readNamedAgent } from "./contract/agents.ts";
+import type { CostRow } from "./contract/costs.ts";
+import type { Session } from "./contract/sessions.ts";
 import { PurserError } from "./kernel/errors.ts";
-import { type PriceOverride, type ProviderSettings, readEnvironment } from "./config/mod.ts";
-import { type AgentBody, readNamedAgent } from "./contract/agents.ts";
 import { type App, createApp } from "./http/mod.ts";
 import type { Ids } from "./kernel/ids.ts";
+import { checkNames, namesOf } from "./kernel/known_names.ts";
 import { type Log, silentLog } from "./kernel/log.ts";
-import { meter, type MeterContext, runAgent, type RunPart, type RunResult } from "./runner/mod.ts";
+import {
+  type AgentInput,
+  type CloseOptions,
+  type CostsOptions,
+  type ExportOptions,
+  type ImportSessionOptions,
+  METER_NAMES,
+  type MeterOptions,
+  OPTION_NAMES,
+  type PriceRow,
+  readCosts,
+  readSessions,
+  type RunOptions,
+  type SessionsOptions,
+} from "./library/mod.ts";
+import { meter, runAgent, type RunResult } from "./runner/mod.ts";
 import {
   bytesOf,
   exportSession,
@@ -42,7 +60,20 @@ export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/error
 export { createSingleSendFetch } from "./kernel/single_send.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
 export type { CostEvent, TokenUsage } from "./ledger/mod.ts";
-export type { MeterContext, RunPart, RunResult, ToolKit } from "./runner/mod.ts";
+export type { RunPart, RunResult, ToolKit } from "./runner/mod.ts";
+export type {
+  AgentInput,
+  CloseOptions,
+  CostsOptions,
+  ExportOptions,
+  ImportSessionOptions,
+  MeterOptions as MeterContext,
+  PriceRow as PriceOverride,
+  RunOptions,
+  SessionsOptions,
+} from "./library/mod.ts";
+export type { CostRow } from "./contract/costs.ts";
+export type { Session } from "./contract/sessions.ts";
 export {
   type AlertDispatcher,
   type AlertEvaluator,
@@ -66,14 +97,16 @@ export type { Agent } from "./agents/mod.ts";
 export type { BudgetInCode } from "./budgets/mod.ts";
 export type { Budget, RefusedBy } from "./contract/budgets.ts";
 export type { BudgetMode, Severity } from "./contract/values.ts";
-export type { PriceOverride, ProviderSettings } from "./config/mod.ts";
+export type { ProviderSettings } from "./config/mod.ts";
 export type { Log } from "./kernel/log.ts";
 
 /** Settings of `openPurser`. */
 export interface PurserOptions {
   /** A path, `:memory:`, `libsql://…` or `https://…`; the library has no default. */
   db: string;
+  /** The token of a remote database. */
   dbToken?: string;
+  /** `full` (the default): every commit is on the disk; `normal`: the last ones may be lost at a power failure. */
   durability?: Durability;
   /** The name of this environment; default `local`. */
   environment?: string;
@@ -84,7 +117,7 @@ export interface PurserOptions {
   /** OpenAI-compatible servers by name. */
   providers?: Record<string, ProviderSettings>;
   /** Prices that override the catalog's. */
-  prices?: PriceOverride[];
+  prices?: PriceRow[];
   /** The folder of prices that `purser prices update` has updated; the library has no default. */
   pricesFolder?: string;
   /** The size limit of snapshots to restore, in bytes; default 256 MiB. */
@@ -104,45 +137,14 @@ export interface PurserOptions {
   notifyAnomaliesFrom?: Severity;
   /** The environment with the keys of models; default: that of the process. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** @internal For measurements: leaves the totals as they are. */
+  /** For measurements: leaves the totals as they are. @internal */
   rollUp?: "never";
+  /** Receives the log; default: nothing is logged. */
   log?: Log;
+  /** The clock; default: the system's. Tests pass their own. */
   clock?: Clock;
+  /** The source of ids; default: random ones that sort by time. Tests pass their own. */
   ids?: Ids;
-}
-
-/** The definition of an agent, with the fields of the API. */
-export interface AgentInput extends AgentBody {
-  name: string;
-}
-
-/** Options of one run. */
-export interface RunOptions {
-  sessionId?: string;
-  /**
-   * The run whose tool makes this one, `run.runId` of the tool's options: the budgets of that run and of those above it count
-   * its calls too.
-   */
-  parentRunId?: string;
-  signal?: AbortSignal;
-  /** Receives the answer as it is streamed, and every event after its commit. */
-  onPart?: (part: RunPart) => void;
-}
-
-/** Options of an export. */
-export interface ExportOptions {
-  /** Tags to add to those of the session in the snapshot. */
-  tags?: Readonly<Record<string, string>>;
-  /** Includes the event log of the session. */
-  withEvents?: boolean;
-}
-
-/** Options of an import. */
-export interface ImportSessionOptions {
-  /** Reports what would happen, and writes nothing. */
-  dryRun?: boolean;
-  /** Refuses, with a `conflict`, to replace a session that has more messages than the snapshot. */
-  keepLonger?: boolean;
 }
 
 /** An open Purser. */
@@ -170,15 +172,52 @@ export interface Purser {
    */
   importSession(snapshot: Snapshot, options?: ImportSessionOptions): Promise<ImportResult>;
   /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
-  meter(model: LanguageModelV4, context: MeterContext): LanguageModelV4;
+  meter(model: LanguageModelV4, context: MeterOptions): LanguageModelV4;
   /** Lists all budgets of the database, oldest first, each with what is spent, reserved and left in its present window. */
   budgets(): Promise<Budget[]>;
+  /**
+   * Sums spend by agent, model, hour, day, session or run. Agents and models come by cost, the highest first; the others
+   * latest first.
+   *
+   * @throws {PurserError} `invalid`
+   */
+  costs(options?: CostsOptions): Promise<CostRow[]>;
+  /** Lists sessions, the one that was changed last first. */
+  sessions(options?: SessionsOptions): Promise<Session[]>;
   /** The HTTP API as a Hono app. It does not authenticate: put it behind your own access control. */
   app: App;
+  /** The events of this process, published after their commit. */
   bus: Bus;
   /** Waits for runs in progress, cancels those that exceed `graceMs`, and closes the database. */
-  close(options?: { graceMs?: number }): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
+  /** Closes it, as `close()` does: `await using purser = await openPurser(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
+
+const NAMES = namesOf<PurserOptions>({
+  db: true,
+  dbToken: true,
+  durability: true,
+  environment: true,
+  models: true,
+  tools: true,
+  providers: true,
+  prices: true,
+  pricesFolder: true,
+  maxSnapshotBytes: true,
+  alerts: true,
+  budgets: true,
+  allowPrivateNetworks: true,
+  plugins: true,
+  notifyAnomaliesFrom: true,
+  env: true,
+  rollUp: true,
+  log: true,
+  clock: true,
+  ids: true,
+});
+
+const PROVIDER_NAMES = namesOf<ProviderSettings>({ baseUrl: true, apiKey: true, headers: true });
 
 /**
  * Opens Purser over a database.
@@ -187,6 +226,10 @@ export interface Purser {
  */
 export async function openPurser(options: PurserOptions): Promise<Purser> {
   checkOptions(options);
+  checkNames("open Purser", options, NAMES);
+  for (const [name, settings] of Object.entries(options.providers ?? {})) {
+    checkNames(`use the provider ${name}`, settings, PROVIDER_NAMES);
+  }
   const { core, close } = await openDatabase({
     ...options,
     env: options.env ?? readEnvironment(),
@@ -220,22 +263,37 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       checkModel: (model) => core.models.check(model),
       checkTools: (tools) => core.toolbox.check(tools),
     });
+  const app = await createApp(core);
   return {
-    runAgent: async (agent, input, options = {}) => {
+    async runAgent(agent, input, options = {}) {
+      checkNames("run the agent", options, OPTION_NAMES.runAgent);
       const { sessionId, parentRunId, signal, onPart } = options;
       return await runAgent(core, { agent: define(agent), input, sessionId, parentRunId, signal, onPart });
     },
     defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
     async exportSession(agentId, sessionId, options = {}) {
+      checkNames("export the session", options, OPTION_NAMES.exportSession);
       const exported = await exportSession(core, { agentId, sessionId, ...options });
       return await readSnapshot(exported.write());
     },
-    importSession: async (snapshot, options) => await importSession(core, bytesOf(snapshot), options),
-    meter: (model, context) => meter(core, model, context),
+    async importSession(snapshot, options = {}) {
+      checkNames("import the session", options, OPTION_NAMES.importSession);
+      return await importSession(core, bytesOf(snapshot), options);
+    },
+    meter(model, context) {
+      checkNames("meter the model", context, METER_NAMES);
+      return meter(core, model, context);
+    },
     budgets: () => listBudgets(core, { limit: -1 }),
-    app: await createApp(core),
+    costs: async (options) => await readCosts(app, options),
+    sessions: async (options) => await readSessions(app, options),
+    app,
     bus: core.bus,
-    close,
+    async close(options = {}) {
+      checkNames("close Purser", options, OPTION_NAMES.close);
+      await close(options);
+    },
+    [Symbol.asyncDispose]: async () => await close(),
   };
 }
 

@@ -98,6 +98,13 @@ Deno.test("the README's library example runs", () =>
     assert.match(result.stdout, /You said: Hello 0\.\d+/);
   }));
 
+Deno.test("the library document's example of typed reads runs", () =>
+  inDirectory(async (directory) => {
+    const code = blocks(await readDocument("docs/library.md"), "ts").find((each) => each.includes("costs({"));
+    const result = await runExample(code!, directory);
+    assert.match(result.stdout, /^\d{4}-\d\d-\d\d 0\.\d+\nfirst\n$/);
+  }));
+
 Deno.test("the config file of the docs is valid, and so is the tool module", () =>
   inDirectory(async (directory) => {
     const document = await readDocument("docs/getting_started.md");

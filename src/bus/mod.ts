@@ -3,13 +3,19 @@ import { messageOf } from "../kernel/errors.ts";
 
 /** A committed event. `payload` is in wire form. */
 export interface BusEvent<Payload = Record<string, unknown>> {
+  /** Its type, such as `model.called`. */
   type: string;
+  /** Its time, ISO 8601 UTC. */
   at: string;
+  /** The agent that it is about. */
   agent_id: string;
+  /** The session that it is about; null outside a session. */
   session_id: string | null;
+  /** The run that it is about; null outside a run. */
   run_id: string | null;
   /** Position in the session's log; null outside a session. */
   seq: number | null;
+  /** Its facts, which depend on the type. */
   payload: Payload;
 }
 

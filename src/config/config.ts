@@ -6,8 +6,11 @@ import type { ChannelConfig } from "./channels.ts";
 
 /** An OpenAI-compatible server of the config, as `providers.<name>`. */
 export interface ProviderSettings {
+  /** The base URL of its API, such as `http://127.0.0.1:11434/v1`. */
   baseUrl: string;
+  /** Its API key; default: none is sent. */
   apiKey?: string;
+  /** Headers to add to each request. */
   headers?: Record<string, string>;
 }
 

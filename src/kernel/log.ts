@@ -14,9 +14,13 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** A structured log: each line is a message and fields. */
 export interface Log {
+  /** Logs a fact for finding faults. */
   debug(message: string, fields?: LogFields): void;
+  /** Logs a fact of normal work. */
   info(message: string, fields?: LogFields): void;
+  /** Logs a problem that the work continues with. */
   warn(message: string, fields?: LogFields): void;
+  /** Logs a failure. */
   error(message: string, fields?: LogFields): void;
 }
 

@@ -1,14 +1,31 @@
 import { toHex } from "../../kernel/encoding.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
 import type { RuleInput } from "../../contract/alert_rules.ts";
 import { type ChangeContext, insertRule, updateRule } from "./change_rules.ts";
 import { withDefaults } from "./rule_fields.ts";
 
 /** A rule that a program defines. */
-export type RuleInCode = RuleInput & {
+export interface RuleInCode extends RuleInput {
   /** Identifies the rule across restarts. Default: derived from its name. */
   rule_id?: string;
-};
+  /** The name in notifications. */
+  name: string;
+  /** The spend that it measures: of a run or a session, or in the last hour, the day or the month (UTC). */
+  threshold_type: ThresholdType;
+  /** The threshold in USD, more than 0, at most nine decimals; it fires at or above it. */
+  threshold_usd: number;
+  /** The severity of its alerts. */
+  severity: Severity;
+  /** The minimum time between two alerts; default 3600. */
+  cooldown_seconds?: number;
+  /** `cooldown` (the default): again after each cooldown; `once_per_window`: once per run, session, day or month. */
+  repeat?: Repeat;
+  /** Measures only this agent's calls; null or not given: all agents. */
+  agent_id?: string | null;
+  /** Default true. */
+  enabled?: boolean;
+}
 
 const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
 

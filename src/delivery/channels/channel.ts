@@ -10,6 +10,7 @@ export const CHANNEL_CONTRACT = 1;
 export interface Channel {
   /** Makes one attempt, without retries. An exception counts as a failure to retry, unless a DeliveryError says otherwise. */
   send(notification: Notification, delivery: Delivery): Promise<SendResult> | SendResult;
+  /** Called once when Purser closes. */
   close?(): Promise<void> | void;
 }
 
@@ -35,6 +36,7 @@ export interface ChannelLog {
 
 /** A kind of channel. */
 export interface ChannelPlugin<Settings = unknown> {
+  /** The version of the contract that it was written for; `defineChannel` adds it. */
   contract: typeof CHANNEL_CONTRACT;
   /** Its name in the config, as in `"kind": "webhook"`. */
   kind: string;
@@ -46,12 +48,15 @@ export interface ChannelPlugin<Settings = unknown> {
    * `{"file": "…"}`, as may a setting marked with `.meta({ fromFile: true })`.
    */
   settings: ZodType<Settings>;
+  /** Opens the channel with checked settings; it connects to nothing yet. */
   open(settings: Settings, context: ChannelContext): Channel | Promise<Channel>;
 }
 
 /** The argument of a plugin module's default export, so that a file on disk has no import to resolve. */
 export interface ChannelKit {
+  /** Defines the kind of channel. */
   defineChannel: typeof defineChannel;
+  /** The schema library. */
   z: typeof z;
   /** Maps an HTTP response to success, a failure to retry, or a permanent one. `now` as in the context. */
   httpResult: (answer: PostAnswer, now: number) => SendResult;

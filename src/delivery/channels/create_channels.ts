@@ -14,6 +14,7 @@ import { type BuiltInChannels, createLoadPlugin } from "./load_plugin.ts";
 
 /** A channel that is an object of the embedding program. */
 export interface NamedChannel {
+  /** Its name in the history, unique among the channels. */
   name: string;
   /** Default: `custom`. */
   kind?: string;
@@ -21,7 +22,9 @@ export interface NamedChannel {
   minSeverity?: Severity;
   /** The timeout of one attempt. Default: 10,000. */
   timeoutMs?: number;
+  /** Makes one attempt at a delivery. */
   send: Channel["send"];
+  /** Called once when Purser closes. */
   close?: Channel["close"];
 }
 

@@ -14,6 +14,7 @@ export interface Notification {
   type: "alert.triggered" | "anomaly.detected" | "channel.test";
   /** True if it only tests the channel; the text says so too. */
   isTest: boolean;
+  /** The severity of the alert or the anomaly. */
   severity: Severity;
   /** One line, without a severity: `Daily spend of researcher reached $10.25 (threshold $10)`. */
   title: string;

@@ -70,7 +70,9 @@ export function findToolFault(
 
 /** The arguments of a module of tools. */
 export interface ToolKit {
+  /** Defines a tool, as the AI SDK does. */
   tool: typeof import("ai").tool;
+  /** The schema library. */
   z: typeof import("zod").z;
 }
 

@@ -13,6 +13,7 @@ export const alertsResend: Command = {
     "the notification, and in purser alerts history.",
   options: {},
   examples: [["purser alerts resend alert_42", ""]],
+  needsDatabase: true,
   run: resendAlert,
 };
 

@@ -23,6 +23,7 @@ export const alertsSet: Command = {
     ['purser alerts set "Daily limit" --threshold-usd 25', ""],
     ["purser alerts set rule_42 --name Nightly --all-agents --cooldown 600", "By its id"],
   ],
+  needsDatabase: true,
   run: setRule,
 };
 

@@ -27,6 +27,7 @@ export const budgetsRaise: Command = {
     ["purser budgets raise Day --usd 20", "For the rest of the day"],
     ['purser budgets raise Day --usd 20 --for 24h --reason "release"', ""],
   ],
+  needsDatabase: true,
   run: raiseBudget,
 };
 

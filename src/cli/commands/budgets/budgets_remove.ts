@@ -10,6 +10,7 @@ export const budgetsRemove: Command = {
   summary: "Remove a budget and its raises, by its id or name",
   options: {},
   examples: [["purser budgets remove Day", ""]],
+  needsDatabase: true,
   run: removeBudget,
 };
 

@@ -21,6 +21,7 @@ export const budgetsSet: Command = {
     ["purser budgets set Trial --action refuse", "Enforce what was only watched"],
     ["purser budgets set Day --disabled", ""],
   ],
+  needsDatabase: true,
   run: setBudget,
 };
 
