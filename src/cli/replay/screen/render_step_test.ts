@@ -44,6 +44,10 @@ Deno.test("renderPlainStep() renders every type of event, unknown ones too", asy
       / cost \$0\.3 · budget \$0\.25 · so far \$0\n {6}error: Cannot continue$/,
     ],
     [
+      event(1, "budget.refused", { message: "The budget “Day” is spent", cost_usd_so_far: 2, budget_usd: 1 }),
+      / cost \$2 · budget \$1 · so far \$0\n {6}error: The budget “Day” is spent$/,
+    ],
+    [
       event(1, "budget.overshot", { call_id: "c1", bound_usd: "0.1", cost_usd: "0.2" }),
       / c1 · bound \$0\.1 · cost \$0\.2 · so far \$0$/,
     ],

@@ -75,10 +75,8 @@ const DESCRIBE = new Map<string, Describe>([
     facts: keepFacts(stepFact(step)),
     sections: [...sent.flatMap(sentSection), ...sectionOf("Error", error, { tone: "error" })],
   })],
-  ["budget.exceeded", ({ message, cost_usd_so_far, budget_usd }) => ({
-    facts: keepFacts(amountFact("cost", cost_usd_so_far), amountFact("budget", budget_usd)),
-    sections: sectionOf("Error", message, { tone: "error" }),
-  })],
+  ["budget.refused", describeRefusal],
+  ["budget.exceeded", describeRefusal],
   ["budget.overshot", ({ call_id, bound_usd, cost_usd }) => ({
     facts: keepFacts(readText(call_id), amountFact("bound", bound_usd), amountFact("cost", cost_usd)),
     sections: [],
@@ -95,6 +93,13 @@ const DESCRIBE = new Map<string, Describe>([
   ["run.interrupted", describeReason],
   [MESSAGE, describeMessage],
 ]);
+
+function describeRefusal({ message, cost_usd_so_far, budget_usd }: Payload) {
+  return {
+    facts: keepFacts(amountFact("cost", cost_usd_so_far), amountFact("budget", budget_usd)),
+    sections: sectionOf("Error", message, { tone: "error" }),
+  };
+}
 
 function callFacts(payload: Payload, recorded: Payload | undefined): string[] {
   const { provider, model } = payload;
