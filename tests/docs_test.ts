@@ -1,5 +1,6 @@
-import { DEFAULT_COOLDOWN_SECONDS } from "../src/contract/limits.ts";
-import { SCOPES, THRESHOLD_TYPES } from "../src/contract/values.ts";
+import { BUDGET_FIELDS } from "../src/contract/budgets.ts";
+import { DEFAULT_COOLDOWN_SECONDS, RESERVATION_SECONDS } from "../src/contract/limits.ts";
+import { BUDGET_PERIODS, REFUSAL_REASONS, SCOPES, THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { builtInChannels } from "../plugins/mod.ts";
@@ -212,6 +213,63 @@ Deno.test("the quick start on alerts works as it is written: a rule fires, and e
     assert.match(output, /warning {3}First cents +\$0\.0000\d+ of \$0\.00001 +helper +alert_\w+ +log ok$/m);
     assert.equal((await runLines(lines.slice(first), directory)).match(/^log +log +delivered/gm)!.length, 2);
   }));
+
+Deno.test("the quick start on budgets works as it is written: a run is refused, and made after a raise", () =>
+  inDirectory(async (directory) => {
+    const text = blocks(await readDocument("docs/budgets.md"), "sh", "Quick start").join("");
+    const lines = text.trim().split("\n");
+    const refused = lines.findIndex((line) => line.includes("# refused: exit code 5"));
+    const before = await runLines(lines.slice(0, refused), directory);
+    assert.match(before, /^Added budget bud_\w+ Day: [^]*\nDay +\$0\.00001 [^]*\nYou said: Hello\n$/m);
+    const [, ...args] = words(lines[refused]!.replace(/\s+#.*$/, ""));
+    const env = { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory };
+    const cli = new URL("cli.ts", ROOT).href;
+    const { code, stderr } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", cli, ...args], env, directory);
+    assert.equal(code, 5, stderr);
+    const [message] = blocks(await readDocument("docs/budgets.md"), "text", "Quick start");
+    const plain = (text: string) =>
+      text.replaceAll(/\b(run|bud)_(\w+|…)/g, "$1_ID").replaceAll(/\d{4}-\d\d-\d\dT00:00Z/g, "MIDNIGHT");
+    assert.equal(plain(stderr.split("\n")[0]!), plain(message!.trim()));
+    const after = await runLines(lines.slice(refused + 1), directory);
+    assert.match(
+      after,
+      / reached [^]*\nRaised budget Day by \$0\.01 [^]*\nYou said: Hello again\n[^]*^Refused +1 call/m,
+    );
+  }));
+
+Deno.test("the commands of docs/budgets.md that add, change and raise budgets work as they are written", () =>
+  inDirectory(async (directory) => {
+    const document = await readDocument("docs/budgets.md");
+    const lines = blocks(document, "sh", "Adding and changing").join("").trim().split("\n");
+    const output = await runLines(lines, directory);
+    assert.match(output, /Research: \$200 for a month of researcher, strict/);
+    assert.match(output, /^Changed budget bud_\w+ Trial: [^]*warns at 50%, 80%, 100%\n/m);
+    assert.match(output, /Raised budget Research by \$20 until .*: its limit is \$220 now/);
+  }));
+
+Deno.test("the library example on budgets prints what it says", () =>
+  inDirectory(async (directory) => {
+    const document = await readDocument("docs/budgets.md");
+    const result = await runExample(blocks(document, "ts", "In a program")[0]!, directory);
+    const printed = [
+      ...document.split("\n## In a program\n")[1]!.matchAll(/It prints `([^`]+)` and `([^`]+)`/g),
+    ][0]!;
+    assert.equal(result.stdout, `${printed[1]}\n${printed[2]}\n`);
+  }));
+
+Deno.test("docs/budgets.md has every field of a budget, every window and every reason", async () => {
+  const document = await readDocument("docs/budgets.md");
+  const named = new Set(
+    [...document.matchAll(/^\| (`[^|]+`) +\|/gm)].flatMap(([, cell]) =>
+      cell!.split(", ").map((name) => name.replaceAll("`", ""))
+    ),
+  );
+  for (const name of [...BUDGET_FIELDS, ...BUDGET_PERIODS, ...REFUSAL_REASONS]) {
+    assert.ok(named.has(name), name);
+  }
+  const { default: seconds, max } = RESERVATION_SECONDS;
+  assert.ok(document.includes(`\`ttl_seconds\`,\n${seconds} unless given, at most ${max}.`));
+});
 
 Deno.test("the README's commands on alerts work as they are written", () =>
   inDirectory(async (directory) => {
