@@ -61,20 +61,15 @@ async function open() {
     writes: () => writes,
     /** Books a call as `bookCall` does. */
     async book(grant: Grant, costNanoUsd: bigint) {
-      if (grant.next) grant.next.at = clock.now();
       const record = recordCalls([
         modelCall({ callId: ids.next("call"), at: grant.at, runId: RUN, costNanoUsd }),
       ]);
-      const isReserved = {
-        sql: "SELECT count(*) FROM reservations WHERE reservation_id = ?",
-        args: [grant.next?.reservationId ?? null],
+      const isKept = {
+        sql: "SELECT EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?)",
+        args: [grant.reservationId],
       };
-      const results = await store.write([
-        ...record,
-        ...settleReservations([{ grant, costNanoUsd }]),
-        isReserved,
-      ]);
-      gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n);
+      const results = await store.write([...record, ...settleReservations([{ grant, costNanoUsd }]), isKept]);
+      gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n, costNanoUsd);
     },
     async admit(more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal } = {}) {
       const { estimate = 10n, ...rest } = more;
