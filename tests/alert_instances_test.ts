@@ -20,8 +20,10 @@ import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./har
 
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
-/** More than the history keeps. */
+/** More than the history keeps, by the four processes. */
 const RUNS = 520;
+/** Fewer, by the one. */
+const RUNS_ON_FILE = 120;
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */
 const SHARED_EVERY = 4;
@@ -54,7 +56,6 @@ const RESTING = Array.from({ length: AGENTS }, (_, index): RuleInCode => ({
   cooldown_seconds: 31_536_000,
   agent_id: agentOf(index),
 }));
-const ALERTS = RUNS + AGENTS;
 
 Deno.test({
   name: `four processes on one sqld: ${RUNS} exceeded thresholds are ${RUNS} alerts, with a webhook each`,
@@ -63,16 +64,17 @@ Deno.test({
     await using sqld = await startSqld();
     await using receiver = startWebhookReceiver();
     await using team = startTeam(4);
-    await checkCrossings(team, { db: sqld.url, receiver, canLookBeside: true });
+    await checkCrossings(team, { db: sqld.url, receiver, runs: RUNS, canLookBeside: true });
   },
 });
 
-Deno.test(`a process on a file: ${RUNS} exceeded thresholds are ${RUNS} alerts, with a webhook each`, async () => {
+Deno.test(`a process on a file: ${RUNS_ON_FILE} exceeded thresholds are ${RUNS_ON_FILE} alerts, with a webhook each`, async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser_alerts_" });
   try {
     await using receiver = startWebhookReceiver();
     await using team = startTeam(1);
-    await checkCrossings(team, { db: `${folder}/books.db`, receiver, canLookBeside: false });
+    const db = `${folder}/books.db`;
+    await checkCrossings(team, { db, receiver, runs: RUNS_ON_FILE, canLookBeside: false });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -95,8 +97,14 @@ function startTeam(size: number): Team {
 /** Nothing is delivered while the calls are booked, so that the whole outbox can be counted before it is trimmed. */
 async function checkCrossings(
   { workers }: Team,
-  { db, receiver, canLookBeside }: { db: string; receiver: WebhookReceiver; canLookBeside: boolean },
+  { db, receiver, runs, canLookBeside }: {
+    db: string;
+    receiver: WebhookReceiver;
+    runs: number;
+    canLookBeside: boolean;
+  },
 ): Promise<void> {
+  const alerts = runs + AGENTS;
   const size = workers.length;
   const ordered = async (order: (index: number) => Parameters<Worker["order"]>[0]) => {
     const areDone = await Promise.all(workers.map((worker, index) => worker.order(order(index))));
@@ -107,69 +115,70 @@ async function checkCrossings(
   const rules = [PER_RUN, ...RESTING];
   await ordered((index) => ({ open: { db, url: receiver.url, name: `worker-${index}`, rules } }));
   const startedAt = performance.now();
-  await ordered((index) => ({ report: callsOf(index, size) }));
+  await ordered((index) => ({ report: callsOf(index, size, runs) }));
   const bookedAt = performance.now();
   await receiver.untilReceived(size);
 
   if (canLookBeside) {
     await using store = await lookInto(db);
-    await checkAlerts(store);
+    await checkAlerts(store, runs);
     const outbox = await readOutbox(store);
-    assert.equal(outbox.length, ALERTS);
+    assert.equal(outbox.length, alerts);
     assert.ok(outbox.every(({ status }) => status === "pending"), "nothing was delivered yet");
     assert.equal(outbox.filter(({ isLeased }) => isLeased).length, size, "each process sends one of them");
-    assert.equal(new Set(outbox.map(({ alert }) => alert)).size, ALERTS);
+    assert.equal(new Set(outbox.map(({ alert }) => alert)).size, alerts);
     assert.equal(receiver.received.length, size, "and waits for the response");
     const ids = outbox.map(({ id }) => id).sort();
     letGo();
-    await receiver.untilReceived(ALERTS, { timeoutMs: TIMEOUT_MS });
+    await receiver.untilReceived(alerts, { timeoutMs: TIMEOUT_MS });
     await until("all is delivered", async () => await countPending(store) === 0);
     assert.deepEqual(receiver.received.map(({ webhookId }) => webhookId).sort(), ids);
   } else {
     letGo();
-    await receiver.untilReceived(ALERTS, { timeoutMs: TIMEOUT_MS });
+    await receiver.untilReceived(alerts, { timeoutMs: TIMEOUT_MS });
   }
   const deliveredAt = performance.now();
   await ordered(() => ({ close: true }));
   const { received } = receiver;
-  assert.equal(received.length, ALERTS, "nothing is sent twice");
-  assert.equal(new Set(received.map(({ webhookId }) => webhookId)).size, ALERTS);
-  assert.equal(new Set(received.map(({ body }) => JSON.parse(body).data.alert_id)).size, ALERTS);
+  assert.equal(received.length, alerts, "nothing is sent twice");
+  assert.equal(new Set(received.map(({ webhookId }) => webhookId)).size, alerts);
+  assert.equal(new Set(received.map(({ body }) => JSON.parse(body).data.alert_id)).size, alerts);
   const senders = Map.groupBy(received, ({ headers }) => headers.get("x-worker"));
   assert.equal(senders.size, size, "every process delivers");
   const published = workers.flatMap(({ said }) => said.flatMap(({ alert }) => alert ?? []));
-  assert.equal(published.length, ALERTS, "each is published once on a bus");
-  assert.equal(new Set(published).size, ALERTS);
+  assert.equal(published.length, alerts, "each is published once on a bus");
+  assert.equal(new Set(published).size, alerts);
 
   await using store = await lookInto(db);
-  assert.equal((await readAlerts(store)).length, KEPT, "only then the history is trimmed");
+  const left = Math.min(alerts, KEPT);
+  assert.equal((await readAlerts(store)).length, left, "only then the history is trimmed");
   for (const channel of ["log", "ops"]) {
     const kept = await readOutbox(store, channel);
-    assert.equal(kept.length, KEPT);
+    assert.equal(kept.length, left);
     assert.ok(kept.every(({ status, attempts }) => status === "delivered" && attempts === 1));
   }
   const seconds = (from: number, to: number) => ((to - from) / 1000).toFixed(1);
   const shares = [...senders.values()].map((webhooks) => webhooks.length).join(" + ");
   console.log(
-    `      ${RUNS * CALLS_PER_RUN} calls in ${seconds(startedAt, bookedAt)} s, ${shares} webhooks in ${
+    `      ${runs * CALLS_PER_RUN} calls in ${seconds(startedAt, bookedAt)} s, ${shares} webhooks in ${
       seconds(bookedAt, deliveredAt)
     } s`,
   );
 }
 
 /** The alerts are those that the pure model finds in the ledger. */
-async function checkAlerts(store: Store): Promise<void> {
+async function checkAlerts(store: Store, runs: number): Promise<void> {
   const ledger = await readLedger(store);
-  assert.equal(ledger.length, RUNS * CALLS_PER_RUN);
+  assert.equal(ledger.length, runs * CALLS_PER_RUN);
   const alerts = await readAlerts(store);
   assert.equal(new Set(alerts.map(({ alertId }) => alertId)).size, alerts.length);
   const byRule = Map.groupBy(alerts, ({ ruleId }) => ruleId);
   for (const { rule_id } of RESTING) assert.equal(byRule.get(rule_id!)?.length, 1, `${rule_id} fires once`);
 
   const perRun = byRule.get(PER_RUN.rule_id!) ?? [];
-  assert.equal(perRun.length, RUNS);
+  assert.equal(perRun.length, runs);
   const found = new Map(perRun.map(({ runId, value }) => [runId, value]));
-  assert.equal(found.size, RUNS, "each run fires once");
+  assert.equal(found.size, runs, "each run fires once");
   const rules = (await readRules(store)).filter(({ ruleId }) => ruleId === PER_RUN.rule_id);
   // Without a cooldown runs are independent, and a run has few calls: the model checks all of them.
   for (const [runId, calls] of Map.groupBy(ledger, (call) => call.runId)) {
@@ -183,11 +192,11 @@ async function countPending(store: Store): Promise<number> {
 }
 
 /** The calls that one of the processes books, run by run in the same order as the others. */
-function callsOf(index: number, size: number): ReportedCall[] {
+function callsOf(index: number, size: number, runs: number): ReportedCall[] {
   const random = seededRandom(2026);
   const at = Date.now();
   const calls: ReportedCall[] = [];
-  for (let run = 0; run < RUNS; run++) {
+  for (let run = 0; run < runs; run++) {
     for (let step = 1; step <= CALLS_PER_RUN; step++) {
       const nanoUsd = LEAST_NANO_USD + Math.floor(random() * (MOST_NANO_USD - LEAST_NANO_USD));
       const whose = run % SHARED_EVERY === 0 ? run / SHARED_EVERY + step : run;
