@@ -6,6 +6,7 @@ import { newPlace } from "./harness/cli_process.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { installCli } from "./harness/installed_cli.ts";
 import { said, skipNode } from "./harness/node.ts";
+import { onTerminal } from "./harness/on_terminal.ts";
 import { createNpmProject } from "./harness/npm_project.ts";
 
 /** The commands of the documents can be pasted into any shell, and those that install Purser give a working `purser`. */
@@ -57,30 +58,14 @@ Deno.test("docs/installing.md has the line that deno task bundle prints", async 
   assert.ok(text.includes(`\ndeno ${installArguments("dist/bundle").join(" ")}\n`));
 });
 
-/** Runs a command line on a terminal of 24 rows and 80 columns, with these keys typed. */
-async function onTerminal(line: string, env: Record<string, string>, keys = ""): Promise<string> {
-  const child = new Deno.Command("script", {
-    args: ["-qec", `stty cols 80 rows 24; ${line}`, "/dev/null"],
-    clearEnv: true,
-    env: { ...env, TERM: "xterm" },
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const writer = child.stdin.getWriter();
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let out = "";
-  for (let isTyped = keys === "";;) {
-    const { value, done } = await reader.read();
-    if (done) break;
-    out += value;
-    if (!isTyped && out.includes("q quit")) {
-      await writer.write(new TextEncoder().encode(keys));
-      isTyped = true;
-    }
-  }
-  await writer.close().catch(() => {});
-  await child.status;
-  return out;
+/** Types keys once the viewer shows its own. */
+function typeOnce(keys: string): Parameters<typeof onTerminal>[2] {
+  let isTyped = false;
+  return async (out, { type }) => {
+    if (isTyped || !out.includes("q quit")) return;
+    isTyped = true;
+    await type(keys);
+  };
 }
 
 Deno.test("the installed command leaves the terminal to Purser: replay opens with its first step and its keys", async () => {
@@ -94,7 +79,7 @@ Deno.test("the installed command leaves the terminal to Purser: replay opens wit
     // deno-lint-ignore no-control-regex -- the sequences that erase a line and what follows
     assert.doesNotMatch(await purser(line), /\x1b\[2K|\x1b\[J|\x1b\[0G/);
   }
-  const shown = await onTerminal(`${command} state replay first`, env, "q");
+  const shown = await onTerminal(`${command} state replay first`, env, typeOnce("q"));
   assert.match(shown, /Step 1 of 4/);
   const afterKeys = shown.slice(shown.indexOf("q quit"));
   // deno-lint-ignore no-control-regex -- as above

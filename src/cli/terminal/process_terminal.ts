@@ -2,6 +2,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { isDiskFull, systemCodeOf } from "../../kernel/system_errors.ts";
 import { thisProcess } from "../../kernel/this_process.ts";
+import type { OnResize } from "./read_keys.ts";
 import { BrokenPipeError, type Output, type Terminal, wantsColour, wantsUnicode } from "./terminal.ts";
 
 /** Returns the terminal of this process. `quit` exits at the second Ctrl-C. */
@@ -11,7 +12,7 @@ export function processTerminal(
 ): Terminal {
   let interrupted: AbortSignal | undefined;
   const interruptedSignal = () => interrupted ??= listenForSignals(quit);
-  const { stdin, stdout, stderr } = standardStreams();
+  const { stdin, stdout, stderr, onResize } = standardStreams();
   const isInteractive = stdin.isTerminal() && env.TERM !== "dumb";
   return {
     stdout: outputTo(stdout, env),
@@ -22,7 +23,7 @@ export function processTerminal(
     get interrupted() {
       return interruptedSignal();
     },
-    ...(isInteractive && { keys: () => typedKeys(stdin, interruptedSignal()) }),
+    ...(isInteractive && { keys: () => typedKeys(stdin, { signal: interruptedSignal(), onResize }) }),
   };
 }
 
@@ -71,14 +72,17 @@ async function readText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 /** Reads keys in raw mode until the generator ends. */
-async function* typedKeys(stdin: InputStream, signal: AbortSignal): AsyncGenerator<string> {
+async function* typedKeys(
+  stdin: InputStream,
+  { signal, onResize }: { signal: AbortSignal; onResize: OnResize },
+): AsyncGenerator<string> {
   const { readKeys } = await import("./read_keys.ts");
   const restore = () => stdin.setRaw(false);
   // At once: the process may exit before the generator resumes.
   signal.addEventListener("abort", restore, { once: true });
   try {
     stdin.setRaw(true);
-    yield* readKeys(() => stdin.read(), { clock: systemClock, signal });
+    yield* readKeys(() => stdin.read(), { clock: systemClock, signal, onResize });
   } finally {
     signal.removeEventListener("abort", restore);
     restore();
@@ -123,6 +127,7 @@ interface StandardStreams {
   stdin: InputStream;
   stdout: OutputStream;
   stderr: OutputStream;
+  onResize: OnResize;
 }
 
 function denoStreams(deno: typeof Deno): StandardStreams {
@@ -145,6 +150,11 @@ function denoStreams(deno: typeof Deno): StandardStreams {
     },
     stdout: output(deno.stdout),
     stderr: output(deno.stderr),
+    onResize(listener) {
+      if (deno.build.os === "windows") return () => {};
+      deno.addSignalListener("SIGWINCH", listener);
+      return () => deno.removeSignalListener("SIGWINCH", listener);
+    },
   };
 }
 
@@ -187,6 +197,10 @@ function nodeStreams(process: NodeJS.Process): StandardStreams {
     },
     stdout: output(1),
     stderr: output(2),
+    onResize(listener) {
+      process.stdout.on("resize", listener); // after it has read its new size
+      return () => void process.stdout.off("resize", listener);
+    },
   };
 }
 

@@ -3,19 +3,28 @@ import type { Clock } from "../../kernel/clock.ts";
 /** The timeout for the rest of an escape sequence; after it, Esc was the key Esc. */
 const SEQUENCE_MS = 100;
 
+/** Calls a listener whenever the terminal has got another size. Returns the function that ends this. */
+export type OnResize = (listener: () => void) => () => void;
+
 /**
  * Reads keys from a terminal in raw mode until its end, or until the signal aborts. `read` returns the next bytes, null at
- * the end; the last read may stay pending.
+ * the end; the last read may stay pending. A new size of the terminal is the key `resize`.
  */
 export async function* readKeys(
   read: () => Promise<Uint8Array | null>,
-  { clock, signal }: { clock: Pick<Clock, "sleep">; signal: AbortSignal },
+  { clock, signal, onResize = () => () => {} }: {
+    clock: Pick<Clock, "sleep">;
+    signal: AbortSignal;
+    onResize?: OnResize;
+  },
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const aborted = Promise.withResolvers<null>();
   const onAbort = () => aborted.resolve(null);
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
+  let resized = Promise.withResolvers<"resize">();
+  const stopResizes = onResize(() => resized.resolve("resize"));
   try {
     let rest = "";
     let reading = read();
@@ -23,9 +32,15 @@ export async function* readKeys(
       const input = await Promise.race([
         reading,
         aborted.promise,
+        resized.promise,
         ...(rest ? [timeoutOf(reading, clock)] : []),
       ]);
       if (input === null) break;
+      if (input === "resize") {
+        resized = Promise.withResolvers();
+        yield "resize";
+        continue;
+      }
       const text = input === "timeout" ? "" : decoder.decode(input, { stream: true });
       const decoded = decodeKeys(rest + text, { isAll: input === "timeout" });
       rest = decoded.rest;
@@ -34,6 +49,7 @@ export async function* readKeys(
     }
     if (!signal.aborted) yield* decodeKeys(rest, { isAll: true }).keys;
   } finally {
+    stopResizes();
     signal.removeEventListener("abort", onAbort);
   }
 }

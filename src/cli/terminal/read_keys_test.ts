@@ -129,3 +129,32 @@ Deno.test("decodeKeys() takes a single Esc for the key when nothing follows", ()
   assert.deepEqual(all("\x1b[1;"), { keys: ["alt-[", "1", ";"], rest: "" });
   assert.deepEqual(decodeKeys("\x1b[\x03"), { keys: ["alt-[", "ctrl-c"], rest: "" });
 });
+
+Deno.test("readKeys() returns a new size of the terminal as a key, between others and within a sequence", async () => {
+  const reads = [Promise.withResolvers<Uint8Array | null>(), Promise.withResolvers<Uint8Array | null>()];
+  let next = 0;
+  let listener: (() => void) | undefined;
+  const keys = readKeys(() => reads[next++]?.promise ?? Promise.resolve(null), {
+    clock: { sleep: () => new Promise(() => {}) },
+    signal: new AbortController().signal,
+    onResize(each) {
+      listener = each;
+      return () => void (listener = undefined);
+    },
+  });
+  const first = keys.next();
+  listener!();
+  listener!(); // at once: one key
+  assert.deepEqual(await first, { done: false, value: "resize" });
+  const second = keys.next();
+  reads[0]!.resolve(new TextEncoder().encode("a\x1b["));
+  assert.deepEqual(await second, { done: false, value: "a" });
+  const third = keys.next();
+  listener!();
+  assert.deepEqual(await third, { done: false, value: "resize" });
+  const fourth = keys.next();
+  reads[1]!.resolve(new TextEncoder().encode("C"));
+  assert.deepEqual(await fourth, { done: false, value: "right" });
+  assert.equal((await keys.next()).done, true);
+  assert.equal(listener, undefined);
+});

@@ -29,7 +29,8 @@ export interface Terminal {
   /** Reads standard input to its end. */
   readStdin(): Promise<string>;
   /**
-   * Reads keys as they are typed, by name, including Ctrl-C, without echo. Undefined where standard input is no
+   * Reads keys as they are typed, by name, including Ctrl-C, without echo; `resize` when the terminal has got another
+   * size. Undefined where standard input is no
    * interactive terminal.
    */
   keys?(): AsyncIterable<string>;
