@@ -1,4 +1,4 @@
-import { type Grouping, GROUPINGS } from "../src/contract/values.ts";
+import { COST_SORTS, type Grouping, GROUPINGS, SPLITS } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { HOUR_MS, toIso } from "../src/kernel/clock.ts";
@@ -12,6 +12,7 @@ import {
   type ModelCall,
   MOVE_COUNTERS,
   readAgentUsage,
+  readCostTotal,
   readRunUsage,
   readSessionUsage,
   recordCalls,
@@ -65,6 +66,7 @@ const floor = (time: number, length: number) => Math.floor(time / length) * leng
 const KEYS: Record<Grouping, (call: ModelCall) => Partial<CostRow> | null> = {
   agent: (call) => ({ agent_id: call.agentId }),
   model: (call) => ({ provider: call.provider, model: call.model }),
+  provider: (call) => ({ provider: call.provider }),
   hour: (call) => ({ hour: toIso(floor(call.at, HOUR_MS)) }),
   day: (call) => ({ day: toIso(call.at).slice(0, 10) }),
   session: (call) => call.sessionId === null ? null : { session_id: call.sessionId },
@@ -75,7 +77,8 @@ function keep(calls: readonly ModelCall[], filter: Filter): ModelCall[] {
   return calls.filter((call) =>
     call.at >= (filter.from ?? -Infinity) && call.at < (filter.to ?? Infinity) &&
     (filter.agentId === undefined || call.agentId === filter.agentId) &&
-    (filter.model === undefined || call.model === filter.model)
+    (filter.provider === undefined || call.provider === filter.provider) &&
+    (filter.model === undefined || [call.model, `${call.provider}:${call.model}`].includes(filter.model))
   );
 }
 
@@ -91,31 +94,72 @@ function newestCall(members: readonly ModelCall[]): ModelCall {
   return members.reduce((newest, call) => call.at >= newest.at ? call : newest);
 }
 
-/** The rows expected from `listCosts`, by plain addition over the calls. */
-function group(calls: readonly ModelCall[], filter: Filter) {
-  const groups = new Map<string, { key: Partial<CostRow>; calls: ModelCall[] }>();
-  for (const call of keep(calls, filter)) {
+interface Group {
+  key: Partial<CostRow>;
+  calls: ModelCall[];
+  previous: ModelCall[];
+}
+
+const byText = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0;
+const byNumber = (a: number | bigint, b: number | bigint) => a < b ? -1 : a > b ? 1 : 0;
+const isEntity = ({ groupBy }: Filter) => groupBy === "session" || groupBy === "run";
+const isByDay = ({ groupBy }: Filter) => groupBy === "hour" || groupBy === "day";
+
+/** The groups expected from `listCosts`, in their order, by plain addition over the calls. */
+function group(calls: readonly ModelCall[], filter: Filter): Group[] {
+  const groups = new Map<string, Group>();
+  const keysOf = (call: ModelCall) => {
     const key = KEYS[filter.groupBy](call);
-    if (key === null) continue;
-    const id = JSON.stringify(key);
-    if (!groups.has(id)) groups.set(id, { key, calls: [] });
-    groups.get(id)!.calls.push(call);
-  }
-  const byText = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0;
-  const first = (members: ModelCall[]) => firstCall(members).at;
-  return [...groups.values()].sort((a, b) => {
-    if (filter.groupBy === "agent" || filter.groupBy === "model") {
-      const [x, y] = [add(a.calls).nano, add(b.calls).nano];
-      const keys = (key: Partial<CostRow>) => [key.agent_id ?? key.provider!, key.model ?? ""] as const;
-      return x === y
-        ? byText(keys(a.key)[0], keys(b.key)[0]) || byText(keys(a.key)[1], keys(b.key)[1])
-        : x > y
-        ? -1
-        : 1;
+    return key && { ...key, ...filter.splitBy && KEYS[filter.splitBy](call) };
+  };
+  const collect = (members: readonly ModelCall[], which: "calls" | "previous") => {
+    for (const call of members) {
+      const key = keysOf(call);
+      if (key === null) continue;
+      const id = JSON.stringify(key, Object.keys(key).sort());
+      if (!groups.has(id)) groups.set(id, { key, calls: [], previous: [] });
+      groups.get(id)![which].push(call);
     }
-    const later = filter.groupBy === "hour" || filter.groupBy === "day" ? 0 : first(b.calls) - first(a.calls);
-    return later || byText(Object.values(b.key)[0] as string, Object.values(a.key)[0] as string);
-  });
+  };
+  collect(keep(calls, filter), "calls");
+  if (filter.compare) {
+    collect(keep(calls, { ...filter, from: undefined, to: undefined, ...filter.compare }), "previous");
+  }
+  const all = [...groups.values()];
+  const ownKey = ({ key }: Group) => {
+    const name = { session: "session_id", run: "run_id", agent: "agent_id", hour: "hour", day: "day" };
+    if (filter.groupBy === "model") return `${key.provider}\0${key.model}`;
+    if (filter.groupBy === "provider") return key.provider!;
+    return key[name[filter.groupBy] as "day"]!;
+  };
+  const costOf = (group: Group) =>
+    add(all.filter((other) => ownKey(other) === ownKey(group)).flatMap(({ calls }) => calls)).nano;
+  const isByTime = (isEntity(filter) || isByDay(filter)) && filter.sort !== "cost";
+  return all.sort((a, b) =>
+    (isByTime ? 0 : byNumber(costOf(b), costOf(a))) ||
+    (isEntity(filter) ? firstCall(b.calls).at - firstCall(a.calls).at : 0) ||
+    (isEntity(filter) || isByDay(filter) ? -1 : 1) * byText(ownKey(a), ownKey(b)) ||
+    byNumber(add(b.calls).nano, add(a.calls).nano) ||
+    byText(
+      `${a.key.agent_id}\0${a.key.provider}\0${a.key.model}`,
+      `${b.key.agent_id}\0${b.key.provider}\0${b.key.model}`,
+    )
+  );
+}
+
+/** The sums of a group in wire form; with the comparison, if there is one. */
+function sumsOf(
+  { calls, previous }: Pick<Group, "calls" | "previous">,
+  { compare }: Pick<Filter, "compare">,
+) {
+  const [own, other] = [add(calls), add(previous)];
+  if (!compare) return own.wire;
+  const isUnknown = own.wire.cost_usd === null || other.wire.cost_usd === null;
+  return {
+    ...own.wire,
+    previous: other.wire,
+    difference_usd: isUnknown ? null : toUsd(own.nano - other.nano),
+  };
 }
 
 /** Books batches in this order; rolls up after those for which `rollsUp` is true, in turn. */
@@ -147,13 +191,27 @@ function cut(calls: readonly ModelCall[], sizes: readonly number[]): ModelCall[]
 }
 
 const anySizes = fc.array(fc.constantFrom(1, 1, 2, 5, 25, 26, 40), { minLength: 1, maxLength: 6 });
+const maybe = <T>(arbitrary: fc.Arbitrary<T>, freq = 2) => fc.option(arbitrary, { nil: undefined, freq });
+const anyScope = fc.record({
+  from: maybe(anyTime),
+  to: maybe(anyTime),
+  agentId: maybe(fc.constantFrom("ann", "bob", "none")),
+  provider: maybe(fc.constantFrom("openai", "local"), 1),
+  model: maybe(fc.constantFrom("small", "openai:large", 'it\'s a "model" 🚢')),
+  compare: maybe(fc.record({ from: maybe(anyTime), to: maybe(anyTime) })),
+});
+/** Every filter that the API accepts. */
 const anyFilter = fc.record({
   groupBy: fc.constantFrom(...GROUPINGS),
-  from: fc.option(anyTime, { nil: undefined }),
-  to: fc.option(anyTime, { nil: undefined }),
-  agentId: fc.option(fc.constantFrom("ann", "bob", "none"), { nil: undefined }),
-  model: fc.option(fc.constantFrom("small", 'it\'s a "model" 🚢'), { nil: undefined }),
-});
+  sort: maybe(fc.constantFrom(...COST_SORTS)),
+  splitBy: maybe(fc.constantFrom(...SPLITS)),
+  scope: anyScope,
+}).map(({ scope, splitBy, ...filter }) => ({
+  ...filter,
+  ...scope,
+  ...(isEntity(filter) || isByDay(filter) ? { compare: undefined } : {}),
+  ...(!isEntity(filter) && { splitBy }),
+}));
 
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
@@ -241,7 +299,7 @@ for (const kind of databaseKinds()) {
   );
 
   property<[ModelCall[], number[], boolean[], CostFilter[]]>(
-    "listCosts sums any span, agent and model in any grouping, with a tail as after a roll-up",
+    "listCosts and readCostTotal sum any span, agent and model in any grouping, with a tail as after a roll-up",
     [
       anyCalls,
       anySizes,
@@ -255,18 +313,17 @@ for (const kind of databaseKinds()) {
         const expected = group(calls, filter);
         const rows = await listCosts(store, { ...filter, limit: 1_000, offset: 0 });
         withTail.push(rows);
-        const isEntity = filter.groupBy === "session" || filter.groupBy === "run";
         const seen = rows.map((row) => {
-          if (!isEntity) return row;
+          if (!isEntity(filter)) return row;
           const { agent_id: _agent, model: _model, ...rest } = row;
           return rest;
         });
         assert.deepEqual(
           seen,
-          expected.map(({ key, calls }) => ({ ...key, ...add(calls).wire })),
+          expected.map((each) => ({ ...each.key, ...sumsOf(each, filter) })),
           JSON.stringify(filter),
         );
-        if (isEntity) {
+        if (isEntity(filter)) {
           rows.forEach((row, index) => {
             const members = expected[index]!.calls;
             assert.deepEqual(
@@ -283,6 +340,11 @@ for (const kind of databaseKinds()) {
           if (page.length < 2) break;
         }
         assert.deepEqual(paged, rows);
+        const previous = filter.compare
+          ? keep(calls, { ...filter, from: undefined, to: undefined, ...filter.compare })
+          : [];
+        const { from: _from, to: _to, ...total } = await readCostTotal(store, filter);
+        assert.deepEqual(total, sumsOf({ calls: keep(calls, filter), previous }, filter));
       }
       await store.write(rollUpTotals());
       for (const [index, filter] of filters.entries()) {

@@ -181,7 +181,11 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     },
     { line: "cost --by hour", out: /^HOUR \(UTC\) .*\n2026-11-21 09:00 {2}█/ },
     { line: "cost --by day --since all", out: /^DAY \(UTC\) .*\n2026-11-21 {2}█+ {2}\$0\.\d+ {3}100% / },
-    { line: "cost --by month", code: 2, err: /month is not one of agent, session, run, model, hour, day/ },
+    {
+      line: "cost --by month",
+      code: 2,
+      err: /month is not one of agent, session, run, model, provider, hour, day/,
+    },
     { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is not a time; write 24h/ },
     { line: "agents remove helper", out: "Removed agent helper; its sessions and costs stay\n" },
     { line: "agents remove helper", code: 3, err: "error: Cannot find agent helper\n" },
@@ -265,6 +269,7 @@ Today             $1.500      2   2,400         1
 Last 7 days       $1.875      4   4,800         1
 This month        $3.875      5   6,000         1
 All time        $103.875      6   7,200         1
+Forecast for 2026-11: about $5.70, at the pace of the last 20.4 days
 
 By day (UTC)
 DAY (UTC)                                   COST  SHARE  CALLS  TOKENS  UNPRICED

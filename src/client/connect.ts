@@ -143,7 +143,7 @@ async function createServerSend(
   return async (request) => {
     try {
       const response = await fetchInTime(fetch, redirectTo(request, server, apiKey?.trim()), options);
-      await checkContentType(response, where);
+      await checkContentType(request, response, where);
       return withCheckedBody(response, lost);
     } catch (error) {
       if (error instanceof PurserError) throw error;
@@ -193,10 +193,11 @@ async function fetchInTime(
 }
 
 /** Refuses a response that is not Purser's: a login page, or a wrong address, also answers 200. */
-async function checkContentType(response: Response, where: string): Promise<void> {
+async function checkContentType(request: Request, response: Response, where: string): Promise<void> {
   if (!response.ok || response.status === 204) return;
   const type = response.headers.get("content-type") ?? "";
   if (/^(application\/([\w.-]+\+)?json|text\/event-stream)\b/i.test(type)) return;
+  if (/^text\/csv\b/i.test(type) && request.headers.get("accept") === "text/csv") return;
   await response.body?.cancel();
   throw new PurserError(
     "unavailable",

@@ -1,17 +1,10 @@
-import { GROUPINGS } from "./values.ts";
+import { COST_SORTS, GROUPINGS, SPLITS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
 
 /** The wire schemas of the ledger's sums. */
 
-export const CostRow = z.object({
-  agent_id: AgentId.optional(),
-  session_id: SessionId.optional(),
-  run_id: RunId.optional(),
-  provider: z.string().optional(),
-  model: z.string().optional(),
-  hour: Time.optional(),
-  day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
+const sums = {
   model_calls: Count,
   unpriced_calls: Count,
   partly_priced_calls: Count,
@@ -22,11 +15,64 @@ export const CostRow = z.object({
   reasoning_tokens: Count,
   total_tokens: Count,
   cost_usd: CostUsd,
+};
+
+export const CostSums = z.object(sums).openapi("CostSums", { description: "Calls, tokens and cost" });
+export type CostSums = z.infer<typeof CostSums>;
+
+const comparison = {
+  previous: CostSums.optional().openapi({ description: "The sums of the span from `compare_from`" }),
+  difference_usd: CostUsd.optional().openapi({
+    description: "`cost_usd` minus that of `previous`, exact; null where one of them is",
+  }),
+};
+
+export const CostRow = z.object({
+  agent_id: AgentId.optional(),
+  session_id: SessionId.optional(),
+  run_id: RunId.optional(),
+  provider: z.string().optional(),
+  model: z.string().optional(),
+  hour: Time.optional(),
+  day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
+  ...sums,
+  ...comparison,
 }).openapi("CostRow", {
   description:
     "Calls, tokens and cost of a group; of the optional fields it has those that identify the group",
 });
 export type CostRow = z.infer<typeof CostRow>;
+
+export const CostTotal = z.object({
+  from: Time.nullable().openapi({ description: "Inclusive; null: from the first call on" }),
+  to: Time.nullable().openapi({ description: "Exclusive; null: up to the newest call" }),
+  ...sums,
+  ...comparison,
+}).openapi("CostTotal", { description: "Calls, tokens and cost of all calls that match" });
+export type CostTotal = z.infer<typeof CostTotal>;
+
+export const CostForecast = z.object({
+  month: z.string().openapi({ description: "The current month, UTC", example: "2026-11" }),
+  from: Time.openapi({ description: "Start of the month" }),
+  to: Time.openapi({ description: "End of the month, exclusive" }),
+  as_of: Time.openapi({ description: "Time of the forecast" }),
+  pace_from: Time.nullable().openapi({
+    description:
+      "Start of the span whose pace is taken: that of the month, or of the day of the very first call; " +
+      "null before it",
+  }),
+  unpriced_calls: Count.openapi({ description: "Calls of the month that `cost_usd` leaves out" }),
+  partly_priced_calls: Count.openapi({
+    description: "Calls of the month of which `cost_usd` leaves out a part",
+  }),
+  cost_usd: CostUsd.openapi({ description: "USD spent in the month so far" }),
+  forecast_usd: CostUsd.openapi({
+    description:
+      "`cost_usd`, and the same amount for each remaining millisecond of the month as was spent per " +
+      "millisecond from `pace_from` to `as_of`; null until these are a day apart",
+  }),
+}).openapi("CostForecast", { description: "An estimate, not a sum of calls" });
+export type CostForecast = z.infer<typeof CostForecast>;
 
 export const WhatIf = z.object({
   model: z.string().openapi({ description: "The other model", example: "openai:gpt-5-mini" }),
@@ -45,3 +91,5 @@ export const WhatIf = z.object({
 export type WhatIf = z.infer<typeof WhatIf>;
 
 export const Grouping = z.enum(GROUPINGS);
+export const Split = z.enum(SPLITS);
+export const CostSort = z.enum(COST_SORTS);

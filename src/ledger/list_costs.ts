@@ -1,233 +1,138 @@
-import { NANO_PER_USD } from "../kernel/money.ts";
-import type { CostRow } from "../contract/costs.ts";
+import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
+import type { CostRow, CostTotal } from "../contract/costs.ts";
 import type { Grouping } from "../contract/values.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
-import { type ResultSet, type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
+import { toIso } from "../kernel/clock.ts";
+import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
+import { type CostFilter, type CostScope, dearestFirst, sortOf, type TimeSpan } from "./cost_filter.ts";
+import { type KeyColumn, piecesOf } from "./cost_pieces.ts";
+import { entityStatement } from "./entity_costs.ts";
 import { costUsd } from "./token_usage.ts";
-import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt } from "./usage_sql.ts";
+import { COUNTER_COLUMNS, COUNTER_SUMS } from "./usage_sql.ts";
 
-/** The spend to sum. Times in milliseconds: `from` inclusive, `to` exclusive. */
-export interface CostFilter {
-  groupBy: Grouping;
-  from?: number;
-  to?: number;
-  agentId?: string;
-  model?: string;
-  limit: number;
-  offset: number;
-}
-
-const DEAREST_FIRST = `sum(whole_usd) + sum(rest_nano_usd) / ${NANO_PER_USD} DESC,
-  sum(rest_nano_usd) % ${NANO_PER_USD} DESC`;
+type ReadContext = Pick<Store, "read">;
+type Row = Record<string, SqlValue>;
 
 /**
- * Sums spend by agent, model, hour, day, session or run. Calls without a price count as zero and are counted separately.
- * Agents and models are sorted by cost, highest first, the others by time, latest first.
+ * Sums spend by group. Calls without a price count as zero and are counted separately. Groups that are sorted by time have
+ * the latest first, the others the most expensive.
  *
  * Sums are read from rollups and the calls after them: whole days, then whole hours, then the calls of the partial hours at
  * both ends.
  */
-export async function listCosts(store: Store, filter: CostFilter): Promise<CostRow[]> {
-  const statement = isLedgerEntity(filter) ? entityStatement(filter) : rollupStatement(filter);
-  return toObjects<Record<string, SqlValue>>(await read(store, statement)).map(toCostRow);
-}
-
-function read(store: Store, statement: Statement): Promise<ResultSet> {
-  return store.read(statement);
-}
-
-function isLedgerEntity({ groupBy }: CostFilter): boolean {
-  return groupBy === "session" || groupBy === "run";
-}
-
-/**
- * Sums sessions or runs, latest first: from their rollup, or from the calls if the filter may cut a session or run. The agent
- * is that of the first call, the model that of the newest.
- */
-function entityStatement(filter: CostFilter): Statement {
-  const kind = filter.groupBy as "session" | "run";
-  const key = `${kind}_id`;
-  const page = [filter.limit, filter.offset];
-  const isWhole = [filter.from, filter.to, filter.agentId, filter.model].every((part) => part === undefined);
-  if (isWhole) {
-    // A call of the tail may be earlier than the rolled-up calls of its session: each can displace one row of a page.
-    const tail =
-      `calls NOT INDEXED WHERE position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND ${key} IS NOT NULL`;
-    return {
-      sql: `WITH moved(id) AS MATERIALIZED (SELECT DISTINCT ${key} FROM ${tail}),
-page(id) AS MATERIALIZED (
-  SELECT id FROM moved
-  UNION SELECT ${key} FROM (SELECT ${key} FROM usage_${kind}s ORDER BY first_at DESC, ${key} DESC
-    LIMIT ?1 + ?2 + (SELECT count(*) FROM moved))
-)
-SELECT ${key}, ${textAt("min", "first_at", "agent_id")} AS agent_id, ${
-        textAt("max", "last_at", "model")
-      } AS model,
-  ${COUNTER_SUMS}, min(first_at) AS first_at
-FROM (
-  SELECT ${key}, agent_id, model, first_at, last_at, 0 AS position, ${COUNTERS} FROM page CROSS JOIN usage_${kind}s ON ${key} = id
-  UNION ALL SELECT ${key}, agent_id, model, at, at, position, ${ENTRY_COUNTERS} FROM ${tail}
-) GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ?1 OFFSET ?2`,
-      args: page,
-    };
-  }
-  const args: SqlValue[] = [];
-  const where = conditions(filter, args, `${key} IS NOT NULL`);
-  span(filter, args);
-  return {
-    sql: `SELECT ${key}, ${textAt("min", "at", "agent_id")} AS agent_id, ${
-      textAt("max", "at", "model")
-    } AS model,
-  ${COUNTER_SUMS}, min(at) AS first_at
-FROM (SELECT ${key}, agent_id, model, at, position, ${ENTRY_COUNTERS} FROM calls WHERE ${where} AND at >= ? AND at < ?)
-GROUP BY ${key} ORDER BY first_at DESC, ${key} DESC LIMIT ? OFFSET ?`,
-    args: [...args, ...page],
-  };
-}
-
-/** Sums agents, models, hours and days, from rollups. */
-function rollupStatement(filter: CostFilter): Statement {
+export async function listCosts(store: ReadContext, filter: CostFilter): Promise<CostRow[]> {
   const { groupBy } = filter;
-  const [key, order] = {
-    agent: ["agent_id", `${DEAREST_FIRST}, agent_id`],
-    model: ["provider, model", `${DEAREST_FIRST}, provider, model`],
-    hour: ["hour", "hour DESC"],
-    day: ["day", "day DESC"],
-  }[groupBy as "agent" | "model" | "hour" | "day"]!;
+  const statement = groupBy === "session" || groupBy === "run"
+    ? entityStatement(groupBy, filter)
+    : groupStatement(filter);
+  const rows = toObjects<Row>(await store.read(statement));
+  return rows.map((row) => ({ ...keyOf(row), ...sumsOf(row), ...comparisonOf(filter, row) }));
+}
+
+/** Sums the spend of all calls of a scope. */
+export async function readCostTotal(store: ReadContext, scope: CostScope): Promise<CostTotal> {
   const args: SqlValue[] = [];
-  const pieces = sources(filter);
-  const parts = pieces.map(({ select, from, to }) => {
-    const where = conditions(filter, args, select.where);
-    if (from !== undefined) args.push(from, to!);
-    const rows = `SELECT ${select.key(groupBy)}, ${select.counters} FROM ${select.table} WHERE ${where}` +
-      (from === undefined ? "" : ` AND ${select.time} >= ? AND ${select.time} < ?`);
-    if (pieces.length === 1 || (groupBy !== "hour" && groupBy !== "day")) return rows;
-    // Latest first, a piece contributes at most the groups of the page, so each can stop early.
-    args.push(filter.limit + filter.offset);
-    return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${order} LIMIT ?)`;
-  });
+  const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, [], args)})`;
+  const [row] = toObjects<Row>(await store.read({ sql, args }));
+  return { ...spanOf(scope), ...sumsOf(row!), ...comparisonOf(scope, row!) };
+}
+
+const spanOf = ({ from, to }: TimeSpan) => ({
+  from: from === undefined ? null : toIso(from),
+  to: to === undefined ? null : toIso(to),
+});
+
+const KEYS: Record<Exclude<Grouping, "session" | "run">, KeyColumn[]> = {
+  agent: ["agent_id"],
+  model: ["provider", "model"],
+  provider: ["provider"],
+  hour: ["hour"],
+  day: ["day"],
+};
+
+/** Returns the columns that identify the groups of a report. */
+export function keyColumnsOf({ groupBy, splitBy }: CostFilter): (KeyColumn | "session_id" | "run_id")[] {
+  if (groupBy === "session" || groupBy === "run") return [`${groupBy}_id`, "agent_id", "model"];
+  return [...new Set([...KEYS[groupBy], ...splitBy ? KEYS[splitBy] : []])];
+}
+
+/** Sums agents, models, providers, hours and days, and a second level of groups within them, from rollups. */
+function groupStatement(filter: CostFilter): Statement {
+  const { groupBy, splitBy, compare, limit, offset } = filter;
+  const group = KEYS[groupBy as keyof typeof KEYS];
+  const key = [...new Set([...group, ...splitBy ? KEYS[splitBy] : []])];
+  const split = key.slice(group.length);
+  const isByTime = sortOf(filter) === "time";
+  const latest = group.map((column) => `${column} DESC`);
+  const args: SqlValue[] = [];
+  // Latest first, a piece contributes at most the groups of the page, so each can stop early.
+  const take = !isByTime || splitBy || compare ? undefined : (rows: string) => {
+    args.push(limit + offset);
+    return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${latest} LIMIT ?)`;
+  };
+  const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${
+    rowsOf(filter, key, args, take)
+  }) GROUP BY ${key}`;
+  const order = [
+    ...isByTime ? latest : [
+      splitBy ? dearestFirst("group_whole", "group_rest") : DEAREST_FIRST,
+      ...isTimed(group) ? latest : group,
+    ],
+    ...splitBy ? [DEAREST_FIRST, ...split] : [],
+  ];
+  const inGroup = (column: string) => `sum(${column}) OVER (PARTITION BY ${group})`;
+  const sums = splitBy && !isByTime
+    ? `, ${inGroup("whole_usd")} AS group_whole, ${inGroup("rest_nano_usd")} AS group_rest`
+    : "";
   return {
-    sql: `SELECT ${key}, ${COUNTER_SUMS} FROM (${
-      parts.join(" UNION ALL ")
-    }) GROUP BY ${key} ORDER BY ${order} LIMIT ? OFFSET ?`,
-    args: [...args, filter.limit, filter.offset],
+    sql: `SELECT * FROM (SELECT *${sums} FROM (${groups})) ORDER BY ${order.join(", ")} LIMIT ? OFFSET ?`,
+    args: [...args, limit, offset],
   };
 }
 
-interface Source {
-  table: string;
-  time: string;
-  counters: string;
-  where: string;
-  key(groupBy: Grouping): string;
+const DEAREST_FIRST = dearestFirst("whole_usd", "rest_nano_usd");
+
+const isTimed = (group: readonly KeyColumn[]) => group.includes("hour") || group.includes("day");
+
+/** SQL for the rows of a scope; of one with a second span, those of both with their `period`, 0 or 1. */
+function rowsOf(
+  scope: CostScope,
+  key: readonly KeyColumn[],
+  args: SqlValue[],
+  take?: (rows: string) => string,
+): string {
+  if (!scope.compare) return piecesOf(scope, key, args, take).join(" UNION ALL ");
+  const period = (span: TimeSpan, number: number) =>
+    piecesOf({ ...scope, from: span.from, to: span.to }, key, args).map((rows) =>
+      `SELECT *, ${number} AS period FROM (${rows})`
+    );
+  return [...period(scope, 0), ...period(scope.compare, 1)].join(" UNION ALL ");
 }
 
-const keyOf = (time: Partial<Record<Grouping, string>>) => (groupBy: Grouping): string =>
-  groupBy === "agent" ? "agent_id" : groupBy === "model" ? "provider, model" : time[groupBy]!;
-
-const TOTALS: Source = { table: "usage_totals", time: "", counters: COUNTERS, where: "1", key: keyOf({}) };
-const DAYS: Source = {
-  table: "usage_days",
-  time: "day",
-  counters: COUNTERS,
-  where: "1",
-  key: keyOf({ day: "day" }),
-};
-const HOURS: Source = {
-  table: "usage_hours",
-  time: "hour",
-  counters: COUNTERS,
-  where: "1",
-  key: keyOf({ hour: "hour", day: `hour - hour % ${DAY_MS} AS day` }),
-};
-const CALLS: Source = {
-  table: "calls",
-  time: "at",
-  counters: ENTRY_COUNTERS,
-  where: "1",
-  key: keyOf({ hour: `at - at % ${HOUR_MS} AS hour`, day: `at - at % ${DAY_MS} AS day` }),
-};
-/** The calls after the rollups. */
-const TAIL: Source = {
-  ...CALLS,
-  table: "calls NOT INDEXED",
-  where: "position > (SELECT position FROM rollup_positions WHERE name = 'totals')",
-};
-
-/** Cuts a time range into pieces, each with the coarsest rollup that fits exactly, and the calls after the rollups. */
-function sources(filter: CostFilter): { select: Source; from?: number; to?: number }[] {
-  const { groupBy } = filter;
-  const isByTime = groupBy === "hour" || groupBy === "day";
-  if (filter.from === undefined && filter.to === undefined) {
-    return [{ select: groupBy === "hour" ? HOURS : groupBy === "day" ? DAYS : TOTALS }, { select: TAIL }];
-  }
-  const from = Math.max(filter.from ?? 0, 0);
-  const to = Math.max(Math.min(filter.to ?? MAX_TIME, MAX_TIME), from);
-  const pieces: { select: Source; from: number; to: number }[] = [];
-  const cut = (select: Source, start: number, end: number) => {
-    if (start < end) pieces.push({ select, from: start, to: end });
-  };
-  const [hourStart, hourEnd] = whole(from, to, HOUR_MS);
-  if (hourStart >= hourEnd) {
-    cut(CALLS, from, to);
-  } else {
-    cut(CALLS, from, hourStart);
-    const [dayStart, dayEnd] = whole(hourStart, hourEnd, DAY_MS);
-    if (dayStart >= dayEnd || groupBy === "hour") {
-      cut(HOURS, hourStart, hourEnd);
-    } else {
-      cut(HOURS, hourStart, dayStart);
-      cut(DAYS, dayStart, dayEnd);
-      cut(HOURS, dayEnd, hourEnd);
-    }
-    cut(TAIL, hourStart, hourEnd);
-    cut(CALLS, hourEnd, to);
-  }
-  if (pieces.length === 0) pieces.push({ select: isByTime ? HOURS : DAYS, from: 0, to: 0 });
-  return pieces;
+function sumsSql({ compare }: CostScope): string {
+  if (!compare) return COUNTER_SUMS;
+  const sums = (number: number, prefix: string) =>
+    COUNTER_COLUMNS.map((name) =>
+      `sum(CASE period WHEN ${number} THEN ${name} ELSE 0 END) AS ${prefix}${name}`
+    );
+  return [...sums(0, ""), ...sums(1, PREVIOUS)].join(", ");
 }
 
-/** The largest time of a `Date`. */
-const MAX_TIME = 8_640_000_000_000_000;
+const PREVIOUS = "previous_";
 
-/** Returns the largest part of a range that starts and ends on a boundary. */
-function whole(from: number, to: number, lengthMs: number): [number, number] {
-  return [Math.ceil(from / lengthMs) * lengthMs, Math.floor(to / lengthMs) * lengthMs];
-}
+const KEY_TEXTS = ["session_id", "run_id", "agent_id", "provider", "model"] as const;
 
-function conditions(filter: CostFilter, args: SqlValue[], first: string): string {
-  const all = [first];
-  if (filter.agentId !== undefined) {
-    all.push("agent_id = ?");
-    args.push(filter.agentId);
-  }
-  if (filter.model !== undefined) {
-    all.push("model = ?");
-    args.push(filter.model);
-  }
-  return all.join(" AND ");
-}
-
-function span(filter: CostFilter, args: SqlValue[]): void {
-  args.push(filter.from ?? 0, filter.to ?? MAX_TIME);
-}
-
-function toCostRow(row: Record<string, SqlValue>): CostRow {
-  const number = (name: string) => Number(row[name] ?? 0);
-  const text = (name: string) => (row[name] === undefined ? {} : { [name]: row[name] });
-  const time = (name: "hour" | "day") => {
-    if (row[name] === undefined) return {};
-    const iso = toIso(Number(row[name]));
-    return { [name]: name === "day" ? iso.slice(0, 10) : iso };
-  };
+function keyOf(row: Row): Partial<CostRow> {
+  const texts = KEY_TEXTS.flatMap((name) => row[name] === undefined ? [] : [[name, row[name]]]);
   return {
-    ...text("session_id"),
-    ...text("run_id"),
-    ...text("agent_id"),
-    ...text("provider"),
-    ...text("model"),
-    ...time("hour"),
-    ...time("day"),
+    ...Object.fromEntries(texts),
+    ...(row.hour !== undefined && { hour: toIso(Number(row.hour)) }),
+    ...(row.day !== undefined && { day: toIso(Number(row.day)).slice(0, 10) }),
+  };
+}
+
+function sumsOf(row: Row, prefix = "") {
+  const number = (name: string) => Number(row[prefix + name] ?? 0);
+  return {
     model_calls: number("model_calls"),
     unpriced_calls: number("unpriced_calls"),
     partly_priced_calls: number("partly_priced_calls"),
@@ -240,7 +145,20 @@ function toCostRow(row: Record<string, SqlValue>): CostRow {
     cost_usd: costUsd({
       modelCalls: number("model_calls"),
       unpricedCalls: number("unpriced_calls"),
-      costNanoUsd: BigInt(row.whole_usd as bigint) * NANO_PER_USD + BigInt(row.rest_nano_usd as bigint),
+      costNanoUsd: nanoOf(row, prefix),
     }),
   };
+}
+
+function nanoOf(row: Row, prefix = ""): NanoUsd {
+  const part = (name: string) => BigInt(row[prefix + name] as bigint | null ?? 0n);
+  return part("whole_usd") * NANO_PER_USD + part("rest_nano_usd");
+}
+
+/** Returns the sums of the second span, and the difference to them. */
+function comparisonOf({ compare }: CostScope, row: Row): Pick<CostRow, "previous" | "difference_usd"> {
+  if (!compare) return {};
+  const previous = sumsOf(row, PREVIOUS);
+  const isUnknown = sumsOf(row).cost_usd === null || previous.cost_usd === null;
+  return { previous, difference_usd: isUnknown ? null : toUsd(nanoOf(row) - nanoOf(row, PREVIOUS)) };
 }

@@ -29,6 +29,8 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
-export { type CostFilter, listCosts } from "./list_costs.ts";
+export type { CostFilter, CostScope } from "./cost_filter.ts";
+export { forecastCosts } from "./forecast_costs.ts";
+export { keyColumnsOf, listCosts, readCostTotal } from "./list_costs.ts";
 export type { CostRow } from "../contract/costs.ts";
 export type { StepCost } from "../contract/sessions.ts";

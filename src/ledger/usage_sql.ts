@@ -61,7 +61,7 @@ END`,
 ];
 
 /** SQL for the position of the ledger up to which the totals are rolled up. */
-const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
+export const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
 
 /** SQL for the calls after it, always read by position: they are few. */
 const TAIL = `FROM calls NOT INDEXED WHERE position > ${TOTALS_POSITION}`;

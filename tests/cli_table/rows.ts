@@ -122,6 +122,24 @@ export const ROWS: readonly Row[] = [
 
   { line: "cost --by agent --since 24h --to 1h", out: /^No calls since / },
   { line: "cost --since 1h --from 1h", code: 2, err: /give one of them/ },
+  { line: "cost --by run --sort cost --since all", out: /^RUN [^]*\nTotal \$0\.\d+ in \d+ calls\n$/ },
+  { line: "cost --by agent --split model --agent helper", out: /^AGENT +MODEL [^]*\nhelper +demo:echo / },
+  {
+    line: "cost --by day --split model --model demo:loop --csv",
+    out: /^day,provider,model,[^]*,demo,loop,\d+,/,
+  },
+  { line: "cost --since 1d --compare previous", out: /^AGENT +COST +BEFORE +DIFFERENCE [^]*\nAll / },
+  { line: "cost --by day --compare previous", code: 1, err: /not in both spans/ },
+  { line: "cost --since all --compare previous", code: 2, err: /give --since/ },
+  { line: "cost --total --agent helper", out: /^Since [^]*\nModel calls +4\n/m },
+  {
+    line: "cost --total --until 1h --json",
+    out: /^\{"from":"[^"]+","to":"[^"]+","model_calls":0,.*"cost_usd":0\}\n$/,
+  },
+  { line: "cost --total --by agent", code: 2, err: /--total together with --by/ },
+  { line: "cost --forecast", out: /^Spent in \d{4}-\d\d: \$0\.\d+\nNo forecast yet/ },
+  { line: "cost --forecast --json", out: /"pace_from":"[^"]+",.*"forecast_usd":null\}/ },
+  { line: "cost --csv --json", code: 2, err: /--csv together with --json/ },
   {
     line: "cost --what-if demo:echo",
     out: /^MODEL .*ON demo:echo[^]*\ndemo:loop .*\n[^]*\nAll /,

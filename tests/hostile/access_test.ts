@@ -149,6 +149,7 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
   for (const operation of service.operations.filter(({ method }) => method === "GET")) {
     if (operation.permission.agentCheck === undefined || operation.route === "GET /events") continue;
     if (operation.route === "GET /sessions/{session_id}/events/imported") continue;
+    if (SUMS.includes(operation.template)) continue;
     const queries: Record<string, string> = {
       "GET /costs/what-if": "?model=demo:echo&group_by=agent",
       "GET /budgets/check": "?agent_id=bravo",
@@ -160,8 +161,20 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
     });
     assert.match(text, /bravo/, operation.route);
   }
+  for (const path of SUMS) {
+    const costOf = async (target: string, key?: string) => {
+      const { text } = await service.send({ method: "GET", target, ...(key !== undefined && { key }) });
+      return JSON.parse(text).cost_usd as number;
+    };
+    const ofAlpha = await costOf(path, key);
+    assert.equal(ofAlpha, await costOf(`${path}?agent_id=alpha`));
+    assert.ok(ofAlpha > 0 && ofAlpha < await costOf(path), path);
+  }
   service.checkLog();
 });
+
+/** The sums, which name no agent. */
+const SUMS = ["/costs/total", "/costs/forecast"];
 
 Deno.test("the stream of events has no byte of another agent's data, from its beginning", async () => {
   await using service = await openHostileService();

@@ -57,3 +57,10 @@ export function formatShare(part: NanoUsd, whole: NanoUsd): string {
   if (percent < 1) return "<1%";
   return `${Math.round(percent)}%`;
 }
+
+/** Formats a change in percent: `+12%`; empty where an amount is unknown, or there is none to compare with. */
+export function formatChange(before: NanoUsd | null, after: NanoUsd | null): string {
+  if (before === null || after === null || before === 0n) return "";
+  const percent = Number((after - before) * 1000n / before) / 10;
+  return `${percent > 0 ? "+" : ""}${Math.round(percent)}%`;
+}

@@ -1,7 +1,10 @@
 import type { Connection } from "../../client/mod.ts";
-import type { Grouping } from "../../contract/values.ts";
+import type { CostForecast } from "../../contract/costs.ts";
+import type { Grouping, Split } from "../../contract/values.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
+import type { CommandContext } from "../command.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { divideHalfEven, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
 import type { Anomaly } from "../../monitor/mod.ts";
 import { formatAmounts, formatShare } from "./format_cost.ts";
@@ -10,6 +13,7 @@ import { escapeText } from "../terminal/escape_text.ts";
 import { putIdsBelow } from "./render_table.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
+import { wrapText } from "../terminal/wrap_text.ts";
 
 /** The fields of a row of `GET /costs` that commands use. */
 export type CostRow =
@@ -33,37 +37,49 @@ export function costOf(row: CostRow): NanoUsd {
 
 /** Sums rows exactly. */
 export function sumRows(rows: readonly CostRow[]): Spend {
-  const sum: Spend = {
-    modelCalls: 0,
-    unpricedCalls: 0,
-    partlyPricedCalls: 0,
-    totalTokens: 0,
-    costNanoUsd: 0n,
+  const none = { model_calls: 0, unpriced_calls: 0, partly_priced_calls: 0, total_tokens: 0, cost_usd: 0 };
+  return rows.map(toSpend).reduce((sum, row) => ({
+    modelCalls: sum.modelCalls + row.modelCalls,
+    unpricedCalls: sum.unpricedCalls + row.unpricedCalls,
+    partlyPricedCalls: sum.partlyPricedCalls + row.partlyPricedCalls,
+    totalTokens: sum.totalTokens + row.totalTokens,
+    costNanoUsd: sum.costNanoUsd + row.costNanoUsd,
+  }), toSpend(none));
+}
+
+/** Returns the sums of a row or a total; the cost in nano-USD. */
+export function toSpend(row: CostRow): Spend {
+  return {
+    modelCalls: row.model_calls,
+    unpricedCalls: row.unpriced_calls,
+    partlyPricedCalls: row.partly_priced_calls,
+    totalTokens: row.total_tokens,
+    costNanoUsd: costOf(row),
   };
-  for (const row of rows) {
-    sum.modelCalls += row.model_calls;
-    sum.unpricedCalls += row.unpriced_calls;
-    sum.partlyPricedCalls += row.partly_priced_calls;
-    sum.totalTokens += row.total_tokens;
-    sum.costNanoUsd += costOf(row);
-  }
-  return sum;
 }
 
 /** Reads the rows of all pages. */
 export async function readAllCosts(
   api: Connection["api"],
-  query: { group_by: Grouping; from?: string },
+  query: CostQuery,
 ): Promise<CostRow[]> {
   const rows: CostRow[] = [];
   let cursor: string | undefined;
   do {
     const answer = await api.costs.$get({ query: { ...query, limit: "1000", cursor } });
     rows.push(...await answer.json());
-    const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-    cursor = new URLSearchParams(next).get("cursor") ?? undefined;
+    cursor = nextCursor(answer);
   } while (cursor !== undefined);
   return rows;
+}
+
+/** The query of `GET /costs`. */
+export type CostQuery = Parameters<Connection["api"]["costs"]["$get"]>[0]["query"];
+
+/** Returns the cursor of the next page, which the `Link` header names. */
+export function nextCursor(answer: { headers: Headers }): string | undefined {
+  const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+  return new URLSearchParams(next).get("cursor") ?? undefined;
 }
 
 /** The layout of tables of costs. */
@@ -75,26 +91,36 @@ export interface CostLayout {
   nameWidth?: number;
 }
 
+/** Returns the layout for the terminal of a command. */
+export function layoutOf(
+  { terminal, style }: Pick<CommandContext, "terminal" | "style">,
+): CostLayout {
+  return { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode };
+}
+
+/** The groups of a table of costs. */
+export interface CostGroups {
+  groupBy: Grouping;
+  splitBy?: Split | undefined;
+  /** The cost of which the shares are parts; default: that of the rows. */
+  total?: NanoUsd;
+}
+
 /** The width of the cost beside an id, which is never cut. */
 const ROOM_BESIDE_ID = 14;
 
 const BAR = { min: 8, max: 24 };
 
 /** Renders costs by group, each with a bar relative to the largest group, and its share of the total. */
-export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout: CostLayout): string {
+export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout: CostLayout): string {
+  const { groupBy, splitBy, total = sumRows(rows).costNanoUsd } = groups;
   const amounts = new Map(zip(rows, formatAmounts(rows.map(costOf))));
   const largest = rows.reduce((max, row) => (costOf(row) > max ? costOf(row) : max), 0n);
-  const { costNanoUsd: total } = sumRows(rows);
   const hasIds = groupBy === "session" || groupBy === "run";
   const widest = Math.max(...rows.map((row) => nameOf(row, groupBy).length));
   const isBelow = hasIds && layout.columns !== undefined && widest + ROOM_BESIDE_ID > layout.columns;
   const columns: Column<CostRow>[] = [
-    ...isBelow ? [] : [{
-      title: groupBy.toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : ""),
-      cell: (row: CostRow) => nameOf(row, groupBy),
-      cutTo: groupBy === "agent" || groupBy === "model" ? 12 : undefined,
-      atLeast: layout.nameWidth,
-    }],
+    ...isBelow ? [] : nameColumns(rows, { groupBy, splitBy }, layout),
     ...hasIds
       ? [{
         title: "AGENT",
@@ -130,6 +156,46 @@ export function renderCosts(rows: readonly CostRow[], groupBy: Grouping, layout:
   return putIdsBelow(table, rows.map((row) => layout.style.dim(escapeText(nameOf(row, groupBy)))));
 }
 
+/** Returns the columns that name a row's group; of rows of one group after another, the first names it. */
+export function nameColumns<Row extends CostRow>(
+  rows: readonly Row[],
+  { groupBy, splitBy }: CostGroups,
+  { nameWidth }: CostLayout,
+): Column<Row>[] {
+  const repeated = new Set(
+    rows.filter((row, index) => index > 0 && nameOf(row, groupBy) === nameOf(rows[index - 1]!, groupBy)),
+  );
+  const column = (by: Grouping, cell: (row: Row) => string): Column<Row> => ({
+    title: titleOf(by),
+    cell,
+    cutTo: isName(by) ? 12 : undefined,
+    atLeast: nameWidth,
+  });
+  return [
+    column(groupBy, (row) => splitBy && repeated.has(row) ? "" : nameOf(row, groupBy)),
+    ...splitBy ? [column(splitBy, (row) => nameOf(row, splitBy))] : [],
+  ];
+}
+
+const isName = (groupBy: Grouping) => groupBy === "agent" || groupBy === "model" || groupBy === "provider";
+
+const titleOf = (groupBy: Grouping) =>
+  groupBy.toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
+
+/** Renders the forecast of a month; no line where there is none. */
+export function renderForecast(
+  { month, as_of, pace_from, forecast_usd }: CostForecast,
+  { columns = Infinity }: Pick<CostLayout, "columns">,
+): string[] {
+  if (forecast_usd === null || pace_from === null) return [];
+  const days = Math.round((Date.parse(as_of) - Date.parse(pace_from)) / DAY_MS * 10) / 10;
+  // To the cent: it is an estimate.
+  const [amount] = formatAmounts([divideHalfEven(parseTotalUsd(forecast_usd), CENT) * CENT]);
+  return wrapText(`Forecast for ${month}: about ${amount}, at the pace of the last ${days} days`, columns);
+}
+
+const CENT = 10_000_000n;
+
 /** Renders the costs of named periods. */
 export function renderPeriods(
   periods: readonly { name: string; spend: Spend }[],
@@ -157,17 +223,26 @@ function isUnpriced({ modelCalls, unpricedCalls }: Spend): boolean {
 }
 
 /** Returns the warning about calls that count as 0 because their price is unknown. */
-export function unpricedWarning(unpricedCalls: number): string {
+function unpricedWarning(unpricedCalls: number): string {
   return `${countOf(unpricedCalls, "call")} without a known price ${
     unpricedCalls === 1 ? "counts" : "count"
   } as $0 here: add the model to "prices" in the config, then run purser reprice --unpriced`;
 }
 
 /** Returns the warning about calls of which a part counts as 0. */
-export function partlyPricedWarning(partlyPricedCalls: number): string {
+function partlyPricedWarning(partlyPricedCalls: number): string {
   return `${countOf(partlyPricedCalls, "call")} ${
     partlyPricedCalls === 1 ? "has" : "have"
   } a part without a known price, which counts as $0 here: purser cost explain names it`;
+}
+
+/** Warns of calls whose cost is not wholly known. */
+export function warnOfUnpriced(
+  { warn }: Pick<CommandContext, "warn">,
+  { unpricedCalls, partlyPricedCalls }: Spend,
+): void {
+  if (unpricedCalls > 0) warn(unpricedWarning(unpricedCalls));
+  if (partlyPricedCalls > 0) warn(partlyPricedWarning(partlyPricedCalls));
 }
 
 /** Returns a column of calls that are not wholly priced, unless all its cells would be empty. */
@@ -196,6 +271,8 @@ export function nameOf(row: CostRow, groupBy: Grouping): string {
       return row.run_id ?? "";
     case "model":
       return `${row.provider}:${row.model}`;
+    case "provider":
+      return row.provider ?? "";
     case "hour":
       return (row.hour ?? "").slice(0, 16).replace("T", " ");
     case "day":
@@ -214,9 +291,10 @@ const SHOWN = "5";
 export async function readNewestAnomalies(
   api: Connection["api"],
   from: string | undefined,
+  agent_id: string | undefined,
 ): Promise<Anomaly[]> {
   try {
-    return await (await api.anomalies.$get({ query: { from, limit: SHOWN } })).json();
+    return await (await api.anomalies.$get({ query: { from, agent_id, limit: SHOWN } })).json();
   } catch (error) {
     if (error instanceof PurserError && error.code === "not_found") return [];
     throw error;

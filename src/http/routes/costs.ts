@@ -1,15 +1,19 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
-import { PurserError } from "../../kernel/errors.ts";
-import { explainCall, listCosts } from "../../ledger/mod.ts";
-import { narrowToAgent, onlyAgentOf } from "../middleware/principal.ts";
+import { type CostFilter, explainCall, forecastCosts, listCosts, readCostTotal } from "../../ledger/mod.ts";
+import { onlyAgentOf } from "../middleware/principal.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, CallId, QueryTime } from "../../contract/parts.ts";
-import { CostRow, Grouping } from "../../contract/costs.ts";
+import { toCostCsv } from "../cost_csv.ts";
+import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
+import { CallId } from "../../contract/parts.ts";
+import { CostForecast, CostRow, CostSort, CostTotal, Grouping, Split } from "../../contract/costs.ts";
 import { ExplainedCall } from "../../contract/explained_calls.ts";
+
+const CSV = "text/csv";
+const rows = page(z.array(CostRow), "One row per group");
 
 const list = createRoute({
   method: "get",
@@ -19,20 +23,59 @@ const list = createRoute({
   operationId: "listCosts",
   summary: "Sum spend by group",
   description:
-    "Agents and models by cost, the highest first; the others latest first. Calls without a known price count " +
-    "as zero in `cost_usd` and are counted in `unpriced_calls`.",
+    "Agents, models and providers by cost, the highest first; the others latest first, unless `sort` is `cost`. " +
+    "Calls without a known price count as zero in `cost_usd` and are counted in `unpriced_calls`. " +
+    "With `Accept: text/csv` the same rows as CSV with a header.",
   tags: ["costs"],
   request: {
     query: z.strictObject({
       group_by: Grouping.default("agent"),
-      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
-      to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
-      agent_id: AgentId.optional(),
-      model: z.string().optional().openapi({ example: "gpt-5-mini" }),
+      split_by: Split.optional().openapi({
+        description: "A second level of groups: one row for each pair. Not of sessions and runs",
+      }),
+      sort: CostSort.optional().openapi({
+        description: "`time` is for groups that have one: sessions, runs, hours and days",
+      }),
+      ...spanQuery,
+      ...compareQuery,
+      ...scopeQuery,
       ...pageQuery(PAGE_SIZES.costs),
     }),
   },
-  responses: { 200: page(z.array(CostRow), "One row per group"), ...problems("invalid") },
+  responses: {
+    200: {
+      ...rows,
+      // The typed client reads JSON; the document has both.
+      content: { ...rows.content, [CSV]: { schema: z.string() } } as typeof rows.content,
+    },
+    ...problems("invalid"),
+  },
+});
+
+const total = createRoute({
+  method: "get",
+  path: "/costs/total",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "getCostTotal",
+  summary: "Sum spend",
+  description: "The exact sum of all calls that match, also of those without a session or run.",
+  tags: ["costs"],
+  request: { query: z.strictObject({ ...spanQuery, ...compareQuery, ...scopeQuery }) },
+  responses: { 200: json(CostTotal, "The sums"), ...problems("invalid") },
+});
+
+const forecast = createRoute({
+  method: "get",
+  path: "/costs/forecast",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "forecastCosts",
+  summary: "Estimate the spend of the current month",
+  description: "The spend of the month so far, and to its end (UTC) at the pace so far.",
+  tags: ["costs"],
+  request: { query: z.strictObject(scopeQuery) },
+  responses: { 200: json(CostForecast, "The estimate"), ...problems("invalid") },
 });
 
 const explain = createRoute({
@@ -56,22 +99,24 @@ export function createRoutes(core: Core) {
       explain,
       async (c) => c.json(await explainCall(core, c.req.valid("param").call_id, onlyAgentOf(c)), 200),
     )
+    .openapi(
+      total,
+      async (c) => c.json(await readCostTotal(core.store, scopeOf(c, c.req.valid("query"))), 200),
+    )
+    .openapi(forecast, async (c) => {
+      const scope = scopeOf(c, c.req.valid("query"));
+      return c.json(await forecastCosts(core.store, scope, core.clock.now()), 200);
+    })
     .openapi(list, async (c) => {
-      const { group_by, from, to, agent_id, model, limit, cursor } = c.req.valid("query");
-      if (from !== undefined && to !== undefined && from > to) {
-        throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
-      }
+      const { group_by, split_by, sort, limit, cursor, ...query } = c.req.valid("query");
+      const scope = scopeOf(c, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const rows = await listCosts(core.store, {
-        groupBy: group_by,
-        from,
-        to,
-        agentId: narrowToAgent(c, agent_id),
-        model,
-        limit,
-        offset,
-      });
+      const filter: CostFilter = { ...scope, groupBy: group_by, splitBy: split_by, sort, limit, offset };
+      checkGroups(filter);
+      const rows = await listCosts(core.store, filter);
       if (rows.length === limit) linkNext(c, offset + limit);
-      return c.json(rows, 200);
+      if (!c.req.header("accept")?.includes(CSV)) return c.json(rows, 200);
+      const csv = toCostCsv(rows, filter);
+      return c.body(csv, 200, { "content-type": `${CSV}; charset=utf-8` }) as never;
     });
 }

@@ -4,10 +4,10 @@ import { PurserError } from "../../kernel/errors.ts";
 import { listCosts, priceRows, whatIfNotes } from "../../ledger/mod.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
-import { narrowToAgent } from "../middleware/principal.ts";
+import { scopeOf, spanQuery } from "../cost_query.ts";
 import { createRoute, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, QueryTime } from "../../contract/parts.ts";
+import { AgentId } from "../../contract/parts.ts";
 import { Grouping, WhatIf } from "../../contract/costs.ts";
 
 const whatIf = createRoute({
@@ -23,8 +23,7 @@ const whatIf = createRoute({
     query: z.strictObject({
       model: z.string().openapi({ description: "`provider:model`", example: "openai:gpt-5-mini" }),
       group_by: Grouping.default("model"),
-      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
-      to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
+      ...spanQuery,
       agent_id: AgentId.optional(),
       ...pageQuery(PAGE_SIZES.costs),
     }),
@@ -34,13 +33,11 @@ const whatIf = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(whatIf, async (c) => {
-    const { model, group_by, from, to, agent_id, limit, cursor } = c.req.valid("query");
-    if (from !== undefined && to !== undefined && from > to) {
-      throw new PurserError("invalid", "Cannot sum the costs: from is later than to");
-    }
+    const { model, group_by, limit, cursor, ...query } = c.req.valid("query");
+    const scope = scopeOf(c, query);
     const rates = await findRates(core, model);
     const offset = readCursor(cursor, isNumberPosition) ?? 0;
-    const filter = { groupBy: group_by, from, to, agentId: narrowToAgent(c, agent_id), limit, offset };
+    const filter = { ...scope, groupBy: group_by, limit, offset };
     const rows = await listCosts(core.store, filter);
     if (rows.length === limit) linkNext(c, offset + limit);
     return c.json({

@@ -84,6 +84,74 @@ export const costCases: RestCase[] = [
     },
   },
   {
+    name: "costs are split, sorted, compared with another span, and summed over all groups",
+    async run(api) {
+      const calls = [["1", 1, "gpt-4o", 3], ["2", 1, "gpt-4o-mini", 1], ["3", 3, "gpt-4o", 2]] as const;
+      const at = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString();
+      await api.expect(
+        201,
+        "POST",
+        "/costs/events",
+        calls.map(([id, days, model, cost_usd]) =>
+          report(api, id, { at: at(days), model, cost_usd, run_id: `${api.prefix}:r${id}` })
+        ),
+      );
+      const own = `agent_id=${api.prefix}`;
+      const ask = (query: string) => api.expect(200, "GET", `/costs?${own}&${query}`);
+      const models = await ask("group_by=provider&split_by=model");
+      assert.deepEqual(
+        models.map(({ provider, model, cost_usd }: Record<string, unknown>) => [provider, model, cost_usd]),
+        [["openai", "gpt-4o", 5], ["openai", "gpt-4o-mini", 1]],
+      );
+      const runs = await ask("group_by=run&sort=cost&limit=2");
+      assert.deepEqual(runs.map(({ cost_usd }: { cost_usd: number }) => cost_usd), [3, 2]);
+      const spans = `from=${at(2)}&to=${at(0)}&compare_from=${at(4)}`;
+      const [row] = await ask(`group_by=model&${spans}&model=openai:gpt-4o`);
+      assert.deepEqual([row.cost_usd, row.previous.cost_usd, row.difference_usd], [3, 2, 1]);
+      const total = await api.expect(200, "GET", `/costs/total?${own}&${spans}`);
+      assert.deepEqual(
+        [total.model_calls, total.cost_usd, total.previous.model_calls, total.difference_usd],
+        [2, 4, 1, 2],
+      );
+      assert.equal((await api.expect(200, "GET", `/costs/total?${own}`)).cost_usd, 6);
+      const forecast = await api.expect(200, "GET", `/costs/forecast?${own}`);
+      assert.ok(forecast.forecast_usd === null || forecast.forecast_usd >= forecast.cost_usd);
+      for (
+        const query of [
+          "group_by=run&split_by=model",
+          "group_by=model&split_by=provider",
+          "group_by=agent&split_by=agent",
+          "group_by=agent&sort=time",
+          "compare_from=2026-01-01",
+          "compare_to=2026-01-01&from=2026-02-01",
+          "from=2026-02-01&compare_from=2026-03-01",
+          "group_by=day&from=2026-02-01&compare_from=2026-01-01",
+        ]
+      ) await api.refused(400, "invalid", "GET", `/costs?${query}`);
+    },
+  },
+  {
+    name: "costs are CSV for a client that accepts it, with exact amounts and no formula",
+    async run(api) {
+      await api.expect(201, "POST", "/costs/events", [
+        report(api, "1", { provider: "=HYPERLINK(1)", model: 'a,"b"', cost_usd: 1e-9 }),
+        report(api, "2", { provider: "none", model: "m" }),
+      ]);
+      const path = `/costs?agent_id=${api.prefix}&group_by=model&limit=2`;
+      const answer = await api.fetch("GET", path, { headers: { accept: "text/csv" } });
+      assert.equal(answer.headers.get("content-type"), "text/csv; charset=utf-8");
+      assert.match(answer.headers.get("link") ?? "", /rel="next"/);
+      const { input_tokens: input, output_tokens: output } = EVENT;
+      assert.equal(
+        await answer.text(),
+        "provider,model,model_calls,unpriced_calls,partly_priced_calls,input_tokens,output_tokens," +
+          "cache_read_tokens,cache_write_tokens,reasoning_tokens,total_tokens,cost_usd\r\n" +
+          `'=HYPERLINK(1),"a,""b""",1,0,0,${input},${output},0,0,0,${input + output},0.000000001\r\n` +
+          `none,m,1,1,0,${input},${output},0,0,0,${input + output},\r\n`,
+      );
+    },
+  },
+  {
     name: "an invalid report is refused, with the path of the fault",
     async run(api) {
       const problem = await api.refused(400, "invalid", "POST", "/costs/events", [

@@ -1,22 +1,22 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { type Grouping, GROUPINGS } from "../../../contract/values.ts";
-import type { Connection } from "../../../client/mod.ts";
+import { COST_SORTS, type Grouping, GROUPINGS, SPLITS } from "../../../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
-import { type Command, type CommandContext, option } from "../../command.ts";
+import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import {
   type CostLayout,
   costOf,
   type CostRow,
+  layoutOf,
   nameOf,
-  partlyPricedWarning,
   readAllCosts,
   readNewestAnomalies,
   renderAnomalies,
   renderCosts,
+  renderForecast,
   renderPeriods,
-  type Spend,
   sumRows,
-  unpricedWarning,
+  toSpend,
+  warnOfUnpriced,
 } from "../../render/render_costs.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { parseSince } from "../../parse/parse_time.ts";
@@ -25,9 +25,11 @@ import { UsageError } from "../../parse/usage_error.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import type { WhatIf } from "../../../contract/costs.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { formatAmounts } from "../../render/format_cost.ts";
 import { formatCount } from "../../render/format_values.ts";
+import { formatAmounts, formatChange } from "../../render/format_cost.ts";
 import { renderTable } from "../../render/render_table.ts";
+
+const PREVIOUS = "previous";
 
 /** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
@@ -36,19 +38,39 @@ export const cost: Command = {
   summary: "Show recent spending across all agents",
   detail:
     "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
-    "the last 30 days; with --by hour, the last 24 hours. purser cost explain shows one call.",
+    "the last 30 days; with --by hour, the last 24 hours. Without --by, the ten most expensive agents and models. " +
+    "The forecast is the spending of this month, and of its remaining time at the same pace. " +
+    "purser cost explain shows one call.",
   options: {
     by: option("GROUP", "Group by", { oneOf: GROUPINGS }),
+    split: option("GROUP", "Split each group by", { oneOf: SPLITS }),
+    sort: option("ORDER", "The most expensive first, or the latest", { oneOf: COST_SORTS }),
     since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
+    until: option("WHEN", "Only calls before WHEN"),
     from: option("WHEN", "The same as --since"),
-    to: option("WHEN", "Only calls before WHEN"),
+    to: option("WHEN", "The same as --until"),
+    compare: option(
+      "WHEN",
+      "Compare with a span as long that starts at WHEN; previous: the one just before",
+      { some: [PREVIOUS] },
+    ),
+    agent: option("AGENT", "Only calls of an agent", { live: "agent" }),
+    model: option("MODEL", "Only calls of a model, such as gpt-5-mini or openai:gpt-5-mini", {
+      live: "model",
+    }),
+    total: flag("Only the total"),
+    forecast: flag("Only the forecast of this month"),
     "what-if": option("MODEL", "What the same usage would cost on another model, such as openai:gpt-5-mini"),
-    limit: option("N", "Maximum number of rows, 1 to 1000 (default 100)"),
+    csv: flag("Print CSV, for a spreadsheet; all rows unless --limit is given"),
+    limit: option("N", "Maximum number of rows, 1 to 1000 (default 100; of the overview 10)"),
   },
   examples: [
     ["purser cost", "Today, this week, this month; by agent and by model"],
-    ["purser cost --by model --since 24h", "By model, the last 24 hours"],
-    ["purser cost --by day --since 2026-11-01 --json", "For another program"],
+    ["purser cost --by run --sort cost", "The most expensive runs"],
+    ["purser cost --by agent --split model --since 24h", "Which agent uses which model"],
+    ["purser cost --by model --since 7d --compare previous", "This week and the one before"],
+    ["purser cost --by day --since 2026-11-01 --csv", "For a spreadsheet"],
+    ["purser cost --total --since 2026-11-01 --json", "For another program"],
     ["purser cost --what-if openai:gpt-5-mini --by agent", "On another model"],
   ],
   isReadOnly: true,
@@ -56,29 +78,69 @@ export const cost: Command = {
 };
 
 async function showCosts(ctx: CommandContext): Promise<void> {
-  const groupBy = ctx.options.oneOf("by", GROUPINGS);
-  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max }) ?? 100;
+  const { options, isJson } = ctx;
+  const groupBy = options.oneOf("by", GROUPINGS);
+  const splitBy = options.oneOf("split", SPLITS);
+  const sort = options.oneOf("sort", COST_SORTS);
+  const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max });
+  checkTogether(ctx);
   const span = readSpan(ctx, groupBy);
   const to = readEnd(ctx);
-  const model = ctx.options.text("what-if");
-  if (model !== undefined) {
-    return await printWhatIf(ctx, { model, from: span.from, to, limit: String(limit) });
+  const scope = { agent_id: options.text("agent"), model: options.text("model") };
+  const otherModel = options.text("what-if");
+  if (otherModel !== undefined) {
+    const { agent_id } = scope;
+    const query = { model: otherModel, agent_id, from: span.from, to, limit: String(limit ?? 100) };
+    return await printWhatIf(ctx, query);
   }
-  const { api } = await ctx.connect();
-  if (groupBy === undefined && to === undefined && !ctx.isJson) {
-    return await printOverview(ctx, api, span, limit);
-  }
+  const query = { ...scope, from: span.from, to, ...readComparison(ctx, span.from, to) };
+  const tables = await import("./cost_tables.ts");
+  if (options.has("forecast")) return await tables.printForecast(ctx, scope);
+  if (options.has("total")) return await tables.printTotal(ctx, query);
+  const rows = { ...query, group_by: groupBy ?? "agent" as const, split_by: splitBy, sort };
+  if (options.has("csv")) return await tables.printCsv(ctx, rows, limit);
+  const isOverview = [groupBy, splitBy, sort, to, query.compare_from].every((part) => part === undefined);
+  if (isOverview && !isJson) return await printOverview(ctx, scope, span, limit ?? OVERVIEW_ROWS);
+  await tables.printTable(ctx, rows, { spanName: span.name, limit: limit ?? 100 });
+}
 
-  const query = { group_by: groupBy ?? "agent", from: span.from, to, limit: String(limit) };
-  const answer = await api.costs.$get({ query });
-  let total: Spend | undefined;
-  await printAnswer(ctx, answer, (rows) => {
-    total = sumRows(rows);
-    return rows.length === 0 ? `No calls ${span.name}` : renderCosts(rows, query.group_by, layoutOf(ctx));
+/** The number of agents and of models in the overview, so that the totals above them stay on the screen. */
+const OVERVIEW_ROWS = 10;
+
+/** The options that have no meaning beside another. */
+const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
+  since: ["from"],
+  until: ["to"],
+  csv: ["json", "what-if", "total", "forecast"],
+  total: ["by", "split", "sort", "limit", "what-if", "forecast"],
+  forecast: ["by", "split", "sort", "limit", "since", "from", "until", "to", "compare", "what-if"],
+  "what-if": ["split", "sort", "compare", "model"],
+};
+
+function checkTogether({ options, isJson }: CommandContext): void {
+  const isGiven = (name: string) => name === "json" ? isJson : options.has(name);
+  for (const [name, others] of Object.entries(EXCLUDED)) {
+    const other = isGiven(name) ? others.find(isGiven) : undefined;
+    if (other === undefined) continue;
+    throw new UsageError(`Cannot use --${name} together with --${other}: give one of them`, options.command);
+  }
+}
+
+/** Returns the second span of `--compare`, which is as long as the first. */
+function readComparison(
+  { options, clock }: CommandContext,
+  from: string | undefined,
+  to: string | undefined,
+): { compare_from?: string; compare_to?: string } {
+  const now = clock.now();
+  const start = options.read("compare", (text) => {
+    if (from === undefined) throw new Error("a span of all time has none before it; give --since");
+    const lengthMs = (to === undefined ? now : Date.parse(to)) - Date.parse(from);
+    const start = text === PREVIOUS ? Date.parse(from) - lengthMs : Date.parse(parseSince(text, now) ?? "");
+    if (Number.isNaN(start)) throw new Error("write the start of the other span, or previous");
+    return { compare_from: toIso(Math.max(0, start)), compare_to: toIso(Math.max(0, start + lengthMs)) };
   });
-  if (ctx.isJson) return;
-  if (total) warnOfUnpriced(ctx, total);
-  if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
+  return start ?? {};
 }
 
 /** The time range whose calls count, and its name in titles. */
@@ -87,16 +149,13 @@ interface Span {
   name: string;
 }
 
-/** Returns the time of `--to`. */
+/** Returns the time of `--until`. */
 function readEnd({ options, clock }: CommandContext): string | undefined {
-  return options.read("to", (text) => parseSince(text, clock.now()));
+  return options.read(options.has("until") ? "until" : "to", (text) => parseSince(text, clock.now()));
 }
 
 function readSpan({ options, clock }: CommandContext, groupBy: Grouping | undefined): Span {
   const now = clock.now();
-  if (options.has("since") && options.has("from")) {
-    throw new UsageError("Cannot use --since together with --from: give one of them", options.command);
-  }
   const start = options.has("since") ? "since" : "from";
   if (options.has(start)) {
     const from = options.read(start, (text) => parseSince(text, now));
@@ -111,44 +170,55 @@ function readSpan({ options, clock }: CommandContext, groupBy: Grouping | undefi
   return { from: toIso(startOf(now, DAY_MS) - 29 * DAY_MS), name: "of the last 30 days" };
 }
 
-async function printOverview(
-  ctx: CommandContext,
-  api: Connection["api"],
-  span: Span,
-  limit: number,
-): Promise<void> {
+async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limit: number): Promise<void> {
+  const { api } = await ctx.connect();
   const today = startOf(ctx.clock.now(), DAY_MS);
   const weekStart = today - 6 * DAY_MS;
   const monthStart = Date.parse(toIso(today).slice(0, 7) + "-01");
-  const from = toIso(Math.min(weekStart, monthStart));
-  const [days, week, everything, agents, models, anomalies] = await Promise.all([
-    readAllCosts(api, { group_by: "day", from }),
-    readAllCosts(api, { group_by: "model", from: toIso(ctx.clock.now() - 7 * DAY_MS) }), // as --since 7d
-    readAllCosts(api, { group_by: "model" }),
-    readAllCosts(api, { group_by: "agent", from: span.from }),
-    readAllCosts(api, { group_by: "model", from: span.from }),
-    readNewestAnomalies(api, span.from),
-  ]);
-  const total = sumRows(everything);
-  if (total.modelCalls === 0) return ctx.print("No model call has been booked yet");
+  const sum = async (from?: number) => {
+    const query = { ...scope, from: from === undefined ? undefined : toIso(from) };
+    return toSpend(await (await api.costs.total.$get({ query })).json());
+  };
+  const [spentToday, spentInWeek, spentInMonth, everything, days, agents, models, forecast, anomalies] =
+    await Promise
+      .all([
+        sum(today),
+        sum(ctx.clock.now() - 7 * DAY_MS), // as --since 7d
+        sum(monthStart),
+        sum(),
+        readAllCosts(api, { ...scope, group_by: "day", from: toIso(weekStart) }),
+        readAllCosts(api, { ...scope, group_by: "agent", from: span.from }),
+        readAllCosts(api, { ...scope, group_by: "model", from: span.from }),
+        api.costs.forecast.$get({ query: scope }).then((answer) => answer.json()),
+        readNewestAnomalies(api, span.from, scope.agent_id),
+      ]);
+  if (everything.modelCalls === 0) {
+    const isFiltered = Object.values(scope).some((part) => part !== undefined);
+    return ctx.print(
+      isFiltered ? "No such model call has been booked yet" : "No model call has been booked yet",
+    );
+  }
 
-  const since = (start: number): Spend => sumRows(days.filter((row) => Date.parse(row.day!) >= start));
-  const names = [...agents.map((row) => nameOf(row, "agent")), ...models.map((row) => nameOf(row, "model"))];
+  const names = [
+    ...agents.slice(0, limit).map((row) => nameOf(row, "agent")),
+    ...models.slice(0, limit).map((row) => nameOf(row, "model")),
+  ];
   const layout = {
     ...layoutOf(ctx),
     nameWidth: Math.min(30, Math.max(14, ...names.map((name) => textWidth(escapeText(name))))),
   };
   const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
-  const parts = [renderPeriods([
-    { name: "Today", spend: since(today) },
-    { name: "Last 7 days", spend: sumRows(week) },
-    { name: "This month", spend: since(monthStart) },
-    { name: "All time", spend: total },
-  ], layout)];
-  const chart = fillDays(days, weekStart);
+  const periods = renderPeriods([
+    { name: "Today", spend: spentToday },
+    { name: "Last 7 days", spend: spentInWeek },
+    { name: "This month", spend: spentInMonth },
+    { name: "All time", spend: everything },
+  ], layout);
+  const parts = [[periods, ...renderForecast(forecast, layout).map(ctx.style.dim)].join("\n")];
+  const week = fillDays(days, weekStart);
   // A chart with one bar would repeat the table above it.
-  if (chart.filter((row) => row.model_calls > 0).length > 1) {
-    parts.push(section("By day (UTC)", renderCosts(chart, "day", layout)));
+  if (week.filter((row) => row.model_calls > 0).length > 1) {
+    parts.push(section("By day (UTC)", renderCosts(week, { groupBy: "day" }, layout)));
   }
   for (const [groupBy, rows] of [["agent", agents], ["model", models]] as const) {
     if (rows.length === 0) continue;
@@ -157,7 +227,8 @@ async function printOverview(
       ? "\n" + ctx.style.dim(`and ${left} more: purser cost --by ${groupBy} --limit 1000`)
       : "";
     const title = `By ${groupBy}, ${span.name.replace(/^of /, "")}`;
-    parts.push(section(title, renderCosts(rows.slice(0, limit), groupBy, layout) + more));
+    const total = sumRows(rows).costNanoUsd;
+    parts.push(section(title, renderCosts(rows.slice(0, limit), { groupBy, total }, layout) + more));
   }
   if (agents.length === 0) parts.push(`No calls ${span.name}`);
   if (anomalies.length > 0) {
@@ -165,7 +236,13 @@ async function printOverview(
     parts.push(section(title, renderAnomalies(anomalies, layout)));
   }
   ctx.print(parts.join("\n\n"));
-  warnOfUnpriced(ctx, total);
+  warnOfUnpriced(ctx, everything);
+}
+
+/** The options that select calls. */
+interface Scope {
+  agent_id: string | undefined;
+  model: string | undefined;
 }
 
 /** Returns seven days from `start`, including days without a call. */
@@ -181,19 +258,16 @@ function startOf(time: number, lengthMs: number): number {
   return time - time % lengthMs;
 }
 
-function layoutOf({ terminal, style }: CommandContext): CostLayout {
-  return { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode };
-}
-
-function warnOfUnpriced({ warn }: CommandContext, { unpricedCalls, partlyPricedCalls }: Spend): void {
-  if (unpricedCalls > 0) warn(unpricedWarning(unpricedCalls));
-  if (partlyPricedCalls > 0) warn(partlyPricedWarning(partlyPricedCalls));
-}
-
 /** `purser cost --what-if MODEL`: the cost of the same usage on another model */
 export async function printWhatIf(
   ctx: CommandContext,
-  query: { model: string; from: string | undefined; to: string | undefined; limit: string },
+  query: {
+    model: string;
+    agent_id: string | undefined;
+    from: string | undefined;
+    to: string | undefined;
+    limit: string;
+  },
 ): Promise<void> {
   const groupBy: Grouping = ctx.options.oneOf("by", GROUPINGS) ?? "model";
   const { api } = await ctx.connect();
@@ -232,7 +306,7 @@ export function renderWhatIf({ rows, model }: WhatIf, groupBy: Grouping, layout:
     { title: "CALLS", align: "right", cell: ({ calls }) => formatCount(calls), drop: 1 },
     { title: "COST", align: "right", cell: (line) => cell(line, "actual") },
     { title: `ON ${model}`, align: "right", cell: (line) => cell(line, "other") },
-    { title: "CHANGE", align: "right", cell: changeOf, drop: 2 },
+    { title: "CHANGE", align: "right", cell: ({ actual, other }) => formatChange(actual, other), drop: 2 },
   ], layout);
 }
 
@@ -243,10 +317,4 @@ function totalOf(lines: readonly Line[]): Line {
   };
   const calls = lines.reduce((total, line) => total + line.calls, 0);
   return { name: "All", calls, actual: sum("actual"), other: sum("other") };
-}
-
-function changeOf({ actual, other }: Line): string {
-  if (actual === null || other === null || actual === 0n) return "";
-  const percent = Number((other - actual) * 1000n / actual) / 10;
-  return `${percent > 0 ? "+" : ""}${Math.round(percent)}%`;
 }

@@ -1,0 +1,105 @@
+import type { CommandContext } from "../../command.ts";
+import { PurserError } from "../../../kernel/errors.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { formatCost } from "../../render/format_cost.ts";
+import { countOf, formatTime } from "../../render/format_values.ts";
+import { renderComparison } from "../../render/render_comparison.ts";
+import {
+  type CostQuery,
+  type CostRow,
+  layoutOf,
+  nextCursor,
+  renderCosts,
+  renderForecast,
+  toSpend,
+  warnOfUnpriced,
+} from "../../render/render_costs.ts";
+import { renderFields } from "../../render/render_fields.ts";
+
+/** The part of a query that selects calls. */
+type TotalQuery = Pick<CostQuery, "agent_id" | "model" | "from" | "to" | "compare_from" | "compare_to">;
+type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
+  group_by: NonNullable<CostQuery["group_by"]>;
+};
+
+/** `purser cost --by GROUP`: one table, and the total of all calls */
+export async function printTable(
+  ctx: CommandContext,
+  query: Query,
+  { spanName, limit }: { spanName: string; limit: number },
+): Promise<void> {
+  const { group_by: groupBy, split_by: splitBy, sort: _sort, ...scope } = query;
+  const { api } = await ctx.connect();
+  const answer = await api.costs.$get({ query: { ...query, limit: String(limit) } });
+  if (ctx.isJson) return ctx.print(await answer.text());
+  const rows = await answer.json();
+  if (rows.length === 0) return ctx.print(`No calls ${spanName}`);
+  const total = await (await api.costs.total.$get({ query: scope })).json();
+  if (total.previous) {
+    ctx.print(renderComparison(rows, total, { groupBy, splitBy }, layoutOf(ctx)));
+  } else {
+    const table = renderCosts(rows, { groupBy, splitBy, total: toSpend(total).costNanoUsd }, layoutOf(ctx));
+    ctx.print(rows.length === 1 ? table : `${table}\n${ctx.style.dim(describeTotal(total))}`);
+  }
+  warnOfUnpriced(ctx, toSpend(total));
+  if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
+}
+
+const describeTotal = (total: CostRow) =>
+  `Total ${formatCost(total.cost_usd)} in ${countOf(total.model_calls, "call")}`;
+
+/** `purser cost --total`: the sums of all calls */
+export async function printTotal(ctx: CommandContext, query: TotalQuery): Promise<void> {
+  const { api } = await ctx.connect();
+  let total: CostRow | undefined;
+  await printAnswer(ctx, await api.costs.total.$get({ query }), (body) => {
+    total = body;
+    const { previous, difference_usd } = body;
+    const { style, terminal: { stdout: { columns } } } = ctx;
+    return renderFields({
+      "Since": formatTime(body.from),
+      "Until": formatTime(body.to),
+      "Cost": formatCost(body.cost_usd),
+      "Before": previous && formatCost(previous.cost_usd),
+      "Difference": difference_usd === undefined ? undefined : formatCost(difference_usd),
+      "Model calls": String(body.model_calls),
+      "Tokens": `${body.input_tokens} in, ${body.output_tokens} out`,
+    }, { style, columns });
+  });
+  if (total) warnOfUnpriced(ctx, toSpend(total));
+}
+
+/** `purser cost --forecast`: the estimate for this month */
+export async function printForecast(
+  ctx: CommandContext,
+  query: Pick<TotalQuery, "agent_id" | "model">,
+): Promise<void> {
+  const { api } = await ctx.connect();
+  await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {
+    const lines = renderForecast(body, layoutOf(ctx));
+    const none = "No forecast yet: it needs a day of spending with known prices";
+    return [`Spent in ${body.month}: ${formatCost(body.cost_usd)}`, ...lines.length > 0 ? lines : [none]]
+      .join("\n");
+  });
+}
+
+/** `purser cost --csv`: the API's CSV; without a limit all pages, under the header of the first */
+export async function printCsv(ctx: CommandContext, query: Query, limit: number | undefined): Promise<void> {
+  const { api } = await ctx.connect();
+  const { stdout } = ctx.terminal;
+  let cursor: string | undefined;
+  do {
+    const page = { ...query, limit: String(limit ?? 1000), cursor };
+    const answer = await api.costs.$get({ query: page }, { headers: { accept: "text/csv" } });
+    if (!answer.headers.get("content-type")?.startsWith("text/csv")) {
+      throw new PurserError(
+        "unavailable",
+        "Cannot print CSV: the server has a version without it; upgrade it",
+      );
+    }
+    const text = await answer.text();
+    stdout.write(cursor === undefined ? text : text.slice(text.indexOf("\r\n") + 2), "document");
+    cursor = nextCursor(answer);
+  } while (cursor !== undefined && limit === undefined);
+  if (cursor !== undefined) ctx.say("There are more rows; all of them without --limit");
+}

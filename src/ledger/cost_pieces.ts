@@ -1,0 +1,101 @@
+import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
+import type { SqlValue } from "../store/mod.ts";
+import { conditionsOf, type CostScope, MAX_TIME } from "./cost_filter.ts";
+import { COUNTERS, ENTRY_COUNTERS, TOTALS_POSITION } from "./usage_sql.ts";
+
+/** A column that groups calls. */
+export type KeyColumn = "agent_id" | "provider" | "model" | "hour" | "day";
+
+interface Source {
+  table: string;
+  time: string;
+  counters: string;
+  where?: string;
+  /** SQL for the columns that it has under another name. */
+  columns: { readonly [Name in KeyColumn]?: string };
+}
+
+const TOTALS: Source = { table: "usage_totals", time: "", counters: COUNTERS, columns: {} };
+const DAYS: Source = { table: "usage_days", time: "day", counters: COUNTERS, columns: {} };
+const HOURS: Source = {
+  table: "usage_hours",
+  time: "hour",
+  counters: COUNTERS,
+  columns: { day: `hour - hour % ${DAY_MS}` },
+};
+const CALLS: Source = {
+  table: "calls",
+  time: "at",
+  counters: ENTRY_COUNTERS,
+  columns: { hour: `at - at % ${HOUR_MS}`, day: `at - at % ${DAY_MS}` },
+};
+/** The calls after the rollups. */
+const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
+
+interface Piece {
+  source: Source;
+  from?: number;
+  to?: number;
+}
+
+/**
+ * Returns SQL for the rows of a scope, one query each for the parts of its span: whole days and hours from their rollups, the
+ * calls of the partial hours at both ends, and the calls after the rollups. Each row has the columns of the key and the
+ * counters; `take` wraps a query.
+ */
+export function piecesOf(
+  scope: CostScope,
+  key: readonly KeyColumn[],
+  args: SqlValue[],
+  take: (rows: string) => string = (rows) => rows,
+): string[] {
+  return cut(scope, key).map(({ source, from, to }) => {
+    const where = [...source.where ? [source.where] : [], ...conditionsOf(scope, args)];
+    if (from !== undefined) {
+      where.push(`${source.time} >= ? AND ${source.time} < ?`);
+      args.push(from, to!);
+    }
+    const columns = key.map((name) => source.columns[name] ? `${source.columns[name]} AS ${name}` : name);
+    return take(
+      `SELECT ${[...columns, source.counters].join(", ")} FROM ${source.table}` +
+        (where.length === 0 ? "" : ` WHERE ${where.join(" AND ")}`),
+    );
+  });
+}
+
+/** Cuts a span into pieces, each with the coarsest rollup that fits exactly, and the calls after the rollups. */
+function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
+  const [isByHour, isByDay] = [key.includes("hour"), key.includes("day")];
+  if (scope.from === undefined && scope.to === undefined) {
+    return [{ source: isByHour ? HOURS : isByDay ? DAYS : TOTALS }, { source: TAIL }];
+  }
+  const from = Math.max(scope.from ?? 0, 0);
+  const to = Math.max(Math.min(scope.to ?? MAX_TIME, MAX_TIME), from);
+  const pieces: Piece[] = [];
+  const add = (source: Source, start: number, end: number) => {
+    if (start < end) pieces.push({ source, from: start, to: end });
+  };
+  const [hourStart, hourEnd] = whole(from, to, HOUR_MS);
+  if (hourStart >= hourEnd) {
+    add(CALLS, from, to);
+  } else {
+    add(CALLS, from, hourStart);
+    const [dayStart, dayEnd] = whole(hourStart, hourEnd, DAY_MS);
+    if (dayStart >= dayEnd || isByHour) {
+      add(HOURS, hourStart, hourEnd);
+    } else {
+      add(HOURS, hourStart, dayStart);
+      add(DAYS, dayStart, dayEnd);
+      add(HOURS, dayEnd, hourEnd);
+    }
+    add(TAIL, hourStart, hourEnd);
+    add(CALLS, hourEnd, to);
+  }
+  if (pieces.length === 0) pieces.push({ source: isByHour ? HOURS : DAYS, from: 0, to: 0 });
+  return pieces;
+}
+
+/** Returns the largest part of a range that starts and ends on a boundary. */
+function whole(from: number, to: number, lengthMs: number): [number, number] {
+  return [Math.ceil(from / lengthMs) * lengthMs, Math.floor(to / lengthMs) * lengthMs];
+}
