@@ -267,8 +267,16 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
   return {
     async runAgent(agent, input, options = {}) {
       checkNames("run the agent", options, OPTION_NAMES.runAgent);
-      const { sessionId, parentRunId, signal, onPart } = options;
-      return await runAgent(core, { agent: define(agent), input, sessionId, parentRunId, signal, onPart });
+      const { sessionId, parentRunId, tags, signal, onPart } = options;
+      return await runAgent(core, {
+        agent: define(agent),
+        input,
+        sessionId,
+        parentRunId,
+        tags,
+        signal,
+        onPart,
+      });
     },
     defineAgent: async (agent) => (await defineAgent(core, define(agent))).agent,
     async exportSession(agentId, sessionId, options = {}) {

@@ -63,7 +63,13 @@ function add(calls: readonly ModelCall[]) {
 
 const floor = (time: number, length: number) => Math.floor(time / length) * length;
 
-const KEYS: Record<Grouping, (call: ModelCall) => Partial<CostRow> | null> = {
+const ofTag = (key: string) => (call: ModelCall) => ({ tag_key: key, tag_value: call.tags?.[key] ?? null });
+
+const TAG_GROUPS = ["tag:customer", "tag:the.team-1"] as const;
+
+const KEYS: Record<string, (call: ModelCall) => Partial<CostRow> | null> = {
+  "tag:customer": ofTag("customer"),
+  "tag:the.team-1": ofTag("the.team-1"),
   agent: (call) => ({ agent_id: call.agentId }),
   model: (call) => ({ provider: call.provider, model: call.model }),
   provider: (call) => ({ provider: call.provider }),
@@ -77,6 +83,7 @@ function keep(calls: readonly ModelCall[], filter: Filter): ModelCall[] {
   return calls.filter((call) =>
     call.at >= (filter.from ?? -Infinity) && call.at < (filter.to ?? Infinity) &&
     (filter.agentId === undefined || call.agentId === filter.agentId) &&
+    Object.entries(filter.tags ?? {}).every(([key, value]) => call.tags?.[key] === value) &&
     (filter.provider === undefined || call.provider === filter.provider) &&
     (filter.model === undefined || [call.model, `${call.provider}:${call.model}`].includes(filter.model))
   );
@@ -103,14 +110,15 @@ interface Group {
 const byText = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0;
 const byNumber = (a: number | bigint, b: number | bigint) => a < b ? -1 : a > b ? 1 : 0;
 const isEntity = ({ groupBy }: Filter) => groupBy === "session" || groupBy === "run";
+const isTag = (group: string | undefined) => group !== undefined && group.startsWith("tag:");
 const isByDay = ({ groupBy }: Filter) => groupBy === "hour" || groupBy === "day";
 
 /** The groups expected from `listCosts`, in their order, by plain addition over the calls. */
 function group(calls: readonly ModelCall[], filter: Filter): Group[] {
   const groups = new Map<string, Group>();
   const keysOf = (call: ModelCall) => {
-    const key = KEYS[filter.groupBy](call);
-    return key && { ...key, ...filter.splitBy && KEYS[filter.splitBy](call) };
+    const key = KEYS[filter.groupBy]!(call);
+    return key && { ...key, ...filter.splitBy && KEYS[filter.splitBy]!(call) };
   };
   const collect = (members: readonly ModelCall[], which: "calls" | "previous") => {
     for (const call of members) {
@@ -130,7 +138,8 @@ function group(calls: readonly ModelCall[], filter: Filter): Group[] {
     const name = { session: "session_id", run: "run_id", agent: "agent_id", hour: "hour", day: "day" };
     if (filter.groupBy === "model") return `${key.provider}\0${key.model}`;
     if (filter.groupBy === "provider") return key.provider!;
-    return key[name[filter.groupBy] as "day"]!;
+    if (isTag(filter.groupBy)) return key.tag_value ?? "";
+    return key[name[filter.groupBy as "day"] as "day"]!;
   };
   const costOf = (group: Group) =>
     add(all.filter((other) => ownKey(other) === ownKey(group)).flatMap(({ calls }) => calls)).nano;
@@ -141,8 +150,8 @@ function group(calls: readonly ModelCall[], filter: Filter): Group[] {
     (isEntity(filter) || isByDay(filter) ? -1 : 1) * byText(ownKey(a), ownKey(b)) ||
     byNumber(add(b.calls).nano, add(a.calls).nano) ||
     byText(
-      `${a.key.agent_id}\0${a.key.provider}\0${a.key.model}`,
-      `${b.key.agent_id}\0${b.key.provider}\0${b.key.model}`,
+      `${a.key.agent_id}\0${a.key.provider}\0${a.key.model}\0${a.key.tag_value ?? ""}`,
+      `${b.key.agent_id}\0${b.key.provider}\0${b.key.model}\0${b.key.tag_value ?? ""}`,
     )
   );
 }
@@ -191,26 +200,32 @@ function cut(calls: readonly ModelCall[], sizes: readonly number[]): ModelCall[]
 }
 
 const anySizes = fc.array(fc.constantFrom(1, 1, 2, 5, 25, 26, 40), { minLength: 1, maxLength: 6 });
-const maybe = <T>(arbitrary: fc.Arbitrary<T>, freq = 2) => fc.option(arbitrary, { nil: undefined, freq });
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 3 });
+/** Filters are rare, so that many reports have none or one. */
+const rarely = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 const anyScope = fc.record({
   from: maybe(anyTime),
   to: maybe(anyTime),
-  agentId: maybe(fc.constantFrom("ann", "bob", "none")),
-  provider: maybe(fc.constantFrom("openai", "local"), 1),
-  model: maybe(fc.constantFrom("small", "openai:large", 'it\'s a "model" 🚢')),
-  compare: maybe(fc.record({ from: maybe(anyTime), to: maybe(anyTime) })),
+  agentId: rarely(fc.constantFrom("ann", "bob", "none")),
+  provider: rarely(fc.constantFrom("openai", "local")),
+  model: rarely(fc.constantFrom("small", "openai:large", 'it\'s a "model" 🚢')),
+  tags: rarely(
+    fc.constantFrom({ customer: "acme" }, { customer: "acme", "the.team-1": "a" }, { customer: "none" }),
+  ),
+  compare: rarely(fc.record({ from: maybe(anyTime), to: maybe(anyTime) })),
 });
 /** Every filter that the API accepts. */
 const anyFilter = fc.record({
-  groupBy: fc.constantFrom(...GROUPINGS),
+  groupBy: fc.constantFrom(...GROUPINGS, ...TAG_GROUPS),
   sort: maybe(fc.constantFrom(...COST_SORTS)),
-  splitBy: maybe(fc.constantFrom(...SPLITS)),
+  splitBy: maybe(fc.constantFrom(...SPLITS, ...TAG_GROUPS)),
   scope: anyScope,
 }).map(({ scope, splitBy, ...filter }) => ({
   ...filter,
   ...scope,
   ...(isEntity(filter) || isByDay(filter) ? { compare: undefined } : {}),
-  ...(!isEntity(filter) && { splitBy }),
+  ...(!isEntity(filter) && !(isTag(filter.groupBy) && isTag(splitBy)) && { splitBy }),
 }));
 
 for (const kind of databaseKinds()) {

@@ -1,6 +1,7 @@
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Agent, AgentBody } from "../contract/agents.ts";
+import { type Tags, tagsText } from "../contract/tags.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
@@ -33,6 +34,8 @@ export interface AgentDefinition {
   maxSteps: number;
   maxOutputTokens: number | null;
   tools: readonly string[];
+  /** The tags of its runs. */
+  tags?: Tags;
 }
 
 /** Converts a definition to wire form, as the event log keeps it with each run. */
@@ -48,6 +51,7 @@ export function describeAgent(agent: AgentDefinition): Omit<Agent, "created_at" 
     max_steps: agent.maxSteps,
     max_output_tokens: agent.maxOutputTokens,
     tools: [...agent.tools],
+    tags: { ...agent.tags },
   };
 }
 
@@ -67,17 +71,19 @@ const COLUMNS = [
   "max_steps",
   "max_output_tokens",
   "tools",
+  "tags",
   "created_at",
 ] as const;
 
 const INSERT = `INSERT INTO agents (${COLUMNS.join(", ")}, updated_at)`;
 
 const UPSERT = `${INSERT}
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)
 ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = excluded.system_prompt,
   cost_budget_nano_usd = excluded.cost_budget_nano_usd, budget_mode = excluded.budget_mode,
   allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
-  max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, updated_at = excluded.updated_at`;
+  max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, tags = excluded.tags,
+  updated_at = excluded.updated_at`;
 
 /** Checks the definition that a change replaces, undefined where there is none, and throws to refuse the change. */
 export type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
@@ -130,7 +136,9 @@ export function insertAgentIfNew(
   condition: { sql: string; args: readonly SqlValue[] },
 ): Statement {
   const values = valuesOf(agent, now);
-  const parameters = [...values, now].map((_, index) => `?${condition.args.length + Math.min(index, 9) + 1}`);
+  const parameters = [...values, now].map((_, index) =>
+    `?${condition.args.length + Math.min(index, COLUMNS.length - 1) + 1}`
+  );
   return {
     sql: `${INSERT} SELECT ${parameters.join(", ")} WHERE ${condition.sql} ON CONFLICT (agent_id) DO NOTHING`,
     args: [...condition.args, ...values],
@@ -149,6 +157,7 @@ function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
     agent.maxSteps,
     agent.maxOutputTokens,
     JSON.stringify(agent.tools),
+    tagsText(agent.tags ?? {}),
     now,
   ];
 }
@@ -186,6 +195,7 @@ export function toAgentDefinition(
     maxSteps: body.max_steps ?? AGENT_DEFAULTS.maxSteps,
     maxOutputTokens: body.max_output_tokens ?? AGENT_DEFAULTS.maxOutputTokens,
     tools: body.tools ?? AGENT_DEFAULTS.tools,
+    tags: body.tags ?? {},
   };
 }
 

@@ -6,6 +6,7 @@ import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
+import { tagsText } from "../contract/tags.ts";
 import { checkAgentName } from "../agents/mod.ts";
 import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { checkUsage, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
@@ -211,7 +212,7 @@ export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   return isSameCost && isSameCacheWrite && contentOf(booked, incoming) === contentOf(incoming, incoming);
 }
 
-/** The content of a call to compare with a report. A tier, speed or region that the report leaves out is not compared. */
+/** The content of a call to compare with a report. A tier, speed or region that the report leaves out is not compared, nor are tags. */
 function contentOf(call: ModelCall, as: ModelCall): string {
   const { usage } = call;
   return JSON.stringify([
@@ -232,6 +233,7 @@ function contentOf(call: ModelCall, as: ModelCall): string {
     as.serviceTier && call.serviceTier,
     as.speed && call.speed,
     as.inferenceGeo && call.inferenceGeo,
+    as.tags && call.tags && tagsText(call.tags),
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated,
   ]);

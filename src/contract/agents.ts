@@ -3,6 +3,7 @@ import { BUDGET_MODES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
 import { invalidInput } from "./schema_issues.ts";
+import { Tags } from "./tag_schemas.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire schemas of agents. */
@@ -44,6 +45,9 @@ export const AgentBody = z.strictObject({
   tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional().openapi({
     description: "Names of the tools that the agent may call; none if not given",
   }),
+  tags: Tags.optional().openapi({
+    description: "Tags of the calls of its runs, which a run may replace and add to; none if not given",
+  }),
 }).openapi("AgentBody");
 export type AgentBody = z.infer<typeof AgentBody>;
 
@@ -69,6 +73,7 @@ const agent = {
   max_steps: z.number().int().openapi({ format: "int32" }),
   max_output_tokens: z.number().int().nullable().openapi({ format: "int32" }),
   tools: z.array(z.string()),
+  tags: Tags,
   created_at: Time,
   updated_at: Time,
 };

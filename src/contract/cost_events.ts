@@ -1,6 +1,7 @@
 import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
+import { Tags } from "./tag_schemas.ts";
 import { billedParts, servedAs } from "./usage.ts";
 
 /** The wire schemas of reported calls, which were made elsewhere. */
@@ -55,6 +56,9 @@ export const CostEventBody = z.strictObject({
   }),
   list_cost_usd: UsdCost.optional().openapi({
     description: "Cost by known prices, where `cost_usd` is the one that the provider has stated",
+  }),
+  tags: Tags.optional().openapi({
+    description: "Tags of the call, all of them: those of the agent's definition are not added",
   }),
 }).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {
   if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;

@@ -1,5 +1,6 @@
 import { COST_SORTS, GROUPINGS, SPLITS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
+import { TagGroup } from "./tag_schemas.ts";
 import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
 
 /** The wire schemas of the ledger's sums. */
@@ -35,6 +36,11 @@ export const CostRow = z.object({
   model: z.string().optional(),
   hour: Time.optional(),
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
+  tag_key: z.string().optional().openapi({ example: "customer" }),
+  tag_value: z.string().nullable().optional().openapi({
+    description: "Value of the tag; null for the calls without it",
+    example: "acme",
+  }),
   ...sums,
   ...comparison,
 }).openapi("CostRow", {
@@ -92,4 +98,9 @@ export type WhatIf = z.infer<typeof WhatIf>;
 
 export const Grouping = z.enum(GROUPINGS);
 export const Split = z.enum(SPLITS);
+
+/** Groups of cost reports, also those by a tag. */
+export const CostGroup = z.union([Grouping, TagGroup]);
+export type CostGroup = z.infer<typeof CostGroup>;
+export const CostSplit = z.union([Split, TagGroup]);
 export const CostSort = z.enum(COST_SORTS);

@@ -16,6 +16,7 @@ import {
   Usd,
 } from "./parts.ts";
 import { anyProblem } from "./problems.ts";
+import { Tags } from "./tag_schemas.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire schemas of runs. */
@@ -29,6 +30,10 @@ export const RunBody = z.strictObject({
   parent_run_id: name("run_01k9qv3v5e8r6t2y4w7x9z1a3b").optional().openapi({
     description:
       "The run whose tool makes this one: the budgets of that run and of those above it count its calls too",
+  }),
+  tags: Tags.optional().openapi({
+    description:
+      "Tags of the run's calls; they are added to those of the agent, and replace those of the same key",
   }),
 }).openapi("RunBody");
 
@@ -67,6 +72,7 @@ export const Run = z.object({
   cost_budget_usd: Usd.nullable(),
   budget_mode: BudgetMode,
   parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
+  tags: Tags.optional().openapi({ description: "Tags of its calls; absent without any" }),
   ended_at: Time.nullable().openapi({ description: "Null while the run is in progress" }),
 }).openapi("Run");
 export type Run = z.infer<typeof Run>;

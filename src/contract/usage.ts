@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
+import { Tags } from "./tag_schemas.ts";
 import { CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
@@ -98,5 +99,6 @@ export const CostEvent = z.object({
   list_cost_usd: Usd.optional().openapi({
     description: "Cost by the known prices, where `cost_usd` is the one that the provider has stated",
   }),
+  tags: Tags.optional().openapi({ description: "Tags of the call; absent without any" }),
 }).openapi("CostEvent");
 export type CostEvent = z.infer<typeof CostEvent>;

@@ -17,7 +17,7 @@ export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string 
     ...isCompared ? [...SUMS.map((name) => `previous_${name}`), "difference_usd"] : [],
   ];
   const lines = rows.map((row) => [
-    ...keys.map((name) => textCell(row[name])),
+    ...keys.map((name) => textCell(row[name] ?? "")),
     ...sumCells(row),
     ...isCompared ? [...sumCells(row.previous!), usdCell(row.difference_usd!)] : [],
   ]);
@@ -34,7 +34,7 @@ const usdCell = (usd: number | null) => usd === null ? "" : formatUsd(parseTotal
  * Returns a text as a cell. Spreadsheets run a text that begins like a formula, also a quoted one, so that it gets an
  * apostrophe before it, which they hide.
  */
-function textCell(text: string | undefined): string {
-  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text ?? "") ? `'${text}` : text ?? "";
+function textCell(text: string): string {
+  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

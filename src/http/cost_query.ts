@@ -1,7 +1,9 @@
 import type { Context } from "hono";
 import { AgentId, QueryTime } from "../contract/parts.ts";
+import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
-import type { CostFilter, CostScope } from "../ledger/mod.ts";
+import { shorten } from "../kernel/text.ts";
+import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";
 import { z } from "./create_route.ts";
 import { type ApiEnv, narrowToAgent } from "./middleware/principal.ts";
 
@@ -12,6 +14,12 @@ export const scopeQuery = {
   model: z.string().optional().openapi({
     description: "The model, or `provider:model`",
     example: "gpt-5-mini",
+  }),
+  tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
+    type: "array",
+    items: { type: "string" },
+    description: "Only calls with this tag, as `key:value`; repeat for more, which a call has all of",
+    example: ["customer:acme"],
   }),
 };
 
@@ -36,6 +44,7 @@ interface ScopeQuery {
   agent_id?: string;
   provider?: string;
   model?: string;
+  tag?: string | string[];
   from?: number;
   to?: number;
   compare_from?: number;
@@ -56,9 +65,25 @@ export function scopeOf(c: Pick<Context<ApiEnv>, "env">, query: ScopeQuery): Cos
     to,
     provider,
     model,
+    tags: query.tag === undefined ? undefined : readTagFilters([query.tag].flat()),
     agentId: narrowToAgent(c, query.agent_id),
     ...(compare_from !== undefined && { compare: { from: compare_from, to: compare_to } }),
   };
+}
+
+/** Parses tags from `key:value`. */
+function readTagFilters(texts: readonly string[]): Tags {
+  const tags = texts.map((text): [string, string] => {
+    const split = text.indexOf(":");
+    if (split < 1) throw invalid("tag", `${JSON.stringify(shorten(text, 60))} is not of the form key:value`);
+    return [text.slice(0, split), text.slice(split + 1)];
+  });
+  const repeated = tags.find(([key], index) => tags.findIndex((other) => other[0] === key) !== index);
+  if (repeated) throw invalid("tag", `a call has one value of ${repeated[0]} only`);
+  const all = Object.fromEntries(tags);
+  const [issue] = tagIssues(all);
+  if (issue) throw invalid("tag", issue.message);
+  return all;
 }
 
 function checkOrder({ from, to }: { from?: number; to?: number }, [start, end]: [string, string]): void {
@@ -69,19 +94,21 @@ function checkOrder({ from, to }: { from?: number; to?: number }, [start, end]: 
 
 /** Refuses groups that can't be listed as requested. */
 export function checkGroups({ groupBy, splitBy, sort, compare }: CostFilter): void {
+  if (splitBy !== undefined && tagKeyOf(groupBy) !== undefined && tagKeyOf(splitBy) !== undefined) {
+    throw invalid("split_by", "a report has one tag; filter by the other");
+  }
   const isEntity = groupBy === "session" || groupBy === "run";
   if (splitBy !== undefined && isEntity) throw invalid("split_by", `a ${groupBy} can't be split`);
   if (splitBy !== undefined && (splitBy === groupBy || (groupBy === "model" && splitBy === "provider"))) {
     throw invalid("split_by", `a group by ${groupBy} has one ${splitBy}`);
   }
-  const isTimed = isEntity || groupBy === "hour" || groupBy === "day";
-  if (compare && isTimed) {
+  if (compare && isTimed(groupBy)) {
     throw invalid(
       "compare_from",
-      `groups by ${groupBy} are not in both spans; group by agent, model or provider`,
+      `groups by ${groupBy} are not in both spans; group by agent, model, provider or a tag`,
     );
   }
-  if (sort === "time" && !isTimed) throw invalid("sort", `groups by ${groupBy} have no time`);
+  if (sort === "time" && !isTimed(groupBy)) throw invalid("sort", `groups by ${groupBy} have no time`);
 }
 
 function invalid(path: string, problem: string): PurserError {

@@ -1,5 +1,6 @@
 import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
+import { tagsText } from "../contract/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
 import { priceRecordOf, USAGE_DETAILS, type UsageDetails } from "../pricing/mod.ts";
 import { withAdjustments } from "./adjustments.ts";
@@ -36,6 +37,7 @@ const COLUMNS = [
   "duration_ms",
   "is_estimated",
   "details",
+  "tags",
 ];
 
 const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})
@@ -81,6 +83,7 @@ function toRow(call: ModelCall): SqlValue[] {
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated ? 1 : 0,
     detailsOf(call),
+    call.tags ? tagsText(call.tags) : null,
   ];
 }
 
@@ -162,6 +165,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     ...(row.serviceTier && { serviceTier: row.serviceTier }),
     ...(row.responseId && { responseId: row.responseId }),
     ...(row.keyId && { keyId: row.keyId }),
+    ...(row.tags && { tags: row.tags }),
     ...more,
   };
 }

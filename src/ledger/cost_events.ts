@@ -34,6 +34,7 @@ export function toCostEvent(call: ModelCall): CostEvent {
     ...(call.inferenceGeo && { inference_geo: call.inferenceGeo }),
     ...(call.unpricedParts && { unpriced_parts: [...call.unpricedParts] }),
     ...(call.listCostNanoUsd !== undefined && { list_cost_usd: toUsd(call.listCostNanoUsd) }),
+    ...(call.tags && { tags: { ...call.tags } }),
   };
 }
 

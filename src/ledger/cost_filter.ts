@@ -1,3 +1,4 @@
+import { type TagGroup, tagKeyOf, type Tags } from "../contract/tags.ts";
 import type { CostSort, Grouping, Split } from "../contract/values.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
@@ -14,15 +15,17 @@ export interface CostScope extends TimeSpan {
   /** The name of a model, or the provider, a colon and the name. */
   model?: string;
   provider?: string;
+  /** Tags that a call has, all of them. */
+  tags?: Tags;
   /** A second span, whose sums are beside those of the first. */
   compare?: TimeSpan;
 }
 
 /** The calls to sum, and the groups to list. */
 export interface CostFilter extends CostScope {
-  groupBy: Grouping;
+  groupBy: Grouping | TagGroup;
   /** A second level of groups within those of `groupBy`, which is no session or run. */
-  splitBy?: Split;
+  splitBy?: Split | TagGroup;
   /** Default: time for sessions, runs, hours and days, cost for the others, which have no time. */
   sort?: CostSort;
   limit: number;
@@ -31,11 +34,27 @@ export interface CostFilter extends CostScope {
 
 /** Returns the order of the groups. */
 export function sortOf({ groupBy, sort }: CostFilter): CostSort {
-  const isTimed = groupBy !== "agent" && groupBy !== "model" && groupBy !== "provider";
-  return isTimed ? sort ?? "time" : "cost";
+  return isTimed(groupBy) ? sort ?? "time" : "cost";
 }
 
-/** SQL conditions on the calls or rollup rows of a scope; their arguments are appended. */
+/** Returns whether groups have a time. */
+export function isTimed(groupBy: CostFilter["groupBy"]): boolean {
+  return groupBy === "session" || groupBy === "run" || groupBy === "hour" || groupBy === "day";
+}
+
+/** SQL for the value of a tag of a call; null without it. */
+export function tagValue(group: TagGroup): string {
+  const key = tagKeyOf(group);
+  if (key === undefined) throw new TypeError(`${group} is no group by a tag`); // it is part of the SQL
+  return `json_extract(tags, '$."${key}"')`;
+}
+
+/** Returns whether a scope has a condition on tags, which no rollup has. */
+export function hasTags({ tags }: CostScope): boolean {
+  return tags !== undefined && Object.keys(tags).length > 0;
+}
+
+/** SQL conditions on the calls of a scope, or on rollup rows if it has no tags; their arguments are appended. */
 export function conditionsOf(scope: CostScope, args: SqlValue[]): string[] {
   const all: string[] = [];
   const add = (condition: string, ...values: SqlValue[]) => {
@@ -45,6 +64,8 @@ export function conditionsOf(scope: CostScope, args: SqlValue[]): string[] {
   if (scope.agentId !== undefined) add("agent_id = ?", scope.agentId);
   if (scope.provider !== undefined) add("provider = ?", scope.provider);
   if (scope.model !== undefined) add("(model = ? OR provider || ':' || model = ?)", scope.model, scope.model);
+  if (hasTags(scope)) add("tags IS NOT NULL");
+  for (const [key, value] of Object.entries(scope.tags ?? {})) add(`${tagValue(`tag:${key}`)} = ?`, value);
   return all;
 }
 

@@ -1,10 +1,11 @@
 import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import type { SqlValue } from "../store/mod.ts";
-import { conditionsOf, type CostScope, MAX_TIME } from "./cost_filter.ts";
-import { COUNTERS, ENTRY_COUNTERS, TOTALS_POSITION } from "./usage_sql.ts";
+import type { TagGroup } from "../contract/tags.ts";
+import { conditionsOf, type CostScope, hasTags, MAX_TIME, tagValue } from "./cost_filter.ts";
+import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, TOTALS_POSITION } from "./usage_sql.ts";
 
 /** A column that groups calls. */
-export type KeyColumn = "agent_id" | "provider" | "model" | "hour" | "day";
+export type KeyColumn = "agent_id" | "provider" | "model" | "hour" | "day" | "tag_value";
 
 interface Source {
   table: string;
@@ -32,36 +33,66 @@ const CALLS: Source = {
 /** The calls after the rollups. */
 const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
 
+/** The calls with tags, read by an index of their own. */
+const TAGGED: Source = { ...CALLS, table: "calls INDEXED BY calls_by_tags", where: "tags IS NOT NULL" };
+
 interface Piece {
   source: Source;
   from?: number;
   to?: number;
 }
 
+/** The key of the groups; with `tag_value`, the tag that it is of. */
+export interface Key {
+  columns: readonly KeyColumn[];
+  tag?: TagGroup;
+}
+
 /**
  * Returns SQL for the rows of a scope, one query each for the parts of its span: whole days and hours from their rollups, the
  * calls of the partial hours at both ends, and the calls after the rollups. Each row has the columns of the key and the
  * counters; `take` wraps a query.
+ *
+ * Rollups don't have tags. By a tag, its calls are added with the value and subtracted without one, so that the sum of all
+ * groups is the total; with a condition on tags, all is read from the calls that have some.
  */
 export function piecesOf(
   scope: CostScope,
-  key: readonly KeyColumn[],
+  key: Key,
   args: SqlValue[],
   take: (rows: string) => string = (rows) => rows,
 ): string[] {
-  return cut(scope, key).map(({ source, from, to }) => {
-    const where = [...source.where ? [source.where] : [], ...conditionsOf(scope, args)];
-    if (from !== undefined) {
-      where.push(`${source.time} >= ? AND ${source.time} < ?`);
-      args.push(from, to!);
-    }
-    const columns = key.map((name) => source.columns[name] ? `${source.columns[name]} AS ${name}` : name);
-    return take(
-      `SELECT ${[...columns, source.counters].join(", ")} FROM ${source.table}` +
-        (where.length === 0 ? "" : ` WHERE ${where.join(" AND ")}`),
-    );
-  });
+  if (hasTags(scope)) return [take(rowsOf(scope, { source: TAGGED, ...spanOf(scope) }, key, args))];
+  const pieces = cut(scope, key.columns).map((piece) => take(rowsOf(scope, piece, key, args)));
+  return key.tag === undefined ? pieces : [...pieces, taggedRows(scope, key, args)];
 }
+
+function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: SqlValue[]): string {
+  const where = [...source.where ? [source.where] : [], ...conditionsOf(scope, args)];
+  if (from !== undefined) {
+    where.push(`${source.time} >= ? AND ${source.time} < ?`);
+    args.push(from, to!);
+  }
+  const tag = source === TAGGED && key.tag ? tagValue(key.tag) : "NULL";
+  const expressions = { ...source.columns, tag_value: tag };
+  const columns = key.columns.map((name) =>
+    expressions[name] === undefined ? name : `${expressions[name]} AS ${name}`
+  );
+  return `SELECT ${[...columns, source.counters].join(", ")} FROM ${source.table}` +
+    (where.length === 0 ? "" : ` WHERE ${where.join(" AND ")}`);
+}
+
+/** SQL for the calls that have the tag of a key: once with its value, and once subtracted without. */
+function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
+  const tagged = rowsOf(scope, { source: TAGGED, ...spanOf(scope) }, key, args);
+  const others = key.columns.map((name) => name === "tag_value" ? "NULL" : name);
+  return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged})
+  WHERE tag_value IS NOT NULL GROUP BY ${key.columns})
+SELECT * FROM tagged UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM tagged)`;
+}
+
+const spanOf = ({ from, to }: CostScope) =>
+  from === undefined && to === undefined ? {} : { from: from ?? 0, to: to ?? MAX_TIME };
 
 /** Cuts a span into pieces, each with the coarsest rollup that fits exactly, and the calls after the rollups. */
 function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {

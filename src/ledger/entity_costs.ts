@@ -1,5 +1,5 @@
 import type { SqlValue, Statement } from "../store/mod.ts";
-import { conditionsOf, type CostFilter, dearestFirst, MAX_TIME, sortOf } from "./cost_filter.ts";
+import { conditionsOf, type CostFilter, dearestFirst, hasTags, MAX_TIME, sortOf } from "./cost_filter.ts";
 import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt, TOTALS_POSITION } from "./usage_sql.ts";
 
 /**
@@ -8,7 +8,9 @@ import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt, TOTALS_POSITION } from 
  */
 export function entityStatement(kind: "session" | "run", filter: CostFilter): Statement {
   const own = [filter.agentId, filter.model, filter.provider];
-  return own.every((part) => part === undefined) ? ofRollup(kind, filter) : ofCalls(kind, filter);
+  return own.every((part) => part === undefined) && !hasTags(filter)
+    ? ofRollup(kind, filter)
+    : ofCalls(kind, filter);
 }
 
 const select = (key: string) =>

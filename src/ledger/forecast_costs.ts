@@ -45,7 +45,7 @@ export function extrapolate(
 /** Reads the start of the first UTC day with a call. */
 async function readFirstDay(store: Pick<Store, "read">, scope: CostScope): Promise<number | null> {
   const args: SqlValue[] = [];
-  const days = piecesOf(scope, ["day"], args).join(" UNION ALL ");
+  const days = piecesOf(scope, { columns: ["day"] }, args).join(" UNION ALL ");
   const day = (await store.read({ sql: `SELECT min(day) FROM (${days})`, args })).rows[0]![0];
   return day === null ? null : Number(day);
 }

@@ -1,10 +1,18 @@
 import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { CostRow, CostTotal } from "../contract/costs.ts";
+import { type TagGroup, tagKeyOf } from "../contract/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
-import { type CostFilter, type CostScope, dearestFirst, sortOf, type TimeSpan } from "./cost_filter.ts";
-import { type KeyColumn, piecesOf } from "./cost_pieces.ts";
+import {
+  type CostFilter,
+  type CostScope,
+  dearestFirst,
+  isTimed,
+  sortOf,
+  type TimeSpan,
+} from "./cost_filter.ts";
+import { type Key, type KeyColumn, piecesOf } from "./cost_pieces.ts";
 import { entityStatement } from "./entity_costs.ts";
 import { costUsd } from "./token_usage.ts";
 import { COUNTER_COLUMNS, COUNTER_SUMS } from "./usage_sql.ts";
@@ -25,13 +33,13 @@ export async function listCosts(store: ReadContext, filter: CostFilter): Promise
     ? entityStatement(groupBy, filter)
     : groupStatement(filter);
   const rows = toObjects<Row>(await store.read(statement));
-  return rows.map((row) => ({ ...keyOf(row), ...sumsOf(row), ...comparisonOf(filter, row) }));
+  return rows.map((row) => ({ ...keyOf(row, filter), ...sumsOf(row), ...comparisonOf(filter, row) }));
 }
 
 /** Sums the spend of all calls of a scope. */
 export async function readCostTotal(store: ReadContext, scope: CostScope): Promise<CostTotal> {
   const args: SqlValue[] = [];
-  const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, [], args)})`;
+  const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, { columns: [] }, args)})`;
   const [row] = toObjects<Row>(await store.read({ sql, args }));
   return { ...spanOf(scope), ...sumsOf(row!), ...comparisonOf(scope, row!) };
 }
@@ -49,17 +57,28 @@ const KEYS: Record<Exclude<Grouping, "session" | "run">, KeyColumn[]> = {
   day: ["day"],
 };
 
+const columnsOf = (group: Exclude<Grouping, "session" | "run"> | TagGroup): KeyColumn[] =>
+  isTag(group) ? ["tag_value"] : KEYS[group];
+
+const isTag = (group: string | undefined): group is TagGroup =>
+  group !== undefined && tagKeyOf(group) !== undefined;
+
+/** Returns the tag of the groups of a report, if they are by one. */
+function tagOf({ groupBy, splitBy }: CostFilter): TagGroup | undefined {
+  return [groupBy, splitBy].find(isTag);
+}
+
 /** Returns the columns that identify the groups of a report. */
 export function keyColumnsOf({ groupBy, splitBy }: CostFilter): (KeyColumn | "session_id" | "run_id")[] {
   if (groupBy === "session" || groupBy === "run") return [`${groupBy}_id`, "agent_id", "model"];
-  return [...new Set([...KEYS[groupBy], ...splitBy ? KEYS[splitBy] : []])];
+  return [...new Set([...columnsOf(groupBy), ...splitBy ? columnsOf(splitBy) : []])];
 }
 
 /** Sums agents, models, providers, hours and days, and a second level of groups within them, from rollups. */
 function groupStatement(filter: CostFilter): Statement {
   const { groupBy, splitBy, compare, limit, offset } = filter;
-  const group = KEYS[groupBy as keyof typeof KEYS];
-  const key = [...new Set([...group, ...splitBy ? KEYS[splitBy] : []])];
+  const group = columnsOf(groupBy as keyof typeof KEYS);
+  const key = keyColumnsOf(filter) as KeyColumn[];
   const split = key.slice(group.length);
   const isByTime = sortOf(filter) === "time";
   const latest = group.map((column) => `${column} DESC`);
@@ -70,12 +89,14 @@ function groupStatement(filter: CostFilter): Statement {
     return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${latest} LIMIT ?)`;
   };
   const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${
-    rowsOf(filter, key, args, take)
-  }) GROUP BY ${key}`;
+    rowsOf(filter, { columns: key, tag: tagOf(filter) }, args, take)
+  }) GROUP BY ${key}${
+    key.includes("tag_value") ? " HAVING tag_value IS NOT NULL OR sum(model_calls) <> 0" : ""
+  }`;
   const order = [
     ...isByTime ? latest : [
       splitBy ? dearestFirst("group_whole", "group_rest") : DEAREST_FIRST,
-      ...isTimed(group) ? latest : group,
+      ...isTimed(groupBy) ? latest : group,
     ],
     ...splitBy ? [DEAREST_FIRST, ...split] : [],
   ];
@@ -91,12 +112,10 @@ function groupStatement(filter: CostFilter): Statement {
 
 const DEAREST_FIRST = dearestFirst("whole_usd", "rest_nano_usd");
 
-const isTimed = (group: readonly KeyColumn[]) => group.includes("hour") || group.includes("day");
-
 /** SQL for the rows of a scope; of one with a second span, those of both with their `period`, 0 or 1. */
 function rowsOf(
   scope: CostScope,
-  key: readonly KeyColumn[],
+  key: Key,
   args: SqlValue[],
   take?: (rows: string) => string,
 ): string {
@@ -121,10 +140,12 @@ const PREVIOUS = "previous_";
 
 const KEY_TEXTS = ["session_id", "run_id", "agent_id", "provider", "model"] as const;
 
-function keyOf(row: Row): Partial<CostRow> {
+function keyOf(row: Row, filter: CostFilter): Partial<CostRow> {
+  const tag = tagOf(filter);
   const texts = KEY_TEXTS.flatMap((name) => row[name] === undefined ? [] : [[name, row[name]]]);
   return {
     ...Object.fromEntries(texts),
+    ...(tag !== undefined && { tag_key: tagKeyOf(tag)!, tag_value: row.tag_value as string | null }),
     ...(row.hour !== undefined && { hour: toIso(Number(row.hour)) }),
     ...(row.day !== undefined && { day: toIso(Number(row.day)).slice(0, 10) }),
   };

@@ -29,7 +29,7 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
-export type { CostFilter, CostScope } from "./cost_filter.ts";
+export { type CostFilter, type CostScope, isTimed } from "./cost_filter.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export { keyColumnsOf, listCosts, readCostTotal } from "./list_costs.ts";
 export type { CostRow } from "../contract/costs.ts";

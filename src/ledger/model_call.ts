@@ -1,3 +1,4 @@
+import type { Tags } from "../contract/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";
@@ -45,4 +46,6 @@ export interface ModelCall {
   responseId?: string | null;
   /** The API key of the report or run. */
   keyId?: string | null;
+  /** The tags of the run, meter or report, for attribution; undefined without any. */
+  tags?: Tags;
 }

@@ -90,6 +90,8 @@ export interface RunOptions {
    * its calls too.
    */
   parentRunId?: string;
+  /** Tags of the run's calls; they are added to those of the agent, and replace those of the same key. */
+  tags?: Readonly<Record<string, string>>;
   /** Cancels the run when it aborts. */
   signal?: AbortSignal;
   /** Receives the answer as it is streamed, and every event after its commit. */
@@ -138,7 +140,13 @@ export interface MeterOptions extends MeterContext {
 
 /** The names of the options of each method. */
 export const OPTION_NAMES = {
-  runAgent: namesOf<RunOptions>({ sessionId: true, parentRunId: true, signal: true, onPart: true }),
+  runAgent: namesOf<RunOptions>({
+    sessionId: true,
+    parentRunId: true,
+    tags: true,
+    signal: true,
+    onPart: true,
+  }),
   exportSession: namesOf<ExportOptions>({ tags: true, withEvents: true }),
   importSession: namesOf<ImportSessionOptions>({ dryRun: true, keepLonger: true }),
   close: namesOf<CloseOptions>({ graceMs: true }),
@@ -151,6 +159,7 @@ export const METER_NAMES: readonly string[] = namesOf<MeterContext>({
   runId: true,
   costBudgetUsd: true,
   budgetMode: true,
+  tags: true,
   allowUnpriced: true,
   provider: true,
 });

@@ -4,6 +4,7 @@ import type { Budget, RunAbove } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import { checkTags, type Tags } from "../contract/tags.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
@@ -36,6 +37,8 @@ export interface RunInput {
   parentRunId?: string;
   /** The API key of the caller, whose budgets count the calls. */
   caller?: Caller;
+  /** Tags of the run's calls, over those of the agent. */
+  tags?: Tags;
   /** Cancels the run; booked calls stay booked. */
   signal?: AbortSignal;
   /** Receives the answer as it is streamed, and every event after its commit. */
@@ -74,6 +77,7 @@ interface PreparedRun {
   run: RunRef;
   agent: AgentDefinition;
   input: string;
+  tags: Tags;
   resolved: ResolvedModel;
   tools: ToolSet;
   budget: Budget | null;
@@ -108,6 +112,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
     run,
     agent,
     input: ctx.secrets.scrub(given.input.toWellFormed()),
+    tags: mergeTags(ctx, agent, given.tags),
     resolved,
     tools,
     budget,
@@ -126,7 +131,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
   const live = registerRun(ctx, run.runId, prepared.signal);
   let isUnfinished = false;
   try {
-    const startedAt = await startRun(ctx, agent, run, prepared.input, prepared.above).catch((error) => {
+    const startedAt = await startRun(ctx, agent, run, prepared.input, prepared).catch((error) => {
       // Without an answer from the database, the start may or may not have been committed.
       isUnfinished = error instanceof PurserError && error.code === "unavailable";
       throw error;
@@ -178,6 +183,12 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
     live.unregister();
     if (isUnfinished) ctx.runEndRetries?.add(run.runId);
   }
+}
+
+/** Returns the tags of a run: those of its agent, and its own, which precede them. */
+function mergeTags({ secrets }: RunnerContext, agent: AgentDefinition, own: Tags | undefined): Tags {
+  const merged = checkTags({ ...agent.tags, ...own }, "the run");
+  return Object.fromEntries(Object.entries(merged).map(([key, value]) => [key, secrets.scrub(value)]));
 }
 
 /** Logs the errors of a listener, which must not end the run. */

@@ -86,6 +86,7 @@ export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
     cost_budget_usd: row.costBudgetNanoUsd === null ? null : toUsd(row.costBudgetNanoUsd),
     budget_mode: row.budgetMode,
     ...(row.parentRunId !== null && { parent_run_id: row.parentRunId }),
+    ...(row.tags && { tags: row.tags }),
     token_usage: usage,
     started_at: toIso(row.startedAt),
     ended_at: row.endedAt === null ? null : toIso(row.endedAt),

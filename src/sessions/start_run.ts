@@ -1,5 +1,6 @@
 import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
 import type { Bus } from "../bus/mod.ts";
+import { type Tags, tagsText } from "../contract/tags.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
@@ -21,16 +22,24 @@ export async function startRun(
   agent: AgentDefinition,
   run: RunRef,
   input: string,
-  above: readonly { runId: string }[] = [],
+  { above = [], tags = {} }: { above?: readonly { runId: string }[]; tags?: Tags } = {},
 ): Promise<number> {
   const message = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: input });
-  const payload = { model: agent.model, input, message_id: message.id, definition: describeAgent(agent) };
+  const hasTags = Object.keys(tags).length > 0;
+  const payload = {
+    model: agent.model,
+    input,
+    message_id: message.id,
+    definition: describeAgent(agent),
+    ...(hasTags && { tags }),
+  };
   const newRun = {
     ...run,
     model: agent.model,
     costBudgetNanoUsd: agent.costBudgetNanoUsd,
     budgetMode: agent.budgetMode,
     input: message,
+    tags: hasTags ? tags : null,
     payload,
     parentRunId: above[0]?.runId,
     rootRunId: above.at(-1)?.runId,
@@ -64,6 +73,7 @@ export interface NewRun extends RunRef {
   rootRunId?: string;
   /** The user's message that starts it. */
   input: NewMessage;
+  tags?: Tags | null;
   /** The payload of `run.started`, in wire form. */
   payload: Record<string, unknown>;
 }
@@ -79,8 +89,8 @@ WHERE session_id = ?1 AND agent_id = ?3 AND active_run_id IS NULL`;
 const CLAIMED = "FROM sessions WHERE session_id = ?1 AND active_run_id = ?2";
 
 const INSERT_RUN = `INSERT INTO runs (session_id, run_id, agent_id, model, status, cost_budget_nano_usd,
-  budget_mode, instance_id, started_at, lease_until, parent_run_id, root_run_id)
-SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${leaseTime("?10")}, ?11, ?12 ${CLAIMED}`;
+  budget_mode, instance_id, started_at, lease_until, parent_run_id, root_run_id, tags)
+SELECT ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9 + ${leaseTime("?10")}, ?11, ?12, ?13 ${CLAIMED}`;
 
 const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT session_id, 1, NULL, agent_id, 'session.created', ?3, '{}' ${CLAIMED} AND event_count = 2
@@ -125,6 +135,7 @@ export async function claimSession(
         leaseNow(ctx),
         run.parentRunId ?? null,
         run.rootRunId ?? null,
+        run.tags ? tagsText(run.tags) : null,
       ],
     },
     { sql: LOG, args: [sessionId, runId, now, toPlainJsonText(run.payload)] },

@@ -170,6 +170,7 @@ function toDefinition(agentId: string, agent: SnapshotAgent): AgentDefinition {
     maxSteps: agent.max_steps ?? AGENT_DEFAULTS.maxSteps,
     maxOutputTokens: agent.max_output_tokens ?? AGENT_DEFAULTS.maxOutputTokens,
     tools: agent.tools ?? AGENT_DEFAULTS.tools,
+    tags: agent.tags ?? {},
   };
 }
 

@@ -1,4 +1,5 @@
 import fc from "#dev/fast_check.ts";
+import type { Tags } from "../../src/contract/tags.ts";
 import type { ModelCall } from "../../src/ledger/mod.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
 
@@ -67,11 +68,21 @@ export const anyCalls: fc.Arbitrary<ModelCall[]> = fc.array(
     priceSource: fc.constantFrom("config", "none"),
     durationMs: fc.constantFrom(null, 0, 12),
     isEstimated: fc.boolean(),
+    tags: fc.constantFrom<(Tags | undefined)[]>(
+      undefined,
+      undefined,
+      { customer: "acme" },
+      { customer: "acme", "the.team-1": "a" },
+      { customer: `it's "b"`, "the.team-1": "b" },
+      { "the.team-1": "a" },
+      { other: "acme" },
+    ),
   }),
   { maxLength: 40 },
 ).map((calls) =>
-  calls.map(({ unpricedParts, ...call }, index) => ({
+  calls.map(({ unpricedParts, tags, ...call }, index) => ({
     ...call,
+    ...(tags && { tags }),
     ...(unpricedParts && { unpricedParts }),
     callId: `call_${String(index).padStart(4, "0")}`,
   }))

@@ -187,7 +187,7 @@ export async function commitStep(ctx: BookingContext, statements: readonly State
 }
 
 /** The columns that an adjustment has from its call. It has no tokens, and is no estimate of its own. */
-const COPIED = "at, agent_id, session_id, run_id, step, key_id, source, provider, model";
+const COPIED = "at, agent_id, session_id, run_id, step, key_id, source, provider, model, tags";
 const EMPTY = "'[]', 0, 0, 0, 0, 0, 0, 0, 0";
 const COLUMNS = `call_id, adjusts, ${COPIED}, tools, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, is_estimated, cost_nano_usd, unpriced,

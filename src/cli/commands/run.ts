@@ -2,6 +2,7 @@ import type { Connection } from "../../client/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { arg, type Command, type CommandContext, option } from "../command.ts";
 import { checkId, idInPath, readId } from "../parse/command_id.ts";
+import { readTags } from "../parse/parse_tags.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
 import { escapeLines, escapeText } from "../terminal/escape_text.ts";
@@ -21,10 +22,12 @@ export const run: Command = {
     "input is read from standard input. Ctrl-C cancels the run; the cost of its calls stays booked.",
   options: {
     session: option("ID", "Session to continue, or the id of a new one", { live: "session" }),
+    tag: option("KEY=VALUE", "Tag of the run's calls, for purser cost --by tag:KEY; repeat for more"),
   },
   examples: [
     ['purser run researcher "What is 17 * 23?"', "In a new session"],
     ['purser run researcher "And squared?" --session ses_42', "Continue a session"],
+    ['purser run researcher "Sum it up" --tag customer=acme', "Attribute its cost"],
     ["git diff | purser run reviewer - > review.md", "Input from another program"],
   ],
   handlesInterrupt: true,
@@ -35,6 +38,7 @@ async function runAgent(ctx: CommandContext): Promise<number> {
   const { interrupted } = ctx.terminal;
   const agentId = readId(ctx);
   const sessionId = ctx.options.read("session", checkId);
+  const tags = readTags(ctx.options);
   const aborted = Promise.withResolvers<undefined>();
   const onAbort = () => aborted.resolve(undefined);
   interrupted.addEventListener("abort", onAbort, { once: true });
@@ -47,7 +51,7 @@ async function runAgent(ctx: CommandContext): Promise<number> {
 
   const printer = createRunPrinter(ctx);
   const started = Promise.withResolvers<string>();
-  const following = followRun(connection, { agentId, input, sessionId }, (type, data) => {
+  const following = followRun(connection, { agentId, input, sessionId, tags }, (type, data) => {
     if (type === "run.started") started.resolve(data.run_id as string);
     printer.listener(type, data);
   });
@@ -205,6 +209,7 @@ export interface RunRequest {
   input: string;
   /** Without it, the server names a new session. */
   sessionId?: string;
+  tags?: Record<string, string> | undefined;
 }
 
 /** The result of a run: the fields that commands use, and the API's JSON as `text`. */
@@ -237,7 +242,7 @@ export async function followRun(
     new Request(`http://purser.invalid/agents/${idInPath(run.agentId)}/runs`, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "text/event-stream" },
-      body: JSON.stringify({ input: run.input, session_id: run.sessionId }),
+      body: JSON.stringify({ input: run.input, session_id: run.sessionId, tags: run.tags }),
     }),
   );
   let { sessionId } = run;

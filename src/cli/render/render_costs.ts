@@ -1,5 +1,6 @@
 import type { Connection } from "../../client/mod.ts";
 import type { CostForecast } from "../../contract/costs.ts";
+import { type TagGroup, tagKeyOf } from "../../contract/tags.ts";
 import type { Grouping, Split } from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { CommandContext } from "../command.ts";
@@ -17,7 +18,10 @@ import { wrapText } from "../terminal/wrap_text.ts";
 
 /** The fields of a row of `GET /costs` that commands use. */
 export type CostRow =
-  & Pick<LedgerRow, "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day">
+  & Pick<
+    LedgerRow,
+    "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day" | "tag_value"
+  >
   & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
 
 /** The sums of rows; the cost in nano-USD. */
@@ -100,8 +104,8 @@ export function layoutOf(
 
 /** The groups of a table of costs. */
 export interface CostGroups {
-  groupBy: Grouping;
-  splitBy?: Split | undefined;
+  groupBy: Grouping | TagGroup;
+  splitBy?: Split | TagGroup | undefined;
   /** The cost of which the shares are parts; default: that of the rows. */
   total?: NanoUsd;
 }
@@ -165,7 +169,7 @@ export function nameColumns<Row extends CostRow>(
   const repeated = new Set(
     rows.filter((row, index) => index > 0 && nameOf(row, groupBy) === nameOf(rows[index - 1]!, groupBy)),
   );
-  const column = (by: Grouping, cell: (row: Row) => string): Column<Row> => ({
+  const column = (by: Group, cell: (row: Row) => string): Column<Row> => ({
     title: titleOf(by),
     cell,
     cutTo: isName(by) ? 12 : undefined,
@@ -177,9 +181,12 @@ export function nameColumns<Row extends CostRow>(
   ];
 }
 
-const isName = (groupBy: Grouping) => groupBy === "agent" || groupBy === "model" || groupBy === "provider";
+type Group = CostGroups["groupBy"];
 
-const titleOf = (groupBy: Grouping) =>
+const isName = (groupBy: Group) =>
+  groupBy === "agent" || groupBy === "model" || groupBy === "provider" || tagKeyOf(groupBy) !== undefined;
+
+const titleOf = (groupBy: Group) =>
   groupBy.toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
 
 /** Renders the forecast of a month; no line where there is none. */
@@ -261,7 +268,7 @@ function countColumn<Row>(
 }
 
 /** Returns the name of a row's group. */
-export function nameOf(row: CostRow, groupBy: Grouping): string {
+export function nameOf(row: CostRow, groupBy: Group): string {
   switch (groupBy) {
     case "agent":
       return row.agent_id ?? "";
@@ -277,6 +284,8 @@ export function nameOf(row: CostRow, groupBy: Grouping): string {
       return (row.hour ?? "").slice(0, 16).replace("T", " ");
     case "day":
       return row.day ?? "";
+    default:
+      return row.tag_value ?? `(no ${tagKeyOf(groupBy)})`;
   }
 }
 

@@ -2,6 +2,7 @@ import { AGENT_STATUSES, BUDGET_MODES } from "../values.ts";
 import { z } from "zod";
 import { AGENT_LIMITS, MAX_ENVIRONMENT_NAME, PRINTABLE } from "../limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
+import { tagIssues } from "../tags.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
 /** The version of the snapshot format that this program writes. */
@@ -60,6 +61,11 @@ export const SnapshotAgent = z.looseObject({
   max_steps: z.int().min(1).max(AGENT_LIMITS.maxSteps).optional(),
   max_output_tokens: z.int().min(1).max(AGENT_LIMITS.maxOutputTokens).nullish(),
   tools: z.array(z.string()).max(AGENT_LIMITS.tools).optional(),
+  tags: z.record(z.string(), z.string()).superRefine((tags, ctx) => {
+    for (const { path, message } of tagIssues(tags)) {
+      ctx.addIssue({ code: "custom", path: path ? [path] : [], message });
+    }
+  }).optional(),
 }).meta({ id: "Agent" });
 export type SnapshotAgent = z.infer<typeof SnapshotAgent>;
 

@@ -76,6 +76,7 @@ function toReport(body: CostEventBody): ReportedCall {
     ...(body.speed !== undefined && { speed: body.speed }),
     ...(body.inference_geo !== undefined && { inferenceGeo: body.inference_geo }),
     ...(body.unpriced_parts?.length && { unpricedParts: body.unpriced_parts }),
+    ...(body.tags && Object.keys(body.tags).length > 0 && { tags: body.tags }),
     ...(body.list_cost_usd !== undefined && { listCostUsd: body.list_cost_usd }),
   };
 }

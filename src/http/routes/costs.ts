@@ -9,7 +9,7 @@ import { createRouter } from "../router.ts";
 import { toCostCsv } from "../cost_csv.ts";
 import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
 import { CallId } from "../../contract/parts.ts";
-import { CostForecast, CostRow, CostSort, CostTotal, Grouping, Split } from "../../contract/costs.ts";
+import { CostForecast, CostGroup, CostRow, CostSort, CostSplit, CostTotal } from "../../contract/costs.ts";
 import { ExplainedCall } from "../../contract/explained_calls.ts";
 
 const CSV = "text/csv";
@@ -29,9 +29,13 @@ const list = createRoute({
   tags: ["costs"],
   request: {
     query: z.strictObject({
-      group_by: Grouping.default("agent"),
-      split_by: Split.optional().openapi({
-        description: "A second level of groups: one row for each pair. Not of sessions and runs",
+      group_by: CostGroup.default("agent").openapi({
+        description:
+          "Or a tag, such as `tag:customer`: one row for each of its values, and one for the calls without it",
+      }),
+      split_by: CostSplit.optional().openapi({
+        description:
+          "A second level of groups: one row for each pair. Not of sessions and runs; one tag in all",
       }),
       sort: CostSort.optional().openapi({
         description: "`time` is for groups that have one: sessions, runs, hours and days",

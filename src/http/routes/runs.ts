@@ -29,6 +29,7 @@ import {
 } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, RunId } from "../../contract/parts.ts";
+import { tagsText } from "../../contract/tags.ts";
 import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
 
 const run = createRoute({
@@ -98,7 +99,7 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(run, async (c) => {
       const { agent_id } = c.req.valid("param");
-      const { input, session_id, parent_run_id } = c.req.valid("json");
+      const { input, session_id, parent_run_id, tags } = c.req.valid("json");
       const isStream = c.req.header("accept")?.includes("text/event-stream");
       // Before the claim of a key, which a refusal would leave behind.
       leaseOf(c)?.begin("runs");
@@ -107,7 +108,12 @@ export function createRoutes(core: Core) {
         ? await claimRequest(
           c,
           core,
-          fingerprintOf([input, session_id, ...parent_run_id === undefined ? [] : [parent_run_id]]),
+          fingerprintOf([
+            input,
+            session_id,
+            ...parent_run_id === undefined ? [] : [parent_run_id],
+            ...tags ? [tagsText(tags)] : [],
+          ]),
           core.ids.next("run"),
         )
         : undefined;
@@ -131,6 +137,7 @@ export function createRoutes(core: Core) {
           input,
           sessionId: session_id,
           parentRunId: parent_run_id,
+          tags,
           caller: { keyId: principalOf(c)?.keyId ?? undefined, onlyAgentId: onlyAgentOf(c) },
           ...(claim && { runId: claim.runId! }),
         };
@@ -176,7 +183,7 @@ async function readEndedRun(core: Core, runId: string): Promise<Run> {
 
 /** Returns the answer of a run that has ended, as its first request has or would have got it. Throws its problem. */
 function resultOf(
-  { model: _model, error, cost_budget_usd: _budget, budget_mode: _mode, ...result }: Run,
+  { model: _model, error, cost_budget_usd: _budget, budget_mode: _mode, tags: _tags, ...result }: Run,
 ): RunResult {
   const ids = { run_id: result.run_id, session_id: result.session_id };
   if (result.status === "interrupted") {

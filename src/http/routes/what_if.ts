@@ -4,11 +4,10 @@ import { PurserError } from "../../kernel/errors.ts";
 import { listCosts, priceRows, whatIfNotes } from "../../ledger/mod.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
-import { scopeOf, spanQuery } from "../cost_query.ts";
+import { scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
 import { createRoute, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
-import { AgentId } from "../../contract/parts.ts";
-import { Grouping, WhatIf } from "../../contract/costs.ts";
+import { CostGroup, WhatIf } from "../../contract/costs.ts";
 
 const whatIf = createRoute({
   method: "get",
@@ -22,9 +21,10 @@ const whatIf = createRoute({
   request: {
     query: z.strictObject({
       model: z.string().openapi({ description: "`provider:model`", example: "openai:gpt-5-mini" }),
-      group_by: Grouping.default("model"),
+      group_by: CostGroup.default("model"),
       ...spanQuery,
-      agent_id: AgentId.optional(),
+      agent_id: scopeQuery.agent_id,
+      tag: scopeQuery.tag,
       ...pageQuery(PAGE_SIZES.costs),
     }),
   },

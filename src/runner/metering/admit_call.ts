@@ -1,4 +1,5 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { Tags } from "../../contract/tags.ts";
 import type { BookingContext } from "../../booking/mod.ts";
 import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
 import { type BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
@@ -29,6 +30,7 @@ export interface Metering {
   budget: Budget | null;
   /** The runs above it. */
   above?: readonly RunAbove[];
+  tags?: Tags;
   /** True for the loop of a run, whose next call follows the booking of the previous one. */
   isLoop?: boolean;
   /** Counts the prompts of a loop for a strict budget; without it, each is counted whole. */
@@ -129,6 +131,7 @@ export async function admitCall(
         ...(inferenceGeo && { inferenceGeo }),
         responseId: responseId ?? null,
         ...(metering.keyId && { keyId: metering.keyId }),
+        ...(metering.tags && Object.keys(metering.tags).length > 0 && { tags: metering.tags }),
       };
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) metering.failed?.(failure, at);

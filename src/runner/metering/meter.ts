@@ -1,3 +1,4 @@
+import { checkTags, type Tags } from "../../contract/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";
@@ -24,6 +25,8 @@ export interface MeterContext {
   costBudgetUsd?: number;
   budgetMode?: BudgetMode;
   allowUnpriced?: boolean;
+  /** Tags of the calls, by which costs are summed: at most ten. */
+  tags?: Tags;
   /** The name under which calls are priced and booked; default: the part of `model.provider` before a dot. */
   provider?: string;
 }
@@ -48,6 +51,7 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
       }: no price is known for it`,
     );
   }
+  const tags = checkTags({ ...context.tags }, "the meter");
   let steps = 0;
   let lastCostNanoUsd: bigint | null = null;
   let hasOvershot = false;
@@ -57,6 +61,7 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     agentId: context.agentId,
     sessionId: context.sessionId ?? null,
     runId,
+    tags,
     budget: limitNanoUsd === null
       ? null
       : { limitNanoUsd, mode: context.budgetMode ?? "stop", allowUnpriced: context.allowUnpriced },
@@ -132,9 +137,10 @@ export interface Caller {
 export function meterRun(
   ctx: RunnerContext,
   resolved: ResolvedModel,
-  { recorder, budget, above, caller, calls, trace }: {
+  { recorder, budget, above, tags, caller, calls, trace }: {
     recorder: RunRecorder;
     budget: Budget | null;
+    tags: Tags;
     above: readonly RunAbove[];
     caller: Caller;
     calls: CallsInFlight;
@@ -151,6 +157,7 @@ export function meterRun(
     ...caller,
     budget,
     above,
+    tags,
     hasOvershot: () => hasOvershot,
     nextStep: () => recorder.steps + 1,
     lastCostNanoUsd: () => recorder.lastCostNanoUsd,

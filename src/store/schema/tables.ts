@@ -27,6 +27,7 @@ export const agents = sqliteTable("agents", {
   tools: text("tools", { mode: "json" }).$type<string[]>().notNull(),
   createdAt: int("created_at").notNull(),
   updatedAt: int("updated_at").notNull(),
+  tags: text("tags", { mode: "json" }).$type<Record<string, string>>().notNull(),
 });
 
 export const sessions = sqliteTable("sessions", {
@@ -62,6 +63,7 @@ export const runs = sqliteTable("runs", {
   endedAt: int("ended_at"),
   parentRunId: text("parent_run_id"),
   rootRunId: text("root_run_id"),
+  tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
 });
 
 export const messages = sqliteTable("messages", {
@@ -124,6 +126,7 @@ export const calls = sqliteTable("calls", {
   durationMs: int("duration_ms"),
   estimated: flag("is_estimated").notNull(),
   details: text("details", { mode: "json" }).$type<Record<string, number | string>>(),
+  tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
 });
 
 /** The rate cards that calls were priced by. */

@@ -8,6 +8,7 @@ import { idInPath, readId } from "../../parse/command_id.ts";
 import { describeBudget } from "./agents_show.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Options } from "../../parse/options.ts";
+import { readTags } from "../../parse/parse_tags.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 
@@ -38,12 +39,15 @@ export const agentsSet: Command = {
       some: ["calculator", "current_time"],
     }),
     "no-tools": flag("Remove all tools"),
+    tag: option("KEY=VALUE", "Tag of the agent's calls; repeat for more. Replaces the current tags"),
+    "no-tags": flag("Remove all tags"),
     "allow-unpriced": flag("Allow a budget on a model without a known price; its calls count as $0"),
     "no-allow-unpriced": flag("Undo --allow-unpriced"),
   },
   examples: [
     ['purser agents set researcher --model openai:gpt-5 --system "Be brief."', "A new agent"],
     ["purser agents set researcher --budget 0.25 --budget-mode strict", "Limit each run to $0.25"],
+    ["purser agents set researcher --tag team=search", "Attribute the cost of its runs"],
     [
       "purser agents set helper --model demo:echo --tool calculator --tool current_time",
       "An agent with tools",
@@ -122,7 +126,13 @@ function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>[
 }
 
 function readChanges(options: Options) {
-  for (const [one, other] of [["tool", "no-tools"], ["allow-unpriced", "no-allow-unpriced"]] as const) {
+  for (
+    const [one, other] of [
+      ["tool", "no-tools"],
+      ["tag", "no-tags"],
+      ["allow-unpriced", "no-allow-unpriced"],
+    ] as const
+  ) {
     if (options.has(one) && options.has(other)) {
       throw new UsageError(`Cannot use --${one} together with --${other}: give one of them`, options.command);
     }
@@ -137,6 +147,7 @@ function readChanges(options: Options) {
       ? null
       : options.wholeNumber("max-output-tokens", { min: 1, max: AGENT_LIMITS.maxOutputTokens }),
     tools: options.has("no-tools") ? [] : options.has("tool") ? [...options.texts("tool")] : undefined,
+    tags: options.has("no-tags") ? {} : readTags(options),
     allow_unpriced: options.has("allow-unpriced")
       ? true
       : options.has("no-allow-unpriced")

@@ -33,6 +33,8 @@ async function showAgent(ctx: CommandContext): Promise<void> {
         ? "no limit"
         : `${agent.max_output_tokens} tokens a call`,
       "Tools": agent.tools.join(", ") || "none",
+      "Tags": Object.entries(agent.tags ?? {}).map(([key, value]) => `${key}=${value}`).join(", ") ||
+        undefined,
       "Created": `${formatTime(agent.created_at)} UTC`,
       "Updated": `${formatTime(agent.updated_at)} UTC`,
     }, layout) + `\n\n${ctx.style.bold("Lifetime usage")}\n` +

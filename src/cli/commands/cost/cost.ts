@@ -1,8 +1,9 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
-import { COST_SORTS, type Grouping, GROUPINGS, SPLITS } from "../../../contract/values.ts";
+import { COST_SORTS, GROUPINGS, SPLITS } from "../../../contract/values.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import {
+  type CostGroups,
   type CostLayout,
   costOf,
   type CostRow,
@@ -19,6 +20,7 @@ import {
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
+import { readGroup, readTags } from "../../parse/parse_tags.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -42,8 +44,8 @@ export const cost: Command = {
     "The forecast is the spending of this month, and of its remaining time at the same pace. " +
     "purser cost explain shows one call.",
   options: {
-    by: option("GROUP", "Group by", { oneOf: GROUPINGS }),
-    split: option("GROUP", "Split each group by", { oneOf: SPLITS }),
+    by: option("GROUP", "Group by; or by a tag, as tag:customer", { oneOf: GROUPINGS }),
+    split: option("GROUP", "Split each group by; or by a tag", { oneOf: SPLITS }),
     sort: option("ORDER", "The most expensive first, or the latest", { oneOf: COST_SORTS }),
     since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
     until: option("WHEN", "Only calls before WHEN"),
@@ -58,6 +60,7 @@ export const cost: Command = {
     model: option("MODEL", "Only calls of a model, such as gpt-5-mini or openai:gpt-5-mini", {
       live: "model",
     }),
+    tag: option("KEY=VALUE", "Only calls with a tag; repeat for more, which a call has all of"),
     total: flag("Only the total"),
     forecast: flag("Only the forecast of this month"),
     "what-if": option("MODEL", "What the same usage would cost on another model, such as openai:gpt-5-mini"),
@@ -69,6 +72,7 @@ export const cost: Command = {
     ["purser cost --by run --sort cost", "The most expensive runs"],
     ["purser cost --by agent --split model --since 24h", "Which agent uses which model"],
     ["purser cost --by model --since 7d --compare previous", "This week and the one before"],
+    ["purser cost --by tag:customer --tag feature=search", "By customer, of one feature"],
     ["purser cost --by day --since 2026-11-01 --csv", "For a spreadsheet"],
     ["purser cost --total --since 2026-11-01 --json", "For another program"],
     ["purser cost --what-if openai:gpt-5-mini --by agent", "On another model"],
@@ -79,19 +83,23 @@ export const cost: Command = {
 
 async function showCosts(ctx: CommandContext): Promise<void> {
   const { options, isJson } = ctx;
-  const groupBy = options.oneOf("by", GROUPINGS);
-  const splitBy = options.oneOf("split", SPLITS);
+  const groupBy = readGroup(options, "by", GROUPINGS);
+  const splitBy = readGroup(options, "split", SPLITS);
   const sort = options.oneOf("sort", COST_SORTS);
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max });
   checkTogether(ctx);
   const span = readSpan(ctx, groupBy);
   const to = readEnd(ctx);
-  const scope = { agent_id: options.text("agent"), model: options.text("model") };
+  const tag = Object.entries(readTags(options) ?? {}).map(([key, value]) => `${key}:${value}`);
+  const scope = {
+    agent_id: options.text("agent"),
+    model: options.text("model"),
+    tag: tag.length === 0 ? undefined : tag,
+  };
   const otherModel = options.text("what-if");
   if (otherModel !== undefined) {
-    const { agent_id } = scope;
-    const query = { model: otherModel, agent_id, from: span.from, to, limit: String(limit ?? 100) };
-    return await printWhatIf(ctx, query);
+    const query = { ...scope, model: otherModel, from: span.from, to, limit: String(limit ?? 100) };
+    return await printWhatIf(ctx, query, groupBy ?? "model");
   }
   const query = { ...scope, from: span.from, to, ...readComparison(ctx, span.from, to) };
   const tables = await import("./cost_tables.ts");
@@ -154,7 +162,7 @@ function readEnd({ options, clock }: CommandContext): string | undefined {
   return options.read(options.has("until") ? "until" : "to", (text) => parseSince(text, clock.now()));
 }
 
-function readSpan({ options, clock }: CommandContext, groupBy: Grouping | undefined): Span {
+function readSpan({ options, clock }: CommandContext, groupBy: string | undefined): Span {
   const now = clock.now();
   const start = options.has("since") ? "since" : "from";
   if (options.has(start)) {
@@ -243,6 +251,7 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
 interface Scope {
   agent_id: string | undefined;
   model: string | undefined;
+  tag: string[] | undefined;
 }
 
 /** Returns seven days from `start`, including days without a call. */
@@ -261,15 +270,9 @@ function startOf(time: number, lengthMs: number): number {
 /** `purser cost --what-if MODEL`: the cost of the same usage on another model */
 export async function printWhatIf(
   ctx: CommandContext,
-  query: {
-    model: string;
-    agent_id: string | undefined;
-    from: string | undefined;
-    to: string | undefined;
-    limit: string;
-  },
+  query: Scope & { model: string; from: string | undefined; to: string | undefined; limit: string },
+  groupBy: CostGroups["groupBy"],
 ): Promise<void> {
-  const groupBy: Grouping = ctx.options.oneOf("by", GROUPINGS) ?? "model";
   const { api } = await ctx.connect();
   const answer = await api.costs["what-if"].$get({ query: { ...query, group_by: groupBy } });
   let notes: readonly string[] = [];
@@ -290,7 +293,11 @@ interface Line {
 }
 
 /** Renders the cost of groups beside that of the same usage on another model. */
-export function renderWhatIf({ rows, model }: WhatIf, groupBy: Grouping, layout: CostLayout): string {
+export function renderWhatIf(
+  { rows, model }: WhatIf,
+  groupBy: CostGroups["groupBy"],
+  layout: CostLayout,
+): string {
   const lines = rows.map((row): Line => ({
     name: nameOf(row, groupBy),
     calls: row.model_calls,

@@ -17,7 +17,10 @@ import {
 import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
-type TotalQuery = Pick<CostQuery, "agent_id" | "model" | "from" | "to" | "compare_from" | "compare_to">;
+type TotalQuery = Pick<
+  CostQuery,
+  "agent_id" | "model" | "tag" | "from" | "to" | "compare_from" | "compare_to"
+>;
 type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
   group_by: NonNullable<CostQuery["group_by"]>;
 };
@@ -72,7 +75,7 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
 /** `purser cost --forecast`: the estimate for this month */
 export async function printForecast(
   ctx: CommandContext,
-  query: Pick<TotalQuery, "agent_id" | "model">,
+  query: Pick<TotalQuery, "agent_id" | "model" | "tag">,
 ): Promise<void> {
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {

@@ -1,0 +1,35 @@
+import { z } from "@hono/zod-openapi";
+import { PRINTABLE } from "./limits.ts";
+import {
+  TAG_KEY_RULE,
+  TAG_LIMITS,
+  TAG_VALUE_RULE,
+  type TagGroup as TagGroupText,
+  tagIssues,
+} from "./tags.ts";
+
+/** The wire schemas of tags. */
+
+export const Tags = z.record(z.string(), z.string()).superRefine((tags, ctx) => {
+  for (const { path, message } of tagIssues(tags)) {
+    ctx.addIssue({ code: "custom", path: path ? [path] : [], message });
+  }
+}).openapi("Tags", {
+  type: "object",
+  maxProperties: TAG_LIMITS.tags,
+  ...{ propertyNames: { type: "string", pattern: `^${TAG_LIMITS.key}$` } }, // which the types leave out
+  additionalProperties: {
+    type: "string",
+    minLength: 1,
+    maxLength: TAG_LIMITS.value,
+    pattern: `^${PRINTABLE}*$`,
+  },
+  description: `At most ${TAG_LIMITS.tags} tags; ${TAG_KEY_RULE}, ${TAG_VALUE_RULE}`,
+  example: { customer: "acme", feature: "search" },
+});
+
+/** A group of cost reports by a tag. */
+export const TagGroup = z.string().regex(
+  new RegExp(`^tag:${TAG_LIMITS.key}$`),
+  "must be a group, or tag: and the key of a tag",
+) as unknown as z.ZodType<TagGroupText, TagGroupText>;

@@ -1,0 +1,58 @@
+import { PurserError } from "../kernel/errors.ts";
+import type { Issue } from "./schema_issues.ts";
+
+/*
+ * The tags of agents, runs and calls, by which costs are attributed. Without zod, which commands don't load; the schemas are
+ * in tag_schemas.ts.
+ */
+
+/** Values by key. */
+export type Tags = Readonly<Record<string, string>>;
+
+/** The limits of tags. A key has no character that a query, a command line or a JSON path gives a meaning. */
+export const TAG_LIMITS = { tags: 10, key: "[A-Za-z0-9_.-]{1,40}", value: 100 } as const;
+
+const KEY = new RegExp(`^${TAG_LIMITS.key}$`);
+const VALUE = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${TAG_LIMITS.value}}$`, "u");
+
+export const TAG_KEY_RULE = "a tag's key must be 1 to 40 letters, digits, underscores, dots and hyphens";
+export const TAG_VALUE_RULE =
+  `a tag's value must be 1 to ${TAG_LIMITS.value} characters, none of them a control character`;
+const COUNT_RULE = `must have at most ${TAG_LIMITS.tags} tags`;
+
+/** Lists what is wrong with tags. */
+export function tagIssues(tags: Tags): Issue[] {
+  const entries = Object.entries(tags);
+  return [
+    ...entries.length > TAG_LIMITS.tags ? [{ path: "", message: COUNT_RULE }] : [],
+    // JSON can have this key, and an object can't always keep it.
+    ...entries.filter(([key]) => !KEY.test(key) || key === "__proto__")
+      .map(([key]) => ({ path: key, message: TAG_KEY_RULE })),
+    ...entries.filter(([, value]) => typeof value !== "string" || !VALUE.test(value))
+      .map(([key]) => ({ path: key, message: TAG_VALUE_RULE })),
+  ];
+}
+
+/** Returns the tags of a program. Throws `invalid`, naming the first that is not valid. */
+export function checkTags(tags: Tags, what: string): Tags {
+  const [issue] = tagIssues(tags);
+  if (!issue) return tags;
+  const { path, message } = issue;
+  throw new PurserError("invalid", `Cannot use the tags of ${what}: ${path ? `${path}: ` : ""}${message}`, {
+    details: { issues: [{ path: path ? `tags.${path}` : "tags", message }] },
+  });
+}
+
+/** A group of cost reports by a tag. */
+export type TagGroup = `tag:${string}`;
+
+/** Returns the key of a group by a tag; undefined for another group. */
+export function tagKeyOf(group: string): string | undefined {
+  const key = group.startsWith("tag:") ? group.slice("tag:".length) : "";
+  return KEY.test(key) ? key : undefined;
+}
+
+/** Returns tags as they are stored: JSON with sorted keys, so that equal tags are one text. */
+export function tagsText(tags: Tags): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
