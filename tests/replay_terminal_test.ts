@@ -12,7 +12,7 @@ Deno.test("state replay draws its screen again when the terminal is resized, wit
   const isDrawn = (out: string, columns: number, rows: number) =>
     lastScreen(out).split("\n").length === rows && lastScreen(out).includes(`${"─".repeat(columns)}\x1b`) &&
     lastScreen(out).includes("Step 1 of 4") && lastScreen(out).includes("q quit");
-  const sizes = [[80, 24], [60, 12], [100, 30]] as const;
+  const sizes: [columns: number, rows: number][] = [[80, 24], [60, 12], [100, 30]];
   let drawn = 0;
   const line = `timeout --foreground 60 ${program} state replay first`; // a screen that stays blank fails
   await onTerminal(line, { ...place.env, LANG: "C.UTF-8" }, async (out, terminal) => {

@@ -195,7 +195,7 @@ Deno.test("createBudgetGate() keeps a lost call charged to the budget of its run
   const grant = granted(await t.admit({ estimate: 40n }));
   grant.lostNanoUsd = 30n;
   await t.write(settleReservations([{ grant, costNanoUsd: 5n }]));
-  t.gate.booked(grant, false);
+  t.gate.booked(grant, false, 5n);
   const held = async () =>
     (await t.store.read({ sql: "SELECT worst_nano_usd, is_lost FROM reservations" })).rows;
   for (const pass of [() => t.gate.release(grant), () => sweepReservations(t), () => t.gate.renew()]) {

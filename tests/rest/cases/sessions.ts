@@ -79,7 +79,7 @@ export const sessionCases: RestCase[] = [
 
       const one = await api.expect(200, "GET", `/sessions/${session}`);
       assert.deepEqual(one, ofAgent.rows[1]);
-      const { token_usage, ...facts } = one;
+      const { token_usage, ...facts } = one as Record<string, unknown>;
       assert.deepEqual(facts, {
         session_id: session,
         agent_id: prefix,
