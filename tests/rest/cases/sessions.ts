@@ -78,8 +78,8 @@ export const sessionCases: RestCase[] = [
       assert.deepEqual(ids, [`${prefix}:stored`, session, `${prefix}:mixed`]);
 
       const one = await api.expect(200, "GET", `/sessions/${session}`);
-      assert.deepEqual(one, ofAgent.rows[1]);
-      const { token_usage, ...facts } = one as Record<string, unknown>;
+      assert.deepEqual(ofAgent.rows[1], one);
+      const { token_usage, ...facts } = one;
       assert.deepEqual(facts, {
         session_id: session,
         agent_id: prefix,
