@@ -133,6 +133,11 @@ export function settleReservations(
 /** The time for which one reservation is kept for call after call: less than the shortest window. */
 const LONGEST_KEPT_MS = HOUR_MS / 2;
 
+/** A grant for the next call of a run, and the monotonic time since when it is kept. */
+interface KeptGrant extends Grant {
+  keptAt: number;
+}
+
 function isInWindowsOf(reservedAt: number, at: number): boolean {
   return Math.abs(at - reservedAt) < LONGEST_KEPT_MS && startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
 }
@@ -153,14 +158,16 @@ export function createBudgetGate(options: {
   const { store, clock, instanceId, known } = options;
   const newReservationId = () => `${instanceId}/${options.newId("req")}`;
   /** Reservations that were kept for the next call, by run. */
-  const ahead = new Map<string, Grant[]>();
+  const ahead = new Map<string, KeptGrant[]>();
+  /** The runs whose kept reservations have a timer. */
+  const timed = new Set<string>();
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
   let renewedAt = -Infinity;
   let hasLock = false;
   /** Wakes the calls of this process that wait for room. */
   const waiting = new Set<AbortController>();
-  /** How often room was made. */
+  /** The number of times that room was made. */
   let wakes = 0;
 
   async function reserve(request: CallRequest, call: CallToDecide, outputLimit: number | undefined) {
@@ -191,22 +198,28 @@ export function createBudgetGate(options: {
     return freeStatements(grants.map(({ reservationId }) => reservationId));
   }
 
-  function takeAhead(runId: string): Grant[] {
+  function takeAhead(runId: string): KeptGrant[] {
     const grants = ahead.get(runId) ?? [];
     ahead.delete(runId);
     return grants;
   }
 
-  /** Others may wait for what a run has kept, its own tool too, so a slow tool gives it back. */
-  async function freeAheadLater(grant: Grant): Promise<void> {
-    await clock.sleep(AHEAD_MS);
-    const grants = ahead.get(grant.scopes.runId);
-    const index = grants?.indexOf(grant) ?? -1;
-    if (index < 0) return;
-    grants!.splice(index, 1);
-    if (grants!.length === 0) ahead.delete(grant.scopes.runId);
-    await store.write(free([grant])).catch(() => {}); // its lease ends it
-    wake();
+  /** Others may wait for what a run has kept, its own tool too, so a slow tool gives it back. One timer for each run. */
+  async function freeAheadLater(runId: string): Promise<void> {
+    if (timed.has(runId)) return;
+    timed.add(runId);
+    for (let delayMs = AHEAD_MS; ahead.has(runId);) {
+      await clock.sleep(delayMs);
+      const kept = ahead.get(runId) ?? [];
+      const until = clock.monotonic() - AHEAD_MS;
+      const old = kept.filter(({ keptAt }) => keptAt <= until);
+      const young = kept.filter(({ keptAt }) => keptAt > until);
+      if (young.length > 0) ahead.set(runId, young);
+      else ahead.delete(runId);
+      if (old.length > 0) await store.write(free(old)).then(wake, () => {}); // else their lease ends them
+      delayMs = Math.max(1, Math.min(...young.map(({ keptAt }) => keptAt - until)));
+    }
+    timed.delete(runId);
   }
 
   /** Ends early once room was made, at once where that was after the caller has read the state that it waits on. */
@@ -240,7 +253,7 @@ export function createBudgetGate(options: {
     return undefined;
   }
 
-  /** Counts the call with the budgets that watch and would have refused it. */
+  /** Counts the call with the budgets that watch and would have refused it; a count is no reason to fail the call. */
   async function countWatched(call: CallToDecide, bounds: CallBounds): Promise<void> {
     const standings = await readStandingsOf({ store }, call);
     const watched = standings.filter((standing) =>
@@ -281,7 +294,7 @@ export function createBudgetGate(options: {
           };
           const { grant, hasBudget } = await reserve(request, call, decision.outputLimit ?? outputOf(bounds));
           if (grant) {
-            if (known.mayWatch) await countWatched(call, bounds);
+            if (known.mayWatch) await countWatched(call, bounds).catch(() => {});
             return { go: true, grant, at };
           }
           if (!hasBudget) return { go: true, grant: undefined, at };
@@ -342,13 +355,15 @@ export function createBudgetGate(options: {
       wake();
       if (!isKept) return void inFlight.delete(reservationId);
       const higher = costNanoUsd !== null && costNanoUsd > amounts.estimateNanoUsd;
-      const kept = higher
-        ? { ...grant, amounts: { ...amounts, estimateNanoUsd: costNanoUsd } }
-        : { ...grant };
+      const kept = {
+        ...grant,
+        ...(higher && { amounts: { ...amounts, estimateNanoUsd: costNanoUsd } }),
+        keptAt: clock.monotonic(),
+      };
       const others = ahead.get(runId);
       if (others) others.push(kept);
       else ahead.set(runId, [kept]);
-      void freeAheadLater(kept);
+      void freeAheadLater(runId);
     },
 
     async release(grant) {
@@ -377,7 +392,7 @@ export function createBudgetGate(options: {
 
   async function refuse(refusals: Refusal[]): Promise<Admission & { go: false }> {
     const counted = countRefusals(refusals.map(({ standing }) => standing), clock.now());
-    if (counted.length > 0) await store.write(counted);
+    if (counted.length > 0) await store.write(counted).catch(() => {}); // it is refused, whether it is counted or not
     return { go: false, refusals };
   }
 }
