@@ -17,6 +17,9 @@ const READING = COMMANDS.filter(({ name, isReadOnly, needsDatabase }) =>
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   reprice: ["--unpriced"],
   "state export": ["--output", "-"],
+  "alerts set": ["--disabled"],
+  "budgets set": ["--disabled"],
+  "budgets raise": ["--usd", "1"],
 };
 
 function lineOf({ name, args }: Command): string[] {

@@ -57,7 +57,7 @@ Deno.test("parseCommandLine() explains errors", () => {
     ["help agnets", "Cannot find the command agnets; did you mean agents?"],
     ["rn bot hi", "Cannot find the command rn; did you mean run?"],
     ["cost --sinse 7d", "Cannot use --sinse: unknown option of cost; did you mean --since?"],
-    ["cost --model x", "Cannot use --model: unknown option of cost"],
+    ["cost --colour x", "Cannot use --colour: unknown option of cost"],
     ["--jsno", "Cannot use --jsno: unknown option; did you mean --json?"],
     [
       "run bot -3+5",

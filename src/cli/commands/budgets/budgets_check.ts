@@ -10,7 +10,7 @@ import { renderTable } from "../../render/render_table.ts";
 export const budgetsCheck: Command = {
   name: "budgets check",
   args: [],
-  summary: "List the budgets that apply to a call, the tightest first",
+  summary: "List the budgets of a call, the tightest first",
   detail:
     "Exits with 5 if one of them is reached and refuses calls. Reserves nothing: another call may take what is left.",
   options: {

@@ -14,7 +14,7 @@ import { findBudget } from "./find_budget.ts";
 export const budgetsRaise: Command = {
   name: "budgets raise",
   args: [arg("BUDGET", { live: "budget" })],
-  summary: "Raise the limit of a budget for a while, by its id or name",
+  summary: "Raise the limit of a budget for a while",
   detail:
     "Without --for, the raise ends with the present hour, day, week or month; of a budget per run, session or lifetime it " +
     "has no end. Raises add up, and are kept with the API key that made them.",

@@ -16,7 +16,7 @@ import { findBudget } from "./find_budget.ts";
 export const budgetsShow: Command = {
   name: "budgets show",
   args: [arg("BUDGET", { live: "budget" })],
-  summary: "Show a budget, its state and its raises, by its id or name",
+  summary: "Show a budget, its state and its raises",
   options: {},
   examples: [["purser budgets show Day", ""]],
   isReadOnly: true,
