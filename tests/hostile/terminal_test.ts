@@ -41,6 +41,8 @@ const LINES = [
     "reprice list",
     "prices show demo:echo",
   ],
+  ...["budgets list", "budgets show Day", "budgets show bud_none", "budgets check --agent researcher"],
+  ...["budgets set Day --limit 2", "budgets raise Day --usd 1 --reason more", "budgets list"],
   ...["alerts list", "alerts history", "channels list", "channels test log", "keys list"],
   ...["run researcher Hello", "agents show missing", "keys create ops --scope read"],
 ];
@@ -118,6 +120,8 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
     const line of [
       "alerts add --name A --threshold-usd 0.000000001 --threshold-type per_run_usd --severity info",
       "agents set researcher --model demo:echo --tool calculator --system Think",
+      "budgets add --name Day --limit 1 --per day --agent researcher --each session --allow-unpriced",
+      "budgets raise Day --usd 1 --reason first",
       ...["run researcher 17*23 --session first", "run researcher Hello --session second"],
       "keys create ci --scope read",
     ]

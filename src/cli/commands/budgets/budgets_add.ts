@@ -11,7 +11,7 @@ const { "no-allow-unpriced": _undo, enabled: _enabled, disabled, ...options } = 
 export const budgetsAdd: Command = {
   name: "budgets add",
   args: [],
-  summary: "Add a budget: a limit that no call may pass",
+  summary: "Add a budget",
   detail:
     "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour is the " +
     "last 60 minutes. run and session count each one by itself. Without --agent, --session or --key all calls count. " +

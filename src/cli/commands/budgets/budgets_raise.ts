@@ -1,5 +1,5 @@
 import { parseTotalUsd } from "../../../kernel/money.ts";
-import { arg, type Command, type CommandContext, option } from "../../command.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { parseExpiry } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -8,12 +8,12 @@ import { formatThreshold } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { readAmount } from "./budget_options.ts";
-import { findBudget } from "./find_budget.ts";
+import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
 
 /** `purser budgets raise BUDGET --usd USD` */
 export const budgetsRaise: Command = {
   name: "budgets raise",
-  args: [arg("BUDGET", { live: "budget" })],
+  args: [BUDGET_ARG],
   summary: "Raise the limit of a budget for a while",
   detail:
     "Without --for, the raise ends with the present hour, day, week or month; of a budget per run, session or lifetime it " +
@@ -41,13 +41,13 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
     until: options.read("for", (text) => parseExpiry(text, clock.now())),
     reason: options.text("reason"),
   };
-  const connection = await ctx.connect();
-  const { budget_id } = await findBudget(connection, ctx.args[0]!);
-  const param = { budget_id: idInPath(budget_id) };
-  const answer = await connection.api.budgets[":budget_id"].raises.$post({ param, json });
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  const param = { budget_id: idInPath(budgetId) };
+  const answer = await api.budgets[":budget_id"].raises.$post({ param, json });
   if (ctx.isJson) return ctx.print(await answer.text());
   const { extra_usd, until } = await answer.json();
-  const budget = await (await connection.api.budgets[":budget_id"].$get({ param })).json();
+  const budget = await (await api.budgets[":budget_id"].$get({ param })).json();
   const limit = parseTotalUsd(budget.limit_usd) + parseTotalUsd(budget.extra_usd);
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
   ctx.print(escapeText(

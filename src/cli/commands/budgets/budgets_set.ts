@@ -1,19 +1,19 @@
-import { arg, type Command, type CommandContext } from "../../command.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { describeBudget } from "../../render/describe_budget.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { BUDGET_OPTIONS, readBudgetFields } from "./budget_options.ts";
-import { findBudget } from "./find_budget.ts";
+import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
 
 /** `purser budgets set BUDGET …` */
 export const budgetsSet: Command = {
   name: "budgets set",
-  args: [arg("BUDGET", { live: "budget" })],
-  summary: "Change a budget, by its id or name",
+  args: [BUDGET_ARG],
+  summary: "Change a budget",
   detail:
-    "Changes only the given settings. The word none removes --agent, --session, --key, --each or --counts-from. To let " +
+    "Changes only the given settings of a budget, which is named by its id, or by its name where one has it. The word none removes --agent, --session, --key, --each or --counts-from. To let " +
     "agents spend more for a while, raise the limit instead: purser budgets raise.",
   options: BUDGET_OPTIONS,
   examples: [
@@ -33,12 +33,12 @@ async function setBudget(ctx: CommandContext): Promise<void> {
       ctx.options.command,
     );
   }
-  const connection = await ctx.connect();
-  const { budget_id } = await findBudget(connection, ctx.args[0]!);
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
   await printAnswer(
     ctx,
-    await connection.api.budgets[":budget_id"].$patch({
-      param: { budget_id: idInPath(budget_id) },
+    await api.budgets[":budget_id"].$patch({
+      param: { budget_id: idInPath(budgetId) },
       json: changes,
     }),
     (changed) =>

@@ -1,5 +1,5 @@
 import type { Budget, BudgetRaise } from "../../../contract/budgets.ts";
-import { arg, type Command, type CommandContext } from "../../command.ts";
+import type { Command, CommandContext } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import {
   describeBudget,
@@ -10,12 +10,12 @@ import {
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { renderTable } from "../../render/render_table.ts";
-import { findBudget } from "./find_budget.ts";
+import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
 
 /** `purser budgets show BUDGET` */
 export const budgetsShow: Command = {
   name: "budgets show",
-  args: [arg("BUDGET", { live: "budget" })],
+  args: [BUDGET_ARG],
   summary: "Show a budget, its state and its raises",
   options: {},
   examples: [["purser budgets show Day", ""]],
@@ -27,13 +27,13 @@ export const budgetsShow: Command = {
 const RAISES = "20";
 
 async function showBudget(ctx: CommandContext): Promise<void> {
-  const connection = await ctx.connect();
-  const { budget_id } = await findBudget(connection, ctx.args[0]!);
-  const param = { budget_id: idInPath(budget_id) };
-  const answer = await connection.api.budgets[":budget_id"].$get({ param });
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  const param = { budget_id: idInPath(budgetId) };
+  const answer = await api.budgets[":budget_id"].$get({ param });
   if (ctx.isJson) return ctx.print(await answer.text());
   const budget = await answer.json();
-  const raises = await connection.api.budgets[":budget_id"].raises.$get({ param, query: { limit: RAISES } });
+  const raises = await api.budgets[":budget_id"].raises.$get({ param, query: { limit: RAISES } });
   ctx.print([describe(ctx, budget), ...listRaises(ctx, await raises.json())].join("\n\n"));
 }
 

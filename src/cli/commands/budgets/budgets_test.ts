@@ -83,19 +83,22 @@ Deno.test("budgets refuses a wrong line with the option, and what the service re
   await fails(books, "budgets raise X", 2, /without --usd/);
   await fails(books, "budgets raise X --usd 0", 2, /0 is not greater than 0/);
   await fails(books, "budgets raise X --usd 1 --for 2020-01-01", 2, /not in the future/);
-  for (const verb of ["show X", "set X --limit 1", "raise X --usd 1", "remove X", "show bud_nope"]) {
+  for (const verb of ["show X", "set X --limit 1", "raise X --usd 1", "remove X"]) {
     await fails(
       books,
       `budgets ${verb}`,
       3,
-      /^error: Cannot find budget (X|bud_nope): purser budgets list has the names\n$/,
+      /^error: Cannot find a budget named "X"; purser budgets list shows all\n$/,
     );
   }
+  await fails(books, "budgets show bud_nope", 3, /^error: Cannot find budget bud_nope\n$/);
+  await out(books, "budgets add --name Daily --limit 1 --per day");
+  await fails(books, "budgets show Dayly", 3, /named "Dayly"; did you mean "Daily"\?\n$/);
 });
 
 Deno.test("a budget is found by its id or its name, unless several have the name", async () => {
   await using books = await openTestBooks();
-  for (const name of ["Day", "Twice", "Twice", "bud_like"]) {
+  for (const name of ["Day", "Twice", "Twice", "two_words"]) {
     await out(books, `budgets add --name ${name} --limit 1 --per day`);
   }
   const listed: { budget_id: string; name: string }[] = JSON.parse(await out(books, "budgets list --json"));
@@ -104,12 +107,8 @@ Deno.test("a budget is found by its id or its name, unless several have the name
     if (name !== "Twice") assert.equal((await fieldsOf(books, name)).budget_id, budget_id);
   }
   const ids = listed.filter(({ name }) => name === "Twice").map(({ budget_id }) => budget_id);
-  await fails(
-    books,
-    "budgets show Twice",
-    1,
-    new RegExp(`among 2 budgets named Twice: use an id, ${ids.join(", ")}\n$`),
-  );
+  const message = new RegExp(`name "Twice": 2 budgets have it; give the id of one: ${ids.join(", ")}\n`);
+  await fails(books, "budgets show Twice", 2, message);
 });
 
 Deno.test("budgets set changes the given fields only, and none removes a name", async () => {
@@ -142,7 +141,7 @@ Deno.test("a raise is described with the limit that follows, and is shown with i
   assert.match(shown, /^ *\$1\.50 {2}2026-11-22 09:30 {2}2026-11-21 09:30 {2}- +a release$/m);
   await out(books, "budgets add --name Ever --limit 1 --per lifetime");
   assert.match(await out(books, "budgets raise Ever --usd 1"), /by \$1 without an end: /);
-  assert.match(await out(books, "budgets remove Ever"), /^Removed budget bud_\d+ Ever; /);
+  assert.match(await out(books, "budgets remove Ever"), /^Removed budget bud_\d+; /);
 });
 
 Deno.test("budgets check exits with 5 once a budget that refuses is reached", async () => {

@@ -1,35 +1,25 @@
-import type { Connection } from "../../../client/mod.ts";
-import { PurserError } from "../../../kernel/errors.ts";
-import { idInPath } from "../../parse/command_id.ts";
+import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { NAME_PATTERN } from "../../../kernel/ids.ts";
+import { arg, type CommandContext } from "../../command.ts";
+import { chooseByName } from "../../parse/choose_by_name.ts";
 
-/** An id that a budget may have; names may look like one too. */
-const BUDGET_ID = /^bud_[A-Za-z0-9_-]{1,64}$/;
+/** The argument of a command on a budget: its id, or its name where one budget has it. */
+export const BUDGET_ARG = arg("BUDGET", { live: "budget" });
 
-/**
- * Returns the budget of an id, or the only one of a name.
- *
- * @throws {PurserError} `not_found`; `conflict` where several have the name
- */
-export async function findBudget({ api }: Pick<Connection, "api">, text: string) {
-  if (BUDGET_ID.test(text)) {
-    try {
-      const answer = await api.budgets[":budget_id"].$get({ param: { budget_id: idInPath(text) } });
-      return await answer.json();
-    } catch (error) {
-      if (!(error instanceof PurserError && error.code === "not_found")) throw error;
-    }
-  }
-  const found = await (await api.budgets.$get({ query: { name: text } })).json();
-  const [budget, ...others] = found;
-  if (!budget) {
-    throw new PurserError("not_found", `Cannot find budget ${text}: purser budgets list has the names`);
-  }
-  if (others.length > 0) {
-    const ids = found.slice(0, 5).map(({ budget_id }) => budget_id).join(", ");
-    throw new PurserError(
-      "conflict",
-      `Cannot choose among ${found.length} budgets named ${text}: use an id, ${ids}`,
-    );
-  }
-  return budget;
+const BUDGET = { one: "a budget", many: "budgets", list: "purser budgets list" };
+
+/** Returns the id of the budget that a command has as its argument: what begins with `bud_` is one, all else a name. */
+export async function findBudgetId(ctx: CommandContext): Promise<string> {
+  const text = ctx.args[0]!;
+  if (text.startsWith("bud_") && NAME_PATTERN.test(text)) return text;
+  const { api } = await ctx.connect();
+  const list = async (query: { name?: string; limit: string }) =>
+    (await (await api.budgets.$get({ query })).json()).map(({ budget_id, name }) => ({
+      id: budget_id,
+      name,
+    }));
+  const limit = String(PAGE_SIZES.budgets.max);
+  const named = text === "" ? [] : await list({ name: text, limit });
+  // Without one, the name may be misspelled.
+  return chooseByName(text, named.length > 0 ? named : await list({ limit }), BUDGET, ctx.options.command);
 }
