@@ -308,6 +308,29 @@ Deno.test("a budget with many counters shows the one with the most spending", as
   assert.deepEqual(aside, [2, bob], "a budget of its own takes the place of each");
 });
 
+Deno.test("a run or session of a named agent is found behind any number of others'", async () => {
+  await using purser = await openTestPurser();
+  assert.equal((await purser.api("PUT", "/agents/quiet", { model: "demo:echo" })).status, 201);
+  const input = { input: "Hi", session_id: "old" };
+  const { body: { run_id } } = await purser.api("POST", "/agents/quiet/runs", input);
+  purser.clock.advance(60_000);
+  const at = "2026-11-01T12:00:30.000Z";
+  for (let part = 0; part < 2; part++) {
+    const calls = Array.from({ length: 600 }, (_, index) => ({
+      ...{ ...EVENT, call_id: `loud-${part}-${index}`, at, cost_usd: 1 },
+      ...{ session_id: `s-${part}-${index}`, run_id: `r-${part}-${index}` },
+    }));
+    assert.equal((await purser.api("POST", "/costs/events", calls)).status, 201);
+  }
+  const counterOf = async (budget: object) =>
+    (await add(purser, { name: "Q", limit_usd: 1, ...budget })).counter;
+  assert.deepEqual(await counterOf({ per: "run", agent_id: "quiet" }), { kind: "run", id: run_id });
+  assert.deepEqual(await counterOf({ per: "run", session_id: "old" }), { kind: "run", id: run_id });
+  const session = { kind: "session", id: "old" };
+  assert.deepEqual(await counterOf({ per: "session", agent_id: "quiet" }), session);
+  assert.deepEqual(await counterOf({ per: "day", agent_id: "quiet", each: "session" }), session);
+});
+
 Deno.test("a budget that allows unpriced models says how many calls it doesn't count", async () => {
   await using purser = await openTestPurser();
   const unpriced = { provider: "unheard", model: "such", session_id: "s", run_id: "r" };
@@ -358,6 +381,33 @@ Deno.test("a raise holds until its end, and is kept with its reason", async () =
   assert.deepEqual(await stateOf(), [50, 0, 50, "ok"]);
   const listed = (await purser.api("GET", raises)).body;
   assert.deepEqual(listed.map(({ extra_usd }: { extra_usd: number }) => extra_usd), [0.5, 20]);
+});
+
+Deno.test("a window that has warned warns again after a raise or a new limit, and not after a new name", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await add(purser, { ...DAY, limit_usd: 10 });
+  const path = `${BUDGETS}/${budget_id}`;
+  const warned = async () => {
+    const { body } = await purser.api("GET", "/alerts/history");
+    return body.map(({ rule_id, threshold_usd }: { rule_id: string; threshold_usd: number }) => {
+      assert.equal(rule_id, budget_id);
+      return threshold_usd;
+    }).reverse();
+  };
+  await spend(purser, 8);
+  await spend(purser, 0.5);
+  assert.deepEqual(await warned(), [8]);
+  await purser.api("PATCH", path, { name: "Another" });
+  await spend(purser, 0.5);
+  assert.deepEqual(await warned(), [8]);
+  await purser.api("POST", `${path}/raises`, { extra_usd: 10 });
+  await spend(purser, 6);
+  assert.deepEqual(await warned(), [8], "15 is below 80% of 20");
+  await spend(purser, 1);
+  assert.deepEqual(await warned(), [8, 16]);
+  await purser.api("PATCH", path, { limit_usd: 6 });
+  await spend(purser, 0.5);
+  assert.deepEqual(await warned(), [8, 16, 16], "over the whole limit with its raise");
 });
 
 Deno.test("a raise without an end lasts for the present window, or where there is none for good", async () => {

@@ -6,6 +6,7 @@ import {
   keyScope,
   sumOfTail,
 } from "../ledger/mod.ts";
+import type { BudgetCounter } from "../contract/budgets.ts";
 import type { Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { entityOf } from "./scopes.ts";
@@ -85,15 +86,24 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow): Sta
     WHERE ${ofEntities}
   UNION SELECT c.${id} FROM (SELECT * FROM calls NOT INDEXED ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
-  ${
-      named === undefined
-        ? `UNION SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})`
-        : ""
-    }
+  UNION ${othersOf(kind, named)}
 ) s WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ?2 IS NOT NULL
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)
     } DESC, s.id DESC LIMIT ${READ_EXACTLY}`,
     args: [per, named?.id ?? ""],
   };
+}
+
+/** Returns the query for the runs or sessions that are in progress, or the newest ones of the agent or session that is named. */
+function othersOf(kind: "run" | "session", named: BudgetCounter | undefined): string {
+  if (named === undefined) {
+    return `SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})`;
+  }
+  if (named.kind === "key") return "SELECT NULL WHERE false";
+  const [index, time] = kind === "run"
+    ? [`runs_of_${named.kind}`, "started_at"]
+    : ["sessions_of_agent", "updated_at"];
+  return `SELECT * FROM (SELECT ${kind}_id FROM ${kind}s INDEXED BY ${index} WHERE ${named.kind}_id = ?2
+    ORDER BY ${time} DESC LIMIT ${NEWEST})`;
 }
