@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { reportOf } from "../../tests/harness/reported_calls.ts";
+import { inDirectory } from "../../tests/harness/in_directory.ts";
 import { bookReportedCalls } from "../booking/mod.ts";
 import { problemError } from "../client/mod.ts";
 import { createApp } from "../http/mod.ts";
@@ -28,6 +29,42 @@ const PROBLEM = {
   run_id: "run_1",
   session_id: "ses_1",
 };
+
+Deno.test("every fault of a snapshot is shown, one to a line", () =>
+  inDirectory(async (folder) => {
+    const path = `${folder}/wrong.json`;
+    const state = { status: "idle", messages: "none" };
+    await Deno.writeTextFile(
+      path,
+      JSON.stringify({ schema_version: 1, session_id: 5, state, tags: { a: 1 } }),
+    );
+    await using books = await openTestBooks();
+    const shown = await books.purser(`state show ${path}`);
+    const json = JSON.parse((await books.purser(`state show ${path} --json`)).err);
+    const { issues } = json.details as { issues: { path: string; message: string }[] };
+    assert.ok(issues.length > 5);
+    const [first, ...others] = issues.map(({ path, message }) => `${path}: ${message}`);
+    assert.deepEqual(shown, {
+      code: 1,
+      out: "",
+      err: [
+        `error: Cannot read the snapshot: ${first} (and ${others.length} more)`,
+        ...others.map((line) => `  ${line}`),
+        "",
+      ].join("\n"),
+    });
+    const imported = await books.purser(`state import ${path}`);
+    assert.deepEqual([imported.code, imported.err], [shown.code, shown.err]);
+  }));
+
+Deno.test("reportError() lists at most a hundred faults, and escapes what a server says", () => {
+  const issues = Array.from({ length: 200 }, (_, n) => ({ path: `[${n}]`, message: "is\n\x1b[31mred" }));
+  const details = { issues, issue_count: 250 };
+  const lines = report(new PurserError("invalid", "Cannot read it", { details })).trimEnd().split("\n");
+  assert.equal(lines.length, 1 + 99 + 1);
+  assert.equal(lines.at(-1), "  and 150 more");
+  assert.ok(!lines.join("").includes("\x1b"));
+});
 
 Deno.test("reportError() writes one sentence and a hint", () => {
   assert.equal(report(new PurserError("not_found", "Cannot find agent x")), "error: Cannot find agent x\n");

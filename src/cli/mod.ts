@@ -1,3 +1,4 @@
+import { MAX_ISSUES } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { EXIT, exitCodeOf } from "./exit_code.ts";
 import { parseCommandLine } from "./parse/parse_command_line.ts";
@@ -88,8 +89,24 @@ export function reportError(error: unknown, stderr: Output, isJson: boolean): vo
     ? escapeText(sentence)
     : escapeLines(sentence);
   stderr.write(`${style.red("error:")} ${shown}\n`);
+  for (const line of furtherIssues(error)) stderr.write(`  ${escapeText(line)}\n`);
   const hint = hintFor(error);
   if (hint) stderr.write(style.dim(escapeText(hint)) + "\n");
+}
+
+/** Returns the issues of an error after the first, which its sentence has: all of a snapshot or a body are reported. */
+function furtherIssues(error: unknown): string[] {
+  if (!(error instanceof PurserError)) return [];
+  const { issues, issue_count } = (error.details ?? {}) as { issues?: unknown; issue_count?: unknown };
+  if (!Array.isArray(issues)) return [];
+  const count = typeof issue_count === "number" ? issue_count : issues.length;
+  const left = count - Math.min(issues.length, MAX_ISSUES);
+  return [
+    ...issues.slice(1, MAX_ISSUES).map((issue) =>
+      issue?.path ? `${issue.path}: ${issue.message}` : String(issue?.message)
+    ),
+    ...(left > 0 ? [`and ${left} more`] : []),
+  ];
 }
 
 function hintFor(error: unknown): string | undefined {
