@@ -204,13 +204,12 @@ test("the example of its README runs", async () => {
 test("a Node without TypeScript support reports it when a module of channels or tools is configured", async () => {
   const code = `
     import { openPurser } from "purser";
-    const purser = await openPurser({ db: ":memory:", plugins: [${JSON.stringify(join(project, "pager.ts"))}],
+    const failure = await openPurser({ db: ":memory:", plugins: [${
+    JSON.stringify(join(project, "pager.ts"))
+  }],
       alerts: { rules: [], dispatcher: { channels: [
-        { kind: "pager", name: "pager", minSeverity: "info", timeoutMs: 1000, settings: {} }] } } });
-    const [, pager] = await (await purser.app.request("/doctor")).json().then((checks) =>
-      [0, checks.find(({ name }) => name === "channel pager")]);
-    console.log(JSON.stringify(pager));
-    await purser.close();`;
+        { kind: "pager", name: "pager", minSeverity: "info", timeoutMs: 1000, settings: {} }] } } }).catch((error) => error);
+    console.log(failure.code, failure.message);`;
   await Deno.writeTextFile(join(project, "old.mjs"), code);
   const output = await said(node, ["--no-experimental-strip-types", "old.mjs"], project);
   assert.match(output, /this Node does not read TypeScript; start it without --no-experimental-strip-types/);
