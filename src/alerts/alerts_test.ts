@@ -48,7 +48,7 @@ async function open(sends: Record<string, Send>) {
       list: Object.entries(sends).map(([name, send]) => ({
         name,
         kind: `${name}-kind`,
-        minSeverity: "info" as const,
+        minSeverity: "info",
         timeoutMs: 5_000,
         async attempt(notification, delivery) {
           given.push({ channel: name, notification, delivery });
