@@ -139,6 +139,33 @@ export const ROWS: readonly Row[] = [
   { line: "cost --total --by agent", code: 2, err: /--total together with --by/ },
   { line: "cost --forecast", out: /^Spent in \d{4}-\d\d: \$0\.\d+\nNo forecast yet/ },
   { line: "cost --forecast --json", out: /"pace_from":"[^"]+",.*"forecast_usd":null\}/ },
+  {
+    line: "agents set tagged --model demo:echo --tag team=search --tag customer=none",
+    out: /^Created agent tagged/,
+  },
+  { line: "agents show tagged", out: /^Tags +customer=none, team=search$/m },
+  { line: "run tagged hello --tag customer=acme --tag user=zoe", out: /^You said: hello\n$/ },
+  { line: "run tagged hello --tag customer", code: 2, err: /customer is not of the form key=value/ },
+  { line: "run tagged hello --tag a=b --tag a=c", code: 2, err: /a is given twice/ },
+  { line: 'run tagged hello --tag "a b=c"', code: 2, err: /a b: a tag's key must be/ },
+  {
+    line: "cost --by tag:customer",
+    out: /^CUSTOMER [^]*\n\(no customer\) [^]*\nacme [^]*\nTotal \$0\.\d+ in \d+ calls\n$/,
+  },
+  {
+    line: "cost --by model --split tag:customer --tag team=search",
+    out: /^MODEL +CUSTOMER [^]*\ndemo:echo +acme /,
+  },
+  { line: "cost --tag customer=acme", out: /^SPENDING [^]*^All time +\$0\.\d+ +1 /m },
+  { line: "cost --tag customer=zoe", out: /^No such model call has been booked yet\n$/ },
+  {
+    line: "cost --by tag:customer --tag user=zoe --json",
+    out: /^\[\{"tag_key":"customer","tag_value":"acme",/,
+  },
+  { line: "cost --by tag:", code: 2, err: /tag: is not one of agent, .*, tag:KEY/ },
+  { line: "agents set tagged --no-tags --json", out: /"tags":\{\}/ },
+  { line: "agents set tagged --no-tags --tag a=b", code: 2, err: /--tag together with --no-tags/ },
+  { line: "agents remove tagged", out: /tagged/ },
   { line: "cost --csv --json", code: 2, err: /--csv together with --json/ },
   {
     line: "cost --what-if demo:echo",

@@ -186,8 +186,9 @@ type Group = CostGroups["groupBy"];
 const isName = (groupBy: Group) =>
   groupBy === "agent" || groupBy === "model" || groupBy === "provider" || tagKeyOf(groupBy) !== undefined;
 
-const titleOf = (groupBy: Group) =>
-  groupBy.toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
+/** Returns the title of the column that names the groups. */
+export const titleOf = (groupBy: Group) =>
+  (tagKeyOf(groupBy) ?? groupBy).toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
 
 /** Renders the forecast of a month; no line where there is none. */
 export function renderForecast(

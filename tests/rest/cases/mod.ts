@@ -13,6 +13,7 @@ import { runCases } from "./runs.ts";
 import { serviceCases } from "./service.ts";
 import { sessionCases } from "./sessions.ts";
 import { snapshotCases } from "./snapshots.ts";
+import { tagCases } from "./tags.ts";
 
 /** All cases of the API, by resource. */
 export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
@@ -20,6 +21,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   runs: runCases,
   sessions: sessionCases,
   costs: costCases,
+  tags: tagCases,
   prices: priceCases,
   snapshots: snapshotCases,
   budgets: budgetCases,

@@ -16,6 +16,7 @@ import {
   renderForecast,
   renderPeriods,
   sumRows,
+  titleOf,
   toSpend,
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
@@ -309,7 +310,7 @@ export function renderWhatIf(
   const cell = (line: Line, which: "actual" | "other") =>
     line[which] === null ? "no price" : amounts[all.indexOf(line) * 2 + Number(which === "other")]!;
   return renderTable(all, [
-    { title: groupBy.toUpperCase(), cell: ({ name }) => name, cutTo: 12 },
+    { title: titleOf(groupBy), cell: ({ name }) => name, cutTo: 12 },
     { title: "CALLS", align: "right", cell: ({ calls }) => formatCount(calls), drop: 1 },
     { title: "COST", align: "right", cell: (line) => cell(line, "actual") },
     { title: `ON ${model}`, align: "right", cell: (line) => cell(line, "other") },
