@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
 import { callOptions } from "./harness/fake_model.ts";
 import type { ProviderRequest } from "./harness/fake_provider.ts";
+import { collectGarbage } from "./harness/garbage.ts";
 import { type RawReply, startRawProvider } from "./harness/raw_provider.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -32,5 +33,39 @@ for (const [name, api] of MODELS) {
     }
     assert.equal(provider.requests.length, 6);
     assert.ok(provider.requests.every(({ earlier }) => earlier === 0));
+  });
+}
+
+for (const [name, api] of MODELS) {
+  Deno.test(`an abort ends a streamed answer of ${name}, also after a garbage collection`, async () => {
+    const { frames } = answerTo({ api, model: "m" }, { text: "Hi there" }).answer;
+    const left = Promise.withResolvers<void>();
+    const provider = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+      await request.text();
+      const body = new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(frames.slice(0, 2).join(""))),
+        cancel: () => left.resolve(),
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const url = `http://127.0.0.1:${provider.addr.port}/v1`;
+    const baseUrls = { openai: url, anthropic: url, google: url, compatible: url };
+    await using purser = await openTestPurser({ fake: { baseUrls } });
+    const { model } = await purser.core.models.resolve(name);
+    const controller = new AbortController();
+    // As the SDK does, it keeps the stream alone.
+    const open = async () =>
+      (await model.doStream({ ...callOptions("Hi"), abortSignal: controller.signal })).stream.getReader();
+    const reader = await open();
+    const ended = assert.rejects(async () => {
+      while (!(await reader.read()).done);
+    }, { name: "AbortError" });
+    const late = setTimeout(() => left.reject(new Error("the provider still sends")), 10_000);
+    await collectGarbage();
+    controller.abort();
+    await left.promise;
+    clearTimeout(late);
+    await ended;
+    await provider.shutdown();
   });
 }
