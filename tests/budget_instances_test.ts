@@ -5,6 +5,7 @@ import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkAllFree, countReservations, kinds, RUN } from "./harness/budget_settings.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
 import { callOptions, fakeModel, turns } from "./harness/fake_model.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { startStoreProcess } from "./harness/store_process.ts";
@@ -49,6 +50,33 @@ for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sql
         ),
         { numRuns: 3 },
       ),
+  });
+}
+
+for (const { name, ignore, create } of kinds) {
+  Deno.test({
+    name:
+      `${name}: calls that reserve in one commit can't overshoot a strict hour, which begins a millisecond apart for them`,
+    ignore,
+    async fn() {
+      await using database = await create();
+      const clock = eagerClock();
+      const ctx = await createBooking(await database.open(), { clock });
+      await ctx.store.write([{
+        sql:
+          `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at, allow_unpriced,
+          enabled, created_at, updated_at) VALUES ('bud_1', 'b', 100, 'hour', '', 'strict', 'refuse', '[]', 0, 1, 0, 0)`,
+      }]);
+      await ctx.budgets.refresh();
+      let at = clock.now();
+      clock.now = () => at++;
+      const scopes = { runId: RUN, agentId: "agent", sessionId: null, keyId: null, budget: null };
+      const bounds = { estimateNanoUsd: 45n, isUnpriced: false, worst: { costNanoUsd: 45n } };
+      const admissions = await Promise.all(
+        Array.from({ length: 8 }, () => ctx.gate.admit({ ...scopes, bound: () => bounds })),
+      );
+      assert.equal(admissions.filter(({ go }) => go).length, 2);
+    },
   });
 }
 

@@ -237,3 +237,26 @@ Deno.test("createBudgetGate() wakes up from waiting when room is made", async ()
   await wait();
   granted(await second);
 });
+
+/** Adds a budget over all calls, as another process would. */
+function addBudget(t: { run(sql: string): unknown }, per: string, limit: number, allowUnpriced = false) {
+  return t.run(
+    `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at, allow_unpriced,
+    enabled, created_at, updated_at) VALUES ('bud_1', 'b', ${limit}, '${per}', '', 'strict', 'refuse', '[]',
+    ${Number(allowUnpriced)}, 1, 0, 0)`,
+  );
+}
+
+const SCOPES = { runId: RUN, agentId: "agent", sessionId: null, keyId: null, budget: null };
+
+Deno.test("createBudgetGate() lets an unpriced call in that a strict budget allows, whatever others hold", async () => {
+  await using t = await open();
+  await addBudget(t, "day", 100, true);
+  const worst = { costNanoUsd: 90n };
+  assert.ok(
+    (await t.gate.admit({ ...SCOPES, bound: () => ({ estimateNanoUsd: 1n, isUnpriced: false, worst }) })).go,
+  );
+  await t.run("UPDATE budgets SET limit_nano_usd = 50");
+  const unpriced = { estimateNanoUsd: 0n, isUnpriced: true };
+  assert.ok((await t.gate.admit({ ...SCOPES, bound: () => unpriced })).go);
+});

@@ -20,13 +20,14 @@ const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
 /** SQL for the holders of all reservations. */
 export const SELECT_RESERVING = `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost`;
 
-// What the calls before it in the same statement reserve in a counter: they are counted whether they fit or not, so that
-// two that fit separately can't overshoot together. One that is refused for them is decided again.
+// What the calls before it in the same statement reserve in a scope: they are counted whether they fit or not, so that
+// two that fit separately can't overshoot together, also where their hours begin a millisecond apart. One that is refused
+// for them is decided again.
 const EARLIER = `e AS MATERIALIZED (
-  SELECT b.id, b.scope, b.starts,
-    sum(r.estimate) OVER earlier AS estimate, sum(coalesce(r.worst, 0)) OVER earlier AS worst
-  FROM r CROSS JOIN b ON b.id = r.id WHERE (SELECT count(*) FROM r) > 1
-  WINDOW earlier AS (PARTITION BY b.scope, b.starts ORDER BY r.id RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP)
+  SELECT id, scope, sum(estimate) OVER earlier AS estimate, sum(coalesce(worst, 0)) OVER earlier AS worst
+  FROM (SELECT DISTINCT b.id, b.scope, r.estimate, r.worst FROM r CROSS JOIN b ON b.id = r.id
+    WHERE (SELECT count(*) FROM r) > 1)
+  WINDOW earlier AS (PARTITION BY scope ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )`;
 
 /** SQL for the amount at which a budget warns first, or else its limit; without its raises, which end. */
@@ -38,8 +39,9 @@ const VERDICTS = `d AS MATERIALIZED (
     SELECT b.id, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
       b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
         AND CASE b.mode WHEN 'stop' THEN s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}
-          ELSE r.worst IS NOT NULL AND s.settled + s.worst + coalesce(e.worst, 0) + r.worst <= ${CEILING} END) AS fits
-    FROM ${EACH_STANDING} LEFT JOIN e ON e.id = b.id AND e.scope = b.scope AND e.starts = b.starts
+          ELSE r.is_unpriced
+            OR r.worst IS NOT NULL AND s.settled + s.worst + coalesce(e.worst, 0) + r.worst <= ${CEILING} END) AS fits
+    FROM ${EACH_STANDING} LEFT JOIN e ON e.id = b.id AND e.scope = b.scope
   ) GROUP BY id
 )`;
 
