@@ -1,0 +1,267 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { readEnvironment } from "../src/config/mod.ts";
+import { BudgetHistory, type PlannedCall } from "./harness/budget_history.ts";
+import type { ModelScopes } from "./harness/budget_model.ts";
+import { openInstances } from "./harness/budget_world.ts";
+import { kinds } from "./harness/budget_settings.ts";
+
+/**
+ * Random histories of several instances on one database, each step compared with a model without SQL. PURSER_BUDGET_HISTORIES
+ * sets their number, PURSER_BUDGET_SEED repeats a run.
+ */
+
+const { PURSER_BUDGET_HISTORIES = "60", PURSER_BUDGET_SEED, PURSER_BUDGET_PATH } = readEnvironment();
+
+/** Half a minute before a Monday that begins a month. */
+const START = Date.parse("2027-01-31T23:59:30.000Z");
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const CALLERS: ModelScopes[] = [
+  { agentId: "ann", sessionId: "ses_1", keyId: null, runId: "run_1" },
+  { agentId: "bob", sessionId: "ses_2", keyId: "key_1", runId: "run_2" },
+  { agentId: "ann", sessionId: "ses_1", keyId: "key_1", runId: "run_3" },
+  { agentId: "cleo", sessionId: null, keyId: "key_2", runId: "run_4" },
+  { agentId: "bob", sessionId: "ses_3", keyId: null, runId: "run_outside" },
+];
+
+const limit = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 40, max: 400 }));
+const mode = fc.constantFrom("stop" as const, "strict" as const, "strict" as const);
+const named = fc.constantFrom("ann", "bob", "key key_1", "key key_2", "session ses_1");
+const calendar = fc.constantFrom(
+  "hour" as const,
+  "day" as const,
+  "week" as const,
+  "month" as const,
+  "lifetime" as const,
+);
+
+// A budget names at most one of agent, session and key; `each` goes with an agent or key only for sessions.
+const counted = fc.oneof(
+  fc.record({
+    per: calendar,
+    scope: fc.constant(""),
+    each: fc.constantFrom(null, "agent" as const, "session" as const, "key" as const),
+  }),
+  fc.record({ per: calendar, scope: named, each: fc.constant(null) }),
+  fc.record({
+    per: calendar,
+    scope: fc.constantFrom("ann", "key key_1"),
+    each: fc.constant("session" as const),
+  }),
+  fc.record({
+    per: fc.constantFrom("run" as const, "session" as const),
+    scope: fc.oneof(fc.constant(""), named),
+    each: fc.constant(null),
+  }),
+);
+const budget = fc.record({
+  counted,
+  limit,
+  mode,
+  action: fc.constantFrom("refuse" as const, "refuse" as const, "refuse" as const, "watch" as const),
+  warnAt: fc.constantFrom([], [1], [0.8, 1], [0.25, 0.5, 0.999]),
+  countsFrom: fc.constantFrom(
+    null,
+    null,
+    START - 30 * 1_000 - 23 * HOUR - 59 * MINUTE,
+    Date.parse("2027-02-01T00:00:00.000Z"),
+  ),
+  allowUnpriced: fc.boolean(),
+  enabled: fc.constantFrom(true, true, true, false),
+});
+const runBudget = fc.option(fc.record({ limit, mode }), { nil: null, freq: 2 });
+const planned: fc.Arbitrary<PlannedCall> = fc.record({
+  caller: fc.nat({ max: CALLERS.length - 1 }),
+  estimate: fc.integer({ min: 0, max: 25 }),
+  input: fc.integer({ min: 0, max: 20 }),
+  output: fc.integer({ min: 1, max: 20 }),
+  kind: fc.constantFrom("priced", "priced", "priced", "priced", "priced", "free", "unbounded", "unpriced"),
+});
+
+const instance = fc.nat({ max: 2 });
+const step = <Kind extends string, T>(kind: Kind, weight: number, fields: fc.Arbitrary<T>) => ({
+  weight,
+  arbitrary: fields.map((value) => ({ kind, ...value })),
+});
+const steps = fc.oneof(
+  step("call" as const, 10, fc.record({ instance, call: planned })),
+  step(
+    "burst" as const,
+    3,
+    fc.record({ calls: fc.array(fc.record({ instance, call: planned }), { minLength: 2, maxLength: 6 }) }),
+  ),
+  step(
+    "end" as const,
+    7,
+    fc.record({
+      instance,
+      which: fc.nat({ max: 20 }),
+      fate: fc.constantFrom(
+        "book" as const,
+        "book" as const,
+        "book" as const,
+        "fail" as const,
+        "lose" as const,
+        "die" as const,
+      ),
+      share: fc.constantFrom(0, 1, 50, 99, 100, 100),
+    }),
+  ),
+  step("elsewhere" as const, 2, fc.record({ instance, call: planned })),
+  step(
+    "report" as const,
+    3,
+    fc.record({
+      instance,
+      caller: fc.nat({ max: CALLERS.length - 1 }),
+      cost: fc.integer({ min: 0, max: 30 }),
+      lateMs: fc.constantFrom(
+        0,
+        0,
+        1,
+        30_000,
+        HOUR - 1,
+        HOUR,
+        HOUR + 1,
+        DAY,
+        8 * DAY,
+        -1,
+        -5 * MINUTE + 10_000,
+      ),
+      settles: fc.option(fc.nat({ max: 5 }), { nil: null }),
+    }),
+  ),
+  step(
+    "clock" as const,
+    4,
+    fc.record({
+      instance: fc.option(instance, { nil: null }),
+      byMs: fc.constantFrom(
+        1,
+        999,
+        29_999,
+        30_000,
+        30_001,
+        MINUTE,
+        HOUR - 1,
+        HOUR,
+        HOUR - 30_001,
+        DAY,
+        6 * DAY,
+        28 * DAY,
+        -1,
+        -31_000,
+        -HOUR,
+        -DAY,
+      ),
+    }),
+  ),
+  step(
+    "raise" as const,
+    1,
+    fc.record({
+      budget: fc.nat({ max: 9 }),
+      extra: fc.integer({ min: 1, max: 60 }),
+      forMs: fc.constantFrom(null, 1, 1_000, HOUR, DAY),
+    }),
+  ),
+  step("limit" as const, 1, fc.record({ budget: fc.nat({ max: 9 }), limit })),
+  step("enabled" as const, 1, fc.record({ budget: fc.nat({ max: 9 }), enabled: fc.boolean() })),
+  step("add" as const, 1, fc.record({ budget })),
+  step("rollUp" as const, 2, fc.record({ instance })),
+  step("sweep" as const, 1, fc.record({ instance })),
+);
+type Step = typeof steps extends fc.Arbitrary<infer T> ? T : never;
+
+const history = fc.record({
+  unit: fc.constantFrom(1n, 1n, 1_000_000_007n),
+  on: fc.oneof(
+    { weight: 50, arbitrary: fc.constant("memory") },
+    { weight: 5, arbitrary: fc.constant("file") },
+    ...kinds.filter(({ name, ignore }) => name === "sqld" && !ignore)
+      .map(({ name }) => ({ weight: 2, arbitrary: fc.constant(name) })),
+  ),
+  offsets: fc.array(fc.constantFrom(0, 0, 1, -1, 700, 29_999, 30_000, -HOUR, DAY), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+  budgets: fc.array(budget, { minLength: 0, maxLength: 5 }),
+  runs: fc.tuple(runBudget, runBudget, runBudget, runBudget),
+  steps: fc.array(steps, { minLength: 5, maxLength: 40, size: "max" }),
+});
+
+async function carryOut(made: BudgetHistory, step: Step): Promise<void> {
+  switch (step.kind) {
+    case "call":
+      return await made.call(step.instance, step.call);
+    case "burst":
+      return await made.burst(step.calls);
+    case "end":
+      return await made.end(step.instance, step.which, step.fate, step.share);
+    case "elsewhere":
+      return await made.elsewhere(step.instance, step.call);
+    case "report":
+      return await made.report(step.instance, step.caller, step.cost, step.lateMs, step.settles);
+    case "clock":
+      for (const [index, { clock }] of made.instances.entries()) {
+        if (step.instance === null || step.instance % made.instances.length === index) clock.at += step.byMs;
+      }
+      return;
+    case "raise":
+      return await made.raise(step.budget, step.extra, step.forMs);
+    case "limit":
+      return await made.setLimit(step.budget, step.limit);
+    case "enabled":
+      return await made.setEnabled(step.budget, step.enabled);
+    case "add":
+      return await addBudget(made, step.budget);
+    case "rollUp":
+      return await made.rollUp(step.instance);
+    case "sweep":
+      return await made.sweep(step.instance);
+  }
+}
+
+type AnyBudget = typeof budget extends fc.Arbitrary<infer T> ? T : never;
+
+async function addBudget(
+  made: BudgetHistory,
+  { counted, limit, countsFrom, ...more }: AnyBudget,
+): Promise<void> {
+  const isLifetime = counted.per === "lifetime";
+  await made.addBudget({
+    ...counted,
+    ...more,
+    limit: BigInt(limit) * made.unit,
+    countsFrom: isLifetime ? countsFrom : null,
+  });
+}
+
+const PARENTS = [undefined, "run_1", "run_2", undefined];
+
+Deno.test("whatever happens, budgets decide as a model without SQL, and a strict one is never overshot", async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async ({ unit, on, offsets, budgets, runs, steps }) => {
+      await using database = await kinds.find(({ name }) => name === on)!.create();
+      const stores = [];
+      for (let i = 0; i < (on === "memory" ? 1 : offsets.length); i++) stores.push(await database.open());
+      const made = new BudgetHistory(await openInstances(stores, START, offsets), CALLERS, unit);
+      for (const [index, own] of runs.entries()) {
+        const limits = own && { limit: BigInt(own.limit) * unit, mode: own.mode, allowUnpriced: false };
+        await made.addRun(`run_${index + 1}`, CALLERS[index]!.agentId, PARENTS[index], limits);
+      }
+      for (const each of budgets) await addBudget(made, each);
+      for (const each of steps) await carryOut(made, each);
+      await made.close();
+    }),
+    {
+      numRuns: Number(PURSER_BUDGET_HISTORIES),
+      ...(PURSER_BUDGET_SEED !== undefined && { seed: Number(PURSER_BUDGET_SEED) }),
+      ...(PURSER_BUDGET_PATH !== undefined && { path: PURSER_BUDGET_PATH, endOnFailure: true }),
+    },
+  );
+  assert.ok(true);
+});
