@@ -92,7 +92,7 @@ Deno.test("the guide's client compiles with the generated types, and works again
 /** Mistakes in a client that the types must reject. */
 const MISTAKES = {
   "a missing field": 'purser.PUT("/agents/{agent_id}", { ...helper, body: {} });',
-  "a value outside of an enumeration": 'purser.GET("/costs", { params: { query: { group_by: "colour" } } });',
+  "a value outside of an enumeration": 'purser.GET("/costs", { params: { query: { sort: "colour" } } });',
   "an unknown query parameter": 'purser.GET("/costs", { params: { query: { groupBy: "day" } } });',
   "a number as a string": 'purser.GET("/costs", { params: { query: { limit: "5" } } });',
   "an unknown path": 'purser.GET("/agent");',

@@ -10,11 +10,12 @@ import {
 
 /** The wire schemas of tags. */
 
-export const Tags = z.record(z.string(), z.string()).superRefine((tags, ctx) => {
+// Not a record, which drops a key __proto__ in silence.
+export const Tags = z.custom<Readonly<Record<string, string>>>().superRefine((tags, ctx) => {
   for (const { path, message } of tagIssues(tags)) {
     ctx.addIssue({ code: "custom", path: path ? [path] : [], message });
   }
-}).openapi("Tags", {
+}).openapi({
   type: "object",
   maxProperties: TAG_LIMITS.tags,
   ...{ propertyNames: { type: "string", pattern: `^${TAG_LIMITS.key}$` } }, // which the types leave out

@@ -21,11 +21,14 @@ export const TAG_VALUE_RULE =
 const COUNT_RULE = `must have at most ${TAG_LIMITS.tags} tags`;
 
 /** Lists what is wrong with tags. */
-export function tagIssues(tags: Tags): Issue[] {
+export function tagIssues(tags: unknown): Issue[] {
+  if (typeof tags !== "object" || tags === null || Array.isArray(tags)) {
+    return [{ path: "", message: "must be an object whose values are texts" }];
+  }
   const entries = Object.entries(tags);
   return [
     ...entries.length > TAG_LIMITS.tags ? [{ path: "", message: COUNT_RULE }] : [],
-    // JSON can have this key, and an object can't always keep it.
+    // JSON can have the key __proto__, and an object can't always keep it.
     ...entries.filter(([key]) => !KEY.test(key) || key === "__proto__")
       .map(([key]) => ({ path: key, message: TAG_KEY_RULE })),
     ...entries.filter(([, value]) => typeof value !== "string" || !VALUE.test(value))
