@@ -20,6 +20,7 @@ import {
   sumSteps,
   toCostEvent,
 } from "../src/ledger/mod.ts";
+import { adjustCall } from "./harness/adjust.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
@@ -452,6 +453,25 @@ for (const kind of databaseKinds()) {
     const rows = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
     assert.deepEqual(rows.map((row) => row.agent_id), ["a1", "a2", "a0"]);
     assert.deepEqual(rows.map((row) => row.cost_usd), [3, 2.999999999, 2.999999998]);
+  });
+
+  test("groups and runs are in order of their cost after adjustments that lower it", async (store) => {
+    await store.write([
+      ...recordCalls([
+        modelCall({ callId: "a", agentId: "ann", runId: "run_a", costNanoUsd: 1_000_000_000n }),
+        modelCall({ callId: "b", agentId: "bob", runId: "run_b", costNanoUsd: 900_000_000n }),
+      ]),
+      adjustCall("x", "a", { costNanoUsd: -400_000_000n }),
+    ]);
+    const costs = async (groupBy: Grouping) =>
+      (await listCosts(store, { groupBy, sort: "cost", limit: 10, offset: 0 })).map(({ cost_usd }) =>
+        cost_usd
+      );
+    for (let isRolledUp = false;; isRolledUp = true) {
+      for (const groupBy of ["agent", "run"] as const) assert.deepEqual(await costs(groupBy), [0.9, 0.6]);
+      if (isRolledUp) break;
+      await store.write(rollUpTotals());
+    }
   });
 
   test("a cost of zero is 0, an unknown one null, and both together a number", async (store) => {
