@@ -297,7 +297,10 @@ export const ROWS: readonly Row[] = [
     line: "budgets check --agent helper --session first",
     out: /^BUDGET +LEFT .*\n(cost_budget_usd|Helper) [^]*\nDaily +\$919\.9/,
   },
-  { line: "budgets add --name Watched --limit 0 --per day --action watch --warn-at none", out: /, stop, watch only; / },
+  {
+    line: "budgets add --name Watched --limit 0 --per day --action watch --warn-at none",
+    out: /, stop, watch only; /,
+  },
   { line: "budgets check --agent helper --json", out: /"name":"Watched".*"state":"reached"/ },
   { line: "budgets add --name Shut --limit 0 --per day --agent other --warn-at none", out: /^Added / },
   { line: "budgets check --agent other", code: 5, out: /^Shut .* reached /m },
