@@ -46,6 +46,7 @@ ok       config              no file: all settings have their defaults or come f
 ok       database            in memory, schema version ${SCHEMA}; all of it is gone when the process ends
 ok       clock               this machine's own is the only one
 ok       channel ops         webhook; its settings are right
+ok       budgets             none yet; purser budgets add makes one
 ok       alert rules         none yet; purser alerts add makes one
 ok       models              no provider has a key
 ok       prices              ${LISTED.join("; ")}
@@ -87,6 +88,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
                        https:// URL
                        → Correct its settings and restart; then:
                          purser channels test ops
+✓  budgets             none yet; purser budgets add makes one
 ✓  alert rules         none yet; purser alerts add makes one
 ✓  models              no provider has a key
 ✓  prices              ${LISTED.join(";\n                       ")}
@@ -124,7 +126,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   assert.match(shown, /\n\n1 warning\n$/);
 
   await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 11]);
+  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 12]);
 });
 
 /** Gives a machine a config file. */

@@ -17,6 +17,7 @@ Deno.test("an agent is defined, read, replaced, listed and removed", async () =>
     max_steps: 7,
     max_output_tokens: 100,
     tools: ["calculator"],
+    tags: { team: "search" },
   };
   const created = await purser.api("PUT", "/agents/a", full);
   assert.equal(created.status, 201);
@@ -36,6 +37,7 @@ Deno.test("an agent is defined, read, replaced, listed and removed", async () =>
     max_steps: 20,
     max_output_tokens: null,
     tools: [],
+    tags: {},
     created_at: at,
     updated_at: "2026-11-01T12:00:00.001Z",
   });
