@@ -129,7 +129,7 @@ export class BudgetHistory extends BudgetWorld {
     await this.checkState(instance, scopes);
   }
 
-  /** Asks for calls at the same time, of clocks that go on: none may be let in beside others that leave no room for it. */
+  /** Asks for calls at the same time, of clocks that advance: none may be let in beside others that leave no room for it. */
   async burst(calls: readonly { instance: number; call: PlannedCall }[]): Promise<void> {
     const plans = calls.map(({ instance, call }) => ({
       ...{ instance, clock: this.instance(instance).clock, ...this.#request(call) },
@@ -220,7 +220,7 @@ export class BudgetHistory extends BudgetWorld {
     await this.checkState(instance, scopes);
   }
 
-  /** What is booked and held of the strict budgets that know of a reservation. */
+  /** Returns the booked and held amounts of the strict budgets that include a reservation. */
   #strictSums(id: string | null, scopes: ModelScopes, at: number): Map<string, bigint> {
     const { counters } = this.model.reservations.get(id ?? "") ?? {};
     const strict = this.model.standings(scopes, at).filter((each) =>
