@@ -254,7 +254,7 @@ async function importDocument(
 ) {
   const path = `${place.folder}/${number}.json`;
   await writeDocumentFile(path, number, bytes);
-  const done = await purser(place, db, ["state", "import", path, ...options], env);
+  const done = await purser(place, db, ["state", "import", path, "--yes", ...options], env);
   if (isTaken) assert.deepEqual({ code: done.code, err: done.err }, { code: 0, err: "" });
   return done;
 }
