@@ -6,6 +6,7 @@ import {
   EACH_STANDING,
   shareOf,
   SPENT_IN_ALL,
+  sumOf,
   WITH_BUDGETS,
   WITH_STANDINGS,
 } from "./standing_sql.ts";
@@ -109,8 +110,10 @@ function toReserved([strictness, hasBudget]: SqlValue[]): Reserved {
 const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
 
 /** SQL for the estimates of all calls in flight: each has one row of its own. */
-const RESERVED_IN_ALL = `(SELECT coalesce(sum(h.estimate_nano_usd), 0) FROM reservations h
-  WHERE h.scope >= 'run ' AND h.scope < 'run!' AND h.expires_at > ${DATABASE_NOW})`;
+const RESERVED_IN_ALL = sumOf(
+  "h.estimate_nano_usd",
+  `FROM reservations h WHERE h.scope >= 'run ' AND h.scope < 'run!' AND h.expires_at > ${DATABASE_NOW}`,
+);
 
 // A reservation is kept while all calls together, those in flight included, can't have brought one of its budgets near a limit.
 const KEEP = `DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)

@@ -63,7 +63,7 @@ const CALLS = `r AS MATERIALIZED (SELECT ${
 } FROM each_row v)`;
 
 /** SQL for the sum of amounts in nano-USD, which can't pass 64 bits. */
-const sumOf = (amount: string, source: string) =>
+export const sumOf = (amount: string, source: string) =>
   `(SELECT ${toNano("w", "n")} FROM (SELECT coalesce(sum(${amount} / ${NANO_PER_USD}), 0) AS w,
     coalesce(sum(${amount} % ${NANO_PER_USD}), 0) AS n ${source}))`;
 
