@@ -158,7 +158,11 @@ async function findDefinition(
     if (error instanceof PurserError && error.code === "not_found") return undefined;
     throw error;
   });
-  if (defined) return { ...extras.agent, ...describeAgent(defined) };
+  if (defined) {
+    const { tags, ...definition } = describeAgent(defined);
+    const hasTags = Object.keys(tags).length > 0;
+    return { ...extras.agent, ...definition, ...(hasTags && { tags }) }; // a document of before has none
+  }
   const atRun = started ? JSON.parse(started).definition : undefined;
   return atRun ? { ...extras.agent, ...atRun } : extras.agent;
 }
