@@ -60,8 +60,8 @@ export interface Store {
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
    * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.
    *
-   * After a connection to a remote server broke, the unit is committed at most once; results of SELECT statements are
-   * then of a later moment, so read facts by SELECT, never by RETURNING.
+   * After a connection to a remote server broke, the unit is committed at most once; results of queries (SELECT, or WITH … SELECT)
+   * are then of a later moment, so read facts by them, never by RETURNING; a statement that writes begins with its verb.
    *
    * @throws {ConstraintError} a constraint refused the unit, which is rolled back
    * @throws {PurserError} `unavailable` when the database can't be reached in time

@@ -106,7 +106,7 @@ const sum = async (store: Store, condition: string) =>
   (await store.read({ sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE ${condition}` }))
     .rows[0]![0] as bigint;
 
-/** What is held of a scope: all that counts, and what was lost for good. */
+/** Reads the amounts held in a scope: all that count, and those of lost calls. */
 async function held(store: Store, scope: string): Promise<{ open: bigint; lost: bigint }> {
   const { rows } = await store.read({
     sql:

@@ -151,11 +151,14 @@ export class RemoteStore implements Store {
     });
   }
 
-  /** Returns the results of a commit whose response was lost: its SELECTs, run again. */
+  /**
+   * Returns the results of a commit whose response was lost: its queries, run again. A statement that writes begins with its
+   * verb, so WITH begins a query.
+   */
   async #readBack(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
     const results: ResultSet[] = [];
     for (const statement of units.flat()) {
-      const isQuery = /^\s*SELECT\b/i.test(statement.sql);
+      const isQuery = /^\s*(SELECT|WITH)\b/i.test(statement.sql);
       results.push(
         ...isQuery ? await readBatch(this.#client, [statement]) : [{ columns: [], rows: [] }],
       );

@@ -82,7 +82,10 @@ test("a commit whose response is lost is committed exactly once", async () => {
     assert.equal(results[1]!.rows[0]![0], BigInt(lost), "a SELECT of the unit is answered all the same");
     assert.equal(results.length, 2);
   }
-  assert.equal((await t.store.read(COUNT)).rows[0]![0], 3n);
+  next.push("after");
+  const [, counted] = await t.store.write([INSERT, { sql: `WITH c AS (${COUNT.sql}) SELECT * FROM c` }]);
+  assert.equal(counted!.rows[0]![0], 4n, "also one that begins with WITH");
+  assert.equal((await t.store.read(COUNT)).rows[0]![0], 4n);
 });
 
 test("a commit that was never sent is retried", async () => {
