@@ -164,16 +164,16 @@ export function createBudgetGate(options: {
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
   let renewedAt = -Infinity;
-  let hasLock = false;
+  let hasReserved = false;
   /** Wakes the calls of this process that wait for room. */
   const waiting = new Set<AbortController>();
   /** The number of times that room was made. */
   let wakes = 0;
 
   async function reserve(request: CallRequest, call: CallToDecide, outputLimit: number | undefined) {
-    if (!hasLock) {
+    if (!hasReserved) {
       await store.instances.hold(instanceId);
-      hasLock = true;
+      hasReserved = true;
     }
     const { isReserved, hasBudget, isStrict, mayKeep } = await store.writeInSet(reservationWriter, call);
     if (!isReserved) return { hasBudget };
@@ -373,7 +373,7 @@ export function createBudgetGate(options: {
 
     endRun(runId) {
       for (const { reservationId } of takeAhead(runId)) inFlight.delete(reservationId);
-      return freeRunStatements(runId);
+      return hasReserved ? freeRunStatements(runId) : []; // a process that has reserved nothing frees nothing
     },
 
     async renew() {
