@@ -52,8 +52,14 @@ const counted = fc.oneof(
     each: fc.constant("session" as const),
   }),
   fc.record({
-    per: fc.constantFrom("run" as const, "session" as const),
+    per: fc.constant("session" as const),
     scope: fc.oneof(fc.constant(""), named),
+    each: fc.constant(null),
+  }),
+  // Per run only over agents: the runs below a run of a session or a key count in its budget, which has no say on them.
+  fc.record({
+    per: fc.constant("run" as const),
+    scope: fc.constantFrom("", "", "ann", "bob"),
     each: fc.constant(null),
   }),
 );
@@ -97,7 +103,6 @@ const steps = fc.oneof(
     "end" as const,
     7,
     fc.record({
-      instance,
       which: fc.nat({ max: 20 }),
       fate: fc.constantFrom(
         "book" as const,
@@ -200,7 +205,7 @@ async function carryOut(made: BudgetHistory, step: Step): Promise<void> {
     case "burst":
       return await made.burst(step.calls);
     case "end":
-      return await made.end(step.instance, step.which, step.fate, step.share);
+      return await made.end(step.which, step.fate, step.share);
     case "elsewhere":
       return await made.elsewhere(step.instance, step.call);
     case "report":

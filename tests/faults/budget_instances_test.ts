@@ -44,8 +44,10 @@ async function startWorker(db: string): Promise<Worker> {
   const ready = Promise.withResolvers<string>();
   let killAt = Infinity;
   let booked = 0;
+  let isKilled = false;
   let done: ((result: CallsDone | undefined) => void) | undefined;
   const kill = () => {
+    isKilled = true;
     try {
       child.kill("SIGKILL");
     } catch {
@@ -57,6 +59,7 @@ async function startWorker(db: string): Promise<Worker> {
       const line of child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream())
     ) {
       if (line.startsWith("ready ")) ready.resolve(line.slice("ready ".length));
+      else if (isKilled) continue; // also what it had written before
       else if (line !== "booked") done?.(JSON.parse(line));
       else if (++booked >= killAt) kill();
     }
@@ -106,7 +109,7 @@ const sum = async (store: Store, condition: string) =>
   (await store.read({ sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE ${condition}` }))
     .rows[0]![0] as bigint;
 
-/** Reads the amounts held in a scope: all that count, and those of lost calls. */
+/** Returns the sums that are held of a scope: all that counts, and what was lost for good. */
 async function held(store: Store, scope: string): Promise<{ open: bigint; lost: bigint }> {
   const { rows } = await store.read({
     sql:

@@ -17,6 +17,7 @@ export interface PlannedCall {
   kind: "priced" | "free" | "unbounded" | "unpriced";
 }
 interface InFlight {
+  instance: number;
   id: string | null;
   scopes: ModelScopes;
   at: number;
@@ -59,6 +60,7 @@ export class BudgetHistory extends BudgetWorld {
 
   /** Records a call that was let in, and checks that no strict budget is overshot by it. */
   #letIn(
+    instance: number,
     scopes: ModelScopes,
     request: ModelRequest,
     outcome: Outcome & { go: true },
@@ -73,7 +75,7 @@ export class BudgetHistory extends BudgetWorld {
     }
     this.model.watch(scopes, isBounded ? request : { ...request, cost: null }, at);
     this.#inFlight.push({
-      ...{ id: grant?.reservationId ?? null, scopes, at, grant, estimate: request.estimate },
+      ...{ instance, id: grant?.reservationId ?? null, scopes, at, grant, estimate: request.estimate },
       ...{ worst: grant?.isStrict ? worst! : null, isUnpriced: request.isUnpriced },
     });
   }
@@ -109,7 +111,7 @@ export class BudgetHistory extends BudgetWorld {
           assert.equal(outcome.grant.amounts.worstNanoUsd, expected.worst, context);
         }
       }
-      this.#letIn(scopes, request, outcome, outcome.isBounded);
+      this.#letIn(instance, scopes, request, outcome, outcome.isBounded);
       if (!request.isUnpriced) this.#checkStrict(scopes, clock.at);
     } else if (outcome.go === false) {
       const reasons = reasonsOf(outcome.refusals);
@@ -129,7 +131,7 @@ export class BudgetHistory extends BudgetWorld {
     await this.checkState(instance, scopes);
   }
 
-  /** Asks for calls at the same time, of clocks that advance: none may be let in beside others that leave no room for it. */
+  /** Asks for calls at the same time, of clocks that continue: none may be let in beside others that leave no room for it. */
   async burst(calls: readonly { instance: number; call: PlannedCall }[]): Promise<void> {
     const plans = calls.map(({ instance, call }) => ({
       ...{ instance, clock: this.instance(instance).clock, ...this.#request(call) },
@@ -151,8 +153,8 @@ export class BudgetHistory extends BudgetWorld {
     for (const { clock } of plans) clock.ticks = false;
     const latest = Math.max(...plans.map(({ clock }) => clock.at));
     for (const [index, outcome] of outcomes.entries()) {
-      const { scopes, request } = plans[index]!;
-      if (outcome.go === true) this.#letIn(scopes, request, outcome, outcome.isBounded);
+      const { instance, scopes, request } = plans[index]!;
+      if (outcome.go === true) this.#letIn(instance, scopes, request, outcome, outcome.isBounded);
     }
     for (const [index, outcome] of outcomes.entries()) {
       const { scopes, request, clock } = plans[index]!;
@@ -176,15 +178,14 @@ export class BudgetHistory extends BudgetWorld {
     await this.checkState(plans[0]!.instance, plans[0]!.scopes);
   }
 
-  /** Ends a call in flight. */
+  /** Ends a call in flight, by the process that makes it. */
   async end(
-    instance: number,
     which: number,
     fate: "book" | "fail" | "lose" | "die",
     share: number,
   ): Promise<void> {
     if (this.#inFlight.length === 0) return;
-    const [{ id, scopes, at, grant, worst, estimate, isUnpriced }] = this.#inFlight.splice(
+    const [{ instance, id, scopes, at, grant, worst, estimate, isUnpriced }] = this.#inFlight.splice(
       which % this.#inFlight.length,
       1,
     ) as [InFlight];
@@ -220,7 +221,7 @@ export class BudgetHistory extends BudgetWorld {
     await this.checkState(instance, scopes);
   }
 
-  /** Returns the booked and held amounts of the strict budgets that include a reservation. */
+  /** Returns the sums of what is booked and held in the strict budgets that count a reservation. */
   #strictSums(id: string | null, scopes: ModelScopes, at: number): Map<string, bigint> {
     const { counters } = this.model.reservations.get(id ?? "") ?? {};
     const strict = this.model.standings(scopes, at).filter((each) =>
@@ -316,7 +317,7 @@ export class BudgetHistory extends BudgetWorld {
 
   /** Ends all that is in progress: then nothing is reserved but what was lost, and the warnings are those of the model. */
   async close(): Promise<void> {
-    while (this.#inFlight.length > 0) await this.end(0, 0, "book", 50);
+    while (this.#inFlight.length > 0) await this.end(0, "book", 50);
     for (const { id } of this.#elsewhere) await this.#expire(id);
     await this.sweep(0);
     const read = async (sql: string) => (await this.store.read({ sql })).rows;

@@ -52,7 +52,7 @@ export interface ModelReservation extends ModelScopes {
   estimate: bigint;
   worst: bigint;
   isLost: boolean;
-  /** The counters that include it: budgets that are added later don't. */
+  /** The counters that had read it: budgets that are added later don't. */
   counters: ReadonlySet<string>;
 }
 
