@@ -288,7 +288,6 @@ Deno.test("a budget with many counters shows the one with the most spending", as
 
   assert.deepEqual(await stateOf({ per: "run" }), [11, { kind: "run", id: "r3" }]);
   assert.deepEqual(await stateOf({ per: "run", agent_id: "ann" }), [3, { kind: "run", id: "r2" }]);
-  assert.deepEqual(await stateOf({ per: "run", session_id: "s1" }), [3, { kind: "run", id: "r2" }]);
   assert.deepEqual(await stateOf({ per: "session" }), [11, { kind: "session", id: "s2" }]);
   assert.deepEqual(await stateOf({ per: "session", session_id: "s1" }), [4, undefined]);
   assert.deepEqual(await stateOf({ per: "day", each: "session" }), [4, { kind: "session", id: "s1" }]);
@@ -325,7 +324,6 @@ Deno.test("a run or session of a named agent is found behind any number of other
   const counterOf = async (budget: object) =>
     (await add(purser, { name: "Q", limit_usd: 1, ...budget })).counter;
   assert.deepEqual(await counterOf({ per: "run", agent_id: "quiet" }), { kind: "run", id: run_id });
-  assert.deepEqual(await counterOf({ per: "run", session_id: "old" }), { kind: "run", id: run_id });
   const session = { kind: "session", id: "old" };
   assert.deepEqual(await counterOf({ per: "session", agent_id: "quiet" }), session);
   assert.deepEqual(await counterOf({ per: "day", agent_id: "quiet", each: "session" }), session);

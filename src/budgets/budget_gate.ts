@@ -136,10 +136,14 @@ const LONGEST_KEPT_MS = HOUR_MS / 2;
 /** A grant for the next call of a run, and the monotonic time since when it is kept. */
 interface KeptGrant extends Grant {
   keptAt: number;
+  /** See `KnownBudgets.changes`. */
+  changes: number;
 }
 
+/** Returns false also for a clock that was set back, by whose windows more may be spent. */
 function isInWindowsOf(reservedAt: number, at: number): boolean {
-  return Math.abs(at - reservedAt) < LONGEST_KEPT_MS && startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
+  return at >= reservedAt && at - reservedAt < LONGEST_KEPT_MS &&
+    startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
 }
 
 /**
@@ -239,16 +243,15 @@ export function createBudgetGate(options: {
     for (const pause of waiting) pause.abort();
   }
 
-  /** Takes the reservation that was kept, unless it is too old to count in the windows of the call. */
+  /** Takes the reservation that was kept, unless budgets have changed or it is too old to count in the windows of the call. */
   async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
     if (!ahead.has(runId)) return undefined;
     const grants = takeAhead(runId);
     const early = hasNext ? grants.pop() : undefined;
-    if (early && isInWindowsOf(early.reservedAt, at)) {
+    if (early && early.changes === known.changes && isInWindowsOf(early.reservedAt, at)) {
       if (grants.length > 0) ahead.set(runId, grants);
       return { ...early, at };
     }
-    // The loop is in a tool that makes this call, or in another day.
     await store.write(free(early ? [early, ...grants] : grants));
     return undefined;
   }
@@ -340,8 +343,10 @@ export function createBudgetGate(options: {
         isUnpriced: false,
         ...(worstNanoUsd !== null && { worst: { costNanoUsd: worstNanoUsd } }),
       };
+      await known.refresh();
       for (;;) {
         const { isReserved } = await store.writeInSet(reservationWriter, call);
+        if (isReserved && known.mayWatch) await countWatched(call, bounds).catch(() => {});
         if (isReserved) return { go: true, reservationId: call.reservationId, expiresAt: call.at + ttlMs };
         await freeGoneReservations({ store, instanceId });
         const decision = decideCall({ standings: await readStandingsOf({ store }, call), call: bounds });
@@ -359,6 +364,7 @@ export function createBudgetGate(options: {
         ...grant,
         ...(higher && { amounts: { ...amounts, estimateNanoUsd: costNanoUsd } }),
         keptAt: clock.monotonic(),
+        changes: known.changes,
       };
       const others = ahead.get(runId);
       if (others) others.push(kept);

@@ -16,6 +16,8 @@ export class KnownBudgets {
   /** Calls are bounded only where a strict budget may count or watch them, since that takes time. */
   mayBeStrict = true;
   mayWatch = true;
+  /** The number of changes by this process. */
+  changes = 0;
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
@@ -47,12 +49,17 @@ export class KnownBudgets {
       this.mayBeStrict = mayBeStrict === 1n;
       this.mayWatch = mayWatch === 1n;
     } catch {
-      this.changed();
+      this.#forget();
     }
   }
 
   /** Called after a change of budgets by this process. */
   changed(): void {
+    this.changes++;
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#readAt = -Infinity;
     this.mayExist = this.mayBeStrict = this.mayWatch = true;
   }

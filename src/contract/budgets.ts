@@ -117,6 +117,12 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
       `can't be ${each} together with ${named}: with agent_id or key_id only session, with session_id none`,
     );
   }
+  if (per === "run" && named && named !== "agent_id") {
+    refuse(
+      named,
+      "can't be together with per run: the runs below a run may be of another session or API key",
+    );
+  }
   if (budget.counts_from != null && per !== "lifetime") {
     refuse("counts_from", `can't be together with per ${per}: only a budget per lifetime has it`);
   }

@@ -70,6 +70,10 @@ Deno.test("a budget names one of agent, session and key, and each fits what it n
   for (const per of ["run", "session"]) {
     assert.deepEqual(pathsOf({ ...BUDGET, per, each: "agent" }), ["each"]);
   }
+  for (const [field, id] of [["session_id", "ses_1"], ["key_id", "key_1"]] as const) {
+    assert.deepEqual(pathsOf({ ...BUDGET, per: "run", [field]: id }), [field]);
+    assert.deepEqual(pathsOf({ ...BUDGET, per: "session", [field]: id }), []);
+  }
 });
 
 Deno.test("counts_from is a midnight in UTC, and only of a lifetime", () => {

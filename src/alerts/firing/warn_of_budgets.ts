@@ -29,11 +29,12 @@ export interface BookedScopes {
 
 const COLUMNS = [...CALL_COLUMNS, "reserved_id", "alert_prefix", "channels"];
 
-// Where all calls since can't have brought a budget near a limit, the counters need not be read.
+// Where all calls since can't have brought a budget near a limit, the counters need not be read; by the windows of another
+// day, or of a clock that was set back, more may be spent.
 const BOOKED = `r AS MATERIALIZED (
   SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} FROM each_row v
   WHERE v.reserved_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h
-    WHERE h.reservation_id = v.reserved_id AND h.spent_nano_usd < 9223372036854775807
+    WHERE h.reservation_id = v.reserved_id AND h.at >= v.day AND h.at <= v.at AND h.spent_nano_usd < 9223372036854775807
     AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)
 )`;
 
