@@ -141,14 +141,8 @@ function keptBy(grant: Grant | undefined): string | null {
 function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
   return bookings.flatMap(({ calls, grant }) =>
     calls.map(({ agentId, sessionId, keyId = null, runId }) => ({
-      call: {
-        reservationId: "",
-        scopes: grant?.scopes ?? { agentId, sessionId, keyId, runId, budget: null },
-        at: now,
-        amounts: { estimateNanoUsd: 0n, worstNanoUsd: null },
-        isUnpriced: false,
-        leaseMs: 0,
-      },
+      scopes: grant?.scopes ?? { agentId, sessionId, keyId, runId, budget: null },
+      at: now,
       reservationId: grant?.reservationId ?? null,
     }))
   );

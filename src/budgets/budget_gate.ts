@@ -8,7 +8,6 @@ import {
   type Refusal,
   type ReservedAmounts,
   type Standing,
-  worstOf,
 } from "./decide_call.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
@@ -22,6 +21,7 @@ import {
   RESERVATION_MS,
   reservationWriter,
 } from "./reservations.ts";
+import { entityOf } from "./scopes.ts";
 import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings.ts";
 
 /** A request to make a call. */
@@ -52,6 +52,8 @@ export interface Grant {
   isStrict: boolean;
   /** True if the commit that books the call may keep the reservation for the next one. */
   hasNext: boolean;
+  /** `KnownBudgets.changes` before it was reserved. */
+  changes: number;
   /**
    * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which its budgets
    * lose.
@@ -136,8 +138,6 @@ const LONGEST_KEPT_MS = HOUR_MS / 2;
 /** A grant for the next call of a run, and the monotonic time since when it is kept. */
 interface KeptGrant extends Grant {
   keptAt: number;
-  /** See `KnownBudgets.changes`. */
-  changes: number;
 }
 
 /** Returns false also for a clock that was set back, by whose windows more may be spent. */
@@ -179,6 +179,7 @@ export function createBudgetGate(options: {
       await store.instances.hold(instanceId);
       hasReserved = true;
     }
+    const { changes } = known;
     const { isReserved, hasBudget, isStrict, mayKeep } = await store.writeInSet(reservationWriter, call);
     if (!isReserved) return { hasBudget };
     inFlight.set(call.reservationId, clock.monotonic());
@@ -192,6 +193,7 @@ export function createBudgetGate(options: {
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
       hasNext: request.hasNext === true && mayKeep && !call.isUnpriced,
+      changes,
     };
     return { hasBudget, grant };
   }
@@ -243,7 +245,7 @@ export function createBudgetGate(options: {
     for (const pause of waiting) pause.abort();
   }
 
-  /** Takes the reservation that was kept, unless budgets have changed or it is too old to count in the windows of the call. */
+  /** Takes the reservation that was kept, unless budgets were changed here, or it is too old for the windows of the call. */
   async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
     if (!ahead.has(runId)) return undefined;
     const grants = takeAhead(runId);
@@ -252,6 +254,7 @@ export function createBudgetGate(options: {
       if (grants.length > 0) ahead.set(runId, grants);
       return { ...early, at };
     }
+    // The loop is in a tool that makes this call, or in another day, or under other budgets.
     await store.write(free(early ? [early, ...grants] : grants));
     return undefined;
   }
@@ -308,24 +311,16 @@ export function createBudgetGate(options: {
           continue;
         }
         if (!decision.wait) return await refuse(decision.refusals);
-        since ??= clock.monotonic();
         // A run waits for its own calls as long as they take.
-        const shared = decision.held.filter(({ standing }) => standing.budgetId !== null);
-        if (shared.length > 0 && clock.monotonic() - since >= LONGEST_WAIT_MS) return await refuse(shared);
+        const shared = decision.held.filter(({ standing }) => entityOf(standing.scope)?.kind !== "run");
+        since = shared.length === 0 ? undefined : since ?? clock.monotonic();
+        if (since !== undefined && clock.monotonic() - since >= LONGEST_WAIT_MS) return await refuse(shared);
         await pause(delayMs, readAt, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();
         await freeGoneReservations({ store, instanceId });
         readAt = wakes;
-        const amounts = { estimateNanoUsd: bounds.estimateNanoUsd, worstNanoUsd: worstOf(bounds) };
-        const probe = {
-          reservationId: "",
-          scopes: request,
-          at: clock.now(),
-          amounts,
-          isUnpriced: bounds.isUnpriced,
-        };
-        standings = await readStandingsOf({ store }, { ...probe, leaseMs: 0 });
+        standings = await readStandingsOf({ store }, { scopes: request, at: clock.now() });
       }
     },
 
@@ -364,7 +359,6 @@ export function createBudgetGate(options: {
         ...grant,
         ...(higher && { amounts: { ...amounts, estimateNanoUsd: costNanoUsd } }),
         keptAt: clock.monotonic(),
-        changes: known.changes,
       };
       const others = ahead.get(runId);
       if (others) others.push(kept);

@@ -46,15 +46,17 @@ async function open() {
     },
     close: () => store.close(),
   };
+  const known = new KnownBudgets({ store, clock });
   const gate = createBudgetGate({
     store: counted,
     clock,
     instanceId: "inst_1",
     newId: ids.next,
-    known: new KnownBudgets({ store, clock }),
+    known,
   });
   return {
     gate,
+    known,
     clock,
     instanceId: "inst_1",
     store,
@@ -71,7 +73,10 @@ async function open() {
       const results = await store.write([...record, ...settleReservations([{ grant, costNanoUsd }]), isKept]);
       gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n, costNanoUsd);
     },
-    async admit(more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal } = {}) {
+    async admit(
+      more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal; runId?: string; budget?: null } =
+        {},
+    ) {
       const { estimate = 10n, ...rest } = more;
       const scopes = { runId: RUN, agentId: "agent", sessionId: null, keyId: null, budget: BUDGET };
       return await gate.admit({ ...scopes, bound: () => call(estimate), ...rest });
@@ -82,11 +87,29 @@ async function open() {
       });
       return rows[0]![0];
     },
+    /** Lets the time pass for calls that wait. */
+    async pass(seconds: number) {
+      for (; seconds > 0; seconds--) {
+        clock.advance(1_000);
+        for (let i = 0; i < 5; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    },
     run: (sql: string) => store.write([{ sql }]),
     write: (statements: Statement[]) => store.write(statements),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }
+
+/** Follows a call that may have to wait. */
+function follow<T>(admission: Promise<T>) {
+  const followed = { admission, isOver: false };
+  void admission.finally(() => followed.isOver = true);
+  return followed;
+}
+
+const budgetOf = (per: string, limitNanoUsd: number) =>
+  `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at, allow_unpriced, enabled,
+  created_at, updated_at) VALUES ('bud_1', 'B', ${limitNanoUsd}, '${per}', '', 'stop', 'refuse', '[]', 0, 1, 0, 0)`;
 
 function granted(admission: Awaited<ReturnType<Awaited<ReturnType<typeof open>>["admit"]>>): Grant {
   assert.ok(admission.go && admission.grant);
@@ -141,6 +164,53 @@ Deno.test("createBudgetGate() lets a call inside a loop's tool have what the loo
   const next = granted(await t.admit({ hasNext: true, estimate: 60n }));
   await t.gate.release(next);
   assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() decides anew on what a loop has reserved once this process has changed budgets", async () => {
+  await using t = await open();
+  await t.book(granted(await t.admit({ hasNext: true })), 10n);
+  await t.run(budgetOf("day", 10));
+  t.known.changed();
+  const refused = await t.admit({ hasNext: true });
+  assert.ok(!refused.go);
+  assert.deepEqual(refused.refusals.map(({ reason }) => reason), ["spent"]);
+  assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() keeps a loop's reservation beside more estimates than 64 bits hold", async () => {
+  await using t = await open();
+  await t.run(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9300)
+INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at)
+SELECT 'run rsv_' || i, 1, 'rsv_' || i, 1e15, 1e15, 9e15 FROM n`);
+  await t.book(granted(await t.admit({ hasNext: true })), 10n);
+  assert.ok((await t.admit({ hasNext: true })).go);
+});
+
+Deno.test("createBudgetGate() lets a call wait for those of its own run as long as they take, whatever budget counts them", async () => {
+  await using t = await open();
+  await t.run(budgetOf("run", 100));
+  const first = granted(await t.admit({ budget: null, estimate: 100n }));
+  const second = follow(t.admit({ budget: null }));
+  await t.pass(60);
+  assert.equal(second.isOver, false);
+  await t.gate.release(first);
+  granted(await second.admission);
+});
+
+Deno.test("createBudgetGate() lets a call wait 30 seconds for others, however long it has waited for its own run", async () => {
+  await using t = await open();
+  await t.run(budgetOf("day", 150));
+  const first = granted(await t.admit({ estimate: 100n }));
+  const second = follow(t.admit());
+  await t.pass(60);
+  granted(await t.admit({ runId: "run_2", budget: null, estimate: 160n }));
+  await t.gate.release(first);
+  await t.pass(25);
+  assert.equal(second.isOver, false);
+  await t.pass(10);
+  const refused = await second.admission;
+  assert.ok(!refused.go);
+  assert.deepEqual(refused.refusals.map(({ reason, standing }) => [reason, standing.per]), [["held", "day"]]);
 });
 
 Deno.test("createBudgetGate() does not count a reservation that has expired", async () => {

@@ -36,6 +36,7 @@ export {
   type CallToDecide,
   type CounterState,
   keyScope,
+  LOOKED_UP,
   readStandings,
   readStandingsOf,
   type RunAbove,

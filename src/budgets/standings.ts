@@ -85,10 +85,24 @@ export function toCallRow(
   ];
 }
 
+/** The rest of a call whose budgets are looked up, and not reserved. */
+export const LOOKED_UP = {
+  reservationId: "",
+  amounts: { estimateNanoUsd: 0n, worstNanoUsd: null },
+  isUnpriced: false,
+  leaseMs: 0,
+};
+
 /** Reads the budgets that count a call, with their states. */
-export async function readStandingsOf({ store }: { store: Store }, call: CallToDecide): Promise<Standing[]> {
-  const { rows } = await store.read({ sql: READ_STANDINGS, args: toCallRow(call) });
-  return rows.map((row) => toStanding(row, call.at));
+export async function readStandingsOf(
+  { store }: { store: Store },
+  { scopes, at }: Pick<CallToDecide, "scopes" | "at">,
+): Promise<Standing[]> {
+  const { rows } = await store.read({
+    sql: READ_STANDINGS,
+    args: toCallRow({ ...LOOKED_UP, scopes, at }),
+  });
+  return rows.map((row) => toStanding(row, at));
 }
 
 function toStanding(row: SqlValue[], at: number): Standing {

@@ -1,8 +1,9 @@
 import {
   CALL_COLUMNS,
-  type CallToDecide,
+  type CallScopes,
   CEILING,
   EACH_STANDING,
+  LOOKED_UP,
   shareOf,
   SPENT_IN_ALL,
   standingsOf,
@@ -22,7 +23,8 @@ import { READ_FIRED } from "./decide_alerts.ts";
 
 /** A call that was booked in the same commit, or before it. */
 export interface BookedScopes {
-  call: CallToDecide;
+  scopes: CallScopes;
+  at: number;
   /** Its reservation, which the commit frees later: it knows how much may be spent before a budget is near a limit. */
   reservationId: string | null;
 }
@@ -68,10 +70,10 @@ export function warnOfBudgets(
   const alertPrefix = ctx.ids.next("alert");
   const channels = encodeChannels(ctx.outboxChannels);
   const rows = new Map<string, SqlValue[]>();
-  for (const { call, reservationId } of booked) {
-    const { agentId, sessionId, keyId, runId } = call.scopes;
+  for (const { scopes, at, reservationId } of booked) {
+    const { agentId, sessionId, keyId, runId } = scopes;
     rows.set(JSON.stringify([agentId, sessionId, keyId, runId]), [
-      ...toCallRow({ ...call, reservationId: String(rows.size) }),
+      ...toCallRow({ ...LOOKED_UP, scopes, at, reservationId: String(rows.size) }),
       reservationId,
       alertPrefix,
       channels,

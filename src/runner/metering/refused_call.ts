@@ -49,14 +49,7 @@ export async function overshotBudget(ctx: BookingContext, { scopes }: Refused): 
 }
 
 async function findStrict(ctx: BookingContext, scopes: CallScopes): Promise<Pick<Budget, "limitNanoUsd">> {
-  const standings = await readStandingsOf(ctx, {
-    reservationId: "",
-    scopes,
-    at: ctx.clock.now(),
-    amounts: { estimateNanoUsd: 0n, worstNanoUsd: null },
-    isUnpriced: false,
-    leaseMs: 0,
-  });
+  const standings = await readStandingsOf(ctx, { scopes, at: ctx.clock.now() });
   return standings.find(({ mode }) => mode === "strict") ?? { limitNanoUsd: 0n };
 }
 
