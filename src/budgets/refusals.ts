@@ -2,6 +2,7 @@ import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError } from "../kernel/errors.ts";
 import { formatUsd, toUsd } from "../kernel/money.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
+import { type RunAbove, runScope } from "./standings.ts";
 import type { Statement } from "../store/mod.ts";
 import {
   type CallBounds,
@@ -40,15 +41,22 @@ export interface RefusedCall {
   because?: string;
   /** The only agent whose amounts the caller may see; of budgets over more it gets the limits alone. */
   onlyAgentId?: string;
+  /** The runs above that of the call. */
+  above?: readonly RunAbove[];
   /** The cost of the run so far, which stands for amounts that the caller may not see. */
   runCostNanoUsd?: bigint;
 }
 
 /** Returns the error for a refused call: the tightest budget in its message, all of them in `details.refused_by`. */
 export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
-  const { action, refusals, because, onlyAgentId, runCostNanoUsd = 0n } = refused;
+  const { action, refusals, because, onlyAgentId, above = [], runCostNanoUsd = 0n } = refused;
   const { standing, ...first } = refusals[0]!;
-  const isHidden = isHiddenFrom(onlyAgentId, standing);
+  const agentsAbove = new Map(above.map(({ runId, agentId }) => [runScope(runId), agentId]));
+  const isHiddenOf = ({ scope }: Standing) =>
+    onlyAgentId !== undefined &&
+    (scope === "" || scope.startsWith("key ") || (agentsAbove.get(scope) ?? onlyAgentId) !== onlyAgentId);
+  const isAbove = ({ scope }: Standing) => agentsAbove.has(scope);
+  const isHidden = isHiddenOf(standing);
   const others = refusals.length - 1;
   const more = others === 0
     ? ""
@@ -56,24 +64,20 @@ export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
     ? "; another budget refuses it too"
     : `; ${others} other budgets refuse it too`;
   const sentence = standing.budgetId === null
-    ? runSentence(standing, first.reason, because)
+    ? runSentence(standing, first.reason, { because, isHidden, isAbove: isAbove(standing) })
     : budgetSentence({ standing, ...first }, { because, isHidden });
-  const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null);
+  const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null && !isAbove(standing));
   return new BudgetExceededError(`${action}: ${sentence}${more}`, {
     cost_usd_so_far: toUsd(isHidden ? runCostNanoUsd : standing.settledNanoUsd),
     budget_usd: toUsd(ceilingOf(standing)),
-    ...(!isOwnOnly && { refused_by: refusals.map((refusal) => toRefusedBy(refusal, onlyAgentId)) }),
+    ...(!isOwnOnly && { refused_by: refusals.map((each) => toRefusedBy(each, isHiddenOf(each.standing))) }),
   });
-}
-
-function isHiddenFrom(onlyAgentId: string | undefined, { scope }: Standing): boolean {
-  return onlyAgentId !== undefined && (scope === "" || scope.startsWith("key "));
 }
 
 /** Returns the wire form of a refusal. */
 function toRefusedBy(
   { standing, reason, neededNanoUsd }: Refusal,
-  onlyAgentId: string | undefined,
+  isHidden: boolean,
 ): Record<string, unknown> {
   return {
     budget_id: standing.budgetId,
@@ -81,7 +85,7 @@ function toRefusedBy(
     per: standing.per,
     scope: scopeText(standing.scope),
     limit_usd: toUsd(standing.limitNanoUsd),
-    ...(!isHiddenFrom(onlyAgentId, standing) && {
+    ...(!isHidden && {
       extra_usd: toUsd(standing.extraNanoUsd),
       spent_usd: toUsd(standing.settledNanoUsd),
       reserved_usd: toUsd(reservedOf(standing)),
@@ -141,23 +145,28 @@ function budgetSentence(
   }
 }
 
-/** Returns the reason of the budget of a run itself. */
-function runSentence(standing: Standing, reason: Refusal["reason"], because: string | undefined): string {
-  const spent = formatUsd(standing.settledNanoUsd);
+/** Returns the reason of the budget that a run has by its agent: the run of the call, or one above it. */
+function runSentence(
+  standing: Standing,
+  reason: Refusal["reason"],
+  { because, isHidden, isAbove }: { because?: string; isHidden: boolean; isAbove: boolean },
+): string {
   const limit = formatUsd(ceilingOf(standing));
+  const run = isAbove ? `${standing.scope} above it` : "it";
+  const cost = `${run} has cost $${formatUsd(standing.settledNanoUsd)}`;
+  const kind = standing.mode === "strict" ? "strict budget" : "budget";
+  const budget = isAbove ? `the ${kind} of $${limit} of ${run}` : `its ${kind} of $${limit}`;
   switch (reason) {
     case "spent":
-      return `it has cost $${spent} and its budget is $${limit}`;
+      return isHidden
+        ? `${run} has nothing left of its budget of $${limit}`
+        : `${cost} and its budget is $${limit}`;
     case "would_overshoot":
     case "held":
-      return `it has cost $${spent}, and the next call might cost more than is left of its strict budget of $${limit}`;
+      return `${isHidden ? "" : `${cost}, and `}the next call might cost more than is left of ${budget}`;
     case "unbounded":
-      return `its strict budget of $${limit} needs a call whose cost is bounded, and ${
-        because ?? "this one is not"
-      }`;
+      return `${budget} needs a call whose cost is bounded, and ${because ?? "this one is not"}`;
     case "unpriced":
-      return `its ${
-        standing.mode === "strict" ? "strict " : ""
-      }budget of $${limit} needs a model with a known price`;
+      return `${budget} needs a model with a known price`;
   }
 }

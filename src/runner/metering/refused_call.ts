@@ -21,7 +21,7 @@ export interface Refused {
 /** Returns the error for a call that budgets refuse. */
 export async function refusedCall(
   ctx: BookingContext,
-  { scopes: { runId }, onlyAgentId }: Refused,
+  { scopes: { runId, above }, onlyAgentId }: Refused,
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
   const runCost = onlyAgentId === undefined ? undefined : (await readRunUsage(ctx.store, runId)).cost_usd;
@@ -30,6 +30,7 @@ export async function refusedCall(
     refusals,
     because,
     onlyAgentId,
+    above,
     runCostNanoUsd: parseTotalUsd(runCost ?? 0),
   });
 }
