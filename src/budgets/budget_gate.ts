@@ -21,7 +21,6 @@ import {
   RESERVATION_MS,
   reservationWriter,
 } from "./reservations.ts";
-import { entityOf } from "./scopes.ts";
 import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings.ts";
 
 /** A request to make a call. */
@@ -312,7 +311,7 @@ export function createBudgetGate(options: {
         }
         if (!decision.wait) return await refuse(decision.refusals);
         // A run waits for its own calls as long as they take.
-        const shared = decision.held.filter(({ standing }) => entityOf(standing.scope)?.kind !== "run");
+        const shared = decision.held.filter(({ standing }) => standing.budgetId !== null);
         since = shared.length === 0 ? undefined : since ?? clock.monotonic();
         if (since !== undefined && clock.monotonic() - since >= LONGEST_WAIT_MS) return await refuse(shared);
         await pause(delayMs, readAt, signal);

@@ -186,15 +186,22 @@ SELECT 'run rsv_' || i, 1, 'rsv_' || i, 1e15, 1e15, 9e15 FROM n`);
   assert.ok((await t.admit({ hasNext: true })).go);
 });
 
-Deno.test("createBudgetGate() lets a call wait for those of its own run as long as they take, whatever budget counts them", async () => {
+Deno.test("createBudgetGate() lets a call wait for the run's own budget as long as it takes, and 30 seconds for a budget per run", async () => {
   await using t = await open();
-  await t.run(budgetOf("run", 100));
-  const first = granted(await t.admit({ budget: null, estimate: 100n }));
-  const second = follow(t.admit({ budget: null }));
+  const first = granted(await t.admit({ estimate: 100n }));
+  const second = follow(t.admit());
   await t.pass(60);
   assert.equal(second.isOver, false);
   await t.gate.release(first);
-  granted(await second.admission);
+  await t.gate.release(granted(await second.admission));
+  await t.run(budgetOf("run", 100));
+  t.known.changed();
+  granted(await t.admit({ budget: null, estimate: 100n }));
+  const third = follow(t.admit({ budget: null }));
+  await t.pass(35);
+  const refused = await third.admission;
+  assert.ok(!refused.go);
+  assert.deepEqual(refused.refusals.map(({ reason }) => reason), ["held"]);
 });
 
 Deno.test("createBudgetGate() lets a call wait 30 seconds for others, however long it has waited for its own run", async () => {

@@ -52,7 +52,8 @@ Deno.test("budgets add takes every field, and says what it has added", async () 
   assert.deepEqual({ ...added, ...expected }, added);
   const more = {
     "--per hour --key key_1": /\$1 for an hour of key key_1, stop/,
-    "--per run --session ses_1": /\$1 for each run of session ses_1, /,
+    "--per day --session ses_1": /\$1 for a day of session ses_1, /,
+    "--per run --agent helper": /\$1 for each run of helper, /,
     "--per session --warn-at none": /\$1 for each session of all agents, stop; no warnings\n/,
     "--per week --each key": /\$1 for a week of each key, /,
   };
