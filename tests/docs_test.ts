@@ -106,6 +106,21 @@ Deno.test("the library document's example of typed reads runs", () =>
     assert.match(result.stdout, /^\d{4}-\d\d-\d\d 0\.\d+\nfirst\n$/);
   }));
 
+Deno.test("every openPurser() of the documents' programs names its database, which is required", async () => {
+  const calls: string[] = [];
+  for (
+    const path of [
+      "README.md",
+      ...["library", "alerts", "budgets", "snapshots"].map((name) => `docs/${name}.md`),
+    ]
+  ) {
+    const programs = (await readDocument(path)).match(/^```ts\n[^]*?^```$/gm) ?? [];
+    calls.push(...programs.flatMap((program) => program.match(/await openPurser\(\{?[^:}]*/g) ?? []));
+  }
+  assert.ok(calls.length >= 6);
+  assert.deepEqual(calls.filter((call) => !/\(\{\s*db$/.test(call)), []);
+});
+
 Deno.test("the config file of the docs is valid, and so is the tool module", () =>
   inDirectory(async (directory) => {
     const document = await readDocument("docs/getting_started.md");

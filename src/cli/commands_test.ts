@@ -29,6 +29,11 @@ const STORY: { line: string; stdin?: string; out?: string | RegExp; err?: string
       out: "Created agent helper: demo:echo, $0.25 a run, stop, tools calculator, current_time\n",
     },
     {
+      line: "agents set tagged --model demo:echo --tag team=search --tag customer=acme",
+      out: "Created agent tagged: demo:echo, no budget, tags team=search, customer=acme\n",
+    },
+    { line: "agents remove tagged", out: /tagged/ },
+    {
       line: "agents set helper --budget none --max-output-tokens 500 --tool calculator",
       out: "Changed agent helper: demo:echo, no budget, tools calculator\n",
     },

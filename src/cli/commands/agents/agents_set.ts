@@ -5,7 +5,7 @@ import { PurserError } from "../../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { describeBudget } from "./agents_show.ts";
+import { describeBudget, formatTags } from "./agents_show.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Options } from "../../parse/options.ts";
 import { readTags } from "../../parse/parse_tags.ts";
@@ -63,10 +63,11 @@ async function setAgent(ctx: CommandContext): Promise<void> {
   const { answer, before } = await mergeAgent(ctx, api, name, changes);
   await printAnswer(ctx, answer, (agent) => {
     const tools = agent.tools.length > 0 ? `, tools ${agent.tools.join(", ")}` : "";
+    const tags = formatTags(agent.tags);
     return escapeText(
       `${before ? "Changed" : "Created"} agent ${agent.name}: ${agent.model}, ${
         describeBudget(agent)
-      }${tools}`,
+      }${tools}${tags && `, tags ${tags}`}`,
     );
   });
 }

@@ -33,8 +33,7 @@ async function showAgent(ctx: CommandContext): Promise<void> {
         ? "no limit"
         : `${agent.max_output_tokens} tokens a call`,
       "Tools": agent.tools.join(", ") || "none",
-      "Tags": Object.entries(agent.tags ?? {}).map(([key, value]) => `${key}=${value}`).join(", ") ||
-        undefined,
+      "Tags": formatTags(agent.tags) || undefined,
       "Created": `${formatTime(agent.created_at)} UTC`,
       "Updated": `${formatTime(agent.updated_at)} UTC`,
     }, layout) + `\n\n${ctx.style.bold("Lifetime usage")}\n` +
@@ -53,4 +52,9 @@ export function describeBudget(agent: Budgeted): string {
   if (agent.cost_budget_usd === null) return "no budget";
   const unpriced = agent.allow_unpriced ? ", unpriced models allowed" : "";
   return `${formatCost(agent.cost_budget_usd)} a run, ${agent.budget_mode}${unpriced}`;
+}
+
+/** Describes tags: `team=search, customer=acme`; empty without any. */
+export function formatTags(tags: Record<string, string> = {}): string {
+  return Object.entries(tags).map(([key, value]) => `${key}=${value}`).join(", ");
 }

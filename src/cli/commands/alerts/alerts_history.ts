@@ -45,7 +45,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
       },
       { title: "SEVERITY", cell: (alert) => alert.severity, paint: paintSeverity, drop: 2 },
       // In front, so that cutting a long name keeps it.
-      { title: "RULE", cell: (alert) => (alert.test ? "[test] " : "") + alert.rule_name, cutTo: 12 },
+      { title: "RULE", cell: nameSource, cutTo: 12 },
       {
         title: "SPENT",
         cell: (alert) => formatSpent(alert.test ? null : alert.value_usd, alert.threshold_usd),
@@ -66,6 +66,11 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
     ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
   });
   for (const warning of warnings) ctx.warn(warning);
+}
+
+/** Names the rule or the budget of an alert: `[test] Daily limit`, `budget Day`. */
+function nameSource({ test, threshold_type, rule_name }: Alert): string {
+  return (test ? "[test] " : "") + (threshold_type.startsWith("budget_") ? "budget " : "") + rule_name;
 }
 
 /** Names the agent of the call, and the run or session of the rule: `researcher run_42`. */

@@ -169,6 +169,18 @@ Deno.test("budgets check exits with 5 once a budget that refuses is reached", as
   ]);
 });
 
+Deno.test("alerts history says that a warning is a budget's, beside a rule of the same name", async () => {
+  await using books = await openTestBooks();
+  await out(books, "agents set helper --model demo:echo");
+  await out(books, "budgets add --name Day --limit 0.00001 --per day");
+  const rule = "--threshold-usd 0.00001 --threshold-type per_day_usd --severity info";
+  await out(books, `alerts add --name Day ${rule}`);
+  await books.purser("run helper Hello");
+  const history = await out(books, "alerts history");
+  assert.match(history, /^\S+ \S+ +critical +budget Day +\$/m);
+  assert.match(history, /^\S+ \S+ +info +Day +\$/m);
+});
+
 Deno.test("completion offers budgets by name where that is unique and safe in a shell", async () => {
   await using books = await openTestBooks();
   for (const name of ["Day", "Twice", "Twice", '"with blanks"']) {

@@ -2,7 +2,7 @@ import type { CommandContext } from "../../command.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { formatCost } from "../../render/format_cost.ts";
-import { countOf, formatTime } from "../../render/format_values.ts";
+import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import { renderComparison } from "../../render/render_comparison.ts";
 import {
   type CostQuery,
@@ -65,8 +65,8 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
       "Cost": formatCost(body.cost_usd),
       "Before": previous && formatCost(previous.cost_usd),
       "Difference": difference_usd === undefined ? undefined : formatCost(difference_usd),
-      "Model calls": String(body.model_calls),
-      "Tokens": `${body.input_tokens} in, ${body.output_tokens} out`,
+      "Model calls": formatCount(body.model_calls),
+      "Tokens": `${formatCount(body.input_tokens)} in, ${formatCount(body.output_tokens)} out`,
     }, { style, columns });
   });
   if (total) warnOfUnpriced(ctx, toSpend(total));

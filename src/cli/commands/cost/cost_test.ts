@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { modelCall } from "../../../../tests/harness/model_calls.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import { recordCalls } from "../../../ledger/mod.ts";
+import { usageOf } from "../../../pricing/mod.ts";
 import { openTestBooks } from "../../_test_books.ts";
 import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
 
@@ -105,6 +106,14 @@ Deno.test("cost --compare shows two spans side by side, with the exact differenc
     JSON.parse(month).map((row: { agent_id: string }) => row.agent_id),
     ["ann", "odd", "old"],
   );
+});
+
+Deno.test("cost --total groups the digits of its counts, as tables do", async () => {
+  await using books = await openTestBooks();
+  const usage = usageOf({ inputTokens: 1_234_567, outputTokens: 8_900 });
+  await book(books, [{ daysAgo: 0, usage, costNanoUsd: USD }]);
+  const { out } = await books.purser("cost --total");
+  assert.match(out, /^Tokens +1,234,567 in, 8,900 out$/m);
 });
 
 Deno.test("cost --csv prints all pages under one header, and says where a limit cut them", async () => {
