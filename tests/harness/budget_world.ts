@@ -215,14 +215,8 @@ export class BudgetWorld {
     }));
     const budget = own?.budget ? { ...own.budget, limitNanoUsd: own.budget.limit } : null;
     const real = await readStandingsOf(ctx, {
-      ...{
-        reservationId: "",
-        scopes: { ...scopes, budget, above },
-        at: clock.at,
-        isUnpriced: false,
-        leaseMs: 0,
-      },
-      amounts: { estimateNanoUsd: 0n, worstNanoUsd: null },
+      scopes: { ...scopes, budget, above },
+      at: clock.at,
     });
     const of = (each: { budgetId: string | null }, counter: string) => `${each.budgetId} ${counter}`;
     const states = new Map(real.map((each) => [of(each, each.scope), plain(each)]));
