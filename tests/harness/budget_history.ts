@@ -263,6 +263,7 @@ export class BudgetHistory extends BudgetWorld {
     );
     if (outcome.go) {
       this.model.reserve(outcome.reservationId, scopes, { at: clock.at, estimate, worst: worst ?? estimate });
+      this.model.watch(scopes, request, clock.at);
       this.#elsewhere.push({ id: outcome.reservationId, scopes, at: clock.at, worst });
       this.#checkStrict(scopes, clock.at);
     } else {
