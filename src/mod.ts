@@ -44,7 +44,7 @@ import {
   readSessions,
   type RunOptions,
   type SessionsOptions,
-} from "./library/mod.ts";
+} from "./client/library/mod.ts";
 import { meter, runAgent, type RunResult } from "./runner/mod.ts";
 import {
   bytesOf,
@@ -71,7 +71,7 @@ export type {
   PriceRow as PriceOverride,
   RunOptions,
   SessionsOptions,
-} from "./library/mod.ts";
+} from "./client/library/mod.ts";
 export type { CostRow } from "./contract/costs.ts";
 export type { Session } from "./contract/sessions.ts";
 export {

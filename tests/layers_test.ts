@@ -19,7 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["service"],
   ["http"],
   ["client"],
-  ["cli", "edge", "library"],
+  ["cli", "edge"],
 ];
 
 /** Folders of which any file may be imported; others by their `mod.ts` or by that of one of their own folders. */

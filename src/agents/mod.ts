@@ -1,7 +1,7 @@
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Agent, AgentBody } from "../contract/agents.ts";
-import { type Tags, tagsText } from "../contract/tags.ts";
+import { type Tags, tagsText } from "../contract/tags/tags.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";

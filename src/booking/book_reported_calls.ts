@@ -6,7 +6,7 @@ import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
-import { tagsText } from "../contract/tags.ts";
+import { tagsText } from "../contract/tags/tags.ts";
 import { checkAgentName } from "../agents/mod.ts";
 import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { checkUsage, type Price, USAGE_DETAILS } from "../pricing/mod.ts";

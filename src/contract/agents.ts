@@ -3,7 +3,7 @@ import { BUDGET_MODES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Time, Usd, UsdLimit } from "./parts.ts";
 import { invalidInput } from "./schema_issues.ts";
-import { Tags } from "./tag_schemas.ts";
+import { Tags } from "./tags/tag_schemas.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire schemas of agents. */

@@ -1,7 +1,7 @@
 import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
-import { Tags } from "./tag_schemas.ts";
+import { Tags } from "./tags/tag_schemas.ts";
 import { billedParts, servedAs } from "./usage.ts";
 
 /** The wire schemas of reported calls, which were made elsewhere. */

@@ -1,6 +1,6 @@
 import { COST_SORTS, GROUPINGS, SPLITS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { TagGroup } from "./tag_schemas.ts";
+import { TagGroup } from "./tags/tag_schemas.ts";
 import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
 
 /** The wire schemas of the ledger's sums. */

@@ -16,7 +16,7 @@ import {
   Usd,
 } from "./parts.ts";
 import { anyProblem } from "./problems.ts";
-import { Tags } from "./tag_schemas.ts";
+import { Tags } from "./tags/tag_schemas.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire schemas of runs. */

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
-import { Tags } from "./tag_schemas.ts";
+import { Tags } from "./tags/tag_schemas.ts";
 import { CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */

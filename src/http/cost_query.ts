@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { AgentId, QueryTime } from "../contract/parts.ts";
-import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags.ts";
+import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
 import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";

@@ -1,6 +1,6 @@
 import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
-import { tagsText } from "../contract/tags.ts";
+import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
 import { priceRecordOf, USAGE_DETAILS, type UsageDetails } from "../pricing/mod.ts";
 import { withAdjustments } from "./adjustments.ts";

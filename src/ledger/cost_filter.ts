@@ -1,4 +1,4 @@
-import { type TagGroup, tagKeyOf, type Tags } from "../contract/tags.ts";
+import { type TagGroup, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import type { CostSort, Grouping, Split } from "../contract/values.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";

@@ -1,6 +1,6 @@
 import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { CostRow, CostTotal } from "../contract/costs.ts";
-import { type TagGroup, tagKeyOf } from "../contract/tags.ts";
+import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";

@@ -1,4 +1,4 @@
-import type { Tags } from "../contract/tags.ts";
+import type { Tags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";

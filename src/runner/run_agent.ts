@@ -4,7 +4,7 @@ import type { Budget, RunAbove } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { checkTags, type Tags } from "../contract/tags.ts";
+import { checkTags, type Tags } from "../contract/tags/tags.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";

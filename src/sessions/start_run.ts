@@ -1,6 +1,6 @@
 import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import { type Tags, tagsText } from "../contract/tags.ts";
+import { type Tags, tagsText } from "../contract/tags/tags.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";

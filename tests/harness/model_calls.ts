@@ -1,5 +1,5 @@
 import fc from "#dev/fast_check.ts";
-import type { Tags } from "../../src/contract/tags.ts";
+import type { Tags } from "../../src/contract/tags/tags.ts";
 import type { ModelCall } from "../../src/ledger/mod.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
 

@@ -1,4 +1,4 @@
-import { tagIssues, tagKeyOf } from "../../contract/tags.ts";
+import { tagIssues, tagKeyOf } from "../../contract/tags/tags.ts";
 import { nearestName } from "../../kernel/text.ts";
 import type { Options } from "./options.ts";
 

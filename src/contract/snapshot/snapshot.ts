@@ -2,7 +2,7 @@ import { AGENT_STATUSES, BUDGET_MODES } from "../values.ts";
 import { z } from "zod";
 import { AGENT_LIMITS, MAX_ENVIRONMENT_NAME, PRINTABLE } from "../limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
-import { tagIssues } from "../tags.ts";
+import { tagIssues } from "../tags/tags.ts";
 import { SnapshotMessage, UtcTime } from "./message.ts";
 
 /** The version of the snapshot format that this program writes. */

@@ -29,7 +29,7 @@ import {
 } from "../create_route.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, RunId } from "../../contract/parts.ts";
-import { tagsText } from "../../contract/tags.ts";
+import { tagsText } from "../../contract/tags/tags.ts";
 import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
 
 const run = createRoute({

@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { Tags } from "../../contract/tags.ts";
+import type { Tags } from "../../contract/tags/tags.ts";
 import type { BookingContext } from "../../booking/mod.ts";
 import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
 import { type BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import { checkTags, type Tags } from "../../contract/tags.ts";
+import { checkTags, type Tags } from "../../contract/tags/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";

@@ -1,5 +1,5 @@
-import { PurserError } from "../kernel/errors.ts";
-import type { Issue } from "./schema_issues.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { Issue } from "../schema_issues.ts";
 
 /*
  * The tags of agents, runs and calls, by which costs are attributed. Without zod, which commands don't load; the schemas are

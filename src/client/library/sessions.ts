@@ -1,6 +1,6 @@
-import type { Session } from "../contract/sessions.ts";
-import type { FetchHandler } from "../http/mod.ts";
-import { checkNames, namesOf } from "../kernel/known_names.ts";
+import type { Session } from "../../contract/sessions.ts";
+import type { FetchHandler } from "../../http/mod.ts";
+import { checkNames, namesOf } from "../../kernel/known_names.ts";
 import { readPages } from "./read_pages.ts";
 
 /** Options of `sessions()`. */

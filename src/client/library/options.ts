@@ -1,8 +1,8 @@
-import type { AgentBody } from "../contract/agents.ts";
-import type { BudgetMode } from "../contract/values.ts";
-import type { PriceOverride } from "../config/mod.ts";
-import { namesOf } from "../kernel/known_names.ts";
-import type { MeterContext, RunPart } from "../runner/mod.ts";
+import type { AgentBody } from "../../contract/agents.ts";
+import type { BudgetMode } from "../../contract/values.ts";
+import type { PriceOverride } from "../../config/mod.ts";
+import { namesOf } from "../../kernel/known_names.ts";
+import type { MeterContext, RunPart } from "../../runner/mod.ts";
 
 /*
  * Options are in camelCase. What is a resource of the API or a row of the config file, such as an agent's definition or a

@@ -1,6 +1,6 @@
-import { errorOf } from "../client/mod.ts";
-import { PurserError } from "../kernel/errors.ts";
-import type { FetchHandler } from "../http/mod.ts";
+import { errorOf } from "../mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { FetchHandler } from "../../http/mod.ts";
 
 /** The largest page that each list of the API returns. */
 const PAGE = 1_000;

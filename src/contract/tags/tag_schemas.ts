@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { PRINTABLE } from "./limits.ts";
+import { PRINTABLE } from "../limits.ts";
 import {
   TAG_KEY_RULE,
   TAG_LIMITS,

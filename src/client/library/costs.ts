@@ -1,7 +1,7 @@
-import type { CostRow } from "../contract/costs.ts";
-import type { Grouping } from "../contract/values.ts";
-import type { FetchHandler } from "../http/mod.ts";
-import { checkNames, namesOf } from "../kernel/known_names.ts";
+import type { CostRow } from "../../contract/costs.ts";
+import type { Grouping } from "../../contract/values.ts";
+import type { FetchHandler } from "../../http/mod.ts";
+import { checkNames, namesOf } from "../../kernel/known_names.ts";
 import { readPages } from "./read_pages.ts";
 
 /** Options of `costs()`. */
