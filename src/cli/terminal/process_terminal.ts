@@ -76,14 +76,27 @@ async function* typedKeys(
   stdin: InputStream,
   { signal, onResize }: { signal: AbortSignal; onResize: OnResize },
 ): AsyncGenerator<string> {
+  // At once: a new size while the module loads must not get lost.
+  let isResized = false;
+  let resize: () => void = () => void (isResized = true);
+  const stopResizes = onResize(() => resize());
   const { readKeys } = await import("./read_keys.ts");
   const restore = () => stdin.setRaw(false);
   // At once: the process may exit before the generator resumes.
   signal.addEventListener("abort", restore, { once: true });
   try {
     stdin.setRaw(true);
-    yield* readKeys(() => stdin.read(), { clock: systemClock, signal, onResize });
+    yield* readKeys(() => stdin.read(), {
+      clock: systemClock,
+      signal,
+      onResize(listener) {
+        resize = listener;
+        if (isResized) listener();
+        return stopResizes;
+      },
+    });
   } finally {
+    stopResizes();
     signal.removeEventListener("abort", restore);
     restore();
   }

@@ -71,12 +71,15 @@ export async function viewSteps(
   };
   // At once: the process may exit before this function resumes.
   interrupted.addEventListener("abort", leave, { once: true });
+  const typed = keys[Symbol.asyncIterator]();
   try {
     stdout.write(ENTER, "screen");
     let position: ViewPosition = { index: 0, scroll: 0 };
+    let next = typed.next(); // before the first screen: a new size from then on is a key
     let screen = draw(position);
-    for await (const key of keys) {
-      if (interrupted.aborted) break;
+    for (;; next = typed.next()) {
+      const { value: key, done } = await next;
+      if (done || interrupted.aborted) break;
       // The screen may have been enlarged.
       position = { ...position, scroll: Math.min(position.scroll, screen.maxScroll) };
       const moved = moveView(position, key, { count: steps.length, ...screen });
@@ -89,6 +92,7 @@ export async function viewSteps(
   } finally {
     interrupted.removeEventListener("abort", leave);
     leave();
+    await typed.return?.();
   }
 }
 
