@@ -55,6 +55,12 @@ async function openOther({ url, fetch }: SqldDatabase): Promise<Store & AsyncDis
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
 
+/** Copies files in a process of its own: one that closes a file loses the POSIX locks that its SQLite has on it. */
+async function copyInChild(paths: string[], folder: string): Promise<void> {
+  const { success, stderr } = await new Deno.Command("cp", { args: [...paths, folder] }).output();
+  assert.ok(success, new TextDecoder().decode(stderr));
+}
+
 /** Processes that work on one database, while faults happen to them. */
 export class FaultScene implements AsyncDisposable {
   readonly workers: BooksWorker[] = [];
@@ -203,11 +209,11 @@ export class FaultScene implements AsyncDisposable {
     const victims = [...this.workers];
     await Promise.all(victims.map((victim) => victim.kill()));
     const folder = await Deno.makeTempDir({ dir: this.#folder });
-    await Deno.copyFile(this.#place.db, `${folder}/books.db`);
-    await Deno.copyFile(`${this.#place.db}-wal`, `${folder}/books.db-wal`);
+    await copyInChild(["", "-wal", "-shm"].map((end) => this.#place.db + end), folder);
     const { size } = await Deno.stat(`${folder}/books.db-wal`);
     // What a checkpoint has begun to copy was flushed before: SQLite's index of the log counts those frames.
-    const index = new DataView((await Deno.readFile(`${this.#place.db}-shm`)).buffer);
+    const index = new DataView((await Deno.readFile(`${folder}/books.db-shm`)).buffer);
+    await Deno.remove(`${folder}/books.db-shm`);
     const copied = Math.max(index.getUint32(96, true), index.getUint32(128, true));
     const flushed = Math.min(size, 32 + copied * (24 + 4_096));
     await Deno.truncate(`${folder}/books.db-wal`, flushed + Math.floor(this.random() * (size - flushed)));
