@@ -124,4 +124,4 @@ console.log(`answered: ${answered} of ${sent}; p50 ${at(0.5)} ms, p99 ${at(0.99)
 console.log(`event streams: ${mostReaders} open at most, ${readers.size} now`);
 console.log(`failed: ${sent - answered}`, Object.fromEntries(failures));
 await Deno.remove(folder, { recursive: true });
-if (answered < sent) Deno.exit(1);
+if (answered < sent) Deno.exitCode = 1;
