@@ -79,3 +79,8 @@ export function editDistance(a: string, b: string): number {
   }
   return row[b.length]!;
 }
+
+/** Returns the length of a text in bytes of UTF-8. */
+export function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,18 +1,24 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Tags } from "../../contract/tags/tags.ts";
-import type { BookingContext } from "../../booking/mod.ts";
+import {
+  type BookingContext,
+  logRefusal,
+  overshotBudget,
+  refusedCall,
+  settleUsage,
+  type UsageReport,
+} from "../../booking/mod.ts";
 import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
 import { type BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
-import type { Answer } from "../answer.ts";
+import { type Answer, textOf } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
 import { formatUsd } from "../../kernel/money.ts";
+import { utf8Length } from "../../kernel/text.ts";
 import type { PriceBook } from "../../pricing/mod.ts";
-import { callBounds, type PromptCounter } from "./call_bounds.ts";
-import { logRefusal, overshotBudget, refusedCall } from "./refused_call.ts";
-import { settleUsage, type UsageReport } from "./settle_usage.ts";
-import { warnOfEstimate } from "./settle_usage.ts";
+import { callBounds, inputBytesOf, type PromptCounter } from "./call_bounds.ts";
+import { warnOfEstimate } from "./warn_of_estimate.ts";
 
 /** The attribution, budget and booking of a metered model's calls. */
 export interface Metering {
@@ -107,8 +113,11 @@ export async function admitCall(
       const query = { provider, model: modelId, at, serviceTier, speed, inferenceGeo };
       const { usage, price, estimatedBecause } = settleUsage(
         report,
-        answer,
-        options,
+        {
+          inputBytes: () => inputBytesOf(options),
+          outputBytes: utf8Length(textOf(answer)),
+          maxOutputTokens: options.maxOutputTokens,
+        },
         (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
       );
       const call: ModelCall = {

@@ -1,5 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { estimateTokens } from "../../booking/mod.ts";
 import type { CallBounds } from "../../budgets/mod.ts";
+import { utf8Length } from "../../kernel/text.ts";
 import type { PriceBook, PriceQuery } from "../../pricing/mod.ts";
 
 /**
@@ -50,7 +52,7 @@ export function boundInput(options: Input, counter = new PromptCounter()): Input
     parts++;
     if (tool.type !== "function") return { unboundedBecause: `the provider runs the tool ${tool.name}` };
   }
-  const max = prompt.bytes + byteLength({ ...options, prompt: [] }) + parts * TOKENS_AROUND_A_PART +
+  const max = prompt.bytes + inputBytesOf({ ...options, prompt: [] }) + parts * TOKENS_AROUND_A_PART +
     TOKENS_AROUND_A_CALL;
   return { max };
 }
@@ -139,20 +141,12 @@ function findOpenOption({ providerOptions = {}, reasoning = "none" }: Input): st
   return undefined;
 }
 
-/** Estimates the input tokens of a call without a count of the provider: four bytes per token. */
-export function estimateInputTokens(options: Input): number {
-  return Math.ceil(byteLength(options) / 4);
-}
-
-function byteLength(options: Input): number {
+/** Returns the bytes of a call that become input. */
+export function inputBytesOf(options: Input): number {
   const { prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions } = options;
   return utf8Length(
     JSON.stringify([prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions]),
   );
-}
-
-export function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
 
 /** The output limit of a strict call whose agent sets none; every current model accepts it. */
@@ -180,7 +174,7 @@ export function callBounds(
   const estimateNanoUsd = isUnpriced ? 0n : lastCostNanoUsd ??
     prices.worstCase({
       ...query,
-      inputTokens: estimateInputTokens(options),
+      inputTokens: estimateTokens(inputBytesOf(options)),
       outputTokens: ESTIMATED_OUTPUT_TOKENS,
     }) ?? 0n;
   if (!withWorst) return { estimateNanoUsd, isUnpriced };

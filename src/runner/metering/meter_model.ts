@@ -13,9 +13,8 @@ import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
 import { admitCall, type AdmittedCall, type Metering } from "./admit_call.ts";
-import { chargeEvidence } from "./failed_answer.ts";
-import { contentOf, readFailedAnswer } from "./failed_answer.ts";
-import { CANCELLED, type UsageReport } from "./settle_usage.ts";
+import { CANCELLED, chargeEvidence, contentOf, type UsageReport } from "../../booking/mod.ts";
+import { readFailedAnswer } from "./failed_answer.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
 
 /**

@@ -1,13 +1,7 @@
-import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
-import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
-import { type Price, type Served, type Usage, usageOf } from "../../pricing/mod.ts";
-import { type Answer, textOf } from "../answer.ts";
-import { estimateInputTokens, utf8Length } from "./call_bounds.ts";
-import type { Log } from "../../kernel/log.ts";
-import type { ModelCall } from "../../ledger/mod.ts";
-import type { Secrets } from "../../redaction/values/mod.ts";
-import { modelErrorText, redactSecrets } from "../models/model_error.ts";
+import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
+import { NANO_PER_USD, type NanoUsd } from "../kernel/money.ts";
+import { utf8Length } from "../kernel/text.ts";
+import { type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
 export interface UsageReport {
@@ -35,6 +29,15 @@ export interface UsageReport {
 /** The error type of an answer whose caller has cancelled the call. */
 export const CANCELLED = "cancelled";
 
+/** The size of a call, from which its usage is estimated where the provider's counts are missing. */
+export interface CallSize {
+  /** Returns the bytes of the request that become input. */
+  inputBytes(): number;
+  /** The bytes of text in the answer, as far as it has come. */
+  outputBytes: number;
+  maxOutputTokens?: number | undefined;
+}
+
 /** The usage and the price of a call that was made. */
 export interface SettledUsage {
   usage: Usage;
@@ -51,8 +54,7 @@ const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
  */
 export function settleUsage(
   report: UsageReport,
-  answer: Answer,
-  options: LanguageModelV4CallOptions,
+  size: CallSize,
   priceOf: (usage: Usage, statedNanoUsd: NanoUsd | undefined) => Price,
 ): SettledUsage {
   const { counted, raw, statedNanoUsd } = report;
@@ -64,7 +66,7 @@ export function settleUsage(
       ? `its usage would cost more than $${MAX_CALL_USD}`
       : `its usage is more than ${MAX_CALL_TOKENS} tokens`;
   }
-  const usage = estimateUsage(report, answer, options);
+  const usage = estimateUsage(report, size);
   return { usage, price: priceOf(usage, counted ? undefined : statedNanoUsd), estimatedBecause };
 }
 
@@ -79,51 +81,16 @@ function isBounded(counts: Readonly<Record<string, number>>): boolean {
 /** Completes the partial counts of a call with estimates from its text: four bytes per token. */
 function estimateUsage(
   { counted, partial, unreadText }: UsageReport,
-  answer: Answer,
-  options: LanguageModelV4CallOptions,
+  { inputBytes, outputBytes, maxOutputTokens = MAX_CALL_TOKENS }: CallSize,
 ): Usage {
   const known = !counted && partial && isPlausible(partial) ? partial : undefined;
-  const unread = Math.min(estimateTokens(unreadText ?? ""), options.maxOutputTokens ?? MAX_CALL_TOKENS);
-  const outputTokens = Math.max(known?.outputTokens ?? 0, estimateTokens(textOf(answer)), unread);
+  const unread = Math.min(estimateTokens(utf8Length(unreadText ?? "")), maxOutputTokens);
+  const outputTokens = Math.max(known?.outputTokens ?? 0, estimateTokens(outputBytes), unread);
   if (known && known.inputTokens > 0) return { ...known, outputTokens };
-  return usageOf({ inputTokens: estimateInputTokens(options), outputTokens });
+  return usageOf({ inputTokens: estimateTokens(inputBytes()), outputTokens });
 }
 
-function estimateTokens(text: string): number {
-  return Math.ceil(utf8Length(text) / 4);
-}
-
-/** The longest usage of a provider in the log, in characters. */
-const MAX_USAGE_LENGTH = 1_000;
-
-/**
- * Logs a call that is booked as an estimate, with the reason and the usage as the provider has sent it. Not for a call that its
- * caller has cancelled, whose usage isn't expected.
- */
-export function warnOfEstimate(
-  { log, secrets }: { log: Log; secrets: Pick<Secrets, "scrub"> },
-  call: ModelCall,
-  { counted, raw, errorType, failure, brokenBy }: UsageReport,
-  because: string,
-): void {
-  if (errorType === CANCELLED && !counted) return;
-  const error = counted ? undefined : failure ?? brokenBy;
-  const usage = raw ?? counted;
-  log.warn("A model call is booked as an estimate", {
-    call_id: call.callId,
-    provider: call.provider,
-    model: call.model,
-    reason: error === undefined ? because : modelErrorText(error),
-    ...(usage !== undefined &&
-      { usage: redactSecrets(secrets.scrub(usageText(usage))).slice(0, MAX_USAGE_LENGTH) }),
-  });
-}
-
-/** Returns a usage as text; the model of a library user may report anything. */
-function usageText(usage: unknown): string {
-  try {
-    return JSON.stringify(usage) ?? String(usage);
-  } catch {
-    return String(usage);
-  }
+/** Estimates the tokens of text without a count of the provider: four bytes per token. */
+export function estimateTokens(bytes: number): number {
+  return Math.ceil(bytes / 4);
 }

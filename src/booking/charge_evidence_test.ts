@@ -7,7 +7,7 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
-import { type ChargeEvidence, chargeEvidence, mayHaveBeenCharged } from "./failed_answer.ts";
+import { type ChargeEvidence, chargeEvidence, mayHaveBeenCharged } from "./charge_evidence.ts";
 
 const url = "https://api.example/v1";
 

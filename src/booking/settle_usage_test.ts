@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
-import { type Usage, usageOf } from "../../pricing/mod.ts";
-import { emptyAnswer } from "../answer.ts";
+import { MAX_CALL_TOKENS } from "../contract/limits.ts";
+import { type Usage, usageOf } from "../pricing/mod.ts";
 import { settleUsage, type UsageReport } from "./settle_usage.ts";
 
-const options = {
-  prompt: [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }],
-  maxOutputTokens: 100,
-};
+/** The size of a request of 82 bytes. */
+const request = { inputBytes: () => 82, maxOutputTokens: 100 };
 
 /** A price of one USD per thousand input tokens, and a nano-USD per output token. */
 const priceOf = (usage: Usage) => ({
@@ -17,7 +14,7 @@ const priceOf = (usage: Usage) => ({
 });
 
 function settle(report: Partial<UsageReport>, text = "") {
-  return settleUsage({ counted: undefined, ...report }, { ...emptyAnswer(), text }, options, priceOf);
+  return settleUsage({ counted: undefined, ...report }, { ...request, outputBytes: text.length }, priceOf);
 }
 
 Deno.test("settleUsage() takes the provider's counts, up to the most that a call can have", () => {

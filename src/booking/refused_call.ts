@@ -1,15 +1,15 @@
-import type { BookingContext } from "../../booking/mod.ts";
+import type { BookingContext } from "./context.ts";
 import {
   type Budget,
   budgetExceeded,
   type CallScopes,
   readStandingsOf,
   type Refusal,
-} from "../../budgets/mod.ts";
-import { BudgetExceededError, messageOf } from "../../kernel/errors.ts";
-import { formatUsd, parseTotalUsd, toUsd } from "../../kernel/money.ts";
-import { readRunUsage } from "../../ledger/mod.ts";
-import { appendEvents, countInSessions } from "../../sessions/mod.ts";
+} from "../budgets/mod.ts";
+import { BudgetExceededError, messageOf } from "../kernel/errors.ts";
+import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
+import { readRunUsage } from "../ledger/mod.ts";
+import { appendEvents, countInSessions } from "../sessions/mod.ts";
 
 /** The caller of a refused call. */
 export interface Refused {

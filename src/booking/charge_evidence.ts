@@ -1,0 +1,126 @@
+/**
+ * The evidence of an error on the charge for its call: `none` if the provider can't have charged, `possible` if it may have,
+ * `unknown` if the error says neither.
+ */
+export type ChargeEvidence = "none" | "possible" | "unknown";
+
+/** The deepest nesting of errors that hold the errors of several attempts. */
+const MAX_DEPTH = 3;
+
+/** Returns true if the provider may have charged for the call that has failed with this error. */
+export function mayHaveBeenCharged(error: unknown): boolean {
+  return chargeEvidence(error) === "possible";
+}
+
+/**
+ * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets.
+ *
+ * `none`: the provider has answered with an error status, or there was no connection: refused, no address, no TLS, refused by a
+ * proxy. No layer may have repeated the request, since the second connection may fail after a request on the first was
+ * answered: see `createSingleSendFetch()` in kernel/single_send.ts.
+ * `possible`: an answer with another status, whatever it was, and a connection that ended after it was made.
+ *
+ * The usage in an error is not looked at: see `readFailedAnswer()`.
+ */
+export function chargeEvidence(error: unknown, depth = 0): ChargeEvidence {
+  let evidence: ChargeEvidence = "unknown";
+  for (const link of linksOf(error)) {
+    // The errors of several attempts: each may have been charged.
+    const attempts = Array.isArray(link.errors) && depth < MAX_DEPTH
+      ? link.errors.map((each) => chargeEvidence(each, depth + 1))
+      : [];
+    if (attempts.includes("possible")) return "possible";
+    if (attempts.includes("none")) return "none";
+    const status = statusOf(link);
+    if (status !== undefined) return status >= 400 ? "none" : "possible";
+    if (isUnconnected(link)) return "none";
+    if (isAnswered(link) || isBroken(link)) evidence = "possible";
+  }
+  return evidence;
+}
+
+/** Returns the status with which the provider has answered. */
+function statusOf(link: Record<string, unknown>): number | undefined {
+  const { statusCode, status, $metadata } = link;
+  const found = [statusCode, status, isRecord($metadata) && $metadata.httpStatusCode]
+    .find((value) => typeof value === "number" && value >= 100 && value <= 599) as number | undefined;
+  return found !== undefined && isStatusOfSdk(link) ? 200 : found;
+}
+
+/**
+ * Returns true for a status that the AI SDK has made up for a failure inside an answer with status 200: such an error has the
+ * parsed body in place of its text, or the headers of an event stream and one event in place of the provider's error body.
+ */
+function isStatusOfSdk({ responseBody, responseHeaders }: Record<string, unknown>): boolean {
+  if (responseBody === undefined || responseBody === null) return false;
+  if (typeof responseBody !== "string") return true;
+  const type = isRecord(responseHeaders) ? responseHeaders["content-type"] : undefined;
+  if (typeof type !== "string" || !type.startsWith("text/event-stream")) return false;
+  try {
+    return JSON.parse(responseBody).error === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Codes of connections that were never made: those of Node, undici, OpenSSL and Bun. */
+const UNCONNECTED_CODES =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|EADDRNOTAVAIL|EACCES|EPROTO|ConnectionRefused|FailedToOpenSocket|UND_ERR_(CONNECT_TIMEOUT|INVALID_ARG|PRX_TLS)|ERR_(INVALID_URL|SSL_\w+|TLS_\w+)|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED_CERT\w*|HOSTNAME_MISMATCH)$/;
+
+/** Errors of `Deno` for the same. */
+const UNCONNECTED_NAMES = /^(ConnectionRefused|AddrNotAvailable|NotCapable)$/;
+
+/** Messages for the same: hyper's name of the phase (Deno), TLS in Node, and what `fetch` refuses to send. */
+const UNCONNECTED_MESSAGES =
+  /client error \(Connect\)|[Rr]equests to port \d+ are blocked|before secure TLS connection|^(bad port|unknown scheme|invalid onRequestStart method)$/;
+
+function isUnconnected({ code, name, message, syscall }: Record<string, unknown>): boolean {
+  return syscall === "connect" || syscall === "getaddrinfo" || UNCONNECTED_CODES.test(String(code)) ||
+    UNCONNECTED_NAMES.test(String(name)) || UNCONNECTED_MESSAGES.test(String(message));
+}
+
+/** Errors of the AI SDK about what an answer contained. */
+const ANSWERED_NAMES =
+  /^AI_(JSONParseError|TypeValidationError|EmptyResponseBodyError|InvalidResponseDataError|NoContentGeneratedError)$/;
+
+/** The AI SDK's message for a stream of Anthropic whose first event it can't read. */
+const ANSWERED_MESSAGES = /^Expected a normalized Anthropic stream error/;
+
+function isAnswered({ name, message }: Record<string, unknown>): boolean {
+  return ANSWERED_NAMES.test(String(name)) || ANSWERED_MESSAGES.test(String(message));
+}
+
+/** Codes of connections that ended later. */
+const BROKEN_CODES =
+  /^(ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ConnectionClosed|ERR_(HTTP2|STREAM)_\w+|HPE_\w+|UND_ERR_\w+)$/;
+
+/** Errors of `Deno`, and of signals, for the same; an `AI_APICallError` without a status is one of `fetch`. */
+const BROKEN_NAMES =
+  /^(AI_APICallError|AbortError|TimeoutError|ResponseAborted|Connection(Reset|Aborted)|BrokenPipe|TimedOut|UnexpectedEof|Http)$/;
+
+/**
+ * Messages for the same: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic. Those of workerd
+ * are the same for a connection that was refused.
+ */
+const BROKEN_MESSAGES =
+  /^(fetch failed|failed to fetch|load failed|terminated|network connection lost|internal error; reference|networkerror|error sending request|error reading a body|connection (reset|closed|error)|socket hang up|request timed out)/i;
+
+function isBroken({ code, name, message }: Record<string, unknown>): boolean {
+  return BROKEN_CODES.test(String(code)) || BROKEN_NAMES.test(String(name)) ||
+    BROKEN_MESSAGES.test(String(message));
+}
+
+/** The longest chain of causes that is followed. */
+const MAX_LINKS = 10;
+
+/** Returns true for an object, whose fields may be read. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Returns an error and its causes, outermost first. Anything may have been thrown. */
+export function linksOf(error: unknown): Record<string, unknown>[] {
+  const links: Record<string, unknown>[] = [];
+  for (let link = error; isRecord(link) && links.length < MAX_LINKS; link = link.cause) links.push(link);
+  return links;
+}
