@@ -13,7 +13,7 @@ import { appendEvents, countInSessions } from "../sessions/mod.ts";
 
 /** The caller of a refused call. */
 export interface Refused {
-  scopes: CallScopes & { runId: string };
+  scopes: CallScopes;
   /** The only agent whose amounts the caller may see. */
   onlyAgentId?: string;
 }
@@ -24,9 +24,11 @@ export async function refusedCall(
   { scopes: { runId, above }, onlyAgentId }: Refused,
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
-  const runCost = onlyAgentId === undefined ? undefined : (await readRunUsage(ctx.store, runId)).cost_usd;
+  const runCost = onlyAgentId === undefined || runId === null
+    ? undefined
+    : (await readRunUsage(ctx.store, runId)).cost_usd;
   return budgetExceeded({
-    action: `Cannot make the next model call of run ${runId}`,
+    action: runId === null ? "Cannot make the model call" : `Cannot make the next model call of run ${runId}`,
     refusals,
     because,
     onlyAgentId,
@@ -36,7 +38,10 @@ export async function refusedCall(
 }
 
 /** Returns the error for the next call after an overshoot: the bound that a strict budget relied on was wrong. */
-export async function overshotBudget(ctx: BookingContext, { scopes }: Refused): Promise<BudgetExceededError> {
+export async function overshotBudget(
+  ctx: BookingContext,
+  { scopes }: { scopes: CallScopes & { runId: string } },
+): Promise<BudgetExceededError> {
   const { budget, runId } = scopes;
   const { cost_usd: cost } = await readRunUsage(ctx.store, runId);
   const strict = budget?.mode === "strict" ? budget : await findStrict(ctx, scopes);

@@ -25,14 +25,13 @@ import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings
 
 /** A request to make a call. */
 export interface CallRequest extends CallScopes {
-  runId: string;
   /** Bounds the call as of a time; only `withWorst` for strict budgets too. */
   bound(at: number, withWorst: boolean): CallBounds;
   /** Ends the wait. */
   signal?: AbortSignal;
   /**
    * True if the caller will probably make another call once this one is booked, and calls `endRun()` at last: then the commit
-   * that books this call may keep its reservation for the next.
+   * that books this call may keep its reservation for the next. Only for a call of a run.
    */
   hasNext?: boolean;
 }
@@ -43,7 +42,7 @@ export interface Grant {
   /** The time under which the call is priced and booked; its reservation counts from `reservedAt` on. */
   at: number;
   reservedAt: number;
-  scopes: CallScopes & { runId: string };
+  scopes: CallScopes;
   amounts: ReservedAmounts;
   /** The upper limit of output tokens, where a strict budget counts the call. */
   outputLimit?: number;
@@ -191,7 +190,7 @@ export function createBudgetGate(options: {
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
-      hasNext: request.hasNext === true && mayKeep && !call.isUnpriced,
+      hasNext: request.hasNext === true && runId !== null && mayKeep && !call.isUnpriced,
       changes,
     };
     return { hasBudget, grant };
@@ -246,7 +245,7 @@ export function createBudgetGate(options: {
 
   /** Takes the reservation that was kept, unless budgets were changed here, or it is too old for the windows of the call. */
   async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
-    if (!ahead.has(runId)) return undefined;
+    if (runId === null || !ahead.has(runId)) return undefined;
     const grants = takeAhead(runId);
     const early = hasNext ? grants.pop() : undefined;
     if (early && early.changes === known.changes && isInWindowsOf(early.reservedAt, at)) {
@@ -352,7 +351,7 @@ export function createBudgetGate(options: {
     booked(grant, isKept, costNanoUsd) {
       const { reservationId, scopes: { runId }, amounts } = grant;
       wake();
-      if (!isKept) return void inFlight.delete(reservationId);
+      if (!isKept || runId === null) return void inFlight.delete(reservationId);
       const higher = costNanoUsd !== null && costNanoUsd > amounts.estimateNanoUsd;
       const kept = {
         ...grant,

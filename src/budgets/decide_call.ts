@@ -20,8 +20,9 @@ export interface CallBounds {
   worst?: {
     /** An upper bound of the input tokens, or the reason that there is none. */
     inputTokens: { max: number } | { unboundedBecause: string };
-    /** The requested output limit. */
+    /** The requested output limit, and true if it can't be lowered: the gateway changes no request. */
     outputTokens: number;
+    isFixed?: true;
     /** Null if the model has no known price. */
     rates: WorstCaseRates | null;
   } | { costNanoUsd: NanoUsd };
@@ -59,6 +60,8 @@ export interface Refusal {
   reason: RefusalReason;
   /** The worst case that does not fit. */
   neededNanoUsd?: NanoUsd;
+  /** The largest output limit that would fit, where the request's own can't be lowered. */
+  fittingOutputTokens?: number;
 }
 
 /** The amounts that a call reserves: for budgets in `stop` mode, and for strict ones; null without a bound. */
@@ -113,10 +116,12 @@ export function decideCall(
   for (const standing of idle) {
     const fits = outputThatFits(call, leftOf(standing));
     if (fits === undefined || fits < 1) refusals.push({ standing, reason: "would_overshoot", neededNanoUsd });
-    else if (outputLimit === undefined || fits < outputLimit) outputLimit = fits;
+    else if (isFixed(call)) {
+      refusals.push({ standing, reason: "would_overshoot", neededNanoUsd, fittingOutputTokens: fits });
+    } else if (outputLimit === undefined || fits < outputLimit) outputLimit = fits;
   }
   if (refusals.length > 0) return { go: false, wait: false, refusals: tightestFirst(refusals) };
-  const shortened = worstOf(call, outputLimit);
+  const shortened = isFixed(call) ? neededNanoUsd : worstOf(call, outputLimit);
   for (const standing of tooSmall) {
     if (leftOf(standing) < shortened!) held.push({ standing, reason: "held", neededNanoUsd });
   }
@@ -165,6 +170,10 @@ export function worstOf({ worst }: CallBounds, outputTokens?: number): NanoUsd |
 /** Returns the requested output limit of a call that is bounded by tokens. */
 export function outputOf({ worst }: CallBounds): number | undefined {
   return worst && "outputTokens" in worst ? worst.outputTokens : undefined;
+}
+
+function isFixed({ worst }: CallBounds): boolean {
+  return worst !== undefined && "isFixed" in worst && worst.isFixed === true;
 }
 
 function outputThatFits({ worst }: CallBounds, budgetNanoUsd: NanoUsd): number | undefined {

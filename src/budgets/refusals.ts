@@ -76,7 +76,7 @@ export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
 
 /** Returns the wire form of a refusal. */
 function toRefusedBy(
-  { standing, reason, neededNanoUsd }: Refusal,
+  { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
   isHidden: boolean,
 ): Record<string, unknown> {
   return {
@@ -91,6 +91,7 @@ function toRefusedBy(
       reserved_usd: toUsd(reservedOf(standing)),
     }),
     ...(neededNanoUsd !== undefined && { needed_usd: toUsd(neededNanoUsd) }),
+    ...(fittingOutputTokens !== undefined && !isHidden && { fitting_output_tokens: fittingOutputTokens }),
     mode: standing.mode,
     reason,
     resets_at: standing.resetsAt === null ? null : toIso(standing.resetsAt),
@@ -114,7 +115,7 @@ const PERIODS: Record<BudgetPeriod, string> = {
 };
 
 function budgetSentence(
-  { standing, reason, neededNanoUsd }: Refusal,
+  { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
   { because, isHidden }: { because?: string; isHidden: boolean },
 ): string {
   const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
@@ -133,8 +134,10 @@ function budgetSentence(
     case "spent":
       return `${budget} ${amounts}${reset}${remedy}`;
     case "would_overshoot":
-      return `${budget} ${amounts}, and the next call might cost $${
-        formatUsd(neededNanoUsd ?? 0n)
+      return `${budget} ${amounts}, and the next call might cost $${formatUsd(neededNanoUsd ?? 0n)}${
+        fittingOutputTokens === undefined || isHidden
+          ? ""
+          : `; an output limit of ${fittingOutputTokens} tokens would fit`
       }${reset}${remedy}`;
     case "held":
       return `${budget} ${amounts} by calls in progress, which did not end in time; try again later`;

@@ -26,7 +26,7 @@ export interface CallScopes {
   agentId: string;
   sessionId: string | null;
   keyId: string | null;
-  /** Null for a call that is made elsewhere. */
+  /** Null for a call of no run, such as one that is made elsewhere. */
   runId: string | null;
   /** The budget of the run itself. */
   budget: Budget | null;

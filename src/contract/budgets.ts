@@ -286,6 +286,10 @@ export const RefusedBy = z.object({
   needed_usd: Usd.optional().openapi({
     description: "The most that the call can cost, where that doesn't fit",
   }),
+  fitting_output_tokens: z.int().optional().openapi({
+    description:
+      "The largest output limit that would fit, where the request through the gateway asks for more",
+  }),
   reason: z.enum(REFUSAL_REASONS).openapi({
     description:
       "`spent`: the limit is reached; `would_overshoot`: the call might exceed it; `unbounded`, `unpriced`: " +
