@@ -13,3 +13,9 @@ export {
 export { secretsOf } from "./secrets_of.ts";
 export { type Environment, findDefaultDatabase, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
+export {
+  type ProviderAccess,
+  type ProviderSources,
+  providersWithKeys,
+  readProviderAccess,
+} from "./provider_access.ts";

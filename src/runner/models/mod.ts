@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Environment, ProviderSettings } from "../../config/mod.ts";
+import { type Environment, type ProviderSettings, readProviderAccess } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
@@ -105,7 +105,7 @@ interface ProviderContext {
  */
 export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
   const { provider, modelId, api } = name;
-  const { env, fetch = sendOnce } = context;
+  const { fetch = sendOnce } = context;
   switch (provider) {
     case "demo": {
       const model = createDemoModel(modelId);
@@ -115,47 +115,27 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
       return model;
     }
     case "openai": {
-      const settings = {
-        apiKey: readKey(env, "OPENAI_API_KEY", name),
-        baseURL: readBaseUrl(env, "OPENAI_BASE_URL", "https://api.openai.com/v1"),
-        fetch,
-      };
+      const settings = { ...accessOf(context, name), fetch };
       const { createOpenAI } = await load(name, () => import("@ai-sdk/openai"));
       const openai = createOpenAI(settings);
       return api === "chat" ? openai.chat(modelId) : openai.responses(modelId);
     }
     case "anthropic": {
-      const settings = {
-        apiKey: readKey(env, "ANTHROPIC_API_KEY", name),
-        baseURL: readBaseUrl(env, "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1"),
-        fetch,
-      };
+      const settings = { ...accessOf(context, name), fetch };
       const { createAnthropic } = await load(name, () => import("@ai-sdk/anthropic"));
       return createAnthropic(settings)(modelId);
     }
     case "google": {
-      const settings = {
-        apiKey: readKey(env, "GOOGLE_GENERATIVE_AI_API_KEY", name),
-        // The SDK has no variable for the base URL; this one follows the name of the key.
-        baseURL: readBaseUrl(
-          env,
-          "GOOGLE_GENERATIVE_AI_BASE_URL",
-          "https://generativelanguage.googleapis.com/v1beta",
-        ),
-        fetch,
-      };
+      const settings = { ...accessOf(context, name), fetch };
       const { createGoogle } = await load(name, () => import("@ai-sdk/google"));
       return createGoogle(settings)(modelId);
     }
     default: {
-      const { baseUrl, apiKey, headers } = context.providers[provider]!;
       const { createOpenAICompatible } = await load(name, () => import("@ai-sdk/openai-compatible"));
       // Without includeUsage a streamed answer has no usage and could not be priced.
       return createOpenAICompatible({
         name: provider,
-        baseURL: baseUrl,
-        apiKey,
-        headers,
+        ...accessOf(context, name),
         fetch,
         includeUsage: true,
       })(modelId);
@@ -163,26 +143,13 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
   }
 }
 
-function readKey(env: Environment, variable: string, { provider, modelId }: ModelName): string {
-  const key = env[variable]?.trim();
-  if (key && !/^[\x21-\x7e]+$/.test(key)) {
-    throw new PurserError(
-      "invalid",
-      `Cannot use the model ${provider}:${modelId}: ${variable} holds blanks or characters that no key has`,
-    );
-  }
-  if (key) return key;
-  throw new PurserError(
-    "invalid",
-    `Cannot use the model ${provider}:${modelId}: ${variable} is not set; set it in the environment of Purser`,
+function accessOf(context: ProviderContext, { provider, modelId }: ModelName) {
+  const { baseUrl, apiKey, headers } = readProviderAccess(
+    provider,
+    `the model ${provider}:${modelId}`,
+    context,
   );
-}
-
-function readBaseUrl(env: Environment, variable: string, fallback: string): string {
-  const text = env[variable]?.trim();
-  if (!text) return fallback;
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new PurserError("invalid", `Cannot use ${variable}: it must be an http:// or https:// URL`);
+  return { baseURL: baseUrl, apiKey, headers };
 }
 
 /** Imports the package of a provider, which throws while loading if a base URL is set but blank. */

@@ -1,0 +1,89 @@
+import { PurserError } from "../kernel/errors.ts";
+import type { ProviderSettings } from "./config.ts";
+import type { Environment } from "./environment.ts";
+
+/** The address and the credentials of a model provider. */
+export interface ProviderAccess {
+  /** The base URL of its API, with the version: `https://api.openai.com/v1`. */
+  baseUrl: string;
+  apiKey?: string;
+  /** Headers to add to each request. */
+  headers: Readonly<Record<string, string>>;
+}
+
+/** The variables and the default address of each built-in provider. */
+const BUILT_IN: Readonly<Record<string, { key: string; url: string; defaultUrl: string }>> = {
+  openai: {
+    key: "OPENAI_API_KEY",
+    url: "OPENAI_BASE_URL",
+    defaultUrl: "https://api.openai.com/v1",
+  },
+  anthropic: {
+    key: "ANTHROPIC_API_KEY",
+    url: "ANTHROPIC_BASE_URL",
+    defaultUrl: "https://api.anthropic.com/v1",
+  },
+  google: {
+    key: "GOOGLE_GENERATIVE_AI_API_KEY",
+    // The AI SDK has no variable for the base URL; this one follows the name of the key.
+    url: "GOOGLE_GENERATIVE_AI_BASE_URL",
+    defaultUrl: "https://generativelanguage.googleapis.com/v1beta",
+  },
+};
+
+/** The settings that name providers. */
+export interface ProviderSources {
+  /** OpenAI-compatible servers by name. */
+  providers: Readonly<Record<string, ProviderSettings>>;
+  /** Keys and base URLs of the built-in providers. */
+  env: Environment;
+}
+
+/**
+ * Returns the address and credentials of a provider; `what` is used with it, as in `the model openai:gpt-5-mini`.
+ *
+ * @throws {PurserError} `invalid`, naming the variable, for a missing or malformed key and for a base URL that is none
+ */
+export function readProviderAccess(
+  provider: string,
+  what: string,
+  { providers, env }: ProviderSources,
+): ProviderAccess {
+  const builtIn = Object.hasOwn(BUILT_IN, provider) ? BUILT_IN[provider] : undefined;
+  if (builtIn) {
+    return {
+      baseUrl: readBaseUrl(env, builtIn.url, builtIn.defaultUrl),
+      apiKey: readKey(env, builtIn.key, what),
+      headers: {},
+    };
+  }
+  const { baseUrl, apiKey, headers = {} } = providers[provider]!;
+  return { baseUrl, apiKey, headers };
+}
+
+/** Returns the built-in providers that have a key in an environment. */
+export function providersWithKeys(env: Environment): string[] {
+  return Object.keys(BUILT_IN).filter((name) => env[BUILT_IN[name]!.key]?.trim());
+}
+
+function readKey(env: Environment, variable: string, what: string): string {
+  const key = env[variable]?.trim();
+  if (key && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new PurserError(
+      "invalid",
+      `Cannot use ${what}: ${variable} holds blanks or characters that no key has`,
+    );
+  }
+  if (key) return key;
+  throw new PurserError(
+    "invalid",
+    `Cannot use ${what}: ${variable} is not set; set it in the environment of Purser`,
+  );
+}
+
+function readBaseUrl(env: Environment, variable: string, fallback: string): string {
+  const text = env[variable]?.trim();
+  if (!text) return fallback;
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new PurserError("invalid", `Cannot use ${variable}: it must be an http:// or https:// URL`);
+}
