@@ -217,7 +217,12 @@ const NAMES = namesOf<PurserOptions>({
   ids: true,
 });
 
-const PROVIDER_NAMES = namesOf<ProviderSettings>({ baseUrl: true, apiKey: true, headers: true });
+const PROVIDER_NAMES = namesOf<ProviderSettings>({
+  baseUrl: true,
+  apiKey: true,
+  headers: true,
+  onDisconnect: true,
+});
 
 /**
  * Opens Purser over a database.

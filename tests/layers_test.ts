@@ -15,7 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["sessions", "budgets", "delivery"],
   ["alerts", "monitor"],
   ["booking", "snapshots"],
-  ["runner"],
+  ["runner", "gateway"],
   ["service"],
   ["http"],
   ["client"],

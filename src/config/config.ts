@@ -12,6 +12,8 @@ export interface ProviderSettings {
   apiKey?: string;
   /** Headers to add to each request. */
   headers?: Record<string, string>;
+  /** The treatment of a stream through the gateway whose client has left; default: `drain`, it is read to its end. */
+  onDisconnect?: "abort" | "drain";
 }
 
 /** Every setting of a Purser process, after precedence. Secrets are in plaintext: never log all of it. */

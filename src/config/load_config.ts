@@ -87,9 +87,14 @@ export async function loadConfig(input: {
     maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
     providers: Object.fromEntries(
-      Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers }]) => [
+      Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers, on_disconnect }]) => [
         name,
-        { baseUrl: base_url, ...(api_key && { apiKey: api_key }), ...(headers && { headers }) },
+        {
+          baseUrl: base_url,
+          ...(api_key && { apiKey: api_key }),
+          ...(headers && { headers }),
+          ...(on_disconnect && { onDisconnect: on_disconnect }),
+        },
       ]),
     ),
     prices: file.prices ?? [],

@@ -15,12 +15,21 @@ const ScopeName = z.string().regex(
 
 const Scopes = z.array(ScopeName).openapi({ example: ["run"] });
 
+/** Names of models, or patterns of them. */
+const Models = z.array(
+  z.string().regex(/^[^\s*]{1,200}\*?$|^\*$/, "must be a model, or the beginning of one and *"),
+)
+  .openapi({ example: ["claude-*", "gpt-5-mini"] });
+
 const shape = {
   key_id: KeyId,
   name: z.string().openapi({ example: "ci" }),
   scopes: Scopes,
   agent_id: AgentId.nullable().openapi({
     description: "The only agent that the key may access; null for all",
+  }),
+  models: Models.nullable().openapi({
+    description: "The models that the key may call through the gateway; null for all",
   }),
   status: KeyStatus,
   created_at: Time,
@@ -46,6 +55,9 @@ export const ApiKeyBody = z.strictObject({
   scopes: Scopes.min(1).max(SCOPES.length),
   agent_id: name("researcher").nullish().openapi({
     description: "Restricts the key to this agent; not with the scope `admin`",
+  }),
+  models: Models.min(1).max(100).nullish().openapi({
+    description: "Restricts calls through the gateway to these models; only with the scope `call`",
   }),
   expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
     format: "date-time",

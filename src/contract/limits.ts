@@ -69,6 +69,9 @@ export const REQUEST_LIMITS = {
   runs: 1_000,
   runs_per_key: 500,
   runs_per_address: null,
+  calls: 2_000,
+  calls_per_key: 1_000,
+  calls_per_address: null,
   streams: 2_000,
   streams_per_key: 1_000,
   streams_per_address: null,
@@ -78,6 +81,9 @@ export const REQUEST_LIMITS = {
 } as const satisfies Record<string, number | null>;
 
 export type RequestLimitName = keyof typeof REQUEST_LIMITS;
+
+/** The largest body of a request through the gateway: prompts hold images. */
+export const MAX_GATEWAY_BODY_BYTES = 32 * 1024 * 1024;
 
 /** The limits that are set; the others have their defaults. */
 export type RequestLimitSettings = { readonly [Name in RequestLimitName]?: number };

@@ -101,11 +101,11 @@ export const SESSION_EVENT_TYPES = [
 export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 
 /** The scopes of API keys. `admin` includes the others. */
-export const SCOPES = ["read", "run", "admin"] as const;
+export const SCOPES = ["read", "run", "call", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** The origins of a booked call: a run of an agent, a metered model of a library user, a report. */
-export const CALL_SOURCES = ["run", "meter", "report"] as const;
+/** The origins of a booked call: a run of an agent, a metered model of a library user, a report, the gateway. */
+export const CALL_SOURCES = ["run", "meter", "report", "gateway"] as const;
 export type CallSource = typeof CALL_SOURCES[number];
 
 /** The statuses of repricings; `dry_run` is one that changes nothing, and is not stored. */

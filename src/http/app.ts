@@ -10,10 +10,10 @@ import { authorizeRoutes } from "./middleware/authorize.ts";
 import { REPLAYED } from "./middleware/idempotency.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { routeOf } from "./middleware/request_log.ts";
-import { instanceOf, pathOf, problemResponse, toProblem } from "./middleware/problem.ts";
+import { errorResponse } from "./middleware/error_response.ts";
 import { addUniversalHeaders, markJson } from "./middleware/response_headers.ts";
 import { checkBody } from "./middleware/request_body.ts";
-import { findResource, type Resource, RESOURCES, type RouteModule } from "./resources.ts";
+import { ALL_RESOURCES, findResource, type Resource, type RESOURCES, type RouteModule } from "./resources.ts";
 import { createRouter, type Router } from "./router.ts";
 
 /** Answers the API's requests in this process. */
@@ -35,7 +35,7 @@ export type App = OpenAPIHono<
 
 /** Creates the API over a core: the same for the network, the edge, the CLI in-process and the library. */
 export async function createApp(core: Core): Promise<App> {
-  const modules = await Promise.all(RESOURCES.map((resource: Resource) => resource.load()));
+  const modules = await Promise.all(ALL_RESOURCES.map((resource) => resource.load()));
   const app: Router = mountRoutes(core, modules, () => Promise.resolve(app));
   return app as App;
 }
@@ -62,9 +62,7 @@ export function createLazyApp(core: Core): FetchHandler {
         app = await loading;
       } catch (error) {
         apps.delete(resource); // the next request tries again
-        return problemResponse(
-          toProblem(error, pathOf(request.url), core, env?.logged?.id ?? core.ids.next("req")),
-        );
+        return errorResponse(core, request, error, env?.logged?.id ?? core.ids.next("req"));
       }
       return await app.fetch(request, env);
     },
@@ -81,15 +79,19 @@ function mountRoutes(
   const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
   const app = createRouter();
   app.onError((error, c) => {
-    const problem = toProblem(error, instanceOf(c), core, c.env?.logged?.id ?? core.ids.next("req"));
-    return problemResponse(problem, c.get("isReplayed") && { [REPLAYED]: "true" });
+    const requestId = c.env?.logged?.id ?? core.ids.next("req");
+    return errorResponse(core, c.req.raw, error, requestId, c.get("isReplayed") && { [REPLAYED]: "true" });
   });
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
-    return problemResponse(toProblem(error, instanceOf(c), core, ""), headers);
+    return errorResponse(core, c.req.raw, error, "", headers);
   });
   app.use(addUniversalHeaders, markJson, nameRequests(core.telemetry));
-  authorizeRoutes(app, core, permissionsOf(...streamed, ...routers));
+  const permissions = permissionsOf(...streamed, ...routers);
+  for (const module of modules) {
+    for (const [route, permission] of module.permissions ?? []) permissions.set(route, permission);
+  }
+  authorizeRoutes(app, core, permissions);
   for (const router of streamed) app.route("/", router);
   app.use(checkBody(core));
   for (const router of routers) app.route("/", router);

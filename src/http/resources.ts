@@ -1,4 +1,6 @@
 import type { Core } from "../service/mod.ts";
+import { mayBeGateway } from "../gateway/mod.ts";
+import type { Permission } from "./middleware/authorize.ts";
 import type { Router } from "./router.ts";
 
 /** The exports of a resource's file of routes. */
@@ -7,6 +9,8 @@ export interface RouteModule {
   createRoutes(core: Core, wholeApp: () => Promise<Router>): Router;
   /** Routes that read their body as a stream, under a limit of their own. */
   createStreamedRoutes?(core: Core): Router;
+  /** The permissions of routes that are not in the OpenAPI document, by method and path. */
+  permissions?: ReadonlyMap<string, Permission>;
 }
 
 /** Routes that are loaded together. */
@@ -50,8 +54,23 @@ export const RESOURCES = [
   },
 ] as const satisfies readonly Resource[];
 
+/** The gateway's routes; its paths begin with any provider's name, and so come after all others. */
+const GATEWAY: Resource = { prefixes: [], load: () => import("./routes/gateway.ts") };
+
+/** Every resource, the gateway last. */
+export const ALL_RESOURCES: readonly Resource[] = [...RESOURCES, GATEWAY];
+
+/** Returns whether a path belongs to the API's own resources. */
+export function isApiPath(path: string): boolean {
+  return findOwnResource(path) !== undefined;
+}
+
 /** Returns the resource that a path belongs to. */
 export function findResource(path: string): Resource | undefined {
+  return findOwnResource(path) ?? (mayBeGateway(path) ? GATEWAY : undefined);
+}
+
+function findOwnResource(path: string): Resource | undefined {
   let found: { resource: Resource; length: number } | undefined;
   const segments = path.split("/");
   for (const resource of RESOURCES) {

@@ -26,6 +26,7 @@ function toApiKey(row: KeyRow, now: number): ApiKey {
     name: row.name,
     scopes: orderScopes(row.scopes),
     agent_id: row.agentId,
+    models: row.models,
     status: statusOf(row, now),
     created_at: toIso(row.createdAt),
     expires_at: time(row.expiresAt),
@@ -50,12 +51,14 @@ export interface NewKey {
   scopes: readonly Scope[];
   /** The only agent that the key grants access to; null for all. */
   agentId: string | null;
+  /** The models that it may call through the gateway, or patterns of them that end with `*`; null for all. */
+  models?: readonly string[] | null;
   /** The expiry, in milliseconds since the epoch; null for none. */
   expiresAt: number | null;
 }
 
-const INSERT = `INSERT INTO api_keys (key_id, name, hash, scopes, agent_id, created_at, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const INSERT = `INSERT INTO api_keys (key_id, name, hash, scopes, agent_id, models, created_at, expires_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /**
  * Creates a key. Its text is only in the result; the database has a hash of its secret part. From the first key on,
@@ -72,6 +75,7 @@ export async function createKey(
   check(input, now);
   const row = {
     ...input,
+    models: input.models ? [...input.models] : null,
     scopes: orderScopes(input.scopes),
     keyId: ctx.ids.next("key"),
     hash: hashSecret(secret),
@@ -81,17 +85,23 @@ export async function createKey(
   };
   await ctx.store.write([{
     sql: INSERT,
-    args: [row.keyId, row.name, row.hash, JSON.stringify(row.scopes), row.agentId, now, row.expiresAt],
+    args: [
+      ...[row.keyId, row.name, row.hash, JSON.stringify(row.scopes), row.agentId],
+      ...[row.models && JSON.stringify(row.models), now, row.expiresAt],
+    ],
   }]);
   ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
 }
 
-function check({ name, scopes, agentId, expiresAt }: NewKey, now: number): void {
+function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number): void {
   if (name.trim() === "") throw invalid("name", "it needs a name that can be seen");
   if (scopes.length === 0) throw invalid("scopes", "it needs at least one scope");
   if (agentId !== null && scopes.includes("admin")) {
     throw invalid("scopes", "a key of one agent can't have the scope admin, which is about all of them");
+  }
+  if (models != null && !allows(scopes, ["call"])) {
+    throw invalid("models", "models are for keys with the scope call");
   }
   if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "it would have expired already");
 }
@@ -175,14 +185,15 @@ export async function revokeKey(
   if (results[1]!.rows.length === 0) throw keyNotFound(keyId);
 }
 
-const READ = `SELECT key_id, name, hash, scopes, agent_id, created_at, expires_at, last_used_at, revoked_at
+const READ =
+  `SELECT key_id, name, hash, scopes, agent_id, models, created_at, expires_at, last_used_at, revoked_at
 FROM api_keys WHERE key_id = ?`;
 
 /** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
 export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
   const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
   if (!row) return undefined;
-  const [id, name, hash, scopes, agentId, createdAt, ...times] = row;
+  const [id, name, hash, scopes, agentId, models, createdAt, ...times] = row;
   const [expiresAt, lastUsedAt, revokedAt] = times.map(toTime);
   return {
     keyId: id as string,
@@ -190,6 +201,7 @@ export async function readKey(store: Pick<Store, "read">, keyId: string): Promis
     hash: hash as string,
     scopes: JSON.parse(scopes as string) as Scope[],
     agentId: agentId as string | null,
+    models: models === null ? null : JSON.parse(models as string) as string[],
     createdAt: Number(createdAt),
     expiresAt: expiresAt!,
     lastUsedAt: lastUsedAt!,

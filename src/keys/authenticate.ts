@@ -14,6 +14,10 @@ export interface Principal {
   readonly scopes: readonly Scope[];
   /** The only accessible agent; null for all. */
   readonly agentId: string | null;
+  /** The key's name. */
+  readonly name?: string;
+  /** The models that it may call through the gateway; null or undefined for all. */
+  readonly models?: readonly string[] | null;
 }
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
@@ -49,7 +53,8 @@ export async function authenticate(
   }
   ctx.secrets?.add([text]);
   recordUse(ctx, row);
-  return { keyId: row.keyId, scopes: row.scopes, agentId: row.agentId };
+  const { keyId, scopes, agentId, name, models } = row;
+  return { keyId, scopes, agentId, name, models };
 }
 
 /** Looks up a key that is not known to be valid, and reports the result. */

@@ -27,3 +27,4 @@ export {
 } from "./usage/usage.ts";
 export { usageFromAiSdk } from "./usage/answer_usage.ts";
 export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";
+export { type Fields, isFields } from "./usage/fields.ts";

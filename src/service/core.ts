@@ -60,7 +60,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       },
       async close({ graceMs } = {}) {
         parts.stop();
-        await endLiveRuns(parts, graceMs);
+        await endCalls(parts, graceMs);
         calling.abort();
         await renewals;
         await runEndRetries.stop();
@@ -76,6 +76,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     await parts.store.close();
     throw error;
   }
+}
+
+/** Resolves once no run and no call of the gateway is in progress. With `graceMs`, those that take longer are cancelled. */
+async function endCalls({ liveRuns, gateway, clock }: CoreParts, graceMs: number | undefined): Promise<void> {
+  await endLiveRuns({ liveRuns: new Map([...liveRuns, ...gateway.calls]), clock }, graceMs);
 }
 
 /** The core of one request. Nothing runs in the background, so the caller does the follow-up work. */
@@ -132,7 +137,7 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
     },
     /** Leaves the database open: a response may still be streamed, and there is no connection to close. */
     async close({ graceMs } = {}) {
-      await endLiveRuns(parts, graceMs);
+      await endCalls(parts, graceMs);
       await monitor.stop();
       await parts.channels.close();
     },

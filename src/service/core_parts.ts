@@ -4,10 +4,11 @@ import type { AlertEvaluator } from "../alerts/mod.ts";
 import type { RollUps } from "../booking/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import type { Config, Environment } from "../config/mod.ts";
+import type { Config, Environment, ProviderSources } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
+import type { GatewayState } from "../gateway/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
@@ -127,6 +128,11 @@ export interface CoreParts {
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
+
+  // Gateway
+  /** The settings that name the model providers. */
+  providerSources: ProviderSources;
+  gateway: GatewayState;
 
   // Snapshots
   maxSnapshotBytes: number;

@@ -17,6 +17,7 @@ import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
+import { createGatewayState } from "../gateway/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
 import { createLogReader } from "../sessions/mod.ts";
@@ -127,6 +128,8 @@ export async function openParts(
       models: createModelResolver({ providers: config.providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
+      providerSources: { providers: config.providers ?? {}, env },
+      gateway: createGatewayState(options.fetch),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
       spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),

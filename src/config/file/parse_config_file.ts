@@ -85,6 +85,7 @@ const Provider = z.strictObject({
   base_url: z.url({ protocol: /^https?$/, error: describeUrl }),
   api_key: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
+  on_disconnect: z.enum(["abort", "drain"]).optional(),
 });
 
 const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });

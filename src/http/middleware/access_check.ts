@@ -1,5 +1,6 @@
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { authorizationOf } from "../../gateway/mod.ts";
 import { authenticate, isAuthRequired, type Principal } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import type { Handler } from "../server/listen.ts";
@@ -7,7 +8,8 @@ import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
-import { pathOf, problemResponse, toProblem } from "./problem.ts";
+import { errorResponse, isGatewayPath } from "./error_response.ts";
+import { pathOf } from "./problem.ts";
 import { refusalOf } from "./loopback.ts";
 
 /**
@@ -30,7 +32,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       const bindings = principal ? { principal, lease, logged } : { isKeyless: true as const, lease, logged };
       response = await app.fetch(request, bindings);
     } catch (error) {
-      response = problemResponse(toProblem(error, pathOf(request.url), core, logged.id));
+      response = errorResponse(core, request, error, logged.id);
     } finally {
       lease.end();
     }
@@ -47,7 +49,10 @@ async function authenticateRequest(
   request: Request,
   { from, lease }: { from: string | undefined; lease: RequestLease },
 ): Promise<Principal | undefined> {
-  const authorization = request.headers.get("authorization");
+  const isGateway = isGatewayPath(pathOf(request.url));
+  const authorization = isGateway
+    ? authorizationOf(request.headers, new URL(request.url).searchParams)
+    : request.headers.get("authorization");
   if (isOpenRequest(request)) {
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;

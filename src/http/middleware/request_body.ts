@@ -4,6 +4,7 @@ import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ApiEnv, leaseOf } from "./principal.ts";
 import { bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
+import type { RequestLease } from "./request_limits.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
@@ -38,13 +39,27 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
   };
 }
 
+/** Reads a body of any type, as a whole. Throws `too_large` for one of more than `maxBytes`. */
+export async function readBody(
+  request: Request,
+  core: Pick<Core, "stopping">,
+  { lease, maxBytes }: { lease: RequestLease | undefined; maxBytes: number },
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (Number(request.headers.get("content-length")) > maxBytes) throw tooLarge(maxBytes);
+  lease?.beginBody(lengthOf(request), { isHeld: true, maxBytes });
+  return await readUpTo(bodyChunks(request, core, lease), maxBytes);
+}
+
 async function isEmpty(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
   for await (const chunk of chunks) if (chunk.length > 0) return false;
   return true;
 }
 
 /** Reads a body, copying it: a chunk may be a small part of a large buffer, which would be kept with it. */
-async function readUpTo(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+async function readUpTo(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   let bytes = new Uint8Array(0);
   let size = 0;
   for await (const chunk of chunks) {

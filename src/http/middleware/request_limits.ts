@@ -94,10 +94,11 @@ class Gauge {
 }
 
 /** The uses that are limited in number or size at a time. */
-type Kind = "runs" | "streams" | "body_bytes";
+type Kind = "runs" | "calls" | "streams" | "body_bytes";
 
 const WORDS = {
   runs: "runs in progress",
+  calls: "calls through the gateway in progress",
   streams: "open streams",
   body_bytes: "bytes of bodies being read",
 } as const;
@@ -108,6 +109,7 @@ export class RequestLimits {
   readonly #rates: Partial<Record<RequestLimitName, Rate>> = {};
   readonly #gauges: Record<Kind, Gauge> = {
     runs: new Gauge(),
+    calls: new Gauge(),
     streams: new Gauge(),
     body_bytes: new Gauge(),
   };
@@ -256,16 +258,19 @@ export class RequestLease {
   }
 
   /**
-   * Begins to read a body of this declared length, 0 where there is none; `isHeld` in memory as a whole. Throws `rate_limited`
+   * Begins to read a body of this declared length, 0 where there is none; `isHeld` in memory as a whole, up to `maxBytes`. Throws `rate_limited`
    * or `unavailable`.
    */
-  beginBody(length: number, { isHeld }: { isHeld: boolean }): void {
+  beginBody(
+    length: number,
+    { isHeld, maxBytes = this.limits.maxBodyBytes }: { isHeld: boolean; maxBytes?: number },
+  ): void {
     this.#isRateCounted = length > 0;
     if (this.#key !== undefined) this.#take("body_bytes_per_minute_per_key", this.#key, length);
     if (this.address !== undefined) this.#take("body_bytes_per_minute_per_address", this.address, length);
     if (!isHeld) return;
     // A declared length that doesn't fit is refused at once; but it takes no memory before it arrives.
-    this.#uncountedBytes = length || this.limits.maxBodyBytes;
+    this.#uncountedBytes = length || maxBytes;
     this.#hold(BODY_STEP, length);
   }
 
@@ -296,8 +301,8 @@ export class RequestLease {
     this.#begin("body_bytes", amount, Math.max(amount, needed));
   }
 
-  /** Begins a run or a stream. Throws `rate_limited` or `unavailable`. */
-  begin(kind: "runs" | "streams"): void {
+  /** Begins a run, a call or a stream. Throws `rate_limited` or `unavailable`. */
+  begin(kind: "runs" | "calls" | "streams"): void {
     this.#begin(kind, 1);
   }
 

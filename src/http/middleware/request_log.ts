@@ -31,7 +31,8 @@ export class LoggedRequest {
    * they may hold secrets.
    */
   answer({ status, headers }: Response): void {
-    headers.set(REQUEST_ID, this.id);
+    // Through the gateway, it is the provider's id.
+    if (!headers.has(REQUEST_ID)) headers.set(REQUEST_ID, this.id);
     const { clock, log } = this.#ctx;
     const isQuiet = status < 400 && PROBES.has(this.route);
     log[isQuiet ? "debug" : "info"]("Answered a request", {

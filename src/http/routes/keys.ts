@@ -69,11 +69,12 @@ const revoke = createRoute({
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
-      const { name, scopes, agent_id, expires_at } = c.req.valid("json");
+      const { name, scopes, agent_id, models, expires_at } = c.req.valid("json");
       const key = await createKey(core, {
         name,
         scopes,
         agentId: agent_id ?? null,
+        models: models ?? null,
         expiresAt: expires_at ? Date.parse(expires_at) : null,
       });
       c.header("location", `/keys/${key.key_id}`);

@@ -71,6 +71,10 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
         recordServed({ service_tier: response.service_tier });
         record("openai-responses", response.usage, true);
         tools = toolsOfResponse(response) ?? tools;
+      } else if (chunk.object === "response.compaction") {
+        record("openai-responses", chunk.usage, true);
+      } else if (chunk.object === "list" && isFields(chunk.usage)) {
+        record("openai-compatible", chunk.usage, true); // embeddings
       } else if (isFields(chunk.usageMetadata)) {
         record("google", chunk.usageMetadata, hasFinished(chunk.candidates) && !isFields(chunk.error));
         tools = searchesOfGemini(chunk) ?? tools;

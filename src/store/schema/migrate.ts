@@ -12,6 +12,7 @@ import { statements as billedParts } from "../migrations/m0008_billed_parts.ts";
 import { statements as repricings } from "../migrations/m0009_repricings.ts";
 import { statements as claims } from "../migrations/m0010_claims.ts";
 import { statements as budgets } from "../migrations/m0011_budgets.ts";
+import { statements as gateway } from "../migrations/m0013_gateway.ts";
 import { statements as tags } from "../migrations/m0012_tags.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   { version: 10, name: "claims", statements: claims },
   { version: 11, name: "budgets", statements: budgets },
   { version: 12, name: "tags", statements: tags },
+  { version: 13, name: "gateway", statements: gateway },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (

@@ -17,13 +17,17 @@ export const keysCreate: Command = {
   args: [arg("NAME")],
   summary: "Create an API key, and show it once",
   detail:
-    "Scopes: read sees everything but keys; run runs agents and reports calls; admin does both, and changes settings and " +
-    "keys. Once a key exists, servers on this database refuse requests without one. With --agent-id, the ids that a client " +
+    "Scopes: read sees everything but keys; run runs agents and reports calls; call calls models through the gateway and " +
+    "nothing else; admin does all of that, and changes settings and keys. Once a key exists, servers on this database refuse requests without one. With --agent-id, the ids that a client " +
     "chooses for new calls, sessions and runs have to be AGENT_ID:NAME. The key goes to standard output, everything else to " +
     "standard error. With --output, the key goes to that file alone.",
   options: {
-    scope: option("SCOPE", "read, run or admin; repeat for more", { oneOf: SCOPES }),
+    scope: option("SCOPE", "read, run, call or admin; repeat for more", { oneOf: SCOPES }),
     "agent-id": option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),
+    model: option(
+      "NAME",
+      "Restrict calls through the gateway to this model, or to claude-*; repeat for more",
+    ),
     expires: option("WHEN", "Expiry: a duration from now (12h, 90d, 4w), a date, or an ISO time"),
     output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
   },
@@ -46,6 +50,8 @@ async function createKey(ctx: CommandContext): Promise<void> {
   }
   const scopes = readScopes(ctx);
   const agentId = options.read("agent-id", checkId);
+  const given = options.texts("model");
+  const models = given.length === 0 ? undefined : [...given];
   const expiresAt = options.read("expires", (text) => parseExpiry(text, clock.now()));
   if (agentId !== undefined && scopes.includes("admin")) {
     throw new UsageError(
@@ -59,7 +65,7 @@ async function createKey(ctx: CommandContext): Promise<void> {
   if (path !== undefined) await reserveFile(path);
   let created: ApiKey & { key: string };
   try {
-    const json = { name, scopes, agent_id: agentId, expires_at: expiresAt };
+    const json = { name, scopes, agent_id: agentId, models, expires_at: expiresAt };
     created = await (await api.keys.$post({ json })).json();
   } catch (error) {
     if (path !== undefined) await files.remove(path).catch(() => {});
@@ -119,11 +125,12 @@ function readScopes({ options }: CommandContext) {
 
 /** Describes a key: `run, agent researcher only, until 2027-01-31 00:00:00 UTC`. */
 function describeKey(
-  { scopes, agent_id, expires_at }: Pick<ApiKey, "scopes" | "agent_id" | "expires_at">,
+  { scopes, agent_id, models, expires_at }: Pick<ApiKey, "scopes" | "agent_id" | "models" | "expires_at">,
 ): string {
   return [
     scopes.join(" and "),
     ...(agent_id === null ? [] : [`agent ${agent_id} only`]),
+    ...(models === null ? [] : [`${models.join(" and ")} only`]),
     expires_at === null ? "until it is revoked" : `until ${formatTime(expires_at)} UTC`,
   ].join(", ");
 }

@@ -1,0 +1,78 @@
+import { estimateTokens, logRefusal, refusedCall } from "../booking/mod.ts";
+import type { CallBounds, Grant } from "../budgets/mod.ts";
+import type { PriceBook } from "../pricing/mod.ts";
+import type { GatewayContext, GatewayRequest } from "./context.ts";
+import type { ModelRequest } from "./wires/wire.ts";
+
+/** Tokens that providers add around a request: role markers, the schema preamble, the tool-use system prompt. */
+const TOKENS_AROUND_A_CALL = 1_024;
+
+/** The estimated output of the first call of a session. */
+const ESTIMATED_OUTPUT_TOKENS = 256;
+
+/** A call that its budgets have let through. */
+export interface Admitted {
+  /** The time under which it is priced and booked. */
+  at: number;
+  grant: Grant | undefined;
+  /** Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound. */
+  prices: PriceBook;
+}
+
+/**
+ * Asks the budgets of a call, and reserves its cost. Nothing of the request is changed: a limit that is too large for a strict
+ * budget is refused, with the one that would fit.
+ *
+ * @throws {BudgetExceededError} nothing was sent
+ */
+export async function admit(
+  ctx: GatewayContext,
+  { target, caller, attribution, signal }: GatewayRequest,
+  request: ModelRequest,
+  bytes: number,
+): Promise<Admitted> {
+  const prices = ctx.prices.current?.() ?? ctx.prices;
+  const { agentId, sessionId, runId } = attribution;
+  const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget: null };
+  const because = unboundedBecause(request);
+  const admission = await ctx.gate.admit({
+    ...scopes,
+    signal,
+    bound(at, withWorst): CallBounds {
+      const query = { provider: target.provider, model: request.model, at };
+      const isUnpriced = prices.rates(query) === null;
+      const last = sessionId === null ? undefined : ctx.gateway.lastCosts.get(sessionId);
+      const estimateNanoUsd = isUnpriced ? 0n : last ?? prices.worstCase({
+        ...query,
+        inputTokens: estimateTokens(bytes),
+        outputTokens: Math.min(ESTIMATED_OUTPUT_TOKENS, request.maxOutputTokens ?? ESTIMATED_OUTPUT_TOKENS),
+      }) ?? 0n;
+      if (!withWorst) return { estimateNanoUsd, isUnpriced };
+      // Tokenizers are byte-level: a token covers at least one byte of the request.
+      const max = bytes + TOKENS_AROUND_A_CALL;
+      const rates = because === undefined ? prices.worstCaseRates({ ...query, inputTokens: max }) : null;
+      return {
+        estimateNanoUsd,
+        isUnpriced: isUnpriced || (because === undefined && rates === null),
+        worst: {
+          inputTokens: because === undefined ? { max } : { unboundedBecause: because },
+          outputTokens: request.maxOutputTokens ?? 0,
+          isFixed: true,
+          rates,
+        },
+      };
+    },
+  });
+  if (admission.go) return { ...admission, prices };
+  const refused = { scopes, onlyAgentId: caller.agentId ?? undefined };
+  const error = await refusedCall(ctx, refused, { refusals: admission.refusals, because });
+  await logRefusal(ctx, refused, error);
+  throw error;
+}
+
+function unboundedBecause(
+  { maxOutputTokens, unboundedBecause, outputField }: ModelRequest,
+): string | undefined {
+  if (unboundedBecause !== undefined) return unboundedBecause;
+  return maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined;
+}

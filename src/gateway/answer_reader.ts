@@ -1,0 +1,60 @@
+import type { UsageReport } from "../booking/mod.ts";
+import { utf8Length } from "../kernel/text.ts";
+import { contentOf } from "../booking/mod.ts";
+import { type Fields, isFields, trackAnswerUsage } from "../pricing/mod.ts";
+import type { Wire } from "./wires/wire.ts";
+
+/** The facts of one answer, read beside its bytes. */
+export interface AnswerReader {
+  /** Reads an event of a stream. */
+  takeEvent(event: Fields): void;
+  /** Reads a whole body. */
+  takeBody(body: unknown): void;
+  /** Returns what the call is booked by. `brokenBy`: the error that has ended it. */
+  report(brokenBy?: unknown): UsageReport;
+  /** The bytes of text that have passed. */
+  readonly outputBytes: number;
+  /** Returns true once the provider has sent its final counts. */
+  isFinal(): boolean;
+  /** Returns true once it has sent any counts. */
+  hasUsage(): boolean;
+}
+
+/** Creates the reader of an answer by its wire. */
+export function readAnswer(wire: Wire, provider: string): AnswerReader {
+  const usage = trackAnswerUsage(wire.api(provider));
+  let outputBytes = 0;
+  let responseId: string | undefined;
+
+  function take(part: Fields): void {
+    usage.take(part);
+    responseId ??= [part.response, part.message, part].flatMap((holder) =>
+      isFields(holder) ? [holder.id, holder.responseId] : []
+    ).find((id): id is string => typeof id === "string" && id.length <= 200);
+  }
+
+  return {
+    takeEvent(event) {
+      take(event);
+      outputBytes += utf8Length(wire.textOf(event));
+    },
+    takeBody(body) {
+      const parts = Array.isArray(body) ? body.filter(isFields) : isFields(body) ? [body] : [];
+      for (const part of parts) take(part);
+      if (usage.usage() === undefined) outputBytes = utf8Length(contentOf(body));
+    },
+    report: (brokenBy) => ({
+      counted: usage.isFinal() ? usage.usage() : undefined,
+      partial: usage.usage(),
+      served: usage.served(),
+      statedNanoUsd: usage.isFinal() ? usage.statedNanoUsd() : undefined,
+      responseId,
+      brokenBy,
+    }),
+    get outputBytes() {
+      return outputBytes;
+    },
+    isFinal: () => usage.isFinal(),
+    hasUsage: () => usage.usage() !== undefined,
+  };
+}

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import { checkTags, type Tags } from "../contract/tags/tags.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+
+/** The caller of the gateway. */
+export interface Caller {
+  /** Null without a key, on this machine. */
+  keyId: string | null;
+  /** The key's name. */
+  name: string | null;
+  /** The only agent of the key. */
+  agentId: string | null;
+  /** The models that the key may call; null for all. */
+  models: readonly string[] | null;
+}
+
+/** The agent, session, run and tags that a call is booked under. They are labels: none gives a right. */
+export interface Attribution {
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  tags: Tags;
+}
+
+/** The headers that name a session, in the order in which they count: Purser's, Claude Code's, Codex's, and others'. */
+const SESSION_HEADERS = [
+  "x-purser-session",
+  "x-claude-code-session-id",
+  "session-id",
+  "session_id",
+  "x-session-id",
+];
+
+/** The agent of calls without a key and without a header that names one. */
+const NO_AGENT = "gateway";
+
+/**
+ * Reads the attribution of a call from its key and its headers. A session or run of a key of one agent is named after it, so
+ * that no client adds to another's.
+ *
+ * @throws {PurserError} `invalid` for an agent, run or tag that can't be one; `forbidden` for another agent than the key's
+ */
+export function readAttribution(headers: Headers, { agentId: only, name }: Caller): Attribution {
+  const wanted = headers.get("x-purser-agent");
+  if (wanted !== null) checkName("x-purser-agent", wanted);
+  if (only !== null && wanted !== null && wanted !== only) {
+    throw new PurserError(
+      "forbidden",
+      `Cannot call as agent ${wanted}: this API key is for agent ${only} only`,
+      {
+        details: { agent_id: only },
+      },
+    );
+  }
+  const run = headers.get("x-purser-run");
+  if (run !== null) checkName("x-purser-run", run);
+  const session = SESSION_HEADERS.map((header) => headers.get(header)?.trim()).find(Boolean);
+  const own = (id: string) => only === null || id.startsWith(`${only}:`) ? id : `${only}:${id}`;
+  return {
+    agentId: only ?? wanted ?? (name === null ? NO_AGENT : toName(name)),
+    sessionId: session === undefined ? null : toName(own(session)),
+    runId: run === null ? null : toName(own(run)),
+    tags: readTags(headers.get("x-purser-tags")),
+  };
+}
+
+function checkName(header: string, value: string): void {
+  if (!NAME_PATTERN.test(value)) {
+    throw new PurserError("invalid", `Cannot read the header ${header}: it has to be ${NAME_RULE}`);
+  }
+}
+
+/** Returns a text as an id: unchanged where it is one, else what is left of it with a hash, so that different texts stay different. */
+function toName(text: string): string {
+  if (NAME_PATTERN.test(text)) return text;
+  const hash = createHash("sha256").update(text).digest("hex").slice(0, 16);
+  const kept = text.replace(/[^A-Za-z0-9._:-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 80);
+  return kept === "" ? hash : `${kept}-${hash}`;
+}
+
+/** Reads `x-purser-tags`: a JSON object, or `customer=acme, team=search`. */
+function readTags(text: string | null): Tags {
+  if (text === null || text.trim() === "") return {};
+  let tags: unknown;
+  if (text.trim().startsWith("{")) {
+    try {
+      tags = JSON.parse(text);
+    } catch {
+      throw new PurserError("invalid", "Cannot read the header x-purser-tags: it is not JSON");
+    }
+  } else {
+    const pairs = text.split(",").map((pair) => {
+      const [key, ...value] = pair.split("=");
+      if (value.length === 0) {
+        throw new PurserError(
+          "invalid",
+          "Cannot read the header x-purser-tags: write it as customer=acme, team=search, or as a JSON object",
+        );
+      }
+      return [key!.trim(), value.join("=").trim()];
+    });
+    tags = Object.fromEntries(pairs);
+  }
+  return checkTags(tags as Tags, "the header x-purser-tags");
+}
+
+/** Refuses a model that a key may not call. A pattern ends with `*` for all that begin like it. */
+export function checkAllowed(model: string, { models }: Caller): void {
+  if (isAllowed(model, models)) return;
+  throw new PurserError(
+    "forbidden",
+    `Cannot call ${model.slice(0, 200)}: this API key may call ${models!.join(", ")} only`,
+    { details: { models } },
+  );
+}
+
+/** Returns whether a key may call a model. */
+export function isAllowed(model: string, models: Caller["models"]): boolean {
+  return models === null ||
+    models.some((one) => one.endsWith("*") ? model.startsWith(one.slice(0, -1)) : model === one);
+}

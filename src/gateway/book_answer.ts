@@ -1,0 +1,98 @@
+import { bookLooseCalls, settleUsage, type UsageReport } from "../booking/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
+import type { Admitted } from "./admit.ts";
+import type { GatewayContext, GatewayRequest } from "./context.ts";
+import type { ModelRequest } from "./wires/wire.ts";
+
+/** A call through the gateway, to be booked once its answer is known. */
+export interface PassedCall {
+  callId: string;
+  gatewayRequest: GatewayRequest;
+  request: ModelRequest;
+  admitted: Admitted;
+  /** The size of the request, for an estimate. */
+  bytes: number;
+  /** When it was sent, on the monotonic clock. */
+  startedAt: number;
+}
+
+/**
+ * Books a call by what its answer has reported; resolves when it is durable. Without a report it is an estimate of the request
+ * and of the text that has passed. If the commit fails, the call is logged whole.
+ */
+export async function bookAnswer(
+  ctx: GatewayContext,
+  passed: PassedCall,
+  report: UsageReport,
+  outputBytes: number,
+): Promise<ModelCall> {
+  const { callId, gatewayRequest, request, admitted: { at, grant, prices }, bytes, startedAt } = passed;
+  const { target: { provider }, caller, attribution: { agentId, sessionId, runId, tags } } = gatewayRequest;
+  const { served = {}, responseId } = report;
+  const { serviceTier, speed, inferenceGeo } = served;
+  const query = { provider, model: request.model, at, serviceTier, speed, inferenceGeo };
+  const { usage, price, estimatedBecause } = settleUsage(
+    report,
+    { inputBytes: () => bytes, outputBytes, maxOutputTokens: request.maxOutputTokens },
+    (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
+  );
+  const call: ModelCall = {
+    ...{ callId, at, agentId, sessionId, runId, provider, usage },
+    step: null,
+    tools: [],
+    model: request.model,
+    ...price,
+    durationMs: ctx.clock.monotonic() - startedAt,
+    isEstimated: estimatedBecause !== undefined,
+    source: "gateway",
+    serviceTier: serviceTier ?? null,
+    ...(speed && { speed }),
+    ...(inferenceGeo && { inferenceGeo }),
+    responseId: responseId ?? null,
+    ...(caller.keyId !== null && { keyId: caller.keyId }),
+    ...(Object.keys(tags).length > 0 && { tags }),
+  };
+  if (estimatedBecause !== undefined) {
+    ctx.log.warn("A model call is booked as an estimate", {
+      call_id: callId,
+      provider,
+      model: request.model,
+      reason: report.brokenBy === undefined
+        ? estimatedBecause
+        : ctx.secrets.scrub(messageOf(report.brokenBy)),
+    });
+  }
+  if (grant?.isStrict) keepBound(ctx, call, grant);
+  try {
+    await bookLooseCalls(ctx, [call], { grant });
+  } catch (error) {
+    if (grant) await ctx.gate.release(grant).catch(() => {});
+    // The money is spent: a call that is not in the ledger must at least be in the log.
+    ctx.log.error("A model call was made and could not be booked", {
+      cost_event: toCostEvent(call),
+      reason: messageOf(error),
+    });
+    if (error instanceof PurserError) throw error;
+    throw new PurserError("internal", "Cannot book a model call that was made", { cause: error });
+  }
+  if (sessionId !== null && call.costNanoUsd !== null) ctx.gateway.lastCosts.set(sessionId, call.costNanoUsd);
+  return call;
+}
+
+/** Holds what a strict call may have cost beyond what is known of it, and logs one that cost more than its bound. */
+function keepBound(ctx: GatewayContext, call: ModelCall, grant: NonNullable<Admitted["grant"]>): void {
+  const boundNanoUsd = grant.amounts.worstNanoUsd!;
+  const unused = boundNanoUsd - (call.costNanoUsd ?? 0n);
+  if (unused >= 0n && !call.unpricedParts) {
+    if (call.isEstimated) grant.lostNanoUsd = unused;
+    return;
+  }
+  ctx.log.warn("A provider reported more than a strict call was bounded to", {
+    call_id: call.callId,
+    bound_usd: formatUsd(boundNanoUsd),
+    cost_usd: formatUsd(call.costNanoUsd ?? 0n),
+    ...(call.unpricedParts && { unpriced_parts: call.unpricedParts }),
+  });
+}

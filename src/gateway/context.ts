@@ -1,0 +1,53 @@
+import type { BookingContext } from "../booking/mod.ts";
+import type { ProviderSources } from "../config/mod.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { RecentMap } from "../kernel/recent_map.ts";
+import type { LiveRun } from "../sessions/mod.ts";
+import type { Attribution, Caller } from "./attribution.ts";
+import type { Target } from "./targets.ts";
+
+/** The state of the gateway of a process. */
+export interface GatewayState {
+  /** The calls that are with a provider, by id. */
+  calls: Map<string, LiveCall>;
+  /** The cost of the last call of each session, as the estimate of its next. */
+  lastCosts: RecentMap<bigint>;
+  /** Sends a request to a provider, once, and follows no redirect. */
+  send(url: string, init: RequestInit): Promise<Response>;
+  /** Ends the search for calls whose provider sends nothing, while it is on. */
+  stopLooking?: (() => void) | undefined;
+}
+
+/** A call that is with its provider. Whoever ends a process may cancel it: its stream is then booked as an estimate. */
+export interface LiveCall extends LiveRun {
+  /** Aborts the request to the provider. */
+  signal: AbortSignal;
+  /** The reason for which it was cancelled. */
+  cancelledBy: string | undefined;
+  /** Ends its registration. */
+  end(): void;
+  /** Since when the provider has sent nothing, on the monotonic clock; undefined while the client is slower. */
+  quietSince: number | undefined;
+}
+
+/** The parts of a process that the gateway uses. */
+export interface GatewayContext extends BookingContext {
+  clock: Clock;
+  providerSources: ProviderSources;
+  gateway: GatewayState;
+}
+
+/** A request to a provider. */
+export interface GatewayRequest {
+  method: string;
+  target: Target;
+  /** The query, with its `?`; empty without one. */
+  search: string;
+  headers: Headers;
+  caller: Caller;
+  attribution: Attribution;
+  /** Reads the body. */
+  body(): Promise<Uint8Array<ArrayBuffer>>;
+  /** Aborts when the client leaves before it was answered. */
+  signal?: AbortSignal | undefined;
+}

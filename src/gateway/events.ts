@@ -1,0 +1,127 @@
+import { concat } from "./wires/splice_json.ts";
+
+/* Splits the bytes of a stream into pieces that stand by themselves, and changes none of them. */
+
+/** One piece of a stream: its bytes, with the separator at its end, and its text, if it has any. */
+export interface Piece {
+  bytes: Uint8Array;
+  /** The data of an event of server-sent events, or one object of a list. */
+  data: string | undefined;
+}
+
+/** Splits a stream that arrives in chunks. */
+export interface Splitter {
+  /** Returns the pieces that are complete with this chunk. */
+  push(chunk: Uint8Array): Piece[];
+  /** Returns what is left at the end of the stream; empty where nothing is. */
+  rest(): Uint8Array;
+}
+
+const [LF, CR] = [0x0a, 0x0d];
+
+/** The largest event that is held back until it is complete. */
+const MAX_EVENT_BYTES = 64 * 1024 * 1024;
+
+/** Splits server-sent events, which end at a blank line: by LF, CR LF or CR. */
+export function splitEvents(): Splitter {
+  let held: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
+  let searched = 0;
+  return {
+    push(chunk) {
+      const bytes = held.length === 0 ? chunk : concat(held, chunk);
+      const pieces: Piece[] = [];
+      let start = 0;
+      for (let at = searched;;) {
+        const end = endOfEvent(bytes, at);
+        if (end === undefined) break;
+        const event = bytes.subarray(start, end);
+        pieces.push({ bytes: event, data: dataOf(event) });
+        start = at = end;
+      }
+      held = start === 0 ? bytes : bytes.slice(start);
+      // A line break at the end may be the first of the two.
+      searched = Math.max(0, held.length - 3);
+      if (held.length > MAX_EVENT_BYTES) throw new Error("an event of the stream is larger than 64 MiB");
+      return pieces;
+    },
+    rest: () => held,
+  };
+}
+
+/** Returns the end of the first blank line from a position on; undefined while none is complete. */
+function endOfEvent(bytes: Uint8Array, from: number): number | undefined {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte !== LF && byte !== CR) continue;
+    const next = afterBreak(bytes, at);
+    if (next === undefined) return undefined;
+    const second = bytes[next];
+    if (second === LF || second === CR) {
+      const end = afterBreak(bytes, next);
+      // A CR at the very end may be followed by its LF, which then begins the next event, harmlessly.
+      return end ?? next + 1;
+    }
+    at = next - 1;
+  }
+  return undefined;
+}
+
+/** Returns the position after a line break; undefined for a CR whose LF may still come. */
+function afterBreak(bytes: Uint8Array, at: number): number | undefined {
+  if (bytes[at] === LF) return at + 1;
+  if (at + 1 >= bytes.length) return undefined;
+  return bytes[at + 1] === LF ? at + 2 : at + 1;
+}
+
+const decoder = new TextDecoder();
+
+/** Returns the data of an event; undefined for a comment and for an event without any. */
+function dataOf(event: Uint8Array): string | undefined {
+  let data: string | undefined;
+  for (const line of decoder.decode(event).split(/\r\n|\n|\r/)) {
+    if (!line.startsWith("data:")) continue;
+    const value = line.slice(line[5] === " " ? 6 : 5);
+    data = data === undefined ? value : `${data}\n${value}`;
+  }
+  return data;
+}
+
+const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
+
+/** Splits a list of JSON objects, as Gemini streams them without `alt=sse`: each piece ends with its object. */
+export function splitList(): Splitter {
+  let held: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
+  let at = 0;
+  let depth = 0;
+  let begin = 0;
+  let isInString = false;
+  return {
+    push(chunk) {
+      held = held.length === 0 ? chunk : concat(held, chunk);
+      const pieces: Piece[] = [];
+      let start = 0;
+      for (; at < held.length; at++) {
+        const byte = held[at];
+        if (isInString) {
+          if (byte === BACKSLASH) at++;
+          else if (byte === QUOTE) isInString = false;
+        } else if (byte === QUOTE) isInString = true;
+        else if (byte === OPEN) {
+          if (depth++ === 0) begin = at;
+        } else if (byte === CLOSE && --depth === 0) {
+          pieces.push({
+            bytes: held.subarray(start, at + 1),
+            data: decoder.decode(held.subarray(begin, at + 1)),
+          });
+          start = at + 1;
+        }
+      }
+      held = start === 0 ? held : held.slice(start);
+      at -= start;
+      begin -= start;
+      if (held.length > MAX_EVENT_BYTES) throw new Error("a part of the list is larger than 64 MiB");
+      return pieces;
+    },
+    rest: () => held,
+  };
+}

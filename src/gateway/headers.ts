@@ -1,0 +1,103 @@
+import { PurserError } from "../kernel/errors.ts";
+
+/* The headers that pass through the gateway. Lists are open: what is unknown passes. */
+
+/** The headers of one connection (RFC 9110, 7.6.1), and those that are set anew. */
+const OF_THE_CONNECTION = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "host",
+  "content-length",
+  "expect",
+]);
+
+/** The headers of a client that no provider gets: its key, its cookies, and the way that it came. */
+const OF_THE_CLIENT = new Set([
+  "authorization",
+  "x-api-key",
+  "x-goog-api-key",
+  "cookie",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "accept-encoding",
+  "origin",
+  "referer",
+]);
+
+/** The headers of a provider's front that mean nothing, or harm, beyond it. */
+const OF_THE_PROVIDER = new Set([
+  "set-cookie",
+  "alt-svc",
+  "strict-transport-security",
+  "www-authenticate",
+  "content-encoding",
+  "server",
+  "nel",
+  "report-to",
+]);
+
+/** Returns the headers of a request for its provider: the client's, with the provider's key and settings. */
+export function requestHeaders(client: Headers, added: Readonly<Record<string, string>>): Headers {
+  const headers = new Headers();
+  const named = namedByConnection(client);
+  for (const [name, value] of client) {
+    if (OF_THE_CONNECTION.has(name) || OF_THE_CLIENT.has(name) || named.has(name)) continue;
+    if (/^(x-purser-|x-forwarded-|sec-)/.test(name)) continue;
+    headers.set(name, value);
+  }
+  for (const [name, value] of Object.entries(added)) headers.set(name, value);
+  // Deno decodes compressed answers unless a request says what it takes, and keeps the headers of the compressed ones.
+  headers.set("accept-encoding", "identity");
+  return headers;
+}
+
+/** Returns the headers of a provider's answer for the client. */
+export function answerHeaders(provider: Headers, callId: string | undefined): Headers {
+  const headers = new Headers();
+  const named = namedByConnection(provider);
+  for (const [name, value] of provider) {
+    if (OF_THE_CONNECTION.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) continue;
+    headers.set(name, value);
+  }
+  if (callId !== undefined) headers.set("x-purser-call-id", callId);
+  return headers;
+}
+
+function namedByConnection(headers: Headers): Set<string> {
+  return new Set((headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
+}
+
+/**
+ * Returns the `Authorization` that a request to the gateway amounts to: SDKs send their key in the header of their wire.
+ *
+ * @throws {PurserError} `unauthorized` where two headers hold different keys, `invalid` for a key in the address
+ */
+export function authorizationOf(headers: Headers, search: URLSearchParams): string | null {
+  if (search.has("key")) {
+    throw new PurserError(
+      "invalid",
+      "Cannot take a key from the address, which logs keep: send it as x-goog-api-key",
+    );
+  }
+  const bearer = headers.get("authorization");
+  const keys = new Set([
+    ...(bearer === null ? [] : [bearer.replace(/^bearer +/i, "").trim()]),
+    ...["x-api-key", "x-goog-api-key"].flatMap((name) => headers.get(name)?.trim() ?? []),
+  ]);
+  if (keys.size > 1) {
+    throw new PurserError(
+      "unauthorized",
+      "Cannot tell which API key to use: the request's headers hold different ones",
+    );
+  }
+  const [key] = keys;
+  return bearer ?? (key === undefined ? null : `Bearer ${key}`);
+}

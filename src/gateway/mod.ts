@@ -1,0 +1,28 @@
+/** The gateway: passes the calls of any client on to the model providers, under the ledger and the budgets of Purser. */
+import { PurserError } from "../kernel/errors.ts";
+import { RecentMap } from "../kernel/recent_map.ts";
+import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
+import type { GatewayState } from "./context.ts";
+
+export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
+export type { GatewayContext, GatewayRequest, GatewayState, LiveCall } from "./context.ts";
+export { authorizationOf } from "./headers.ts";
+export { type PassedAnswer, passRequest } from "./pass_request.ts";
+export { type Family, findTarget, mayBeGateway, type Target } from "./targets.ts";
+export { wireError, type WireProblem } from "./wire_errors.ts";
+
+/** The sessions whose last cost is kept. */
+const MAX_SESSIONS = 10_000;
+
+/** Creates the state of a process's gateway. */
+export function createGatewayState(fetch?: typeof globalThis.fetch): GatewayState {
+  return {
+    calls: new Map(),
+    lastCosts: new RecentMap(MAX_SESSIONS),
+    send: withoutRedirects<string>(fetch ?? createSingleSendFetch(), (reason) =>
+      new PurserError(
+        "provider_error",
+        `Cannot get an answer from the provider: ${reason}; set its base URL to the address that answers`,
+      )),
+  };
+}

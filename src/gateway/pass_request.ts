@@ -1,0 +1,267 @@
+import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { type Fields, isFields } from "../pricing/mod.ts";
+import { admit } from "./admit.ts";
+import { type AnswerReader, readAnswer } from "./answer_reader.ts";
+import { checkAllowed, isAllowed } from "./attribution.ts";
+import { bookAnswer, type PassedCall } from "./book_answer.ts";
+import type { GatewayContext, GatewayRequest, LiveCall } from "./context.ts";
+import { splitEvents, splitList } from "./events.ts";
+import { answerHeaders, requestHeaders } from "./headers.ts";
+import { beginCall } from "./live_calls.ts";
+import { passStream } from "./pass_stream.ts";
+import { checkModel, findEndpoint } from "./targets.ts";
+import { findUpstream, type Upstream } from "./upstreams.ts";
+import { cannotPass } from "./wires/requests.ts";
+import { findDuplicate } from "./wires/splice_json.ts";
+import type { ModelRequest, Wire } from "./wires/wire.ts";
+
+/** The answer to a request, as the provider has sent it. */
+export interface PassedAnswer {
+  status: number;
+  headers: Headers;
+  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+  /** Resolves once a streamed answer is booked. */
+  ended?: Promise<void>;
+}
+
+/**
+ * Passes a request on to its provider, and the answer back, byte for byte. A model call stands under its budgets before, and is
+ * in the ledger once its client sees the end of the answer.
+ *
+ * @throws {PurserError} `budget_exceeded` when nothing was sent; `provider_error` where the provider gave no answer
+ */
+export async function passRequest(ctx: GatewayContext, request: GatewayRequest): Promise<PassedAnswer> {
+  const endpoint = findEndpoint(request.method, request.target, request.headers);
+  const upstream = findUpstream(request.target, ctx.providerSources);
+  if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint.answers === "models");
+  const bytes = await request.body();
+  const body = parseBody(bytes);
+  const { wire } = endpoint;
+  const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
+  checkAllowed(model.model, request.caller);
+  return await passCall(ctx, { request, upstream, wire, model, body, bytes });
+}
+
+interface CallToPass {
+  request: GatewayRequest;
+  upstream: Upstream;
+  wire: Wire;
+  model: ModelRequest;
+  body: Fields;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+async function passCall(
+  ctx: GatewayContext,
+  { request, upstream, wire, model, body, bytes }: CallToPass,
+): Promise<PassedAnswer> {
+  const { target: { provider }, signal } = request;
+  const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
+  const admitted = await admit(ctx, request, model, bytes.length);
+  if (signal?.aborted) {
+    if (admitted.grant) await ctx.gate.release(admitted.grant);
+    throw signal.reason;
+  }
+  const callId = ctx.ids.next("call");
+  const passed: PassedCall = {
+    ...{ callId, gatewayRequest: request, request: model, admitted, bytes: bytes.length },
+    startedAt: ctx.clock.monotonic(),
+  };
+  const live = beginCall(ctx, callId);
+  const release = () => admitted.grant ? ctx.gate.release(admitted.grant) : Promise.resolve();
+  let response: Response;
+  try {
+    response = await send(ctx, request, upstream, { body: asked.bytes as Uint8Array<ArrayBuffer>, live });
+  } catch (error) {
+    try {
+      // A request that was sent may be charged, whatever became of its answer.
+      if (chargeEvidence(error) === "possible") {
+        await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, 0);
+      } else await release();
+    } finally {
+      live.end();
+    }
+    throw noAnswer(provider, error, live);
+  }
+
+  const reader = readAnswer(wire, provider);
+  const type = response.headers.get("content-type") ?? "";
+  const headers = answerHeaders(response.headers, callId);
+  const isEvents = /^text\/event-stream/i.test(type);
+  const isList = model.isStreamed && request.target.family === "google" && /json/i.test(type);
+  if (response.ok && response.body && (isEvents || isList)) {
+    const answer = {
+      provider: response.body,
+      splitter: isEvents ? splitEvents() : splitList(),
+      ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
+      async book(brokenBy?: unknown) {
+        try {
+          await bookAnswer(ctx, passed, reader.report(brokenBy), reader.outputBytes);
+        } finally {
+          live.end();
+        }
+      },
+    };
+    return { status: response.status, headers, body: passStream(ctx, answer), ended: live.ended };
+  }
+  try {
+    return await passWhole(ctx, { passed, response, headers, reader, live, release });
+  } finally {
+    live.end();
+  }
+}
+
+/** Passes on an answer that comes as a whole, once it is booked; an error without usage is not. */
+async function passWhole(
+  ctx: GatewayContext,
+  { passed, response, headers, reader, live, release }: {
+    passed: PassedCall;
+    response: Response;
+    headers: Headers;
+    reader: AnswerReader;
+    live: LiveCall;
+    release: () => Promise<void>;
+  },
+): Promise<PassedAnswer> {
+  const { provider } = passed.gatewayRequest.target;
+  const book = (report: UsageReport) => bookAnswer(ctx, passed, report, reader.outputBytes);
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = await readWhole(ctx, response, live);
+  } catch (error) {
+    if (response.ok) await book(reader.report(error));
+    else await release();
+    throw noAnswer(provider, error, live);
+  }
+  reader.takeBody(tryParse(bytes));
+  if (response.ok || reader.hasUsage()) {
+    const call = await book(reader.report());
+    if (call.costNanoUsd !== null) headers.set("x-purser-cost-usd", formatUsd(call.costNanoUsd));
+  } else await release();
+  checkStatus(provider, response);
+  return { status: response.status, headers, body: bytes };
+}
+
+/** Passes on what costs nothing, and shows a key only the models that it may call. */
+async function passFree(
+  ctx: GatewayContext,
+  request: GatewayRequest,
+  upstream: Upstream,
+  isModels: boolean,
+): Promise<PassedAnswer> {
+  const { method, target: { provider }, caller: { models } } = request;
+  const body = method === "POST" ? await request.body() : undefined;
+  const live = beginCall(ctx, ctx.ids.next("call"));
+  try {
+    const response = await send(ctx, request, upstream, { body, live });
+    checkStatus(provider, response);
+    const headers = answerHeaders(response.headers, undefined);
+    const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
+    const kept = isModels && models !== null && bytes && response.ok ? keepModels(bytes, models) : bytes;
+    return { status: response.status, headers, body: kept };
+  } catch (error) {
+    if (error instanceof PurserError) throw error;
+    throw noAnswer(provider, error, live);
+  } finally {
+    live.end();
+  }
+}
+
+/** Returns a list of models without those that a key may not call. */
+function keepModels(bytes: Uint8Array<ArrayBuffer>, models: readonly string[]): Uint8Array<ArrayBuffer> {
+  const body = tryParse(bytes);
+  if (!isFields(body)) return bytes;
+  const name = ["data", "models"].find((name) => Array.isArray(body[name]));
+  if (name === undefined) return bytes;
+  const kept = (body[name] as unknown[]).filter((model) => {
+    const id = isFields(model) ? model.id ?? model.name : undefined;
+    return typeof id === "string" && isAllowed(id.replace(/^models\//, ""), models);
+  });
+  return new TextEncoder().encode(JSON.stringify({ ...body, [name]: kept }));
+}
+
+function send(
+  ctx: GatewayContext,
+  { method, headers, search }: GatewayRequest,
+  upstream: Upstream,
+  { body, live }: { body: Uint8Array<ArrayBuffer> | undefined; live: LiveCall },
+): Promise<Response> {
+  live.quietSince = ctx.clock.monotonic();
+  return ctx.gateway.send(upstream.url + search, {
+    method,
+    headers: requestHeaders(headers, upstream.headers),
+    ...(body && { body }),
+    signal: live.signal,
+  });
+}
+
+/** The largest answer that is read as a whole. */
+const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
+
+/** Reads an answer as a whole. Compressed ones are decoded, though none were asked for. */
+async function readWhole(
+  { clock }: Pick<GatewayContext, "clock">,
+  response: Response,
+  live: LiveCall,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const encoding = response.headers.get("content-encoding") ?? "identity";
+  const body = response.body && encoding !== "identity"
+    ? response.body.pipeThrough(new DecompressionStream(encoding as CompressionFormat))
+    : response.body;
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  live.quietSince = clock.monotonic();
+  for await (const part of body ?? []) {
+    live.quietSince = clock.monotonic();
+    parts.push(part as Uint8Array<ArrayBuffer>);
+    size += part.length;
+    if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
+  }
+  if (parts.length === 1) return parts[0]!;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+function parseBody(bytes: Uint8Array): Fields {
+  const body = tryParse(bytes);
+  if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
+  const duplicate = findDuplicate(bytes);
+  if (duplicate === undefined) return body;
+  throw cannotPass(
+    `its body has "${duplicate.slice(0, 80)}" twice, of which the provider might take the other one`,
+  );
+}
+
+function tryParse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A refusal of Purser's own key is not the client's: its SDK would fetch a new one. */
+function checkStatus(provider: string, { status }: Response): void {
+  if (status !== 401) return;
+  throw new PurserError(
+    "provider_error",
+    `Cannot get an answer from ${provider}: it refused the key that Purser has for it; see purser doctor`,
+  );
+}
+
+function noAnswer(provider: string, error: unknown, { cancelledBy }: LiveCall): PurserError {
+  if (error instanceof PurserError) return error;
+  const isLate = cancelledBy !== undefined;
+  return new PurserError(
+    "provider_error",
+    `Cannot get an answer from ${provider}: ${cancelledBy ?? messageOf(error)}`,
+    { cause: error, ...(isLate && { details: { gateway_status: 504 } }) },
+  );
+}

@@ -1,0 +1,148 @@
+import { type Fields, isFields } from "../pricing/mod.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { AnswerReader } from "./answer_reader.ts";
+import type { LiveCall } from "./context.ts";
+import type { Splitter } from "./events.ts";
+import type { Wire } from "./wires/wire.ts";
+
+/** A streamed answer on its way from the provider to the client. */
+export interface StreamedAnswer {
+  provider: ReadableStream<Uint8Array>;
+  splitter: Splitter;
+  wire: Wire;
+  reader: AnswerReader;
+  /** True if the client did not ask for the usage that the provider sends. */
+  hidesUsage: boolean;
+  live: LiveCall;
+  onDisconnect: "abort" | "drain";
+  /** Books the call by what has been read, once; resolves when it is durable. `brokenBy`: the error that has ended the answer. */
+  book(brokenBy?: unknown): Promise<void>;
+}
+
+/** The reason for which a stream ends whose client has left. */
+export const CLIENT_LEFT = "its client has left";
+
+/**
+ * Passes a stream on byte for byte as it comes, and reads it beside. Only its last event waits, for the commit that books the
+ * call: a client that has seen the end has been booked. An event goes on once it is complete. As fast as the client reads.
+ */
+export function passStream(
+  { clock, keepAlive }: { clock: Pick<Clock, "monotonic">; keepAlive?(work: Promise<unknown>): void },
+  answer: StreamedAnswer,
+): ReadableStream<Uint8Array> {
+  const { splitter, wire, reader, live } = answer;
+  const source = answer.provider.getReader();
+  /** An event that is the last one, unless another follows. */
+  let held: Uint8Array | undefined;
+  let booking: Promise<void> | undefined;
+  let isOver = false;
+  let reading: Promise<void> | undefined;
+  const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
+
+  /** Reads the next chunk, and emits what goes on. */
+  async function step(emit: (bytes: Uint8Array) => void): Promise<void> {
+    live.quietSince = clock.monotonic();
+    const { done, value } = await source.read().catch(async (error) => {
+      isOver = true;
+      await book(error);
+      throw error;
+    });
+    live.quietSince = undefined;
+    const run = new Run(emit);
+    if (done) {
+      isOver = true;
+      const rest = splitter.rest();
+      take(parse(dataIn(rest)));
+      await book();
+      if (held) run.add(held);
+      run.add(rest);
+      run.flush();
+      return;
+    }
+    for (const { bytes, data } of splitter.push(value)) {
+      const event = parse(data);
+      take(event);
+      if (held) run.add(held);
+      held = undefined;
+      if (answer.hidesUsage && event && wire.isUsageOnly?.(event)) continue;
+      const place = data === undefined ? "other" : wire.placeOf(event, data);
+      if (place === "maybe_last") {
+        held = bytes;
+        continue;
+      }
+      if (place === "last") {
+        run.flush();
+        await book();
+      }
+      run.add(bytes);
+    }
+    run.flush();
+  }
+
+  function take(event: Fields | undefined): void {
+    if (event) reader.takeEvent(event);
+  }
+
+  /** Reads on for nobody: to the end, or until the stream is aborted. */
+  async function finish(): Promise<void> {
+    await reading?.catch(() => {});
+    while (!isOver) await step(() => {});
+  }
+
+  return new ReadableStream({
+    async pull(controller) {
+      let hasEmitted = false;
+      const emit = (bytes: Uint8Array) => {
+        hasEmitted = true;
+        controller.enqueue(bytes);
+      };
+      // A chunk may hold no complete event.
+      while (!hasEmitted && !isOver) await (reading = step(emit));
+      if (isOver) controller.close();
+    },
+    cancel() {
+      if (answer.onDisconnect === "abort") live.cancel(CLIENT_LEFT);
+      const finished = finish().catch(() => {}); // what could not be booked is logged
+      keepAlive?.(finished);
+    },
+  }, { highWaterMark: 0 });
+}
+
+/** Collects pieces that are next to each other in memory, so that they go on as the one chunk that they came as. */
+class Run {
+  #bytes: Uint8Array | undefined;
+
+  constructor(private readonly emit: (bytes: Uint8Array) => void) {}
+
+  add(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    const last = this.#bytes;
+    if (last && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
+      this.#bytes = new Uint8Array(last.buffer, last.byteOffset, last.length + bytes.length);
+      return;
+    }
+    this.flush();
+    this.#bytes = bytes;
+  }
+
+  flush(): void {
+    if (this.#bytes) this.emit(this.#bytes);
+    this.#bytes = undefined;
+  }
+}
+
+/** Returns the JSON object of an event; undefined for what is none. */
+function parse(data: string | undefined): Fields | undefined {
+  if (data === undefined || !data.trimStart().startsWith("{")) return undefined;
+  try {
+    const event: unknown = JSON.parse(data);
+    return isFields(event) ? event : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the data of an event that the end of the stream has cut off before its blank line. */
+function dataIn(rest: Uint8Array): string | undefined {
+  return rest.length === 0 ? undefined : /^data: ?(.*)/m.exec(new TextDecoder().decode(rest))?.[1];
+}

@@ -1,0 +1,143 @@
+import { PurserError } from "../kernel/errors.ts";
+import { anthropicMessages } from "./wires/anthropic.ts";
+import { embeddings } from "./wires/embeddings.ts";
+import { geminiWire } from "./wires/gemini.ts";
+import { openAiChat } from "./wires/openai_chat.ts";
+import { openAiResponses } from "./wires/openai_responses.ts";
+import { cannotPass } from "./wires/requests.ts";
+import type { Wire } from "./wires/wire.ts";
+
+/** The families of APIs: the form of their paths and of their errors. */
+export type Family = "openai" | "anthropic" | "google";
+
+/** The address of a request to the gateway. */
+export interface Target {
+  /** Purser's name of the provider. */
+  provider: string;
+  family: Family;
+  /** The version in the path: `v1`, `v1beta`, … */
+  version: string;
+  /** The path below the version, without a slash in front: `chat/completions`. */
+  path: string;
+}
+
+/** The first segments of paths that name a built-in provider. */
+const PREFIXES: Readonly<Record<string, { provider: string; family: Family }>> = {
+  openai: { provider: "openai", family: "openai" },
+  anthropic: { provider: "anthropic", family: "anthropic" },
+  gemini: { provider: "google", family: "google" },
+  google: { provider: "google", family: "google" },
+};
+
+const VERSION = /^v1(alpha|beta)?$/;
+
+/**
+ * Reads the address of a request: `/{provider}/v1/…`, or `/v1/…`, where the path tells the provider. Undefined for a path that
+ * is not the gateway's; `isProvider` returns whether the config has a provider of a name.
+ */
+export function findTarget(
+  { pathname, headers }: { pathname: string; headers: Headers },
+  isProvider: (name: string) => boolean,
+): Target | undefined {
+  const [, first = "", ...rest] = pathname.split("/");
+  if (VERSION.test(first)) {
+    const path = rest.join("/");
+    return { ...ownerOf(path, first, headers), version: first, path };
+  }
+  const [version = "", ...more] = rest;
+  if (!VERSION.test(version)) return undefined;
+  const path = more.join("/");
+  if (isProvider(first)) return { provider: first, family: "openai", version, path };
+  return Object.hasOwn(PREFIXES, first) ? { ...PREFIXES[first]!, version, path } : undefined;
+}
+
+/** Returns whether a path may be the gateway's, before the config is known. */
+export function mayBeGateway(pathname: string): boolean {
+  const [, first = "", second = ""] = pathname.split("/");
+  return VERSION.test(first) || VERSION.test(second);
+}
+
+const GEMINI_CALL = /^(?:models|tunedModels)\/(.+):(\w+)$/;
+
+function ownerOf(path: string, version: string, headers: Headers): { provider: string; family: Family } {
+  if (version !== "v1" || GEMINI_CALL.test(path) || headers.has("x-goog-api-key")) return PREFIXES.google!;
+  const isAnthropic = /^messages(\/|$)/.test(path) || headers.has("anthropic-version");
+  return isAnthropic ? PREFIXES.anthropic! : PREFIXES.openai!;
+}
+
+/** The treatment of a request: metered, passed on for nothing, or refused. */
+export type Endpoint =
+  | { kind: "metered"; wire: Wire; model?: string }
+  /** `models`: the list of models, of which a key may see some. */
+  | { kind: "free"; answers?: "models" };
+
+const METERED: Readonly<Record<Exclude<Family, "google">, Readonly<Record<string, Wire>>>> = {
+  openai: {
+    "chat/completions": openAiChat,
+    "responses": openAiResponses,
+    "responses/compact": openAiResponses,
+    "embeddings": embeddings,
+  },
+  anthropic: { messages: anthropicMessages },
+};
+
+const GEMINI_METERED: Readonly<Record<string, Wire>> = {
+  generateContent: geminiWire(false),
+  streamGenerateContent: geminiWire(true),
+};
+
+/** What providers answer for nothing, by method and path. */
+const FREE: Readonly<Record<Family, readonly RegExp[]>> = {
+  openai: [
+    /^GET models(\/.+)?$/,
+    /^POST responses\/input_tokens$/,
+    /^(GET|DELETE) responses\/[^/]+$/,
+    /^POST responses\/[^/]+\/cancel$/,
+    /^GET responses\/[^/]+\/input_items$/,
+  ],
+  anthropic: [/^GET models(\/.+)?$/, /^POST messages\/count_tokens$/],
+  google: [/^GET models(\/.+)?$/, /^POST models\/.+:countTokens$/],
+};
+
+/**
+ * Returns the treatment of a request.
+ *
+ * @throws {PurserError} `not_found` for what can't be booked, with what to do instead; `unsupported` for a WebSocket
+ */
+export function findEndpoint(method: string, { family, path }: Target, headers: Headers): Endpoint {
+  if (headers.get("upgrade")?.toLowerCase() === "websocket") {
+    throw new PurserError(
+      "unsupported",
+      "Cannot open a WebSocket: the gateway speaks HTTP with server-sent events; clients go on with those by themselves",
+      { details: { gateway_status: 426 } },
+    );
+  }
+  const gemini = family === "google" ? GEMINI_CALL.exec(path) : null;
+  if (method === "POST") {
+    const wires: Readonly<Record<string, Wire>> = family === "google" ? GEMINI_METERED : METERED[family];
+    const name = gemini ? gemini[2]! : path;
+    if ((family !== "google" || gemini) && Object.hasOwn(wires, name)) {
+      return {
+        kind: "metered",
+        wire: wires[name]!,
+        ...(gemini && { model: decodeURIComponent(gemini[1]!) }),
+      };
+    }
+  }
+  const asked = `${method === "HEAD" ? "GET" : method} ${path}`;
+  if (FREE[family].some((pattern) => pattern.test(asked))) {
+    return { kind: "free", ...(/^GET models$/.test(asked) && { answers: "models" as const }) };
+  }
+  const known = [...Object.keys(family === "google" ? GEMINI_METERED : METERED[family])].join(", ");
+  throw new PurserError(
+    "not_found",
+    `Cannot pass on ${method} /${path}: its cost could not be booked; the gateway takes ${known}, lists of models and counts of ` +
+      "tokens. Call the provider directly for the rest, and report what it costs (POST /costs/events)",
+  );
+}
+
+/** Returns the model of a path of Gemini's, checked as one of a body is. */
+export function checkModel(model: string): string {
+  if (/^[^\s\p{C}]{1,200}$/u.test(model)) return model;
+  throw cannotPass("the model in its path must be 1 to 200 characters without blanks");
+}

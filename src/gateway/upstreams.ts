@@ -1,0 +1,49 @@
+import { type ProviderSources, readProviderAccess } from "../config/mod.ts";
+import type { Family, Target } from "./targets.ts";
+
+/** A provider behind the gateway. */
+export interface Upstream {
+  /** The address of a request, without its query. */
+  url: string;
+  /** The provider's key and the headers of the config. */
+  headers: Record<string, string>;
+  /** The treatment of a stream whose client has left: `abort` stops the provider's meter, `drain` reads it to its end. */
+  onDisconnect: "abort" | "drain";
+}
+
+/**
+ * The providers that stop generating, and charging, when a stream is aborted. Others are read to the end, so that their
+ * usage is known.
+ */
+const ABORTING = new Set(["openai", "anthropic", "azure", "xai", "deepseek", "openrouter"]);
+
+/**
+ * Returns the provider of a target.
+ *
+ * @throws {PurserError} `invalid` without a key for it
+ */
+export function findUpstream(
+  { provider, family, version, path }: Target,
+  sources: ProviderSources,
+): Upstream {
+  const { baseUrl, apiKey, headers } = readProviderAccess(provider, `the provider ${provider}`, sources);
+  const base = baseUrl.replace(/\/+$/, "");
+  // Google's has the version in its address; the others have one version only.
+  const root = family === "google" ? base.replace(/\/v1(alpha|beta)?$/, `/${version}`) : base;
+  return {
+    url: `${root}/${path}`,
+    headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
+    onDisconnect: sources.providers[provider]?.onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
+  };
+}
+
+function credentials(family: Family, apiKey: string): Record<string, string> {
+  switch (family) {
+    case "openai":
+      return { authorization: `Bearer ${apiKey}` };
+    case "anthropic":
+      return { "x-api-key": apiKey };
+    case "google":
+      return { "x-goog-api-key": apiKey };
+  }
+}

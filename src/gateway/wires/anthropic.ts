@@ -1,0 +1,44 @@
+import { textsOf } from "../../booking/mod.ts";
+import { type Fields, isFields } from "../../pricing/mod.ts";
+import { findReason, modelOf, openTool, tokensAt } from "./requests.ts";
+import type { Wire } from "./wire.ts";
+
+/** `POST /v1/messages` of Anthropic. */
+export const anthropicMessages: Wire = {
+  api: () => "anthropic.messages",
+  read: (body) => ({
+    model: modelOf(body),
+    isStreamed: body.stream === true,
+    maxOutputTokens: tokensAt(body, "max_tokens"),
+    outputField: "max_tokens",
+    unboundedBecause: findOpenPart(body),
+  }),
+  placeOf: (event) => event && (event.type === "message_stop" || event.type === "error") ? "last" : "other",
+  textOf: ({ delta, content_block }) => textsOf(delta) + textsOf(content_block),
+};
+
+const TEXT_BLOCKS = new Set([
+  "text",
+  "tool_use",
+  "tool_result",
+  "thinking",
+  "redacted_thinking",
+  "ephemeral",
+]);
+
+function findOpenPart(body: Fields): string | undefined {
+  const block = findReason([body.system, body.messages], ({ type }) => {
+    if (typeof type !== "string" || TEXT_BLOCKS.has(type)) return undefined;
+    return `its messages hold a block of type ${type.slice(0, 80)}`;
+  });
+  if (block) return block;
+  if (body.container != null || body.mcp_servers != null || body.context_management != null) {
+    return "the provider adds to its input";
+  }
+  // Tools of the client have no type, or `custom`.
+  return openTool(
+    body.tools,
+    ({ type, input_schema }) =>
+      type === undefined || type === null || (type === "custom" && isFields(input_schema)),
+  );
+}

@@ -1,0 +1,53 @@
+import { type Fields, isFields } from "../../pricing/mod.ts";
+import { textsOf } from "../../booking/mod.ts";
+import { spliceMember } from "./splice_json.ts";
+import { findReason, modelOf, openTool, timesChoices, tokensAt } from "./requests.ts";
+import type { Wire } from "./wire.ts";
+
+/** `POST /v1/chat/completions` of OpenAI and of the servers that speak like it. */
+export const openAiChat: Wire = {
+  api: (provider) => `${provider}.chat`,
+  read(body) {
+    const limit = tokensAt(body, "max_completion_tokens") ?? tokensAt(body, "max_tokens");
+    return {
+      model: modelOf(body),
+      isStreamed: body.stream === true,
+      maxOutputTokens: timesChoices(limit, body.n),
+      outputField: body.max_tokens == null ? "max_completion_tokens" : "max_tokens",
+      unboundedBecause: findOpenPart(body),
+    };
+  },
+  /** Streams have usage only on request. An `include_usage: false` of the client's is replaced; the chunk is hidden then. */
+  askForUsage(bytes, body) {
+    const options = body.stream_options;
+    if (body.stream !== true || (isFields(options) && options.include_usage === true)) {
+      return { bytes, isAdded: false };
+    }
+    const value = JSON.stringify({ ...(isFields(options) && options), include_usage: true });
+    return { bytes: spliceMember(bytes, "stream_options", value), isAdded: true };
+  },
+  // Azure's first chunk has no choices either, but no usage.
+  isUsageOnly: ({ choices, usage }) => Array.isArray(choices) && choices.length === 0 && isFields(usage),
+  placeOf: (event, data) => data === "[DONE]" || (event && isFields(event.error)) ? "last" : "other",
+  textOf: ({ choices }) => textsOf(choices),
+};
+
+/** Parts of messages that are counted as text, and calls of tools. */
+const TEXT_PARTS = new Set(["text", "refusal", "function", "custom"]);
+
+function findOpenPart(body: Fields): string | undefined {
+  const part = findReason(body.messages, ({ type, audio }) => {
+    if (audio != null) return "its messages hold audio";
+    if (typeof type !== "string" || TEXT_PARTS.has(type)) return undefined;
+    return `its messages hold a part of type ${type.slice(0, 80)}`;
+  });
+  if (part) return part;
+  if (body.web_search_options != null) return "it searches the web";
+  if (
+    body.audio != null || (Array.isArray(body.modalities) && body.modalities.some((kind) => kind !== "text"))
+  ) {
+    return "its answer may hold more than text";
+  }
+  if (body.prediction != null) return "a prediction may be billed beside its output limit";
+  return openTool(body.tools, ({ type }) => type === "function" || type === "custom");
+}

@@ -1,0 +1,69 @@
+import { PurserError } from "../../kernel/errors.ts";
+import { type Fields, isFields } from "../../pricing/mod.ts";
+
+/* What the wires' readers of requests share. */
+
+/** Returns the error for a request that the gateway does not pass on. */
+export function cannotPass(message: string): PurserError {
+  return new PurserError("invalid", `Cannot pass the request on: ${message}`);
+}
+
+/** Returns the model that a body names. Throws `invalid`. */
+export function modelOf({ model }: Fields): string {
+  if (typeof model === "string" && /^[^\s\p{C}]{1,200}$/u.test(model)) return model;
+  throw cannotPass('"model" must be 1 to 200 characters without blanks');
+}
+
+/** Returns a count of tokens, if a field is one. */
+export function tokensAt(fields: Fields, name: string): number | undefined {
+  const value = fields[name];
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/** Returns an output limit for `count` choices; one that is no count counts as none. */
+export function timesChoices(limit: number | undefined, count: unknown): number | undefined {
+  if (limit === undefined) return undefined;
+  if (count === undefined || count === null) return limit;
+  return typeof count === "number" && Number.isSafeInteger(count) && count >= 1 ? limit * count : undefined;
+}
+
+/** The members with the arguments and results of tools, which are JSON of any form. */
+const OF_TOOLS = new Set(["input", "args", "arguments", "response"]);
+
+/** Finds the first object in a list of values, at any depth, for which `find` returns a reason. */
+export function findReason(
+  values: unknown,
+  find: (fields: Fields) => string | undefined,
+  depth = 0,
+): string | undefined {
+  if (depth > 12) return "it is nested too deeply to be bounded";
+  if (Array.isArray(values)) {
+    for (const value of values) {
+      const reason = findReason(value, find, depth + 1);
+      if (reason) return reason;
+    }
+    return undefined;
+  }
+  if (!isFields(values)) return undefined;
+  const reason = find(values);
+  if (reason) return reason;
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value !== "object" || OF_TOOLS.has(name)) continue;
+    const inner = findReason(value, find, depth + 1);
+    if (inner) return inner;
+  }
+  return undefined;
+}
+
+/** Returns the reason that a tool has no bound: one that the provider runs adds model turns, input and fees. */
+export function openTool(
+  tools: unknown,
+  isOwn: (tool: Fields) => boolean,
+): string | undefined {
+  if (tools === undefined || tools === null) return undefined;
+  if (!Array.isArray(tools)) return "its tools can't be read";
+  const open = tools.find((tool) => !isFields(tool) || !isOwn(tool));
+  if (open === undefined) return undefined;
+  const name = isFields(open) ? open.type ?? open.name ?? Object.keys(open)[0] : "?";
+  return `the provider runs the tool ${String(name).slice(0, 80)}`;
+}

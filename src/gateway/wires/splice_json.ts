@@ -1,0 +1,86 @@
+/* Changes one member of a JSON object in its bytes, and leaves every other byte as it is. */
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+/**
+ * Returns the bytes of a JSON object with a member set to `value`, which is JSON: it is replaced, or inserted first.
+ * `bytes` must be a valid object without duplicate names.
+ */
+export function spliceMember(bytes: Uint8Array, name: string, value: string): Uint8Array {
+  const found = findMember(bytes, name);
+  if (found) return concat(bytes.subarray(0, found.start), encode(value), bytes.subarray(found.end));
+  const start = bytes.indexOf(OPEN) + 1;
+  const isEmpty = bytes[skipBlanks(bytes, start)] === CLOSE;
+  const member = encode(`${JSON.stringify(name)}:${value}${isEmpty ? "" : ","}`);
+  return concat(bytes.subarray(0, start), member, bytes.subarray(start));
+}
+
+/** Returns a name that an object has twice: which of the two values counts, parsers decide for themselves. */
+export function findDuplicate(bytes: Uint8Array): string | undefined {
+  const seen = new Set<string>();
+  for (const { name } of membersOf(bytes)) {
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
+}
+
+/** Returns the place of a member's value. */
+function findMember(bytes: Uint8Array, wanted: string): { start: number; end: number } | undefined {
+  for (const member of membersOf(bytes)) if (member.name === wanted) return member;
+  return undefined;
+}
+
+/** Yields the members of an object: their names, and the places of their values. */
+function* membersOf(bytes: Uint8Array): Generator<{ name: string; start: number; end: number }> {
+  let at = skipBlanks(bytes, bytes.indexOf(OPEN) + 1);
+  while (at < bytes.length && bytes[at] === QUOTE) {
+    const endOfName = endOfString(bytes, at);
+    const name = JSON.parse(new TextDecoder().decode(bytes.subarray(at, endOfName)));
+    const start = skipBlanks(bytes, skipBlanks(bytes, endOfName) + 1); // past the colon
+    const end = endOfValue(bytes, start);
+    yield { name, start, end };
+    at = skipBlanks(bytes, end);
+    if (bytes[at] === COMMA) at = skipBlanks(bytes, at + 1);
+  }
+}
+
+function skipBlanks(bytes: Uint8Array, at: number): number {
+  while (at < bytes.length && bytes[at]! <= 0x20) at++;
+  return at;
+}
+
+/** Returns the end of the string that begins at a quote. */
+function endOfString(bytes: Uint8Array, at: number): number {
+  for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++;
+  return at + 1;
+}
+
+function endOfValue(bytes: Uint8Array, at: number): number {
+  for (let depth = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) {
+      at = endOfString(bytes, at) - 1;
+      if (depth === 0) return at + 1;
+    } else if (byte === OPEN || byte === OPEN_LIST) depth++;
+    else if (byte === CLOSE || byte === CLOSE_LIST) {
+      if (depth === 0) return at; // of the object around a number or a literal
+      if (--depth === 0) return at + 1;
+    } else if (depth === 0 && (byte === COMMA || byte <= 0x20)) return at;
+  }
+  return at;
+}
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+/** Joins parts to one array of bytes. */
+export function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}

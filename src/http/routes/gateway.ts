@@ -1,0 +1,69 @@
+import type { Context } from "hono";
+import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
+import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { Core } from "../../service/mod.ts";
+import type { Permission } from "../middleware/authorize.ts";
+import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
+import { readBody } from "../middleware/request_body.ts";
+import { withWhole } from "../middleware/response_headers.ts";
+import { createRouter, type Router } from "../router.ts";
+
+/*
+ * The gateway's paths are those of the providers, so they are no part of the OpenAPI document: docs/gateway.md lists them.
+ */
+
+/** The patterns of its paths: with the provider in front, and bare. */
+const PATHS = ["v1", "v1beta", "v1alpha"].flatMap((version) => [`/${version}/*`, `/:provider/${version}/*`]);
+
+/** A key needs the scope `call`; one of an agent is restricted to it by the names of its calls. */
+export const permissions: ReadonlyMap<string, Permission> = new Map(
+  PATHS.map((path) => [`ALL ${path}`, { scopes: ["call"], agentCheck: "handler" }]),
+);
+
+export function createRoutes(): Router {
+  return createRouter();
+}
+
+/** Its bodies have a limit of their own, and pass on as the bytes that they are. */
+export function createStreamedRoutes(core: Core): Router {
+  const router = createRouter();
+  for (const path of PATHS) router.all(path, (c) => pass(c, core, path));
+  return router;
+}
+
+async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Response> {
+  const { raw } = c.req;
+  const { pathname, search } = new URL(raw.url);
+  const { providers } = core.providerSources;
+  const target = findTarget({ pathname, headers: raw.headers }, (name) => Object.hasOwn(providers, name));
+  if (!target) throw noProvider(c.req.param("provider"), Object.keys(providers));
+  const { logged } = c.env ?? {};
+  if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");
+  const lease = leaseOf(c);
+  lease?.begin("calls");
+  const caller = callerOf(c);
+  const answer = await passRequest(core, {
+    ...{ method: raw.method, target, search, headers: raw.headers, caller },
+    attribution: readAttribution(raw.headers, caller),
+    body: () => readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES }),
+    signal: raw.signal,
+  });
+  const { status, headers, body, ended } = answer;
+  if (lease && ended) void ended.then(lease.keep());
+  const response = new Response(body, { status, headers });
+  return body instanceof Uint8Array ? withWhole(response, body) : response;
+}
+
+function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {
+  const { keyId = null, name = null, agentId = null, models = null } = principalOf(c) ?? {};
+  return { keyId, name, agentId, models };
+}
+
+function noProvider(name: string | undefined, configured: readonly string[]): PurserError {
+  const known = ["openai", "anthropic", "gemini", ...configured].join(", ");
+  return new PurserError(
+    "not_found",
+    `Cannot pass the request on: there is no provider ${name}; known are ${known}`,
+  );
+}
