@@ -81,7 +81,7 @@ export async function bookAnswer(
   return call;
 }
 
-/** Holds what a strict call may have cost beyond what is known of it, and logs one that cost more than its bound. */
+/** Holds what a strict call may have cost beyond its estimate, and logs one that cost more than its bound. */
 function keepBound(ctx: GatewayContext, call: ModelCall, grant: NonNullable<Admitted["grant"]>): void {
   const boundNanoUsd = grant.amounts.worstNanoUsd!;
   const unused = boundNanoUsd - (call.costNanoUsd ?? 0n);

@@ -18,7 +18,7 @@ export interface GatewayState {
   stopLooking?: (() => void) | undefined;
 }
 
-/** A call that is with its provider. Whoever ends a process may cancel it: its stream is then booked as an estimate. */
+/** A call that is with its provider. The end of the process cancels it: its stream is then booked as an estimate. */
 export interface LiveCall extends LiveRun {
   /** Aborts the request to the provider. */
   signal: AbortSignal;

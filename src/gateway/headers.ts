@@ -95,7 +95,7 @@ export function authorizationOf(headers: Headers, search: URLSearchParams): stri
   if (keys.size > 1) {
     throw new PurserError(
       "unauthorized",
-      "Cannot tell which API key to use: the request's headers hold different ones",
+      "Cannot choose an API key: the request's headers hold different ones",
     );
   }
   const [key] = keys;

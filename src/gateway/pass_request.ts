@@ -200,7 +200,7 @@ function send(
 /** The largest answer that is read as a whole. */
 const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
-/** Reads an answer as a whole. Compressed ones are decoded, though none were asked for. */
+/** Reads an answer as a whole. Compressed ones are decoded, though the request takes none. */
 async function readWhole(
   { clock }: Pick<GatewayContext, "clock">,
   response: Response,

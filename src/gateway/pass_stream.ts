@@ -24,7 +24,7 @@ export const CLIENT_LEFT = "its client has left";
 
 /**
  * Passes a stream on byte for byte as it comes, and reads it beside. Only its last event waits, for the commit that books the
- * call: a client that has seen the end has been booked. An event goes on once it is complete. As fast as the client reads.
+ * call: a client that has seen the end has been booked. An event is passed once it is complete. As fast as the client reads.
  */
 export function passStream(
   { clock, keepAlive }: { clock: Pick<Clock, "monotonic">; keepAlive?(work: Promise<unknown>): void },
@@ -39,7 +39,7 @@ export function passStream(
   let reading: Promise<void> | undefined;
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
 
-  /** Reads the next chunk, and emits what goes on. */
+  /** Reads the next chunk, and emits the complete events. */
   async function step(emit: (bytes: Uint8Array) => void): Promise<void> {
     live.quietSince = clock.monotonic();
     const { done, value } = await source.read().catch(async (error) => {
@@ -83,7 +83,7 @@ export function passStream(
     if (event) reader.takeEvent(event);
   }
 
-  /** Reads on for nobody: to the end, or until the stream is aborted. */
+  /** Reads on without a client: to the end, or until the stream is aborted. */
   async function finish(): Promise<void> {
     await reading?.catch(() => {});
     while (!isOver) await step(() => {});
@@ -108,7 +108,7 @@ export function passStream(
   }, { highWaterMark: 0 });
 }
 
-/** Collects pieces that are next to each other in memory, so that they go on as the one chunk that they came as. */
+/** Collects pieces that are next to each other in memory, so that they leave as the one chunk that they came as. */
 class Run {
   #bytes: Uint8Array | undefined;
 

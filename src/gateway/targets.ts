@@ -32,7 +32,7 @@ const PREFIXES: Readonly<Record<string, { provider: string; family: Family }>> =
 const VERSION = /^v1(alpha|beta)?$/;
 
 /**
- * Reads the address of a request: `/{provider}/v1/…`, or `/v1/…`, where the path tells the provider. Undefined for a path that
+ * Reads the address of a request: `/{provider}/v1/…`, or `/v1/…`, where the path shows the provider. Undefined for a path that
  * is not the gateway's; `isProvider` returns whether the config has a provider of a name.
  */
 export function findTarget(
@@ -86,7 +86,7 @@ const GEMINI_METERED: Readonly<Record<string, Wire>> = {
   streamGenerateContent: geminiWire(true),
 };
 
-/** What providers answer for nothing, by method and path. */
+/** The requests that providers charge nothing for, by method and path. */
 const FREE: Readonly<Record<Family, readonly RegExp[]>> = {
   openai: [
     /^GET models(\/.+)?$/,
@@ -108,7 +108,7 @@ export function findEndpoint(method: string, { family, path }: Target, headers: 
   if (headers.get("upgrade")?.toLowerCase() === "websocket") {
     throw new PurserError(
       "unsupported",
-      "Cannot open a WebSocket: the gateway speaks HTTP with server-sent events; clients go on with those by themselves",
+      "Cannot open a WebSocket: the gateway speaks HTTP with server-sent events; clients continue with those by themselves",
       { details: { gateway_status: 426 } },
     );
   }

@@ -1,4 +1,4 @@
-import { type ErrorCode, PurserError, STATUS } from "../kernel/errors.ts";
+import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import type { Family } from "./targets.ts";
 
 /** The facts of an error that a client of a wire is shown: those of the API's problem documents. */

@@ -74,7 +74,8 @@ export interface BookedCall {
 /** Reads the ledger, oldest first. */
 export async function readCalls({ core }: Pick<TestPurser, "core">): Promise<BookedCall[]> {
   const { rows } = await core.store.read({
-    sql: `SELECT agent_id, session_id, run_id, model, input_tokens, output_tokens, cost_nano_usd, is_estimated, source
+    sql:
+      `SELECT agent_id, session_id, run_id, model, input_tokens, output_tokens, cost_nano_usd, is_estimated, source
       FROM calls ORDER BY position`,
   });
   return rows.map(([agent, session, run, model, input, output, cost, isEstimated, source]) => ({

@@ -70,7 +70,9 @@ for (const fixture of providerFixtures) {
       const reader = aborted.body!.getReader();
       let text = "";
       // The last event of an answer without an end of its own waits for what follows.
-      const seen = frames.slice(0, fixture.api === "google" ? Math.min(cut, frames.length - 1) : cut).join("");
+      const seen = frames.slice(0, fixture.api === "google" ? Math.min(cut, frames.length - 1) : cut).join(
+        "",
+      );
       while (text.length < seen.length) text += new TextDecoder().decode((await reader.read()).value);
       await reader.cancel();
       resolve();
@@ -88,8 +90,8 @@ for (const fixture of providerFixtures) {
 /** The bytes of text in frames, read without the gateway: of the strings that a model's words are in. */
 function writtenIn(frames: readonly string[]): number {
   return frames.flatMap((frame) =>
-    [...frame.matchAll(/"(?:content|text|delta|thinking|partial_json)":"((?:[^"\\]|\\.)*)"/g)].map(([, text]) =>
-      /"type":"response\.(?!output_text\.delta)/.test(frame) ? 0 : text!.length
-    )
+    [...frame.matchAll(/"(?:content|text|delta|thinking|partial_json)":"((?:[^"\\]|\\.)*)"/g)].map((
+      [, text],
+    ) => /"type":"response\.(?!output_text\.delta)/.test(frame) ? 0 : text!.length)
   ).reduce((sum, length) => sum + length, 0);
 }
