@@ -342,12 +342,12 @@ export const apiKeys = sqliteTable("api_keys", {
   scopes: text("scopes", { mode: "json" }).$type<Scope[]>().notNull(),
   /** The only agent that it reaches; null for all. */
   agentId: text("agent_id"),
-  /** The models that it may call through the gateway; null for all. */
-  models: text("models", { mode: "json" }).$type<string[]>(),
   createdAt: int("created_at").notNull(),
   expiresAt: int("expires_at"),
   lastUsedAt: int("last_used_at"),
   revokedAt: int("revoked_at"),
+  /** The models that it may call through the gateway; null for all. */
+  models: text("models", { mode: "json" }).$type<string[]>(),
 });
 
 export const idempotencyKeys = sqliteTable("idempotency_keys", {
