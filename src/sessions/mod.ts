@@ -11,8 +11,7 @@ export {
 export type { RunRef, SessionContext } from "./context.ts";
 export type { SessionEvent } from "../contract/events.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
-export { claimSession, type NewRun, startRun } from "./start_run.ts";
-export { type AncestorRun, readRunsAbove } from "./runs_above.ts";
+export { type AncestorRun, claimSession, type NewRun, readRunsAbove, startRun } from "./start_run.ts";
 export { endLiveRuns, type LiveRun, registerRun } from "./live_run.ts";
 export { keepLease, renewLease, RUN_LEASE_MS, type RunState } from "./run_lease.ts";
 export { endRun, type RunEnd } from "./end_run.ts";

@@ -1,11 +1,12 @@
 import { type AgentDefinition, describeAgent } from "../agents/mod.ts";
 import type { Bus } from "../bus/mod.ts";
+import type { BudgetMode } from "../contract/values.ts";
 import { type Tags, tagsText } from "../contract/tags/tags.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import { leaseNow, leaseTime, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, type Store, toObjects } from "../store/mod.ts";
 import type { RunRef, SessionContext } from "./context.ts";
 import { RUN_LEASE_MS } from "./run_lease.ts";
 import { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
@@ -67,7 +68,7 @@ async function recoverActiveRun(ctx: RecoveryContext, conflict: unknown): Promis
 export interface NewRun extends RunRef {
   model: string;
   costBudgetNanoUsd: NanoUsd | null;
-  budgetMode: "stop" | "strict";
+  budgetMode: BudgetMode;
   /** The run that makes this one, and the one above all. */
   parentRunId?: string;
   rootRunId?: string;
@@ -164,4 +165,59 @@ function claimRefused(
     `Cannot start a run on session ${run.sessionId}: run ${claim?.active_run_id} is in progress; wait for it or cancel it`,
     { details: { session_id: run.sessionId, active_run_id: claim?.active_run_id ?? null } },
   );
+}
+
+/** A run above another, with its own budget. */
+export interface AncestorRun {
+  runId: string;
+  agentId: string;
+  budget: { limitNanoUsd: NanoUsd; mode: BudgetMode; allowUnpriced: boolean } | null;
+}
+
+/** The number of runs that may be above a run. */
+const MAX_DEPTH = 32;
+
+const READ_ABOVE = `WITH RECURSIVE above(depth, run_id) AS (
+  SELECT 1, ?1
+  UNION ALL
+  SELECT a.depth + 1, r.parent_run_id FROM above a CROSS JOIN runs r ON r.run_id = a.run_id
+  WHERE r.parent_run_id IS NOT NULL AND a.depth <= ${MAX_DEPTH}
+)
+SELECT r.run_id, r.agent_id, r.cost_budget_nano_usd, r.budget_mode, coalesce(g.allow_unpriced, 0)
+FROM above a CROSS JOIN runs r ON r.run_id = a.run_id LEFT JOIN agents g ON g.agent_id = r.agent_id ORDER BY a.depth`;
+
+/**
+ * Reads the run that makes another, and those above it, nearest first.
+ *
+ * @throws {PurserError} `invalid` when there is no such run, or too many are above it
+ */
+export async function readRunsAbove(
+  { store }: { store: Pick<Store, "read"> },
+  parentRunId: string,
+): Promise<AncestorRun[]> {
+  const { rows } = await store.read({ sql: READ_ABOVE, args: [parentRunId] });
+  if (rows.length === 0) {
+    throw new PurserError(
+      "invalid",
+      `Cannot start a run below run ${parentRunId}: there is no such run in this database`,
+      {
+        details: { issues: [{ path: "parent_run_id", message: "there is no such run" }] },
+      },
+    );
+  }
+  if (rows.length > MAX_DEPTH) {
+    throw new PurserError(
+      "invalid",
+      `Cannot start a run below run ${parentRunId}: ${MAX_DEPTH} runs are above it already`,
+    );
+  }
+  return rows.map(([runId, agentId, limitNanoUsd, mode, allowUnpriced]) => ({
+    runId: runId as string,
+    agentId: agentId as string,
+    budget: limitNanoUsd === null ? null : {
+      limitNanoUsd: limitNanoUsd as bigint,
+      mode: mode as BudgetMode,
+      allowUnpriced: Number(allowUnpriced) !== 0,
+    },
+  }));
 }
