@@ -79,7 +79,7 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
     const [{ settings, scrub }, mayReach, { findRefusedAddress }] = await Promise.all([
       prepare(),
       deps.loadAddressGuard(),
-      import("./settings/refused_address.ts"),
+      import("./http/address_guard.ts"),
     ]);
     const refused = findRefusedAddress(settings, mayReach);
     return refused && scrub(`${refused.setting} names ${refused.address}, a private address`);
