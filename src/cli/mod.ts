@@ -7,15 +7,14 @@ import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal
 import type { Connect } from "./run_command.ts";
 import { messageOf, PurserError, STATUS } from "../kernel/errors.ts";
 import { createSecrets, type Secrets } from "../redaction/values/mod.ts";
-import { escapeJson, escapeLines, escapeText } from "./terminal/escape_text.ts";
-import { guardTerminal } from "./terminal/guard_terminal.ts";
+import { escapeJson, escapeLines, escapeText, guardTerminal } from "./terminal/escape_text.ts";
 import { UsageError } from "./parse/usage_error.ts";
 import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
 import { wrapText } from "./terminal/wrap_text.ts";
 
 /** The command line. */
-export { guardTerminal } from "./terminal/guard_terminal.ts";
+export { guardTerminal } from "./terminal/escape_text.ts";
 export { processTerminal } from "./terminal/process_terminal.ts";
 export type { Output, Terminal } from "./terminal/terminal.ts";
 
