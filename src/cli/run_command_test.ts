@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { LOG_FORMATS } from "../../kernel/log.ts";
-import { memoryTerminal } from "./_memory_terminal.ts";
-import { createCommandLog } from "./command_log.ts";
+import { LOG_FORMATS } from "../kernel/log.ts";
+import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { createCommandLog } from "./run_command.ts";
 
 const TEXT = "info: Answered a request (method: GET, route: /costs, status: 200, duration_ms: 1.5)\n";
 const JSON_LINE =
