@@ -9,8 +9,8 @@ export {
   DEFAULT_MAX_SNAPSHOT_BYTES,
   type Limits,
   type ProviderSettings,
+  secretsOf,
 } from "./config.ts";
-export { secretsOf } from "./secrets_of.ts";
 export { type Environment, findDefaultDatabase, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
 export {
