@@ -8,7 +8,7 @@ import {
   type PurserOptions,
   type Session,
 } from "../src/mod.ts";
-import { readPages } from "../src/client/library/read_pages.ts";
+import { readPages } from "../src/client/library/mod.ts";
 import { fakeModel } from "./harness/fake_model.ts";
 import { rejection } from "./harness/test_purser.ts";
 
