@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { CostRow } from "../contract/costs.ts";
-import { toCostCsv } from "./cost_csv.ts";
+import type { CostRow } from "../../contract/costs.ts";
+import { toCostCsv } from "./costs.ts";
 
 const SUMS = {
   model_calls: 2,
