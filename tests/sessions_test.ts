@@ -15,15 +15,13 @@ import {
   recoverRuns,
   renewLease,
   requestCancel,
-  RUN_LEASE_MS,
-  type SessionContext,
 } from "../src/sessions/mod.ts";
-import { createQuery, type Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, dump, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
+import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
 
 const isConflict = (pattern: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PurserError, String(error));
@@ -41,27 +39,7 @@ const END = {
 };
 const NOTHING = { events: [], messages: [] };
 
-const logOf = async (ctx: SessionContext, sessionId: string) =>
-  (await listSessionEvents(ctx, { sessionId, after: 0, limit: 1_000 })).map((event) => event.type);
-const textsOf = async (ctx: SessionContext, sessionId: string) =>
-  (await listMessages(ctx, sessionId)).map((message) => message.content);
-
-/** Books a call of a run with an output to keep. */
-function book(ctx: TestBooking, place: { sessionId: string; runId: string; agentId: string }, text: string) {
-  const at = ctx.clock.now();
-  return bookCall(ctx, {
-    run: place,
-    call: modelCall({ callId: ctx.ids.next("call"), ...place, at }),
-    progress: {
-      events: [{ type: "model.called", at, payload: { text } }],
-      messages: [newMessage(ctx.ids, at, { role: "assistant", content: text })],
-    },
-  });
-}
-
-const kinds = databaseKinds();
-
-for (const kind of kinds) {
+for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
 
   const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {
@@ -135,7 +113,7 @@ for (const kind of kinds) {
   test("a session continues with its next run: messages in order, the log without a gap", async (ctx) => {
     for (let i = 0; i < 3; i++) {
       const place = await beginRun(ctx, { sessionId: "ses" });
-      await book(ctx, place, `answer ${i}`);
+      await bookAnswer(ctx, place, `answer ${i}`);
       await endRun(ctx, place, { ...END, steps: 1, endedAt: ctx.clock.now() }, {
         events: [],
         messages: [newMessage(ctx.ids, ctx.clock.now(), { role: "assistant", content: `last ${i}` })],
@@ -164,9 +142,9 @@ for (const kind of kinds) {
 
   test("a run that has lost its session stores no more messages, and still books its calls", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
-    assert.equal((await book(ctx, place, "kept")).holdsSession, true);
+    assert.equal((await bookAnswer(ctx, place, "kept")).holdsSession, true);
     await ctx.store.write([{ sql: "UPDATE sessions SET active_run_id = 'run_other', status = 'running'" }]);
-    const state = await book(ctx, place, "refused");
+    const state = await bookAnswer(ctx, place, "refused");
     assert.equal(state.holdsSession, false);
     assert.deepEqual(await textsOf(ctx, "ses"), ["hello", "kept"]);
     assert.equal(await readRunCost(ctx.store, place.runId), 2_000n);
@@ -191,9 +169,9 @@ for (const kind of kinds) {
 
   test("a request to cancel is seen at the run's next commit", async (ctx) => {
     const place = await beginRun(ctx);
-    assert.equal((await book(ctx, place, "one")).isCancelRequested, false);
+    assert.equal((await bookAnswer(ctx, place, "one")).isCancelRequested, false);
     await requestCancel(ctx, place.runId);
-    assert.equal((await book(ctx, place, "two")).isCancelRequested, true);
+    assert.equal((await bookAnswer(ctx, place, "two")).isCancelRequested, true);
     assert.equal((await renewLease(ctx, place)).isCancelRequested, true);
     const event = { type: "run.cancelled" as const };
     await endRun(ctx, place, { ...END, status: "cancelled", event, endedAt: ctx.clock.now() }, NOTHING);
@@ -206,7 +184,7 @@ for (const kind of kinds) {
 
   test("recovery interrupts a dead process's run, frees its session and keeps its messages", async (ctx) => {
     const dead = [await beginRun(ctx, { sessionId: "ses_1" }), await beginRun(ctx, { sessionId: "ses_2" })];
-    await book(ctx, dead[0]!, "kept");
+    await bookAnswer(ctx, dead[0]!, "kept");
     const ended = await beginRun(ctx, { sessionId: "ses_3" });
     await endRun(ctx, ended, { ...END, endedAt: ctx.clock.now() }, NOTHING);
     await ctx.store.write([
@@ -246,7 +224,7 @@ for (const kind of kinds) {
     // And the session can be continued.
     const next = await beginRun(ctx, { sessionId: "ses_1" });
     assert.deepEqual(await textsOf(ctx, "ses_1"), ["hello", "kept", "hello"]);
-    await book(ctx, next, "more");
+    await bookAnswer(ctx, next, "more");
   });
 
   test("a run that was wrongly taken for dead is fenced off", async (ctx) => {
@@ -254,7 +232,7 @@ for (const kind of kinds) {
     await ctx.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
     await recoverRuns(ctx);
     const successor = await beginRun(ctx, { sessionId: "ses" });
-    const state = await book(ctx, place, "late");
+    const state = await bookAnswer(ctx, place, "late");
     assert.equal(state.holdsSession, false);
     await endRun(ctx, place, { ...END, endedAt: ctx.clock.now() }, NOTHING);
     assert.equal((await getRun(ctx, place.runId)).status, "interrupted");
@@ -279,7 +257,7 @@ for (const kind of kinds) {
   test("events are read in pages, by session and over all", async (ctx) => {
     for (const sessionId of ["ses_1", "ses_2"]) {
       const place = await beginRun(ctx, { sessionId });
-      for (let i = 0; i < 5; i++) await book(ctx, place, String(i));
+      for (let i = 0; i < 5; i++) await bookAnswer(ctx, place, String(i));
     }
     const all = await listAllEvents(ctx, { after: 0, limit: 100 });
     assert.equal(all.length, 24);
@@ -349,107 +327,5 @@ for (const kind of kinds) {
     assert.deepEqual((await textsOf(ctx, "ses")).slice(1), contents);
     const log = await listSessionEvents(ctx, { sessionId: "ses", after: 2, limit: 100 });
     assert.deepEqual(log.slice(0, -1).map((event) => event.payload.content), contents);
-  });
-}
-
-for (const kind of kinds.filter(({ name }) => name === "sqld")) {
-  const { name, ignore } = kind;
-
-  /** Two instances on one database. */
-  const test = (sentence: string, body: (a: TestBooking, b: TestBooking) => Promise<void>): void => {
-    Deno.test({
-      name: `${name}: ${sentence}`,
-      ignore,
-      async fn() {
-        await using database = await kind.create();
-        const clock = eagerClock();
-        const open = async () => await createBooking(await database.open({ clock }), { clock });
-        await body(await open(), await open());
-      },
-    });
-  };
-
-  const leaseLeft = async (store: Store, runId: string) =>
-    Number(
-      (await store.read({
-        sql: "SELECT lease_until - CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM runs WHERE run_id = ?",
-        args: [runId],
-      })).rows[0]![0],
-    );
-
-  test("an instance that starts never touches the live runs of its peers", async (a, b) => {
-    const live = await beginRun(a, { sessionId: "ses_live" });
-    const dead = await beginRun(a, { sessionId: "ses_dead" });
-    await a.store.write([
-      {
-        sql: "UPDATE runs SET lease_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) WHERE run_id = ?",
-        args: [dead.runId],
-      },
-      {
-        sql:
-          "INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at) VALUES ('run ' || ?, 0, 'r1', 1, 1, 9999999999999)",
-        args: [live.runId],
-      },
-    ]);
-    assert.deepEqual(await recoverRuns(b), [dead.runId]);
-    assert.equal((await getRun(b, live.runId)).status, "running");
-    assert.equal((await getSession(b, "ses_live")).active_run_id, live.runId);
-    assert.equal((await a.store.read({ sql: "SELECT count(*) FROM reservations" })).rows[0]![0], 1n);
-    assert.equal((await book(a, live, "continues")).holdsSession, true);
-  });
-
-  test("of instances that recover at once, one recovers", async (a, b) => {
-    const dead = await beginRun(a, { sessionId: "ses" });
-    await a.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
-    await Promise.all([recoverRuns(a), recoverRuns(b), recoverRuns(a), recoverRuns(b)]);
-    assert.deepEqual(await logOf(b, "ses"), ["session.created", "run.started", "run.interrupted"]);
-    assert.equal((await getSession(b, "ses")).event_log_count, 3);
-    assert.equal((await getRun(b, dead.runId)).status, "interrupted");
-  });
-
-  test("every renewal extends the lease, by the server's clock, and a booking does not", async (a) => {
-    const place = await beginRun(a);
-    const isFull = async () => {
-      const left = await leaseLeft(a.store, place.runId);
-      assert.ok(left > RUN_LEASE_MS / 2 && left <= RUN_LEASE_MS, String(left));
-    };
-    await isFull();
-    await a.store.write([{ sql: "UPDATE runs SET lease_until = 1" }]);
-    assert.equal((await book(a, place, "one")).holdsSession, true);
-    assert.ok(await leaseLeft(a.store, place.runId) < 0);
-    for (let i = 0; i < 2; i++) {
-      await renewLease(a, place);
-      await isFull();
-    }
-  });
-
-  test("two instances that start a run on one session at once: one starts", async (a, b) => {
-    for (let round = 0; round < 5; round++) {
-      const outcomes = await Promise.allSettled([
-        beginRun(a, { sessionId: `ses_${round}` }),
-        beginRun(b, { sessionId: `ses_${round}` }),
-      ]);
-      assert.deepEqual(outcomes.map((outcome) => outcome.status).sort(), ["fulfilled", "rejected"]);
-      assert.deepEqual(await logOf(a, `ses_${round}`), ["session.created", "run.started"]);
-    }
-  });
-
-  test("a cancellation from another instance reaches the run", async (a, b) => {
-    const place = await beginRun(a);
-    await requestCancel(b, place.runId);
-    assert.equal((await renewLease(a, place)).isCancelRequested, true);
-  });
-
-  test("two instances that book into one session keep its log without gaps", async (a, b) => {
-    const place = await beginRun(a, { sessionId: "ses" });
-    await Promise.all(Array.from({ length: 20 }, (_, i) => book(i % 2 ? a : b, place, String(i))));
-    const log = await listSessionEvents({ query: createQuery(b.store) }, {
-      sessionId: "ses",
-      after: 0,
-      limit: 100,
-    });
-    assert.deepEqual(log.map((event) => event.seq), Array.from({ length: 42 }, (_, i) => i + 1));
-    assert.equal((await getSession(a, "ses")).event_log_count, 42);
-    assert.equal((await listMessages(b, "ses")).length, 21);
   });
 }
