@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { ConstraintError, type SqlValue } from "../src/store/mod.ts";
+import type { DatabaseKind } from "./harness/databases.ts";
+import { testOver } from "./harness/store_tests.ts";
+
+/** The contract of every database: one statement over many rows. */
+export function testEachRow(kind: DatabaseKind): void {
+  const test = testOver(kind);
+
+  const EACH = ["n", "id", "value"];
+  const each = (sql: string, rows: SqlValue[][]) => ({ sql, each: { columns: EACH, rows } });
+  const CREATE_EACH = { sql: "CREATE TABLE each_test (n INTEGER, id TEXT, value)" };
+  const INSERT_EACH = "INSERT INTO each_test SELECT v.n, v.id, v.value FROM each_row v";
+
+  test("the rows of a statement are written and read unchanged, for any values", async (store) => {
+    await store.write([CREATE_EACH]);
+    const values: SqlValue[] = [
+      ...[null, 0, 1, -1, 0.5, -2.75, 1e300, 5e-324, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER],
+      ...[2n ** 63n - 1n, -(2n ** 63n), 2n ** 53n + 1n, -(2n ** 53n) - 1n],
+      ...[
+        "",
+        "plain",
+        "it's",
+        '"quoted"',
+        "back\\slash",
+        "\\u0041",
+        "\\n",
+        "tab\there",
+        "line\nbreak\r\u2028",
+      ],
+      ...[
+        "zürich",
+        "日本語",
+        "🚢🏴‍☠️",
+        "\u007f\u0001\u001f",
+        "\ufeffbom",
+        "null",
+        "[1,2]",
+        '{"a":null}',
+        "1",
+        "1.0",
+        "true",
+      ],
+      ..."?1 $1 :x @x v each_row %s ${1}".split(" "),
+    ];
+    const rows = values.map((value, n): SqlValue[] => [n, `id'"\\${n}`, value]);
+    const [, read] = await store.write([
+      each(INSERT_EACH, rows),
+      each(
+        `SELECT v.n, v.id, v.value, typeof(v.value), t.value IS v.value, t.id = v.id
+        FROM each_row v JOIN each_test t ON t.n = v.n`,
+        rows,
+      ),
+    ]);
+    const typeOf = (value: SqlValue) =>
+      value === null ? "null" : typeof value === "string" ? "text" : Number.isSafeInteger(value) ||
+          typeof value === "bigint"
+        ? "integer"
+        : "real";
+    const stored = (value: SqlValue) => Number.isSafeInteger(value) ? BigInt(value as number) : value;
+    assert.deepEqual(
+      read!.rows,
+      rows.map(([n, id, value]) => [BigInt(n as number), id, stored(value!), typeOf(value!), 1n, 1n]),
+    );
+    const { rows: written } = await store.read({ sql: "SELECT n, id, value FROM each_test ORDER BY n" });
+    assert.deepEqual(written, rows.map(([n, id, value]) => [BigInt(n as number), id, stored(value!)]));
+  });
+
+  test("a statement without rows does nothing, and one that changes rows changes those it names", async (store) => {
+    await store.write([CREATE_EACH, each(INSERT_EACH, [])]);
+    assert.deepEqual((await store.read({ sql: "SELECT * FROM each_test" })).rows, []);
+    const rows = [1, 2, 3].map((n): SqlValue[] => [n, `id ${n}`, n * 10]);
+    const [, , , left] = await store.write([
+      each(INSERT_EACH, rows),
+      each(
+        "UPDATE each_test SET value = each_test.value + v.value FROM each_row v WHERE each_test.n = v.n",
+        rows.slice(1),
+      ),
+      each("DELETE FROM each_test WHERE n IN (SELECT v.n FROM each_row v)", rows.slice(2)),
+      { sql: "SELECT n, value FROM each_test ORDER BY n" },
+    ]);
+    assert.deepEqual(left!.rows, [[1n, 10n], [2n, 40n]]);
+  });
+
+  test("an integer that 64 bits can't hold is refused with its whole unit, and so are bytes", async (store) => {
+    await store.write([CREATE_EACH]);
+    for (const value of [2n ** 63n, -(2n ** 63n) - 1n]) {
+      await assert.rejects(
+        store.write([each(INSERT_EACH, [[1, "fits", 1]]), each(INSERT_EACH, [[2, "not", value]])]),
+      );
+    }
+    assert.deepEqual((await store.read({ sql: "SELECT * FROM each_test" })).rows, []);
+  });
+
+  test("more rows than a server accepts in one value are still one statement", async (store) => {
+    await store.write([CREATE_EACH]);
+    // 12 MB, most of it in characters of three bytes; one row alone is larger than a whole part of the others may be.
+    const text = (n: number) => n === 50 ? "x".repeat(4_300_000) : "水".repeat(n % 7 * 10_000) + `'"\\${n}`;
+    const rows = Array.from({ length: 100 }, (_, n): SqlValue[] => [n, text(n), null]);
+    const [{ count } = { count: undefined }, inserted, read, after] = (await store.write([
+      { sql: "SELECT 'before' AS count" },
+      each(INSERT_EACH, rows),
+      each("SELECT v.n, t.id = v.id, length(v.id) FROM each_row v JOIN each_test t ON t.n = v.n", rows),
+      { sql: "SELECT count(*), sum(n) FROM each_test" },
+    ])).map((result, index) => index === 0 ? { count: result.rows[0]![0] } : result.rows) as [
+      { count: SqlValue },
+      SqlValue[][],
+      SqlValue[][],
+      SqlValue[][],
+    ];
+    assert.equal(count, "before");
+    assert.deepEqual(inserted, []);
+    assert.deepEqual(read, rows.map(([n, id]) => [BigInt(n as number), 1n, BigInt((id as string).length)]));
+    assert.deepEqual(after, [[100n, 4_950n]]);
+    // If one row of such a statement is refused, the whole statement is.
+    await store.write([{ sql: "CREATE UNIQUE INDEX each_once ON each_test (n)" }]);
+    const more = rows.map(([n, ...row]): SqlValue[] => [n === 99 ? 7 : 1_000 + (n as number), ...row]);
+    await assert.rejects(store.write([each(INSERT_EACH, more)]), ConstraintError);
+    assert.deepEqual((await store.read({ sql: "SELECT count(*) FROM each_test" })).rows, [[100n]]);
+  });
+}
