@@ -12,7 +12,7 @@ import { readRunCost } from "./harness/run_cost.ts";
 import { restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
 import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
 
-/** What a restore replaces and keeps, and the rows that it stages. */
+/** Restores: the state that they replace and keep, and the rows that they stage. */
 
 const isError = (code: string, pattern: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PurserError, String(error));

@@ -7,7 +7,7 @@ import { main } from "./mod.ts";
 import { BrokenPipeError } from "./terminal/terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 
-/** What ends a command early: Ctrl-C, and a pipe that is closed. */
+/** Early ends of commands: by Ctrl-C, and by a pipe that is closed. */
 
 /** A model that answers nothing until its call is cancelled. */
 function hangingModel(onCall: () => void): LanguageModelV4 {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { loadConfig } from "./mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 
-/** What `loadConfig()` says of a config file with faults. */
+/** The refusals of a config file with faults by `loadConfig()`. */
 
 const HOME = { HOME: "/home/ada" };
 
