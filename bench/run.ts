@@ -11,6 +11,7 @@ const all: Record<string, boolean> = {
   instances: true,
   alert_rules: true,
   budgets: false,
+  gateway: false,
   summaries: true,
   disk_size: true,
   migrate: false,

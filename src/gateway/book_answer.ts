@@ -2,6 +2,7 @@ import { bookLooseCalls, settleUsage, type UsageReport } from "../booking/mod.ts
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
+import type { CallTrace } from "../telemetry/mod.ts";
 import type { Admitted } from "./admit.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import type { ModelRequest } from "./wires/wire.ts";
@@ -14,6 +15,7 @@ export interface PassedCall {
   admitted: Admitted;
   /** The size of the request, for an estimate. */
   bytes: number;
+  trace: CallTrace;
   /** When it was sent, on the monotonic clock. */
   startedAt: number;
 }
@@ -28,7 +30,8 @@ export async function bookAnswer(
   report: UsageReport,
   outputBytes: number,
 ): Promise<ModelCall> {
-  const { callId, gatewayRequest, request, admitted: { at, grant, prices }, bytes, startedAt } = passed;
+  const { callId, gatewayRequest, request, admitted: { at, grant, prices }, bytes, trace, startedAt } =
+    passed;
   const { target: { provider }, caller, attribution: { agentId, sessionId, runId, tags } } = gatewayRequest;
   const { served = {}, responseId } = report;
   const { serviceTier, speed, inferenceGeo } = served;
@@ -67,7 +70,9 @@ export async function bookAnswer(
   if (grant?.isStrict) keepBound(ctx, call, grant);
   try {
     await bookLooseCalls(ctx, [call], { grant });
+    trace.booked(call, { responseId, ...(report.brokenBy !== undefined && { errorType: "broken" }) });
   } catch (error) {
+    trace.failed(error);
     if (grant) await ctx.gate.release(grant).catch(() => {});
     // The money is spent: a call that is not in the ledger must at least be in the log.
     ctx.log.error("A model call was made and could not be booked", {

@@ -2,6 +2,7 @@ import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
+import { traceCall } from "../telemetry/mod.ts";
 import { admit } from "./admit.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
 import { checkAllowed, isAllowed } from "./attribution.ts";
@@ -65,21 +66,28 @@ async function passCall(
     throw signal.reason;
   }
   const callId = ctx.ids.next("call");
+  const { agentId, sessionId, runId } = request.attribution;
+  const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
   const passed: PassedCall = {
     ...{ callId, gatewayRequest: request, request: model, admitted, bytes: bytes.length },
+    trace: traceCall(ctx.telemetry, { ...facts, settings: { maxOutputTokens: model.maxOutputTokens } }),
     startedAt: ctx.clock.monotonic(),
   };
   const live = beginCall(ctx, callId);
-  const release = () => admitted.grant ? ctx.gate.release(admitted.grant) : Promise.resolve();
+  const release = async (reason: unknown) => {
+    passed.trace.failed(reason);
+    if (admitted.grant) await ctx.gate.release(admitted.grant);
+  };
   let response: Response;
   try {
-    response = await send(ctx, request, upstream, { body: asked.bytes as Uint8Array<ArrayBuffer>, live });
+    const body = asked.bytes as Uint8Array<ArrayBuffer>;
+    response = await passed.trace.run(() => send(ctx, request, upstream, { body, live }));
   } catch (error) {
     try {
       // A request that was sent may be charged, whatever became of its answer.
       if (chargeEvidence(error) === "possible") {
         await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, 0);
-      } else await release();
+      } else await release(error);
     } finally {
       live.end();
     }
@@ -104,6 +112,7 @@ async function passCall(
         }
       },
     };
+    ctx.keepAlive?.(live.ended);
     return { status: response.status, headers, body: passStream(ctx, answer), ended: live.ended };
   }
   try {
@@ -122,7 +131,7 @@ async function passWhole(
     headers: Headers;
     reader: AnswerReader;
     live: LiveCall;
-    release: () => Promise<void>;
+    release: (reason: unknown) => Promise<void>;
   },
 ): Promise<PassedAnswer> {
   const { provider } = passed.gatewayRequest.target;
@@ -132,14 +141,14 @@ async function passWhole(
     bytes = await readWhole(ctx, response, live);
   } catch (error) {
     if (response.ok) await book(reader.report(error));
-    else await release();
+    else await release(error);
     throw noAnswer(provider, error, live);
   }
   reader.takeBody(tryParse(bytes));
   if (response.ok || reader.hasUsage()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers.set("x-purser-cost-usd", formatUsd(call.costNanoUsd));
-  } else await release();
+  } else await release(new Error(`status ${response.status}`));
   checkStatus(provider, response);
   return { status: response.status, headers, body: bytes };
 }

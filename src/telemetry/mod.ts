@@ -33,13 +33,13 @@ function providerName(provider: string): string {
 
 /** Returns the attributes of the agent, session and run of a span. The id of an agent is its name. */
 function agentAttributes(
-  { agentId, sessionId, runId }: { agentId: string; sessionId: string | null; runId: string },
+  { agentId, sessionId, runId }: { agentId: string; sessionId: string | null; runId: string | null },
 ): Attributes {
   return {
     "gen_ai.agent.id": agentId,
     "gen_ai.agent.name": agentId,
     "gen_ai.conversation.id": sessionId ?? undefined,
-    "purser.run.id": runId,
+    "purser.run.id": runId ?? undefined,
   };
 }
 
@@ -162,7 +162,7 @@ export function traceTool(telemetry: Telemetry, { toolName, toolCallId, parent, 
 export interface CallFacts {
   agentId: string;
   sessionId: string | null;
-  runId: string;
+  runId: string | null;
   provider: string;
   model: string;
   isStreamed: boolean;
@@ -194,7 +194,7 @@ export interface BookedFacts {
 
 /** The metadata of a provider's answer. */
 export interface ResponseFacts {
-  finishReason: string;
+  finishReason?: string;
   responseId?: string;
   responseModel?: string;
   /** Set for an incomplete answer. */
@@ -239,7 +239,9 @@ export function traceCall(telemetry: Telemetry, facts: CallFacts): CallTrace {
         ...model,
         ...usageAttributes(usage),
         "gen_ai.response.id": response.responseId,
-        "gen_ai.response.finish_reasons": [response.finishReason],
+        "gen_ai.response.finish_reasons": response.finishReason === undefined
+          ? undefined
+          : [response.finishReason],
         "purser.call.id": call.callId,
         "purser.call.step": call.step ?? undefined,
         "purser.cost_usd": costNanoUsd === null ? undefined : toUsd(costNanoUsd),

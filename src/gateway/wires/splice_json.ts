@@ -53,8 +53,13 @@ function skipBlanks(bytes: Uint8Array, at: number): number {
 
 /** Returns the end of the string that begins at a quote. */
 function endOfString(bytes: Uint8Array, at: number): number {
-  for (at++; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++;
-  return at + 1;
+  for (let quote = at;;) {
+    quote = bytes.indexOf(QUOTE, quote + 1); // native: prompts are long strings
+    if (quote === -1) return bytes.length;
+    let backslashes = 0;
+    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
 }
 
 function endOfValue(bytes: Uint8Array, at: number): number {

@@ -60,6 +60,7 @@ export function createRoutes(core: Core) {
         environment: core.environment,
         database: core.store.kind,
         runsInProgress: core.liveRuns.size,
+        callsInProgress: core.gateway.calls.size,
         waitingWrites: core.store.waitingWrites,
         channels: core.channels.list.map(({ name }) => name),
       });

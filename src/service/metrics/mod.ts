@@ -101,6 +101,8 @@ export interface ProcessState {
   /** `file`, `memory` or `remote`. */
   database: string;
   runsInProgress: number;
+  /** Calls of the gateway that are with a provider. */
+  callsInProgress: number;
   waitingWrites: number;
   /** The names of its channels. */
   channels: readonly string[];
@@ -236,6 +238,12 @@ function processFamilies(state: ProcessState): Family[] {
       type: "gauge",
       help: `Runs in progress. ${OWN}`,
       samples: [{ value: state.runsInProgress }],
+    },
+    {
+      name: "purser_gateway_calls_in_progress",
+      type: "gauge",
+      help: `Calls through the gateway that a provider has not answered to their end. ${OWN}`,
+      samples: [{ value: state.callsInProgress }],
     },
     {
       name: "purser_write_queue_waiting",

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { findDuplicate, spliceMember } from "./splice_json.ts";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+const splice = (text: string, name: string, value: string) =>
+  new TextDecoder().decode(spliceMember(encode(text), name, value));
+
+const ROWS: [text: string, expected: string][] = [
+  ['{"a":1}', '{"x":9,"a":1}'],
+  ["{}", '{"x":9}'],
+  [" { } ", ' {"x":9 } '],
+  ['{"x":1}', '{"x":9}'],
+  ['{"x" : {"y":[1,"}"]} , "z":1.0}', '{"x" : 9 , "z":1.0}'],
+  ['{"a":"\\"x\\":1","x":null}', '{"a":"\\"x\\":1","x":9}'],
+  ['{"a":{"x":1}}', '{"x":9,"a":{"x":1}}'],
+  ['{"a":1e400,"b":12345678901234567890,"x":"y\\\\"}', '{"a":1e400,"b":12345678901234567890,"x":9}'],
+  ['{"\\u0078":1}', '{"\\u0078":9}'],
+];
+
+for (const [text, expected] of ROWS) {
+  Deno.test(`spliceMember() makes ${text} ${expected}`, () => assert.equal(splice(text, "x", "9"), expected));
+}
+
+Deno.test("spliceMember() sets the member of any object, and leaves all other bytes", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue()),
+      fc.string(),
+      fc.jsonValue(),
+      (object, name, value) => {
+        const text = JSON.stringify(object, null, 1);
+        const spliced = splice(text, name, JSON.stringify(value));
+        const parsed = JSON.parse(spliced);
+        assert.deepEqual(
+          parsed,
+          JSON.parse(JSON.stringify(Object.fromEntries([...Object.entries(object), [name, value]]))),
+        );
+        if (!Object.hasOwn(object, name)) assert.equal(spliced.length > text.length, true);
+      },
+    ),
+  );
+});
+
+Deno.test("findDuplicate() finds a name that an object has twice, however it is written", () => {
+  const find = (text: string) => findDuplicate(encode(text));
+  assert.equal(find('{"model":"a","x":{"model":1},"messages":["model"]}'), undefined);
+  assert.equal(find('{"model":"a", "\\u006dodel":"b"}'), "model");
+  assert.equal(find('{"a":{"b":1,"b":2}}'), undefined);
+});
