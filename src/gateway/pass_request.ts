@@ -60,6 +60,7 @@ async function passCall(
 ): Promise<PassedAnswer> {
   const { target: { provider }, signal } = request;
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
+  await ctx.prices.ready?.();
   const admitted = await admit(ctx, request, model, bytes.length);
   if (signal?.aborted) {
     if (admitted.grant) await ctx.gate.release(admitted.grant);
