@@ -91,7 +91,7 @@ const API_BY_PATH: Record<string, ProviderRequest["api"]> = {
   "/v1/messages": "anthropic",
 };
 
-const GEMINI_PATH = /^\/v1beta\/models\/(.+):(generateContent|streamGenerateContent)$/;
+const GEMINI_PATH = /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent)$/;
 
 async function readRequest(
   incoming: IncomingMessage,
