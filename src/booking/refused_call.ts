@@ -9,7 +9,7 @@ import {
 import { BudgetExceededError, messageOf } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
-import { appendEvents, countInSessions } from "../sessions/mod.ts";
+import { appendEvents, countInSessions, findLogOwner } from "../sessions/mod.ts";
 
 /** The caller of a refused call. */
 export interface Refused {
@@ -21,17 +21,17 @@ export interface Refused {
 /** Returns the error for a call that budgets refuse. */
 export async function refusedCall(
   ctx: BookingContext,
-  { scopes: { runId, above }, onlyAgentId }: Refused,
+  { scopes, onlyAgentId }: Refused,
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
-  const runCost = onlyAgentId === undefined || runId === null
-    ? undefined
-    : (await readRunUsage(ctx.store, runId)).cost_usd;
+  const { runId, above } = scopes;
+  const runCost = runId === null ? null : (await readRunUsage(ctx.store, runId)).cost_usd;
   return budgetExceeded({
     action: runId === null ? "Cannot make the model call" : `Cannot make the next model call of run ${runId}`,
     refusals,
     because,
     onlyAgentId,
+    logOwner: await findLogOwner(ctx, scopes),
     above,
     runCostNanoUsd: parseTotalUsd(runCost ?? 0),
   });
@@ -63,14 +63,14 @@ async function findStrict(ctx: BookingContext, scopes: CallScopes): Promise<Pick
 export async function logRefusal(
   ctx: BookingContext,
   { scopes: { agentId, sessionId, runId } }: Refused,
-  { details, message }: BudgetExceededError,
+  { logged }: BudgetExceededError,
 ): Promise<void> {
   const at = ctx.clock.now();
   const events = [{
     agentId,
     sessionId,
     runId,
-    event: { type: "budget.refused" as const, at, payload: { message, ...details } },
+    event: { type: "budget.refused" as const, at, payload: { message: logged.message, ...logged.details } },
   }];
   try {
     await ctx.store.write([...appendEvents(events), ...countInSessions(events, [])]);

@@ -11,14 +11,15 @@ interface ElsewhereContext {
 }
 
 /**
- * Reserves for a call that is about to be made elsewhere. `onlyAgentId`: the only agent whose amounts the caller may see.
+ * Reserves for a call that is about to be made elsewhere. `onlyAgentId`: the only agent whose amounts the caller may see; `findLogOwner`
+ * returns the one whose amounts the log of a refusal may have.
  *
  * @throws {BudgetExceededError} naming the budgets that refuse the call
  */
 export async function reserveElsewhere(
   { gate }: Pick<ElsewhereContext, "gate">,
   request: ElsewhereRequest,
-  onlyAgentId?: string,
+  { onlyAgentId, findLogOwner }: { onlyAgentId?: string; findLogOwner: () => Promise<string | null> },
 ): Promise<{ reservationId: string; expiresAt: number }> {
   const admission = await gate.admitElsewhere(request);
   if (admission.go) return admission;
@@ -26,6 +27,7 @@ export async function reserveElsewhere(
     action: `Cannot reserve for a call of agent ${request.agentId}`,
     refusals: admission.refusals,
     because: "this one has no worst_case_usd",
+    logOwner: await findLogOwner(),
     ...(onlyAgentId !== undefined && { onlyAgentId }),
   });
 }

@@ -41,20 +41,36 @@ export interface RefusedCall {
   because?: string;
   /** The only agent whose amounts the caller may see; of budgets over more it gets the limits alone. */
   onlyAgentId?: string;
+  /** The agent whose amounts its log may have, since its keys read that: see `findLogOwner()`. */
+  logOwner: string | null;
   /** The runs above that of the call. */
   above?: readonly RunAbove[];
   /** The cost of the run so far, which stands for amounts that the caller may not see. */
   runCostNanoUsd?: bigint;
 }
 
-/** Returns the error for a refused call: the tightest budget in its message, all of them in `details.refused_by`. */
+/**
+ * Returns the error for a refused call: the tightest budget in its message, all of them in `details.refused_by`. Its
+ * `logged` has the amounts that a key of the call's agent may see, also where another caller has made the call.
+ */
 export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
-  const { action, refusals, because, onlyAgentId, above = [], runCostNanoUsd = 0n } = refused;
+  const { message, details } = describe(refused, refused.onlyAgentId);
+  return new BudgetExceededError(message, details, describe(refused, refused.logOwner));
+}
+
+/** Describes a refusal for a reader of one agent's amounts; undefined for one of all amounts, null for one of none. */
+function describe(
+  { action, refusals, because, above = [], runCostNanoUsd = 0n }: RefusedCall,
+  reader: string | null | undefined,
+) {
   const { standing, ...first } = refusals[0]!;
   const agentsAbove = new Map(above.map(({ runId, agentId }) => [runScope(runId), agentId]));
-  const isHiddenOf = ({ scope }: Standing) =>
-    onlyAgentId !== undefined &&
-    (scope === "" || scope.startsWith("key ") || (agentsAbove.get(scope) ?? onlyAgentId) !== onlyAgentId);
+  const isHiddenOf = ({ scope }: Standing) => {
+    if (reader === undefined) return false;
+    if (reader === null || scope === "" || scope.startsWith("key ")) return true;
+    const agent = scope.includes(" ") ? agentsAbove.get(scope) : scope;
+    return agent !== undefined && agent !== reader;
+  };
   const isAbove = ({ scope }: Standing) => agentsAbove.has(scope);
   const isHidden = isHiddenOf(standing);
   const others = refusals.length - 1;
@@ -67,11 +83,14 @@ export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
     ? runSentence(standing, first.reason, { because, isHidden, isAbove: isAbove(standing) })
     : budgetSentence({ standing, ...first }, { because, isHidden });
   const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null && !isAbove(standing));
-  return new BudgetExceededError(`${action}: ${sentence}${more}`, {
-    cost_usd_so_far: toUsd(isHidden ? runCostNanoUsd : standing.settledNanoUsd),
-    budget_usd: toUsd(ceilingOf(standing)),
-    ...(!isOwnOnly && { refused_by: refusals.map((each) => toRefusedBy(each, isHiddenOf(each.standing))) }),
-  });
+  return {
+    message: `${action}: ${sentence}${more}`,
+    details: {
+      cost_usd_so_far: toUsd(isHidden ? runCostNanoUsd : standing.settledNanoUsd),
+      budget_usd: toUsd(ceilingOf(standing)),
+      ...(!isOwnOnly && { refused_by: refusals.map((each) => toRefusedBy(each, isHiddenOf(each.standing))) }),
+    },
+  };
 }
 
 /** Returns the wire form of a refusal. */

@@ -52,13 +52,25 @@ export class PurserError extends Error {
   }
 }
 
+interface BudgetAmounts {
+  cost_usd_so_far: number;
+  budget_usd: number;
+}
+
 /** Thrown before the next model call of a run whose budget does not allow it. Money is in USD. */
 export class BudgetExceededError extends PurserError {
-  declare details: { cost_usd_so_far: number; budget_usd: number } & ErrorDetails;
+  declare details: BudgetAmounts & ErrorDetails;
+  /** The error for the log of its session, which may be read by others than the caller: with fewer amounts. */
+  declare readonly logged: { message: string; details: ErrorDetails };
 
-  constructor(message: string, details: { cost_usd_so_far: number; budget_usd: number } & ErrorDetails) {
+  constructor(
+    message: string,
+    details: BudgetAmounts & ErrorDetails,
+    logged: { message: string; details: ErrorDetails } = { message, details },
+  ) {
     super("budget_exceeded", message, { details });
     this.name = "BudgetExceededError";
+    Object.defineProperty(this, "logged", { value: logged }); // not enumerable: printed errors don't have it
   }
 }
 

@@ -261,12 +261,11 @@ function endAfterAnswer({ text, finishReason }: LoopOutcome, steps: number): End
 function endAfterError(error: unknown, signal: AbortSignal): { end: End; failure?: PurserError } {
   const failure = modelError(error);
   if (failure instanceof BudgetExceededError) {
-    const event = {
-      type: "budget.exceeded" as const,
-      payload: { message: failure.message, ...failure.details },
-    };
+    const { message, details } = failure.logged;
+    const event = { type: "budget.exceeded" as const, payload: { message, ...details } };
+    const error = { code: failure.code, message, details };
     return {
-      end: { status: "budget_exceeded", output: null, error: problemOf(failure), event },
+      end: { status: "budget_exceeded", output: null, error, event },
       failure,
     };
   }

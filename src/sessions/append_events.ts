@@ -3,6 +3,7 @@ import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
+import { findSessionOwner } from "./read_sessions.ts";
 import type { NewMessage } from "./session_message.ts";
 import type { SessionEventType } from "../contract/values.ts";
 
@@ -166,4 +167,15 @@ export async function commitProgress(
     { sql: "SELECT event_count FROM sessions WHERE session_id = ?", args: [run.sessionId] },
   ]);
   publishEvents(ctx, run, progress.events, Number(results.at(-1)!.rows[0]![0]));
+}
+
+/**
+ * Returns the agent that a call's events in the log of its session are of: a key of that agent reads them. Null where the
+ * session isn't that agent's own, so that keys of two agents do.
+ */
+export async function findLogOwner(
+  ctx: { store: Store },
+  { agentId, sessionId }: { agentId: string; sessionId: string | null },
+): Promise<string | null> {
+  return sessionId === null || await findSessionOwner(ctx, sessionId) === agentId ? agentId : null;
 }

@@ -4,6 +4,7 @@ export {
   appendMessages,
   commitProgress,
   countInSessions,
+  findLogOwner,
   type NewEvent,
   type Progress,
   publishEvents,

@@ -6,7 +6,7 @@ import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import type { Core } from "../../service/mod.ts";
-import { appendEvents, countInSessions, findSessionOwner } from "../../sessions/mod.ts";
+import { appendEvents, countInSessions, findLogOwner, findSessionOwner } from "../../sessions/mod.ts";
 import {
   BODY_CODES,
   createRoute,
@@ -127,7 +127,10 @@ async function reserve(
     worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
     ttlMs: (ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
   };
-  const { reservationId, expiresAt } = await reserveElsewhere(core, request, only).catch(async (error) => {
+  const { reservationId, expiresAt } = await reserveElsewhere(core, request, {
+    onlyAgentId: only,
+    findLogOwner: () => findLogOwner(core, request),
+  }).catch(async (error) => {
     if (error instanceof BudgetExceededError) await logRefusal(core, request, error);
     throw error;
   });
@@ -145,7 +148,7 @@ async function reserve(
 async function logRefusal(
   { store, clock, log }: Core,
   { agentId, sessionId }: { agentId: string; sessionId: string | null },
-  { message, details }: BudgetExceededError,
+  { logged: { message, details } }: BudgetExceededError,
 ): Promise<void> {
   const event = { type: "budget.refused" as const, at: clock.now(), payload: { message, ...details } };
   const events = [{ agentId, sessionId, runId: null, event }];

@@ -168,7 +168,7 @@ export function meterRun(
     span: trace.span,
     failed: (error, at) =>
       recorder.add("model.failed", { step: recorder.steps + 1, error: modelErrorText(error) }, at),
-    refused: ({ message, details }) => recorder.add("budget.refused", { message, ...details }),
+    refused: ({ logged: { message, details } }) => recorder.add("budget.refused", { message, ...details }),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
       recorder.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));
