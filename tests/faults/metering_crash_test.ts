@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { generateText } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { bundleWorker } from "../harness/shared_build.ts";
+import { skipSqld, startSqld } from "../harness/sqld.ts";
+import { TextLineStream } from "../harness/text_lines.ts";
+import { openPurser } from "../../src/mod.ts";
+import { AGENT_ID, PRICES } from "./metering_crash_worker.ts";
+import { openDatabase } from "./budget_calls_worker.ts";
+
+/** A program that meters its own model is killed (SIGKILL) in a call, outside of any run: nothing ever ends one there. */
+
+const WORKER = await bundleWorker(new URL("metering_crash_worker.ts", import.meta.url));
+
+/** Room for two calls, not for three. */
+const LIMIT = 0.004;
+
+/** Kills such a program in its second call; `alive` is called before. */
+async function killInCall(db: string, alive: () => Promise<void>): Promise<void> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-RWENS", "--quiet", "--no-check", WORKER, db],
+    stdout: "piped",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
+  const reader = lines.getReader();
+  try {
+    assert.equal((await reader.read()).value, "calling");
+    await alive();
+  } finally {
+    child.kill("SIGKILL");
+    await child.status;
+    await reader.cancel();
+  }
+}
+
+async function openScene(where: "file" | "sqld") {
+  const stack = new AsyncDisposableStack();
+  let db: string;
+  if (where === "sqld") db = stack.use(await startSqld({ durability: "relaxed" })).url;
+  else {
+    const directory = await Deno.makeTempDir({ prefix: "purser_metering_" });
+    stack.defer(() => Deno.remove(directory, { recursive: true }));
+    db = `${directory}/purser.db`;
+  }
+  const budgets = [
+    { name: "Day", limit_usd: LIMIT, per: "day", mode: "strict" },
+    { name: "Life", limit_usd: 100, per: "lifetime", mode: "strict" },
+  ] as const;
+  const purser = await openPurser({ db, env: {}, prices: PRICES, budgets: [...budgets] });
+  stack.defer(() => purser.close());
+  const store = await openDatabase(db);
+  stack.defer(() => store.close());
+  const read = async () => {
+    const budgets = await purser.budgets();
+    const named = (name: string) => budgets.find((budget) => budget.name === name)!;
+    return { day: named("Day"), life: named("Life") };
+  };
+  return { db, purser, store, read, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+for (const where of ["file", "sqld"] as const) {
+  Deno.test({
+    name:
+      `${where}: what a killed program had reserved ends with its lease of a minute; a lost call stays charged`,
+    ignore: where === "sqld" && skipSqld,
+    async fn() {
+      await using scene = await openScene(where);
+      let held = 0;
+      await killInCall(scene.db, async () => void (held = (await scene.read()).day.reserved_usd));
+      const { rows: leases } = await scene.store.read({
+        sql:
+          "SELECT DISTINCT is_lost, expires_at - unixepoch('subsec') * 1000 <= 60000 FROM reservations ORDER BY 1",
+      });
+      assert.deepEqual(leases, [[0n, 1n], [1n, 0n]]);
+      // A minute passes.
+      await scene.store.write([{ sql: "UPDATE reservations SET expires_at = 1 WHERE NOT is_lost" }]);
+      const { day, life } = await scene.read();
+      const { rows } = await scene.store.read({
+        sql: "SELECT max(worst_nano_usd) / 1e9 FROM reservations WHERE is_lost",
+      });
+      const lost = rows[0]![0] as number;
+      assert.ok(lost > 0 && held > lost, `${held} of which ${lost} are lost`);
+      for (const { reserved_usd } of [day, life]) assert.equal(reserved_usd, lost);
+      // The window ends.
+      await scene.store.write([{ sql: "UPDATE reservations SET at = at - 86400000 WHERE is_lost" }]);
+      const after = await scene.read();
+      assert.deepEqual([after.day.reserved_usd, after.life.reserved_usd], [0, lost]);
+    },
+  });
+}
+
+Deno.test("file: what a killed program had reserved is given to the next call at once", async () => {
+  await using scene = await openScene("file");
+  const { purser, read } = scene;
+  await killInCall(scene.db, async () => {
+    const { day } = await read();
+    assert.ok(day.reserved_usd > LIMIT / 2, `${day.reserved_usd}`);
+  });
+  const model = new MockLanguageModelV4({
+    provider: "local",
+    modelId: "priced",
+    doGenerate: {
+      content: [{ type: "text", text: "ok" }],
+      finishReason: { unified: "stop", raw: "stop" },
+      usage: {
+        inputTokens: { total: 5, noCache: 5, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 5, text: 5, reasoning: 0 },
+      },
+      warnings: [],
+    },
+  });
+  const metered = purser.meter(model, { agentId: AGENT_ID });
+  const { text } = await generateText({ model: metered, prompt: "x".repeat(40), maxOutputTokens: 50 });
+  assert.equal(text, "ok");
+  const { rows } = await scene.store.read({ sql: "SELECT count(*) FROM reservations WHERE NOT is_lost" });
+  assert.equal(rows[0]![0], 0n);
+});
