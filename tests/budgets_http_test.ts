@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { DAY_MS } from "../src/kernel/clock.ts";
+import { meter } from "../src/runner/mod.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { EVENT } from "./harness/bodies.ts";
+import { callOptions, fakeModel } from "./harness/fake_model.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
+
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** Budgets over REST: the resource, its state, its raises, and the check of what applies. The clock stands at noon. */
@@ -551,4 +555,29 @@ Deno.test("a change of budgets is known to its process at once", async () => {
     assert.ok((await purser.api(method, at, body)).status < 300);
     assert.ok(isKnown(), `${method} ${at}`);
   }
+});
+
+Deno.test("a call that is booked after midnight, and a late report, count in the day before, which warns no more", async () => {
+  const prices = [{
+    provider: "local",
+    model: "priced",
+    input_usd_per_million: 1,
+    output_usd_per_million: 4,
+  }];
+  await using purser = await openTestPurser({ config: { prices } });
+  const day = await add(purser, { ...DAY, limit_usd: 0.001 });
+  const month = await add(purser, { ...DAY, per: "month", limit_usd: 0.001 });
+  const fake = fakeModel(() => {
+    purser.clock.advance(DAY_MS / 2);
+    return Promise.resolve({ inputTokens: 1_000_000, outputTokens: 1 });
+  });
+  await meter(purser.core, fake.model, { agentId: "a", provider: "local" }).doGenerate(callOptions("Hello"));
+  await spend(purser, 1, { at: AT });
+  const { body } = await purser.api("GET", "/alerts/history");
+  assert.deepEqual(
+    body.map((alert: { rule_id: string; window_start: string }) => [alert.rule_id, alert.window_start]),
+    [[month.budget_id, "2026-11-01T00:00:00.000Z"]],
+  );
+  const { spent_usd, window_start } = await read(purser, day.budget_id);
+  assert.deepEqual([spent_usd, window_start], [0, "2026-11-02T00:00:00.000Z"]);
 });
