@@ -189,15 +189,24 @@ const OPERATIONS = [
     body: snapshotOf({ agent_id: "a", session_id: "s" }),
     effects: "events WHERE type = 'session.restored'",
   },
+  {
+    path: "/budgets/reservations",
+    body: { agent_id: "a", estimate_usd: 0.1 },
+    effects: "reservations WHERE scope GLOB 'run *'",
+  },
 ];
 
-/** Fails the nth write of a store from now on, before or after its commit. Returns the function that ends it, and returns whether a write failed. */
-function failWrite(store: Store, nth: number, when: "before" | "after"): () => boolean {
+/**
+ * Fails the nth write of a store from now on, before or after its commit, and all further ones where the process dies with
+ * it. Returns the function that ends it, and returns whether a write failed.
+ */
+function failWrite(store: Store, nth: number, when: "before" | "after", isDying: boolean): () => boolean {
   const write = store.write.bind(store);
   let count = 0;
   store.write = async (statements) => {
-    const isFailing = ++count === nth;
-    const results = isFailing && when === "before" ? [] : await write(statements);
+    const isFailing = ++count === nth || (isDying && count > nth);
+    const isLost = isFailing && (when === "before" || count > nth);
+    const results = isLost ? [] : await write(statements);
     if (isFailing) throw new PurserError("unavailable", "Cannot use the database: it has not answered");
     return results;
   };
@@ -210,22 +219,25 @@ function failWrite(store: Store, nth: number, when: "before" | "after"): () => b
 for (const { path, body, effects } of OPERATIONS) {
   Deno.test(`POST ${path} that is sent again until it is answered takes effect once, whichever commit or answer is lost`, async () => {
     let faults = 0;
-    for (const when of ["before", "after"] as const) {
+    const kinds = [["before", false], ["after", false], ["before", true], ["after", true]] as const;
+    for (const [when, isDying] of kinds) {
       for (let nth = 1;; nth++) {
         await using purser = await openTestPurser();
         const { store } = purser.core;
         await purser.api("PUT", "/agents/a", { model: "demo:echo" });
-        const endFaults = failWrite(store, nth, when);
+        const endFaults = failWrite(store, nth, when, isDying);
+        let hasFailed = false;
         const statuses: number[] = [];
         let last;
         for (let attempt = 0; attempt < 4; attempt++) {
           last = await purser.api("POST", path, body, keyed("k"));
+          if (isDying && attempt === 0) hasFailed = endFaults(); // the next attempt is answered by another process
           statuses.push(last.status);
           if (last.status < 300 || (last.status === 409 && !last.headers.has("retry-after"))) break;
           purser.clock.advance(60_000); // the client waits until the first request's lease has ended at the latest
         }
-        const hasFailed = endFaults();
-        const where = `${when} commit ${nth}: ${statuses}`;
+        hasFailed ||= endFaults();
+        const where = `${isDying ? "dies " : ""}${when} commit ${nth}: ${statuses}`;
         const isInterrupted = last!.status === 409 && path === "/agents/a/runs";
         assert.ok(last!.status < 300 || isInterrupted, where);
         assert.equal(await countOf(store, effects), 1, where);
@@ -236,7 +248,7 @@ for (const { path, body, effects } of OPERATIONS) {
         faults++;
       }
     }
-    assert.ok(faults >= 4, `${faults} faults`);
+    assert.ok(faults >= 8, `${faults} faults`);
   });
 }
 

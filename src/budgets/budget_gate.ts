@@ -12,6 +12,7 @@ import {
 import type { KnownBudgets } from "./known_budgets.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
 import {
+  type ElsewhereRequest,
   freeGoneReservations,
   freeRunStatements,
   freeStatements,
@@ -20,6 +21,8 @@ import {
   renewStatement,
   RESERVATION_MS,
   reservationWriter,
+  type ReservedUntil,
+  writeReservation,
 } from "./reservations.ts";
 import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings.ts";
 
@@ -64,17 +67,6 @@ export type Admission =
   | { go: true; grant: Grant | undefined; at: number }
   | { go: false; refusals: Refusal[] };
 
-/** A request to reserve for a call that is made elsewhere. */
-export interface ElsewhereRequest {
-  agentId: string;
-  sessionId: string | null;
-  keyId: string | null;
-  estimateNanoUsd: NanoUsd;
-  /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
-  worstNanoUsd: NanoUsd | null;
-  ttlMs: number;
-}
-
 /** Shares budgets among concurrent calls by reservations in the database, over any number of processes. */
 export interface BudgetGate {
   /** Reserves the cost of a call, waiting for room where needed, or refuses. Rejects with the reason of an aborted signal. */
@@ -82,7 +74,7 @@ export interface BudgetGate {
   /** Reserves for a call that is made elsewhere, or refuses; it never waits. */
   admitElsewhere(
     request: ElsewhereRequest,
-  ): Promise<{ go: true; reservationId: string; expiresAt: number } | { go: false; refusals: Refusal[] }>;
+  ): Promise<{ go: true } & ReservedUntil | { go: false; refusals: Refusal[] }>;
   /** Reports that the call of a grant was committed. `isKept`: the commit has kept its reservation for the next call. */
   booked(grant: Grant, isKept: boolean, costNanoUsd: NanoUsd | null): void;
   /** Frees the reservation of a call that has ended without a known cost. */
@@ -322,7 +314,7 @@ export function createBudgetGate(options: {
       }
     },
 
-    async admitElsewhere({ agentId, sessionId, keyId, estimateNanoUsd, worstNanoUsd, ttlMs }) {
+    async admitElsewhere({ agentId, sessionId, keyId, estimateNanoUsd, worstNanoUsd, ttlMs, alongWith }) {
       const call: CallToDecide = {
         reservationId: options.newId("rsv"),
         scopes: { agentId, sessionId, keyId, runId: null, budget: null },
@@ -336,11 +328,12 @@ export function createBudgetGate(options: {
         isUnpriced: false,
         ...(worstNanoUsd !== null && { worst: { costNanoUsd: worstNanoUsd } }),
       };
+      const made = { reservationId: call.reservationId, expiresAt: call.at + ttlMs };
       await known.refresh();
       for (;;) {
-        const { isReserved } = await store.writeInSet(reservationWriter, call);
+        const { isReserved } = await writeReservation(store, call, alongWith?.(made));
         if (isReserved && known.mayWatch) await countWatched(call, bounds).catch(() => {});
-        if (isReserved) return { go: true, reservationId: call.reservationId, expiresAt: call.at + ttlMs };
+        if (isReserved) return { go: true, ...made };
         await freeGoneReservations({ store, instanceId });
         const decision = decideCall({ standings: await readStandingsOf({ store }, call), call: bounds });
         if (decision.go) continue; // others have ended meanwhile

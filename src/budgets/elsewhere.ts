@@ -1,6 +1,7 @@
 import { DATABASE_NOW, type Store } from "../store/mod.ts";
-import type { BudgetGate, ElsewhereRequest } from "./budget_gate.ts";
+import type { BudgetGate } from "./budget_gate.ts";
 import { budgetExceeded } from "./refusals.ts";
+import type { ElsewhereRequest, ReservedUntil } from "./reservations.ts";
 
 /* Reservations for calls that are made elsewhere. */
 
@@ -20,7 +21,7 @@ export async function reserveElsewhere(
   { gate }: Pick<ElsewhereContext, "gate">,
   request: ElsewhereRequest,
   { onlyAgentId, findLogOwner }: { onlyAgentId?: string; findLogOwner: () => Promise<string | null> },
-): Promise<{ reservationId: string; expiresAt: number }> {
+): Promise<ReservedUntil> {
   const admission = await gate.admitElsewhere(request);
   if (admission.go) return admission;
   throw budgetExceeded({

@@ -16,7 +16,6 @@ export {
   type BudgetGate,
   type CallRequest,
   createBudgetGate,
-  type ElsewhereRequest,
   type Grant,
   LONGEST_WAIT_MS,
   RENEW_MS,
@@ -25,9 +24,11 @@ export {
 export { budgetExceeded, scopeText } from "./refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export {
+  type ElsewhereRequest,
   FORGET_HEADROOM,
   freeReported,
   type ReservedElsewhere,
+  type ReservedUntil,
   SELECT_RESERVING,
   sweepReservations,
 } from "./reservations.ts";

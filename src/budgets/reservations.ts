@@ -1,3 +1,4 @@
+import type { NanoUsd } from "../kernel/money.ts";
 import type { SetWriter, SqlValue, Statement, Store } from "../store/mod.ts";
 import { DATABASE_NOW } from "../store/mod.ts";
 import {
@@ -14,6 +15,25 @@ import { type CallToDecide, toCallRow } from "./standings.ts";
 
 /** The lease of a reservation: its process renews it while the call is in progress, see `BudgetGate.renew()`. */
 export const RESERVATION_MS = 60_000;
+
+/** A request to reserve for a call that is made elsewhere. */
+export interface ElsewhereRequest {
+  agentId: string;
+  sessionId: string | null;
+  keyId: string | null;
+  estimateNanoUsd: NanoUsd;
+  /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
+  worstNanoUsd: NanoUsd | null;
+  ttlMs: number;
+  /** Returns statements for the commit that reserves. */
+  alongWith?(made: ReservedUntil): Statement[];
+}
+
+/** A reservation for a call that is made elsewhere. */
+export interface ReservedUntil {
+  reservationId: string;
+  expiresAt: number;
+}
 
 /** SQL for the holder of a reservation, with which its id begins; '' for one of a call that is made elsewhere. */
 const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
@@ -97,6 +117,17 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
     return calls.map(({ reservationId }) => byId.get(reservationId)!);
   },
 };
+
+/** Writes one reservation, with further statements in a commit of its own. */
+export async function writeReservation(
+  store: Store,
+  call: CallToDecide,
+  more: readonly Statement[] = [],
+): Promise<Reserved> {
+  if (more.length === 0) return await store.writeInSet(reservationWriter, call);
+  const results = await store.write([...reservationWriter.toStatements([call]), ...more]);
+  return reservationWriter.toResults(results, [call])[0]!;
+}
 
 function toReserved([strictness, hasBudget]: SqlValue[]): Reserved {
   return {

@@ -1,7 +1,12 @@
-import { releaseElsewhere, reserveElsewhere } from "../../budgets/mod.ts";
+import {
+  type ElsewhereRequest,
+  releaseElsewhere,
+  type ReservedUntil,
+  reserveElsewhere,
+} from "../../budgets/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
-import { settleClaim } from "../../idempotency/mod.ts";
+import { type Claim, settleClaim } from "../../idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
@@ -85,18 +90,13 @@ export function createReservationRoutes(core: Core) {
         if (agent_id !== only) throw outOfReach(`agent ${agent_id}`, only);
         if (session_id != null) checkOwnSession(session_id, await findSessionOwner(core, session_id), only);
       }
-      const reservation = await answerOnce(c, core, () => fingerprintOf(body), async (claim) => {
-        const made = await reserve(core, body, { keyId: principalOf(c)?.keyId ?? null, only });
-        if (!claim) return made;
-        try {
-          await core.store.write(settleClaim(claim, { sql: "?1", args: [JSON.stringify(made)] }));
-        } catch (error) {
-          // Another request has the key; what this one holds would only end with its time.
-          await releaseElsewhere(core, made.reservation_id);
-          throw error;
-        }
-        return made;
-      });
+      const keyId = principalOf(c)?.keyId ?? null;
+      const reservation = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf(body),
+        (claim) => reserve(core, body, { keyId, only, claim }),
+      );
       c.header("location", `/budgets/reservations/${reservation.reservation_id}`);
       return c.json(reservation, 201);
     })
@@ -115,33 +115,41 @@ export function createReservationRoutes(core: Core) {
 async function reserve(
   core: Core,
   body: BudgetReservationBody,
-  { keyId, only }: { keyId: string | null; only: string | undefined },
+  { keyId, only, claim }: { keyId: string | null; only: string | undefined; claim: Claim | undefined },
 ): Promise<BudgetReservation> {
   const { agent_id, session_id = null, worst_case_usd: worst, ttl_seconds } = body;
   const estimate = body.estimate_usd ?? worst!;
-  const request = {
-    agentId: agent_id,
-    sessionId: session_id,
-    keyId,
-    estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
-    worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
-    ttlMs: (ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
-  };
-  const { reservationId, expiresAt } = await reserveElsewhere(core, request, {
-    onlyAgentId: only,
-    findLogOwner: () => findLogOwner(core, request),
-  }).catch(async (error) => {
-    if (error instanceof BudgetExceededError) await logRefusal(core, request, error);
-    throw error;
-  });
-  return {
+  const toAnswer = ({ reservationId, expiresAt }: ReservedUntil): BudgetReservation => ({
     reservation_id: reservationId,
     agent_id,
     session_id,
     estimate_usd: estimate,
     worst_case_usd: worst ?? null,
     expires_at: toIso(expiresAt),
+  });
+  const request: ElsewhereRequest = {
+    agentId: agent_id,
+    sessionId: session_id,
+    keyId,
+    estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
+    worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
+    ttlMs: (ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
+    alongWith: (made) =>
+      claim
+        ? settleClaim(claim, {
+          sql: "SELECT ?1 WHERE EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?2)",
+          args: [JSON.stringify(toAnswer(made)), made.reservationId],
+        })
+        : [],
   };
+  const made = await reserveElsewhere(core, request, {
+    onlyAgentId: only,
+    findLogOwner: () => findLogOwner(core, request),
+  }).catch(async (error) => {
+    if (error instanceof BudgetExceededError) await logRefusal(core, request, error);
+    throw error;
+  });
+  return toAnswer(made);
 }
 
 /** Logs a refusal as an event of its session; never rejects. */
