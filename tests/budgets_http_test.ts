@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { DAY_MS } from "../src/kernel/clock.ts";
+import { setImmediate } from "node:timers";
+import { DAY_MS, fixedClock, systemClock } from "../src/kernel/clock.ts";
 import { meter } from "../src/runner/mod.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { EVENT } from "./harness/bodies.ts";
@@ -580,4 +581,27 @@ Deno.test("a call that is booked after midnight, and a late report, count in the
   );
   const { spent_usd, window_start } = await read(purser, day.budget_id);
   assert.deepEqual([spent_usd, window_start], [0, "2026-11-02T00:00:00.000Z"]);
+});
+
+Deno.test("a long list of budgets with many counters lets other requests in", async () => {
+  await using purser = await openTestPurser({
+    clock: { ...fixedClock(Date.parse(AT)), sleep: systemClock.sleep },
+  });
+  for (let number = 0; number < 40; number++) {
+    await add(purser, { name: `B${number}`, limit_usd: 1, per: "run", agent_id: `agent_${number}` });
+  }
+  await spend(purser, 0.5, { agent_id: "agent_39", run_id: "r1", session_id: "s1" });
+  let isListed = false;
+  const listed = purser.api("GET", `${BUDGETS}?limit=1000`).finally(() => isListed = true);
+  let served = 0;
+  while (!isListed) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    served++;
+  }
+  const { body } = await listed;
+  assert.deepEqual([body.length, body.at(-1).spent_usd, body.at(-1).counter], [40, 0.5, {
+    kind: "run",
+    id: "r1",
+  }]);
+  assert.ok(served >= 10, `${served} turns of the event loop`);
 });

@@ -3,15 +3,19 @@ import { WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
+import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
 import { ALL_AGENTS } from "../ledger/mod.ts";
-import type { Statement, Store } from "../store/mod.ts";
+import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import { countersOf, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { entityOf } from "./scopes.ts";
 import { readStandings } from "./standings.ts";
 import { windowOf } from "./windows.ts";
 
-type StateContext = { store: Store; clock: Pick<Clock, "now"> };
+type StateContext = { store: Store; clock: Pick<Clock, "now">; turns?: Turns };
+
+/** The number of budgets with many counters that one turn of the event loop searches; each takes some milliseconds. */
+const SEARCHED_AT_ONCE = 4;
 
 /** The limits, on which a state is decided. */
 type Limits = Pick<BudgetRow, "limitNanoUsd" | "mode" | "warnAt">;
@@ -148,8 +152,16 @@ function isMore(a: Figures, b: Figures): boolean {
     : a.spentNanoUsd > b.spentNanoUsd;
 }
 
-async function readEach({ store }: StateContext, statements: readonly Statement[]) {
-  return statements.length === 0 ? [] : (await store.readAll(statements)).map(({ rows }) => rows);
+/** Reads the rows of each statement; of a database in this process in turn with other work. */
+async function readEach({ store, turns }: StateContext, statements: readonly Statement[]) {
+  const rows: SqlValue[][][] = [];
+  const atOnce = store.kind === "remote" ? statements.length : SEARCHED_AT_ONCE;
+  for (let start = 0; start < statements.length; start += atOnce) {
+    if (start > 0) await turns?.spend(SLICE_UNITS);
+    const results = await store.readAll(statements.slice(start, start + atOnce));
+    rows.push(...results.map((result) => result.rows));
+  }
+  return rows;
 }
 
 /** Reads the number of calls without a known cost of each budget that allows them. */

@@ -3,6 +3,7 @@ import type { Budget, BudgetChanges, BudgetDefinition, BudgetInput } from "../co
 import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
+import type { Turns } from "../kernel/turns.ts";
 import { keyScope } from "../ledger/mod.ts";
 import {
   type Query,
@@ -32,6 +33,7 @@ export interface BudgetContext {
   clock: Clock;
   ids: Ids;
   budgets: Pick<KnownBudgets, "changed">;
+  turns?: Turns;
 }
 
 /** Commits a change of budgets, which may be committed even where its answer is lost. */
@@ -81,7 +83,7 @@ export interface BudgetFilter {
 
 /** Lists budgets, oldest first, each with its state. */
 export async function listBudgets(
-  ctx: Pick<BudgetContext, "store" | "query" | "clock">,
+  ctx: Pick<BudgetContext, "store" | "query" | "clock" | "turns">,
   filter: BudgetFilter,
 ): Promise<Budget[]> {
   return await withStates(ctx, await selectBudgets(ctx.query, filter));
@@ -103,7 +105,7 @@ async function selectBudgets(query: Query, filter: BudgetFilter): Promise<Budget
 
 /** Returns one budget with its state. Throws `not_found`. */
 export async function getBudget(
-  ctx: Pick<BudgetContext, "store" | "query" | "clock">,
+  ctx: Pick<BudgetContext, "store" | "query" | "clock" | "turns">,
   budgetId: string,
   reader?: BudgetReader,
 ): Promise<Budget> {
@@ -111,7 +113,7 @@ export async function getBudget(
 }
 
 async function withStates(
-  ctx: Pick<BudgetContext, "store" | "clock">,
+  ctx: Pick<BudgetContext, "store" | "clock" | "turns">,
   rows: readonly BudgetRow[],
 ): Promise<Budget[]> {
   const states = await readStates(ctx, rows);

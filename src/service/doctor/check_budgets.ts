@@ -16,7 +16,9 @@ WHERE b.enabled = 1 AND b.scope <> '' AND instr(b.scope, ' ') = 0
 ORDER BY b.created_at, b.budget_id LIMIT 4`;
 
 /** Counts the budgets, and names those that are reached, that refuse nothing, and that name an unknown agent. */
-export async function checkBudgetStates(ctx: Pick<Core, "store" | "query" | "clock">): Promise<Finding> {
+export async function checkBudgetStates(
+  ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
+): Promise<Finding> {
   const [counts, unknown] = await ctx.store.readAll([{ sql: COUNT }, { sql: UNKNOWN }]);
   const [all, enabled] = counts!.rows[0]!.map(Number) as [number, number];
   if (all === 0) return ok("none yet; purser budgets add makes one");

@@ -11,7 +11,9 @@ const SHARED = `From the database: the same from every instance. The oldest ${ME
 const MEANT = `Of a budget with many counters, the one with the most spending. ${SHARED}`;
 
 /** Reads the budgets of which there are metrics. */
-export function readMeasuredBudgets(ctx: Pick<Core, "store" | "query" | "clock">): Promise<Budget[]> {
+export function readMeasuredBudgets(
+  ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
+): Promise<Budget[]> {
   return listBudgets(ctx, { isEnabled: true, limit: MEASURED });
 }
 
