@@ -71,6 +71,14 @@ export const EDGE_LIMITS = {
     effect: "silent_channel",
     advice: "use ${NAME} and a secret variable",
   },
+  code_budgets: {
+    what: "Budgets and alert rules of a program (`openPurser({ budgets, alerts })`)",
+    reason: "only the code of the bundle is run, and the config has none",
+    effect: "differs",
+    advice:
+      "those of the database are kept as elsewhere: store them by `POST /budgets` and `POST /alerts/rules`, or by " +
+      "a program on the same database",
+  },
   pinned_addresses: {
     what: "Pinning the name of a webhook to the address that was checked",
     reason: "`fetch` resolves names by itself",
