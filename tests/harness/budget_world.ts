@@ -19,17 +19,24 @@ import { BudgetModel, type ModelBudget, type ModelRun, type ModelScopes } from "
 /** The clock of an instance: its wall time is set by the history, and to wait takes no time of it. */
 export function instanceClock(
   start: number,
-): Clock & { at: number; ticks: boolean; onSleep: Set<() => void> } {
+): Clock & { at: number; ticks: boolean; onSleep: Set<() => void>; endTimers(): void } {
   let monotonic = 0;
+  const timers: (() => void)[] = [];
   return {
     at: start,
     ticks: false,
     onSleep: new Set(),
+    endTimers() {
+      monotonic += 7_000;
+      for (const end of timers.splice(0)) end();
+    },
     now() {
       return this.ticks ? this.at++ : this.at;
     },
     monotonic: () => monotonic,
-    async sleep(delayMs) {
+    async sleep(delayMs, signal) {
+      // Only a kept reservation is freed by a timer that nothing else ends: the history says when.
+      if (!signal) return await new Promise<void>((resolve) => void timers.push(resolve));
       await new Promise<void>((resolve) => setImmediate(resolve));
       monotonic += Math.max(delayMs, 7_000); // or each wait of 30 s would take 60 looks
       for (const listener of this.onSleep) listener();
@@ -62,8 +69,20 @@ export async function openInstances(
   return instances;
 }
 
+/** A reservation that a commit has kept for the next call of its run. */
+interface Kept {
+  instance: number;
+  runId: string;
+  id: string;
+  /** True once budgets have changed: it may not be taken any more. */
+  isStale: boolean;
+}
+
 export class BudgetWorld {
   readonly model = new BudgetModel();
+  protected kept: Kept[] = [];
+  /** The number of calls that were made under a kept reservation. */
+  taken = 0;
   protected ids = 0;
 
   /** @param unit the nano-USD of one unit of the amounts of a history */
@@ -85,6 +104,7 @@ export class BudgetWorld {
   protected async write(sql: string, ...args: (string | bigint | number | null)[]): Promise<void> {
     await this.store.write([{ sql, args }, FORGET_HEADROOM]);
     for (const { ctx } of this.instances) ctx.budgets.changed();
+    for (const kept of this.kept) kept.isStale = true;
   }
 
   async addRun(
@@ -153,6 +173,7 @@ export class BudgetWorld {
     instance: number,
     scopes: ModelScopes,
     bounds: CallBounds,
+    hasNext = false,
   ): Promise<Outcome & { isBounded: boolean }> {
     const { ctx, clock } = this.instance(instance);
     const own = this.model.runs.get(scopes.runId!);
@@ -174,14 +195,61 @@ export class BudgetWorld {
           return withWorst ? bounds : estimated;
         },
         signal: giveUp.signal,
+        hasNext,
       });
+      this.#takeKept(instance, scopes.runId!, admission.go ? admission.grant?.reservationId : undefined);
       return { ...admission, isBounded };
     } catch (error) {
       if (!giveUp.signal.aborted) throw error;
+      this.#takeKept(instance, scopes.runId!, undefined);
       return { go: "waits", isBounded };
     } finally {
       clock.onSleep.delete(onSleep);
     }
+  }
+
+  /** A call takes the last reservation that its run has kept there, or frees them all. */
+  #takeKept(instance: number, runId: string, id: string | undefined): void {
+    const own = this.kept.filter((kept) =>
+      this.instance(kept.instance) === this.instance(instance) && kept.runId === runId
+    );
+    const isTaken = own.length > 0 && own.at(-1)!.id === id;
+    if (isTaken) {
+      assert.equal(own.at(-1)!.isStale, false, "it was decided under other budgets");
+      this.taken++;
+    } else for (const kept of own) this.model.reservations.delete(kept.id);
+    this.kept = this.kept.filter((kept) => !own.includes(kept) || (isTaken && kept !== own.at(-1)));
+  }
+
+  /** Reads whether the commit of a call has kept its reservation: then no budget was near its limit. */
+  protected async checkKept(
+    instance: number,
+    scopes: ModelScopes,
+    id: string,
+    cost: bigint,
+  ): Promise<boolean> {
+    const { rows } = await this.store.read({
+      sql: "SELECT 1 FROM reservations WHERE reservation_id = ? LIMIT 1",
+      args: [id],
+    });
+    if (rows.length === 0) return false;
+    const reservation = this.model.reservations.get(id)!;
+    for (const each of this.model.standings(scopes, reservation.at)) {
+      const warnAt = this.model.budgets.find(({ budgetId }) => budgetId === each.budgetId)?.warnAt[0] ?? 1;
+      const near = each.limit * BigInt(Math.round(warnAt * 1_000)) / 1_000n;
+      assert.ok(each.settled < near && each.mode === "stop", `${each.budgetId}: ${each.settled} of ${near}`);
+    }
+    if (cost > reservation.estimate) this.model.reservations.set(id, { ...reservation, estimate: cost });
+    this.kept.push({ instance, runId: scopes.runId!, id, isStale: false });
+    return true;
+  }
+
+  /** Lets the time pass for which reservations are kept. */
+  async endKept(): Promise<void> {
+    for (const { clock } of this.instances) clock.endTimers();
+    for (let turns = 0; turns < 3; turns++) await new Promise<void>((resolve) => setImmediate(resolve));
+    for (const { ctx } of this.instances) await ctx.store.write([]); // after those that free them
+    for (const { id } of this.kept.splice(0)) this.model.reservations.delete(id);
   }
 
   /** Checks the amounts of refusals: the ledger's sum and the open reservations. */
