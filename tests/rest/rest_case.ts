@@ -25,6 +25,8 @@ export interface RestRequest {
   /** Omits the key that the target requires. */
   isAnonymous?: boolean;
   signal?: AbortSignal;
+  /** A request of the gateway, which the document does not describe: the response is not checked. */
+  isUndeclared?: boolean;
 }
 
 /** The surroundings of a server that cases share. */
@@ -88,7 +90,7 @@ export function createRestView(server: RestServer, surroundings: RestSurrounding
     const api: RestApi = {
       ...surroundings,
       prefix,
-      async fetch(method, path, { body, headers, isAnonymous, signal } = {}) {
+      async fetch(method, path, { body, headers, isAnonymous, signal, isUndeclared } = {}) {
         const { check } = await (loading ??= load());
         const isRaw = body === undefined || typeof body === "string" || body instanceof Uint8Array ||
           body instanceof ReadableStream;
@@ -103,6 +105,7 @@ export function createRestView(server: RestServer, surroundings: RestSurrounding
           redirect: "manual",
           signal,
         });
+        if (isUndeclared) return response;
         // A body that is a stream has been read by now.
         return await check(
           method,

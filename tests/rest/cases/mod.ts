@@ -6,6 +6,7 @@ import { budgetCases } from "./budgets.ts";
 import { channelCases } from "./channels.ts";
 import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
+import { gatewayCases } from "./gateway.ts";
 import { keyCases } from "./keys.ts";
 import { priceCases } from "./prices.ts";
 import { refusalCases } from "./refusals.ts";
@@ -30,6 +31,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   anomalies: anomalyCases,
   events: eventCases,
   keys: keyCases,
+  gateway: gatewayCases,
   service: serviceCases,
   refusals: refusalCases,
 };
