@@ -20,7 +20,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   },
   {
     line: "alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
-      "--agent-id elsewhere --cooldown 0 --repeat once_per_window --disabled",
+      "--agent elsewhere --cooldown 0 --repeat once_per_window --disabled",
     out:
       "Added rule rule_0004 Runaway: critical at $0.50 in a run of elsewhere, once per run; it is disabled\n",
   },
@@ -79,7 +79,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
     code: 2,
     err: /never is not one of cooldown, once_per/,
   },
-  { line: `alerts add --name x ${DAILY} --agent-id "a b"`, code: 2, err: /--agent-id: an id has 1 to 128/ },
+  { line: `alerts add --name x ${DAILY} --agent "a b"`, code: 2, err: /--agent: an id has 1 to 128/ },
   { line: `alerts add --name x ${DAILY} --colour red`, code: 2, err: /colour/ },
 
   { line: "alerts enable rule_0004", out: "Enabled rule rule_0004 Runaway\n" },
@@ -94,7 +94,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
     err: 'error: Cannot find an alert rule named "daily limit"; did you mean "Daily limit"?\n',
   },
   {
-    line: 'alerts set "Daily limit" --threshold-usd 25 --agent-id helper --cooldown 90 --disabled',
+    line: 'alerts set "Daily limit" --threshold-usd 25 --agent helper --cooldown 90 --disabled',
     out:
       "Changed rule rule_0002 Daily limit: warning at $25 in a day of helper, again after 1m 30s; it is disabled\n",
   },
@@ -114,9 +114,9 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   { line: "alerts set rule_0002", code: 2, err: /without an option that says what/ },
   { line: "alerts set rule_0002 --enabled --disabled", code: 2, err: /--enabled together with --disabled/ },
   {
-    line: "alerts set rule_0002 --agent-id a --all-agents",
+    line: "alerts set rule_0002 --agent a --all-agents",
     code: 2,
-    err: /--agent-id together with --all-agents/,
+    err: /--agent together with --all-agents/,
   },
   { line: "alerts set rule_0002 --threshold-usd 0", code: 2, err: /0 is not greater than 0/ },
   { line: "alerts set rule_nope --severity info", code: 3, err: "error: Cannot find alert rule rule_nope\n" },
@@ -157,7 +157,7 @@ async function fireRules(books: Books): Promise<void> {
   await books.purser(`alerts add --name "Daily limit" ${DAILY}`);
   const over = "--threshold-usd 3 --severity critical --threshold-type";
   await books.purser(
-    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent-id elsewhere`,
+    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent elsewhere`,
   );
   await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
   const at = "2026-11-21T09:29:00.000Z";
@@ -238,7 +238,7 @@ Deno.test("alerts history shows each alert and its status in each channel", asyn
 /** Realistic data: ids of real length, large amounts, several channels. */
 async function openBusyBooks(): Promise<Books> {
   const books = await openTestBooks();
-  const agent = "--agent-id researcher-production-eu";
+  const agent = "--agent researcher-production-eu";
   await books.purser(
     `alerts add --name "Daily limit" --threshold-usd 250000 --threshold-type per_day_usd --severity warning`,
   );

@@ -70,7 +70,7 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
     assert.equal((await purser(place, [...set, "--api-key", admin.key])).code, 0);
 
     // Beside the server, on the file itself, no key is needed.
-    const runner = await keyOf(place, "ci --scope run --agent-id helper");
+    const runner = await keyOf(place, "ci --scope run --agent helper");
     const asRunner: Place = { ...place, env: { ...place.env, PURSER_API_KEY: runner.key } };
     const run = await purser(asRunner, ["run", "helper", "hi", ...remote]);
     assert.deepEqual([run.code, run.out], [0, "You said: hi\n"]);

@@ -12,7 +12,7 @@ import { formatCost } from "./render/format_cost.ts";
 import { countOf, formatTime } from "./render/format_values.ts";
 import { cutText } from "./terminal/text_width.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
-import { ALL_OPTIONS, findCommand } from "./parse/parse_command_line.ts";
+import { ALL_OPTIONS, findCommand, optionName } from "./parse/parse_command_line.ts";
 import { openConnection } from "./run_command.ts";
 
 /** The timeout of live values: the user is waiting at the prompt. */
@@ -276,7 +276,8 @@ function readBefore(words: readonly string[]) {
   return { positionals, options, waiting, isClosed };
 }
 
-function specOf(name: string): OptionSpec | undefined {
+function specOf(given: string): OptionSpec | undefined {
+  const name = optionName(given);
   return Object.hasOwn(ALL_OPTIONS, name) ? ALL_OPTIONS[name] : undefined;
 }
 

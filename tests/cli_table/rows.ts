@@ -336,7 +336,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     line:
-      "alerts add --name D --threshold-usd 1 --threshold-type per_day_usd --severity info --agent-id x --json",
+      "alerts add --name D --threshold-usd 1 --threshold-type per_day_usd --severity info --agent x --json",
     out: /"agent_id":"x"/,
   },
   { line: "alerts disable $RULE", out: /disabled/i },
@@ -411,7 +411,7 @@ export const ROWS: readonly Row[] = [
     keep: ["KEY", /(psr_\w+)/],
   },
   {
-    line: "keys create ci --scope run --agent-id helper --expires 90d --json --api-key $KEY",
+    line: "keys create ci --scope run --agent helper --expires 90d --json --api-key $KEY",
     out: /"scopes":\["run"\],"agent_id":"helper","status":"active"/,
     keep: ["ID", /"key_id":"(key_\w+)"/],
   },

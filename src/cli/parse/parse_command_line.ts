@@ -20,11 +20,17 @@ export const ALL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   version: { type: "boolean", summary: "Print the version" },
 };
 
+/** Earlier names of options, which the help does not list. */
+const ALIASES: Readonly<Record<string, string>> = { "agent-id": "agent", h: "help" };
+
+/** Returns the name of an option that may have been given by an earlier name. */
+export const optionName = (given: string) => Object.hasOwn(ALIASES, given) ? ALIASES[given]! : given;
+
 type OptionToken = Extract<Token, { kind: "option" }>;
 
 /** Parses a command line. Options may stand anywhere. Throws a `UsageError`. */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  const tokens = tokenize(argv, (name) => ALL_OPTIONS[name]?.type === "string");
+  const tokens = tokenize(argv, (name) => ALL_OPTIONS[optionName(name)]?.type === "string");
   const words = tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
   const given = tokens.filter((token): token is OptionToken => token.kind === "option");
   const isGiven = (name: string) => given.some((token) => nameOf(token) === name);
@@ -43,7 +49,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 }
 
 function nameOf({ name }: OptionToken): string {
-  return name === "h" ? "help" : name;
+  return optionName(name);
 }
 
 /** Returns the command whose name the words begin with; of `cost` and `cost explain`, the longer one. */

@@ -32,6 +32,16 @@ Deno.test("parseCommandLine() takes - and what follows -- as arguments", () => {
   assert.deepEqual(dashed.kind === "command" && dashed.args, ["bot", "--help"]);
 });
 
+Deno.test("every command names an agent by --agent, and the earlier --agent-id means the same", () => {
+  assert.ok(COMMANDS.every(({ options }) => !("agent-id" in options)));
+  for (const line of ["keys create ci --scope run", "alerts set day", "cost"]) {
+    for (const given of ["--agent bot", "--agent-id bot", "--agent-id=bot"]) {
+      const parsed = parse(`${line} ${given}`);
+      assert.equal(parsed.kind === "command" && parsed.options.text("agent"), "bot", `${line} ${given}`);
+    }
+  }
+});
+
 Deno.test("parseCommandLine() finds the topic of the help", () => {
   const cases: [string, string][] = [
     ["--help", ""],

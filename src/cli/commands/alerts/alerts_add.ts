@@ -25,7 +25,7 @@ export const alertsAdd: Command = {
     ],
     [
       "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
-      "--agent-id researcher --cooldown 0",
+      "--agent researcher --cooldown 0",
       "Alert on every call once a run has cost $0.50",
     ],
   ],

@@ -16,7 +16,7 @@ export const alertsSet: Command = {
     "Changes only the given fields. A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
   options: {
     ...RULE_OPTIONS,
-    "all-agents": flag("Undo --agent-id: the spending of all agents"),
+    "all-agents": flag("Undo --agent: the spending of all agents"),
     enabled: flag("Enable the rule"),
   },
   examples: [
@@ -43,7 +43,7 @@ async function setRule(ctx: CommandContext): Promise<void> {
 }
 
 function readChanges({ options }: CommandContext) {
-  for (const [one, other] of [["agent-id", "all-agents"], ["enabled", "disabled"]] as const) {
+  for (const [one, other] of [["agent", "all-agents"], ["enabled", "disabled"]] as const) {
     if (options.has(one) && options.has(other)) {
       throw new UsageError(`Cannot use --${one} together with --${other}: give one of them`, options.command);
     }

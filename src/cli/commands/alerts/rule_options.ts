@@ -11,7 +11,7 @@ export const RULE_OPTIONS = {
   "threshold-usd": option("USD", "Threshold in USD"),
   "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
   severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
-  "agent-id": option("NAME", "Only the spending of this agent", { live: "agent" }),
+  agent: option("NAME", "Only the spending of this agent", { live: "agent" }),
   cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
   repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
     oneOf: REPEATS,
@@ -26,7 +26,7 @@ export function readRuleFields(options: Options) {
     threshold_usd: options.read("threshold-usd", readThreshold),
     threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES),
     severity: options.oneOf("severity", SEVERITIES),
-    agent_id: options.read("agent-id", checkId),
+    agent_id: options.read("agent", checkId),
     cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
     repeat: options.oneOf("repeat", REPEATS),
     enabled: options.has("disabled") ? false : undefined,

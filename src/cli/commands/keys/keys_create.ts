@@ -18,12 +18,12 @@ export const keysCreate: Command = {
   summary: "Create an API key, and show it once",
   detail:
     "Scopes: read sees everything but keys; run runs agents and reports calls; call calls models through the gateway and " +
-    "nothing else; admin does all of that, and changes settings and keys. Once a key exists, servers on this database refuse requests without one. With --agent-id, the ids that a client " +
+    "nothing else; admin does all of that, and changes settings and keys. Once a key exists, servers on this database refuse requests without one. With --agent, the ids that a client " +
     "chooses for new calls, sessions and runs have to be AGENT_ID:NAME. The key goes to standard output, everything else to " +
     "standard error. With --output, the key goes to that file alone.",
   options: {
     scope: option("SCOPE", "read, run, call or admin; repeat for more", { oneOf: SCOPES }),
-    "agent-id": option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),
+    agent: option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),
     model: option(
       "NAME",
       "Restrict calls through the gateway to this model, or to claude-*; repeat for more",
@@ -34,7 +34,7 @@ export const keysCreate: Command = {
   examples: [
     ["purser keys create ops --scope admin", "The first key"],
     [
-      "purser keys create ci --scope run --agent-id researcher --expires 90d",
+      "purser keys create ci --scope run --agent researcher --expires 90d",
       "To run one agent, for 90 days",
     ],
     ["purser keys create dashboard --scope read --output dashboard.key", "Into a file, for api_key_file"],
@@ -49,13 +49,13 @@ async function createKey(ctx: CommandContext): Promise<void> {
     throw new UsageError("Cannot create a key with a blank name", options.command);
   }
   const scopes = readScopes(ctx);
-  const agentId = options.read("agent-id", checkId);
+  const agentId = options.read("agent", checkId);
   const given = options.texts("model");
   const models = given.length === 0 ? undefined : [...given];
   const expiresAt = options.read("expires", (text) => parseExpiry(text, clock.now()));
   if (agentId !== undefined && scopes.includes("admin")) {
     throw new UsageError(
-      "Cannot use --agent-id with the scope admin, which covers all agents",
+      "Cannot use --agent with the scope admin, which covers all agents",
       options.command,
     );
   }

@@ -23,7 +23,7 @@ Deno.test("keys create prints the key alone, and the rest on standard error", as
   );
   assert.match(first.err, FIRST);
   const second = await books.purser(
-    'keys create "ci build" --scope run --scope read --agent-id helper --expires 90d',
+    'keys create "ci build" --scope run --scope read --agent helper --expires 90d',
   );
   assert.match(second.out, KEY);
   assert.match(
@@ -116,8 +116,8 @@ Deno.test("keys create refuses invalid input before it sends a request", async (
     ["keys create ci --scope read,run", /--scope: read,run is not one of/],
     ["keys create ci --scope run --expires yesterday", /--expires: yesterday is not a time; write 90d/],
     ["keys create ci --scope run --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],
-    ["keys create ci --scope admin --agent-id a", /--agent-id with the scope admin/],
-    ['keys create ci --scope run --agent-id "a b"', /--agent-id: an id has/],
+    ["keys create ci --scope admin --agent a", /--agent with the scope admin/],
+    ['keys create ci --scope run --agent "a b"', /--agent: an id has/],
     ["keys list --status lost", /lost is not one of active, expired, revoked/],
     ["keys list --limit 0", /--limit/],
     ["keys revoke", /without KEY_ID/],
@@ -134,7 +134,7 @@ Deno.test("keys list is a table, newest first, which loses columns where there i
   await using books = await openTestBooks();
   await books.purser("keys create ops --scope admin");
   books.clock.advance(1);
-  await books.purser("keys create ci --scope run --agent-id helper --expires 12h");
+  await books.purser("keys create ci --scope run --agent helper --expires 12h");
   books.clock.advance(1);
   await books.purser("keys create old --scope read");
   await books.purser("keys revoke key_0004");
