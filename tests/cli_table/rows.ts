@@ -120,9 +120,12 @@ export const ROWS: readonly Row[] = [
   { line: "cost --by session --since 24h", out: /^SESSION / },
   { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
 
-  { line: "cost --by agent --since 24h --to 1h", out: /^No calls since / },
-  { line: "cost --since 1h --from 1h", code: 2, err: /give one of them/ },
-  { line: "cost --by run --sort cost --since all", out: /^RUN [^]*\nTotal \$0\.\d+ in \d+ calls\n$/ },
+  { line: "cost --by agent --since 24h --until 1h", out: /^No calls since / },
+  { line: "cost --from 1h", code: 2, err: /unknown option of cost/ },
+  {
+    line: "cost --by run --sort cost --since all",
+    out: /^RUN [^]*\nTotal \$0\.\d+ in \d+ calls of all time\n$/,
+  },
   { line: "cost --by agent --split model --agent helper", out: /^AGENT +MODEL [^]*\nhelper +demo:echo / },
   {
     line: "cost --by day --split model --model demo:loop --csv",
@@ -150,7 +153,8 @@ export const ROWS: readonly Row[] = [
   { line: 'run tagged hello --tag "a b=c"', code: 2, err: /a b: a tag's key must be/ },
   {
     line: "cost --by tag:customer",
-    out: /^CUSTOMER [^]*\n\(no customer\) [^]*\nacme [^]*\nTotal \$0\.\d+ in \d+ calls\n$/,
+    out:
+      /^CUSTOMER [^]*\n\(no customer\) [^]*\nacme [^]*\nTotal \$0\.\d+ in \d+ calls of the last 30 days\n$/,
   },
   {
     line: "cost --by model --split tag:customer --tag team=search",
@@ -196,14 +200,14 @@ export const ROWS: readonly Row[] = [
   { line: "report -", stdin: `${CALL}\n`, out: /^Booked 0 calls; 1 call was booked before\n$/ },
   { line: "report - --json", stdin: `${CALL}\n`, out: /^\{"lines":1,"booked":0,"duplicates":1,/ },
   { line: "report missing.jsonl", code: 1, err: /missing\.jsonl: no such file/ },
-  { line: "reprice", code: 2, err: /without --unpriced, or --from and --to/ },
+  { line: "reprice", code: 2, err: /without --unpriced, or --since and --until/ },
   { line: "reprice --unpriced", out: /^No calls match\n$/ },
   {
-    line: "reprice --from 24h --to 2030-01-01 --agent helper",
+    line: "reprice --since 24h --until 2030-01-01 --agent helper",
     out: /\n0 calls of 4 would change, by \+\$0 in all\n$/,
   },
   {
-    line: "reprice --from 24h --to 2030-01-01 --apply --json",
+    line: "reprice --since 24h --until 2030-01-01 --apply --json",
     out: /"status":"applied"/,
     keep: ["REPRICING", /"repricing_id":"(rep_\w+)"/],
   },

@@ -50,8 +50,6 @@ export const cost: Command = {
     sort: option("ORDER", "The most expensive first, or the latest", { oneOf: COST_SORTS }),
     since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
     until: option("WHEN", "Only calls before WHEN"),
-    from: option("WHEN", "The same as --since"),
-    to: option("WHEN", "The same as --until"),
     compare: option(
       "WHEN",
       "Compare with a span as long that starts at WHEN; previous: the one just before",
@@ -90,7 +88,7 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const limit = options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max });
   checkTogether(ctx);
   const span = readSpan(ctx, groupBy);
-  const to = readEnd(ctx);
+  const { to } = span;
   const tag = Object.entries(readTags(options) ?? {}).map(([key, value]) => `${key}:${value}`);
   const scope = {
     agent_id: options.text("agent"),
@@ -118,11 +116,9 @@ const OVERVIEW_ROWS = 10;
 
 /** The options that have no meaning beside another. */
 const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
-  since: ["from"],
-  until: ["to"],
   csv: ["json", "what-if", "total", "forecast"],
   total: ["by", "split", "sort", "limit", "what-if", "forecast"],
-  forecast: ["by", "split", "sort", "limit", "since", "from", "until", "to", "compare", "what-if"],
+  forecast: ["by", "split", "sort", "limit", "since", "until", "compare", "what-if"],
   "what-if": ["split", "sort", "compare", "model"],
 };
 
@@ -155,29 +151,26 @@ function readComparison(
 /** The time range whose calls count, and its name in titles. */
 interface Span {
   from: string | undefined;
+  to: string | undefined;
   name: string;
-}
-
-/** Returns the time of `--until`. */
-function readEnd({ options, clock }: CommandContext): string | undefined {
-  return options.read(options.has("until") ? "until" : "to", (text) => parseSince(text, clock.now()));
 }
 
 function readSpan({ options, clock }: CommandContext, groupBy: string | undefined): Span {
   const now = clock.now();
-  const start = options.has("since") ? "since" : "from";
-  if (options.has(start)) {
-    const from = options.read(start, (text) => parseSince(text, now));
-    return {
-      from,
-      name: from === undefined ? "of all time" : `since ${from.slice(0, 16).replace("T", " ")} UTC`,
-    };
+  const to = options.read("until", (text) => parseSince(text, now));
+  const until = to === undefined ? "" : ` until ${minuteOf(to)}`;
+  if (options.has("since")) {
+    const from = options.read("since", (text) => parseSince(text, now));
+    const all = to === undefined ? "of all time" : "of all time,";
+    return { from, to, name: (from === undefined ? all : `since ${minuteOf(from)}`) + until };
   }
-  if (groupBy === "hour") {
-    return { from: toIso(startOf(now, HOUR_MS) - 23 * HOUR_MS), name: "of the last 24 hours" };
-  }
-  return { from: toIso(startOf(now, DAY_MS) - 29 * DAY_MS), name: "of the last 30 days" };
+  const [from, name] = groupBy === "hour"
+    ? [startOf(now, HOUR_MS) - 23 * HOUR_MS, "of the last 24 hours"]
+    : [startOf(now, DAY_MS) - 29 * DAY_MS, "of the last 30 days"];
+  return { from: toIso(from), to, name: to === undefined ? name : `${name},${until}` };
 }
+
+const minuteOf = (time: string) => `${time.slice(0, 16).replace("T", " ")} UTC`;
 
 async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limit: number): Promise<void> {
   const { api } = await ctx.connect();

@@ -14,6 +14,7 @@ import {
   toSpend,
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
+import { wrapText } from "../../terminal/wrap_text.ts";
 import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
@@ -42,7 +43,8 @@ export async function printTable(
     ctx.print(renderComparison(rows, total, { groupBy, splitBy }, layoutOf(ctx)));
   } else {
     const table = renderCosts(rows, { groupBy, splitBy, total: toSpend(total).costNanoUsd }, layoutOf(ctx));
-    ctx.print(rows.length === 1 ? table : `${table}\n${ctx.style.dim(describeTotal(total))}`);
+    const lines = wrapText(`${describeTotal(total)} ${spanName}`, ctx.terminal.stdout.columns ?? Infinity);
+    ctx.print([table, ...lines.map(ctx.style.dim)].join("\n"));
   }
   warnOfUnpriced(ctx, toSpend(total));
   if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");

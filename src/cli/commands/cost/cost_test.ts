@@ -44,7 +44,7 @@ Deno.test("cost --sort cost lists the most expensive first, and the total of all
   );
   const { out, err } = await books.purser("cost --by run --sort cost --limit 2");
   assert.deepEqual(out.match(/^run_\d/gm), ["run_7", "run_3"]);
-  assert.match(out, /\nTotal \$11 in 3 calls\n$/);
+  assert.match(out, /\nTotal \$11 in 3 calls of the last 30 days\n$/);
   assert.match(out, /^run_7 .* 64% /m);
   assert.match(err, /There are more rows/);
 });
@@ -80,9 +80,26 @@ Deno.test("cost --split shows a second level, each group named once", async () =
 bob    demo:big  $4.00    57%      1      12
 ann    demo:small  $2.00    29%      1      12
        demo:big  $1.00    14%      1      12
-Total $7 in 3 calls
+Total $7 in 3 calls of the last 30 days
 `,
   );
+});
+
+Deno.test("the total below a table of costs names its span, also that of one row", async () => {
+  await using books = await openTestBooks(); // on 2026-11-21
+  await book(books, [{ daysAgo: 2, costNanoUsd: USD }]);
+  const lastLine = async (line: string) => (await books.purser(line)).out.trimEnd().split("\n").at(-1);
+  assert.equal(await lastLine("cost --by agent"), "Total $1 in 1 call of the last 30 days");
+  assert.equal(await lastLine("cost --by agent --since all"), "Total $1 in 1 call of all time");
+  assert.equal(
+    await lastLine("cost --by agent --since 2026-11-01 --until 2026-11-20"),
+    "Total $1 in 1 call since 2026-11-01 00:00 UTC until 2026-11-20 00:00 UTC",
+  );
+  assert.equal(
+    await lastLine("cost --by day --until 2026-11-20"),
+    "Total $1 in 1 call of the last 30 days, until 2026-11-20 00:00 UTC",
+  );
+  assert.equal(await lastLine("cost --by hour"), "No calls of the last 24 hours");
 });
 
 Deno.test("cost --compare shows two spans side by side, with the exact difference and all groups of both", async () => {

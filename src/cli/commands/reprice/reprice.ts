@@ -14,8 +14,8 @@ export const reprice: Command = {
     "duration back from now (24h, 7d), a date or an ISO time, in UTC.",
   options: {
     unpriced: flag("Only calls of which the price, or a part of it, is not known so far"),
-    from: option("WHEN", "Only calls since WHEN"),
-    to: option("WHEN", "Only calls before WHEN"),
+    since: option("WHEN", "Only calls since WHEN"),
+    until: option("WHEN", "Only calls before WHEN"),
     provider: option("NAME", "Only calls to this provider"),
     model: option("MODEL", "Only calls to this model, without its provider"),
     agent: option("AGENT", "Only calls of this agent", { live: "agent" }),
@@ -26,7 +26,7 @@ export const reprice: Command = {
   examples: [
     ["purser reprice --unpriced", "What calls without a price would cost by now"],
     ["purser reprice --unpriced --apply", ""],
-    ["purser reprice --from 2026-11-01 --to 2026-11-08 --model gpt-5-mini", ""],
+    ["purser reprice --since 2026-11-01 --until 2026-11-08 --model gpt-5-mini", ""],
   ],
   needsDatabase: true,
   run: repriceCalls,
@@ -50,8 +50,8 @@ function readFilter({ options, clock }: CommandContext) {
     });
   const filter = {
     ...options.has("unpriced") && { unpriced: true },
-    from: time("from"),
-    to: time("to"),
+    from: time("since"),
+    to: time("until"),
     provider: options.text("provider"),
     model: options.text("model"),
     agent_id: options.text("agent"),
@@ -59,5 +59,5 @@ function readFilter({ options, clock }: CommandContext) {
     ...options.has("include-reported") && { include_reported: true },
   };
   if (filter.unpriced || (filter.from !== undefined && filter.to !== undefined)) return filter;
-  throw new UsageError("Cannot reprice without --unpriced, or --from and --to", options.command);
+  throw new UsageError("Cannot reprice without --unpriced, or --since and --until", options.command);
 }
