@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Clock } from "../../kernel/clock.ts";
+import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Log } from "../../kernel/log.ts";
 
@@ -18,6 +19,9 @@ export class LoggedRequest {
   readonly #ctx: { clock: Clock; log: Log };
   readonly #method: string;
   readonly #startedAt: number;
+  #status: number | undefined;
+  #isOpen = false;
+  #errorCode: ErrorCode | undefined;
 
   constructor(ctx: { clock: Clock; ids: Ids; log: Log }, { method }: Request) {
     this.id = ctx.ids.next("req");
@@ -26,19 +30,37 @@ export class LoggedRequest {
     this.#startedAt = ctx.clock.monotonic();
   }
 
-  /**
-   * Logs the response as it begins, and adds the request's id to it. Never the path, the query or a header of the request:
-   * they may hold secrets.
-   */
+  /** Logs the response as it begins, and adds the request's id to it. */
   answer({ status, headers }: Response): void {
     // Through the gateway, it is the provider's id.
     if (!headers.has(REQUEST_ID)) headers.set(REQUEST_ID, this.id);
+    this.#status = status;
+    if (!this.#isOpen) this.#write(status);
+  }
+
+  /**
+   * Defers the line of a stream whose status can't say how it ends. Returns a function that logs it with the code of the
+   * error that ended the stream, if any.
+   */
+  open(): (errorCode: ErrorCode | undefined) => void {
+    this.#isOpen = true;
+    return (errorCode) => {
+      this.#isOpen = false;
+      this.#errorCode = errorCode;
+      // A stream may end before its response is returned.
+      if (this.#status !== undefined) this.#write(this.#status);
+    };
+  }
+
+  /** Logs the request. Never its path, its query or a header: they may hold secrets. */
+  #write(status: number): void {
     const { clock, log } = this.#ctx;
     const isQuiet = status < 400 && PROBES.has(this.route);
     log[isQuiet ? "debug" : "info"]("Answered a request", {
       method: this.#method,
       route: this.route,
       status,
+      ...(this.#errorCode && { error_code: this.#errorCode }),
       duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1_000) / 1_000,
       request_id: this.id,
     });

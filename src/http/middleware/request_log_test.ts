@@ -54,6 +54,39 @@ Deno.test("each request is logged by its route, its answer has the id, and the l
   }
 });
 
+Deno.test("a streamed run is logged when it ends, by the code of its error, as its status says nothing of it", async () => {
+  await using purser = await openTestPurser();
+  const { core, clock, logs } = purser;
+  await purser.api("PUT", "/agents/poor", { model: "demo:echo", cost_budget_usd: 0 });
+  await purser.api("PUT", "/agents/helper", { model: "demo:echo" });
+  const handle = withAccessCheck(core, await createApp(core));
+  for (const [agent, expected] of [["poor", { error_code: "budget_exceeded" }], ["helper", {}]] as const) {
+    logs.length = 0;
+    const response = await handle(
+      new Request(`http://127.0.0.1:8420/agents/${agent}/runs`, {
+        method: "POST",
+        body: '{"input":"Hello"}',
+        headers: {
+          host: "127.0.0.1:8420",
+          "content-type": "application/json",
+          accept: "text/event-stream",
+        },
+      }),
+      "127.0.0.1",
+    );
+    clock.advance(7);
+    await response.text();
+    const lines = logs.filter(({ message }) => message === "Answered a request");
+    assert.deepEqual(lines.map(({ fields: { duration_ms: _duration, ...fields } }) => fields), [{
+      method: "POST",
+      route: "/agents/{agent_id}/runs",
+      status: 200,
+      ...expected,
+      request_id: response.headers.get("x-request-id"),
+    }]);
+  }
+});
+
 Deno.test("a refused request and an internal error are logged under the id of their answers", async () => {
   await using purser = await openTestPurser();
   const { core, logs } = purser;

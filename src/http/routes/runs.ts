@@ -14,7 +14,14 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { isNamedAfter, leaseOf, notOwn, onlyAgentOf, principalOf } from "../middleware/principal.ts";
+import {
+  type ApiEnv,
+  isNamedAfter,
+  leaseOf,
+  notOwn,
+  onlyAgentOf,
+  principalOf,
+} from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import {
   BODY_CODES,
@@ -205,11 +212,13 @@ const MAX_UNREAD = 16 * 1024 * 1024;
 
 /** Streams a run as server-sent events. Once the client has disconnected, events are dropped and the run continues. */
 function streamRun(
-  c: Context,
+  c: Context<ApiEnv>,
   core: Core,
   work: (onPart: NonNullable<RunInput["onPart"]>) => Promise<RunResult>,
 ): Response {
-  const requestId = core.ids.next("req");
+  const logged = c.env?.logged;
+  const requestId = logged?.id ?? core.ids.next("req");
+  const log = logged?.open();
   const instance = instanceOf(c);
   const end = leaseOf(c)?.keep();
   return streamSSE(c, async (stream) => {
@@ -225,11 +234,15 @@ function streamRun(
     };
     const onPart = (part: RunPart) =>
       part.type === "text" ? send("text", { text: part.text }) : send(part.event.type, part.event);
+    let errorCode: ErrorCode | undefined;
     try {
       send("result", await work(onPart));
     } catch (error) {
-      send("error", toProblem(error, instance, core, requestId));
+      const problem = toProblem(error, instance, core, requestId);
+      errorCode = problem.code;
+      send("error", problem);
     } finally {
+      log?.(errorCode);
       end?.();
     }
     if (!stream.aborted) await written;
