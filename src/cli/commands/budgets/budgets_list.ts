@@ -65,8 +65,10 @@ function renderBudgets(
     { title: "COUNTS", cell: describeCounted, cutTo: MIN_COUNTED_WIDTH, drop: 0 },
     { title: "SPENT", cell: formatBudgetSpent, paint: paintState },
   ];
-  // Other commands need the whole id: where there is no room for it, it goes to a line of its own.
-  const plain = renderTable(budgets, [name, id, ...rest], { columns: undefined, style: createStyle(false) });
+  const state: Column<Budget> = { title: "STATE", cell: formatState, paint: paintState, drop: 1 };
+  // Other commands need the whole id: where there is no room for it, it goes to a line of its own, and says what is disabled.
+  const needed = [name, id, ...rest, ...budgets.every(({ enabled }) => enabled) ? [] : [state]];
+  const plain = renderTable(budgets, needed, { columns: undefined, style: createStyle(false) });
   const isBeside = Math.max(...plain.split("\n").map(textWidth)) <= columns;
   const table = renderTable(budgets, [
     name,
@@ -75,11 +77,13 @@ function renderBudgets(
     { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 3 },
     { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
     { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
-    { title: "STATE", cell: formatState, paint: paintState, drop: 1 },
+    state,
     { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 5 },
   ], options);
   if (isBeside) return table;
-  const idLine = (budget: Budget) =>
-    `${style.dim(escapeText(budget.budget_id))}${budget.enabled ? "" : `  ${style.yellow("disabled")}`}`;
+  // The state may have been dropped from the table.
+  const hasState = table.split("\n")[0]!.includes("STATE");
+  const idLine = ({ budget_id, enabled }: Budget) =>
+    style.dim(escapeText(budget_id)) + (enabled || hasState ? "" : `  ${style.yellow("disabled")}`);
   return putIdsBelow(table, budgets.map(idLine));
 }

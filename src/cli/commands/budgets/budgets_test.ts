@@ -194,3 +194,16 @@ Deno.test("completion offers budgets by name where that is unique and safe in a 
     "ID\twith blanks, $1 per day",
   ]);
 });
+
+Deno.test("budgets list says once that a budget is disabled, at any width", async () => {
+  await using books = await openTestBooks();
+  await out(books, "budgets add --name Day --limit 50 --per day --disabled");
+  await out(
+    books,
+    'budgets add --name "A budget of all agents" --limit 50 --per day --each session --disabled',
+  );
+  for (const columns of [40, 50, 60, 70, 80, 90, 100, 200]) {
+    const listed = await books.purser("budgets list", { terminal: memoryTerminal({ columns }) });
+    assert.equal(listed.out.match(/disabled/g)?.length, 2, listed.out);
+  }
+});

@@ -224,10 +224,9 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
   }
   for (const [groupBy, rows] of [["agent", agents], ["model", models]] as const) {
     if (rows.length === 0) continue;
-    const left = rows.length - limit;
-    const more = left > 0
-      ? "\n" + ctx.style.dim(`and ${left} more: purser cost --by ${groupBy} --limit 1000`)
-      : "";
+    const more = renderMore(rows.length - limit, groupBy, layout.columns).map((line) =>
+      `\n${ctx.style.dim(line)}`
+    ).join("");
     const title = `By ${groupBy}, ${span.name.replace(/^of /, "")}`;
     const total = sumRows(rows).costNanoUsd;
     parts.push(section(title, renderCosts(rows.slice(0, limit), { groupBy, total }, layout) + more));
@@ -239,6 +238,13 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
   }
   ctx.print(parts.join("\n\n"));
   warnOfUnpriced(ctx, everything);
+}
+
+/** Returns the lines below a cut table; a command is not broken, so that it can be copied. */
+function renderMore(left: number, groupBy: string, columns = Infinity): string[] {
+  if (left <= 0) return [];
+  const [count, command] = [`and ${left} more:`, `purser cost --by ${groupBy} --limit 1000`];
+  return count.length + 1 + command.length <= columns ? [`${count} ${command}`] : [count, command];
 }
 
 /** The options that select calls. */

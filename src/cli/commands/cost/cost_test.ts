@@ -32,6 +32,9 @@ Deno.test("with many agents the overview shows ten, and their shares are of all"
   assert.match(out, /\nand 30 more: purser cost --by agent --limit 1000\n/);
   assert.match(out, /^agent-0 .* 3%/m);
   assert.ok(out.trimEnd().split("\n").length < 24, "it fits on a screen");
+  const narrow = await books.purser("cost", { terminal: memoryTerminal({ columns: 40 }) });
+  assert.match(narrow.out, /\nand 30 more:\npurser cost --by agent --limit 1000\n/);
+  for (const line of narrow.out.split("\n")) assert.ok(line.length <= 40, line);
   const { out: all } = await books.purser("cost --limit 1000");
   assert.equal(all.match(/^agent-\d+ /gm)?.length, 40);
 });
