@@ -18,7 +18,7 @@ export const conformance: ConformanceOptions = {
     { settings: { url: "hooks.example/p4thsecret" }, says: /url: must be an http:\/\/ or https:\/\/ URL/ },
     { settings: { url, secret: "p4thsecret" }, says: /secret: must be whsec_ and the base64 of 24 to 64/ },
     { settings: { url, secret: "whsec_c2hvcnRzZWNyZXQ=" }, says: /secret: must be whsec_/ },
-    { settings: { url, secrets: [SECRET, 7] }, says: /secrets\[1\]: expected string/ },
+    { settings: { url, secrets: [SECRET, 7] }, says: /secrets\[1\]: is a number, must be a text/ },
     { settings: { url, secrets: [] }, says: /secrets: / },
     { settings: { url, secret: SECRET, secrets: [SECRET] }, says: /secrets: cannot be combined with secret/ },
     { settings: { url, headers: { "Webhook-Id": "h3adersecret" } }, says: /Webhook-Id: .*sets itself/ },

@@ -11,6 +11,7 @@ import { escapeJson, escapeLines, escapeText, guardTerminal } from "./terminal/e
 import { UsageError } from "./parse/usage_error.ts";
 import { type Command, type OptionSpec, usageOfArg } from "./command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "./command_table.ts";
+import { countOf } from "./render/format_values.ts";
 import { wrapText } from "./terminal/wrap_text.ts";
 
 /** The command line. */
@@ -82,30 +83,41 @@ async function helpFor(topic: string, output: Output, env: MainOptions["env"]): 
 export function reportError(error: unknown, stderr: Output, isJson: boolean): void {
   if (isJson) return stderr.write(escapeJson(JSON.stringify(problemOf(error))) + "\n");
   const style = createStyle(stderr.hasColour);
-  const sentence = error instanceof PurserError ? error.message : `Internal error: ${messageOf(error)}`;
+  const sentence = error instanceof PurserError ? sentenceOf(error) : `Internal error: ${messageOf(error)}`;
   // The detail of a problem document is one line: a server could otherwise add lines that look like Purser's own.
   const shown = error instanceof PurserError && "problem" in error
     ? escapeText(sentence)
     : escapeLines(sentence);
   stderr.write(`${style.red("error:")} ${shown}\n`);
-  for (const line of furtherIssues(error)) stderr.write(`  ${escapeText(line)}\n`);
+  for (const line of listIssues(error)) stderr.write(`  ${escapeText(line)}\n`);
   const hint = hintFor(error);
   if (hint) stderr.write(style.dim(escapeText(hint)) + "\n");
 }
 
-/** Returns the issues of an error after the first, which its sentence has: all of a snapshot or a body are reported. */
-function furtherIssues(error: unknown): string[] {
+/** Returns an error's sentence; of one with several issues, their number in the place of the first. */
+function sentenceOf(error: PurserError): string {
+  const { texts, count } = issuesOf(error);
+  const at = texts.length > 1 ? error.message.indexOf(`: ${texts[0]}`) : -1;
+  return at < 0 ? error.message : `${error.message.slice(0, at)}: ${countOf(count, "fault")}`;
+}
+
+/** Lists the issues of an error that has several: all of a snapshot or a body are reported. */
+function listIssues(error: unknown): string[] {
   if (!(error instanceof PurserError)) return [];
+  const { texts, count } = issuesOf(error);
+  if (texts.length <= 1) return [];
+  return [...texts, ...(count > texts.length ? [`and ${count - texts.length} more`] : [])];
+}
+
+function issuesOf(error: PurserError): { texts: string[]; count: number } {
   const { issues, issue_count } = (error.details ?? {}) as { issues?: unknown; issue_count?: unknown };
-  if (!Array.isArray(issues)) return [];
-  const count = typeof issue_count === "number" ? issue_count : issues.length;
-  const left = count - Math.min(issues.length, MAX_ISSUES);
-  return [
-    ...issues.slice(1, MAX_ISSUES).map((issue) =>
+  const all = Array.isArray(issues) ? issues : [];
+  return {
+    texts: all.slice(0, MAX_ISSUES).map((issue) =>
       issue?.path ? `${issue.path}: ${issue.message}` : String(issue?.message)
     ),
-    ...(left > 0 ? [`and ${left} more`] : []),
-  ];
+    count: typeof issue_count === "number" ? issue_count : all.length,
+  };
 }
 
 function hintFor(error: unknown): string | undefined {

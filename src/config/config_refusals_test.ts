@@ -44,8 +44,8 @@ Deno.test("loadConfig() refuses duplicate channel names and invalid networks", a
     ],
     [
       `{"channels": [{"kind": "slack", "min_severity": "high", "timeout_ms": 5}]}`,
-      'channels[0].min_severity: expected one of "info"|"warning"|"critical"; ' +
-      "channels[0].timeout_ms: Too small: expected number to be >=100",
+      "channels[0].min_severity: must be one of info, warning, critical; " +
+      "channels[0].timeout_ms: must be at least 100",
     ],
     [
       `{"allow_private_networks": ["10.0.0.0/8", "10.0.0.1", "::1/129"]}`,
@@ -63,7 +63,7 @@ Deno.test("loadConfig() refuses duplicate channel names and invalid networks", a
     [`{"limits": {"run": 5}}`, "limits.run is not a setting; did you mean runs?"],
     [
       `{"limits": {"runs": 0, "streams": 1.5}}`,
-      "limits.runs: Too small: expected number to be >=1; limits.streams: expected int, received number",
+      "limits.runs: must be at least 1; limits.streams: must be a whole number",
     ],
   ];
   for (const [file, reason] of cases) assert.equal(await refusal(file), reason);
@@ -86,8 +86,8 @@ Deno.test("loadConfig() reports line and column of a syntax error", async () => 
 Deno.test("loadConfig() reports path and reason of every invalid setting", async () => {
   const price = `{"provider": "a", "model": "b", "input_usd_per_million": 1, "output_usd_per_million": 1}`;
   const cases: [string, string][] = [
-    [`[]`, "the whole file: expected object, received array"],
-    [`{"port": "8420"}`, "port: expected number, received string"],
+    [`[]`, "the whole file: is a list, must be an object"],
+    [`{"port": "8420"}`, "port: is a text, must be a number"],
     [`{"prot": 1}`, "prot is not a setting; did you mean port?"],
     [`{"zzzzzz": 1}`, "zzzzzz is not a setting"],
     [

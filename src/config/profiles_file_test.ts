@@ -95,7 +95,7 @@ Deno.test("a file with a syntax error is not changed, and the message has the po
     for (
       const [text, message] of [
         ['{ "port": 9000\n "db": "x" }', /line 2, column 2: comma expected$/],
-        ['{ "profiles": [] }', /profiles: expected record, received array$/],
+        ['{ "profiles": [] }', /profiles: is a list, must be an object$/],
         ['{ "profiles": { "prod": {} } }', /profiles\.prod: must name a server or a db/],
       ] as const
     ) {

@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import { plainMessage, type SchemaIssue } from "./issue_message.ts";
 import { MAX_ISSUES } from "./limits.ts";
 import { formatPath, shorten } from "../kernel/text.ts";
 
@@ -9,20 +10,12 @@ export interface Issue {
   message: string;
 }
 
-/** An issue as zod has it. */
-interface SchemaIssue {
-  code?: string | undefined;
-  path: readonly PropertyKey[];
-  message: string;
-  keys?: readonly PropertyKey[];
-}
-
 /** Returns a schema's issues, each with its path; a field that is not known is an issue of its own path. */
 export function toIssues(issues: readonly SchemaIssue[]): Issue[] {
-  return issues.flatMap(({ code, path, message, keys = [] }) =>
-    code === "unrecognized_keys"
-      ? keys.map((key) => ({ path: formatPath([...path, key]), message: "is not known" }))
-      : [{ path: formatPath(path), message }]
+  return issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? (issue.keys ?? []).map((key) => ({ path: formatPath([...issue.path, key]), message: "is not known" }))
+      : [{ path: formatPath(issue.path), message: plainMessage(issue) }]
   );
 }
 

@@ -1,10 +1,11 @@
 import type { ZodError } from "zod";
+import { plainMessage } from "../../contract/issue_message.ts";
 import { formatPath, nearestName } from "../../kernel/text.ts";
 
 type Path = readonly PropertyKey[];
 
 /**
- * Describes a schema issue for people, such as `port: expected number, received string`; one text for each fault, none
+ * Describes a schema issue for people, such as `port: is a text, must be a number`; one text for each fault, none
  * with a value. `keysKnownAt` returns the valid keys of the object at a path.
  */
 export function describeIssue(
@@ -22,12 +23,8 @@ export function describeIssue(
     case "invalid_key":
       return issue.issues.map((inner) => `${at}: the name ${inner.message}`);
     case "invalid_type":
-      return [`${at}: ${/received undefined$/.test(issue.message) ? "is missing" : plain(issue.message)}`];
+      return [`${at}: ${/received undefined$/.test(issue.message) ? "is missing" : plainMessage(issue)}`];
     default:
-      return [`${at}: ${plain(issue.message)}`];
+      return [`${at}: ${plainMessage(issue)}`];
   }
-}
-
-function plain(message: string): string {
-  return message.replace(/^Invalid (?:input|option): /, "");
 }

@@ -16,7 +16,7 @@ export class MessageCheck {
 
   check(index: number, value: unknown): void {
     const path = ["state", "messages", index];
-    const message = SnapshotMessage.safeParse(value);
+    const message = SnapshotMessage.safeParse(value, { reportInput: true });
     if (!message.success) this.issues.addSchemaIssues(path, message.error.issues);
     // An invalid message too, so that no result is reported for its calls.
     const content = (value as { content?: unknown } | null)?.content;
@@ -40,7 +40,7 @@ export class MessageCheck {
 
 /** Validates one event of the log against the schema. */
 export function checkEvent(issues: Issues, index: number, value: unknown): void {
-  const event = SnapshotEvent.safeParse(value);
+  const event = SnapshotEvent.safeParse(value, { reportInput: true });
   if (!event.success) issues.addSchemaIssues(["events", index], event.error.issues);
 }
 
@@ -52,7 +52,7 @@ export function checkHead(
   head: Record<string, unknown>,
   { schema, faulty, issues }: { schema: ZodType; faulty: ReadonlySet<string>; issues: Issues },
 ): void {
-  const checked = schema.safeParse(head);
+  const checked = schema.safeParse(head, { reportInput: true });
   if (!checked.success) {
     const isNew = ({ path: [first, second] }: { path: readonly PropertyKey[] }) =>
       !faulty.has(String(first)) && !faulty.has(`${String(first)}.${String(second)}`);

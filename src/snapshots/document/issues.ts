@@ -1,13 +1,11 @@
+import { plainMessage, type SchemaIssue as PlainIssue } from "../../contract/issue_message.ts";
 import type { Issue } from "../../contract/schema_issues.ts";
 import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { formatPath, shorten } from "../../kernel/text.ts";
 
-/** An issue of zod. */
-interface SchemaIssue {
-  code?: string;
-  path: readonly PropertyKey[];
-  message: string;
+/** An issue of zod, with those of its alternatives. */
+interface SchemaIssue extends PlainIssue {
   note?: unknown;
   errors?: readonly (readonly SchemaIssue[])[];
   issues?: readonly SchemaIssue[];
@@ -35,7 +33,7 @@ export class Issues {
   /** Adds a schema's issues with the path of the value in the document. */
   addSchemaIssues(base: readonly PropertyKey[], issues: readonly SchemaIssue[]): void {
     for (const issue of issues) {
-      for (const { path, message } of flatten(issue)) this.add([...base, ...path], message);
+      for (const each of flatten(issue)) this.add([...base, ...each.path], plainMessage(each));
     }
   }
 
