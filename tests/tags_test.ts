@@ -87,8 +87,32 @@ Deno.test("tags hold no configured secret", async () => {
     env: {},
     providers: { local: { baseUrl: "http://127.0.0.1:1/v1", apiKey: secret } },
   });
-  const { run_id } = await purser.runAgent(ECHO, "Hi", { tags: { customer: secret } });
-  const run = await (await purser.app.request(`/runs/${run_id}`)).text();
+  const tags = { customer: secret };
+  const { run_id } = await purser.runAgent(ECHO, "Hi", { tags });
+  const json = (method: string, body: unknown) => ({
+    method,
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json" },
+  });
+  const call = { call_id: "one", at: "2026-11-21T09:30:00.000Z", agent_id: "bot", tags };
+  const usage = { provider: "demo", model: "echo", input_tokens: 1, output_tokens: 1 };
+  const report = json("POST", [{ ...call, ...usage }]);
+  const answers = [];
+  for (
+    const [path, init] of [
+      [`/runs/${run_id}`],
+      ["/agents/bot", json("PUT", { model: "demo:echo", tags })],
+      ["/agents/bot"],
+      ["/costs/events", report],
+      ["/costs/events", report],
+      ["/costs/calls/one"],
+    ] as const
+  ) {
+    const answer = await purser.app.request(path, init);
+    answers.push(await answer.text());
+    assert.ok(answer.ok, answers.at(-1));
+  }
   await purser.close();
-  assert.ok(!run.includes(secret), run);
+  for (const text of answers) assert.ok(!text.includes(secret), text);
+  assert.match(answers.at(-2)!, /"duplicates":1/);
 });

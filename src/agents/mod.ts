@@ -1,7 +1,7 @@
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Agent, AgentBody } from "../contract/agents.ts";
-import { type Tags, tagsText } from "../contract/tags/tags.ts";
+import { scrubTags, type Tags, tagsText } from "../contract/tags/tags.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
@@ -14,7 +14,8 @@ import {
   type Store,
   tables,
 } from "../store/mod.ts";
-import { and, asc, eq, gt } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, sql } from "drizzle-orm";
+import type { Secrets } from "../redaction/values/mod.ts";
 import type { BudgetMode } from "../contract/values.ts";
 
 /** The definitions of agents. */
@@ -93,11 +94,12 @@ export type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
  * and no other.
  */
 export function defineAgent(
-  ctx: { store: Store; query: Query; clock: Clock },
-  agent: AgentDefinition,
+  ctx: { store: Store; query: Query; clock: Clock; secrets: Pick<Secrets, "scrub"> },
+  given: AgentDefinition,
   check?: AgentCheck,
 ): Promise<{ agent: Agent; isNew: boolean }> {
-  checkAgentName(agent.agentId);
+  checkAgentName(given.agentId);
+  const agent = { ...given, tags: scrubTags(given.tags ?? {}, ctx.secrets) };
   return replaceState(`agent ${agent.agentId}`, async () => {
     // Read before the write, whose answer may be lost: a repeated write would read its own result.
     const before = await findAgent(ctx.query, agent.agentId);
@@ -224,6 +226,18 @@ async function readAgent(query: Query, agentId: string): Promise<AgentRow> {
   const row = await findAgent(query, agentId);
   if (!row) throw new PurserError("not_found", `Cannot find agent ${agentId}`);
   return row;
+}
+
+/** Returns the tags of those of the agents that are defined and have any. */
+export async function findAgentTags(
+  ctx: { query: Query },
+  agentIds: readonly string[],
+): Promise<Map<string, Tags>> {
+  const rows = await ctx.query.select({ agentId: agents.agentId, tags: agents.tags }).from(agents)
+    .where(inArray(agents.agentId, sql`(SELECT value FROM json_each(${JSON.stringify(agentIds)}))`));
+  return new Map(
+    rows.flatMap(({ agentId, tags }) => (Object.keys(tags).length > 0 ? [[agentId, tags]] : [])),
+  );
 }
 
 /** Returns one agent in wire form. Throws `not_found`. */

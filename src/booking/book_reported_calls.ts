@@ -6,8 +6,8 @@ import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
-import { tagsText } from "../contract/tags/tags.ts";
-import { checkAgentName } from "../agents/mod.ts";
+import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
+import { checkAgentName, findAgentTags } from "../agents/mod.ts";
 import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { checkUsage, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 
@@ -36,11 +36,12 @@ export async function bookReportedCalls(
   // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
   for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
+    const attributed = await addAgentTags(ctx, fresh);
     try {
       const settles = reserved.size === 0
         ? undefined
         : fresh.flatMap(({ callId }) => reserved.get(callId) ?? []);
-      await bookLooseCalls(ctx, fresh, { settles });
+      await bookLooseCalls(ctx, attributed, { settles });
     } catch (error) {
       if (!(error instanceof ConstraintError)) throw error;
       const left = await findFresh(ctx, calls);
@@ -54,6 +55,15 @@ export async function bookReportedCalls(
       unpriced: fresh.filter((call) => call.costNanoUsd === null).length,
     };
   }
+}
+
+/** Adds the tags of the agents that are defined here. */
+async function addAgentTags(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
+  const tagsOf = await findAgentTags(ctx, [...new Set(calls.map(({ agentId }) => agentId))]);
+  return calls.map((call) => {
+    const ofAgent = tagsOf.get(call.agentId);
+    return ofAgent ? { ...call, tags: withAgentTags(call.tags ?? {}, ofAgent) } : call;
+  });
 }
 
 /** Removes the repetitions of a call within one report. */
@@ -161,7 +171,8 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
       `it costs more than ${MAX_CALL_USD} USD`,
     );
   }
-  return { ...call, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+  const tags = call.tags && { tags: scrubTags(call.tags, ctx.secrets) };
+  return { ...call, ...tags, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
 }
 
 function priceOf(ctx: BookingContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
@@ -212,7 +223,7 @@ export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   return isSameCost && isSameCacheWrite && contentOf(booked, incoming) === contentOf(incoming, incoming);
 }
 
-/** The content of a call to compare with a report. A tier, speed or region that the report leaves out is not compared, nor are tags. */
+/** The content of a call to compare with a report. What the report leaves out of tier, speed, region and tags is not compared. */
 function contentOf(call: ModelCall, as: ModelCall): string {
   const { usage } = call;
   return JSON.stringify([
@@ -233,10 +244,15 @@ function contentOf(call: ModelCall, as: ModelCall): string {
     as.serviceTier && call.serviceTier,
     as.speed && call.speed,
     as.inferenceGeo && call.inferenceGeo,
-    as.tags && call.tags && tagsText(call.tags),
+    as.tags && call.tags && tagsText(ofKeys(call.tags, as.tags)),
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated,
   ]);
+}
+
+/** Returns the tags that have a key of others. The rest may be those of the agent. */
+function ofKeys(tags: Tags, others: Tags): Tags {
+  return Object.fromEntries(Object.entries(tags).filter(([key]) => Object.hasOwn(others, key)));
 }
 
 function invalid(path: string, problem: string): PurserError {

@@ -58,7 +58,8 @@ export const CostEventBody = z.strictObject({
     description: "Cost by known prices, where `cost_usd` is the one that the provider has stated",
   }),
   tags: Tags.optional().openapi({
-    description: "Tags of the call, all of them: those of the agent's definition are not added",
+    description:
+      "Tags of the call. Those of the agent's definition that it lacks are added, up to ten in all",
   }),
 }).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {
   if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;

@@ -4,7 +4,7 @@ import type { Budget, RunAbove } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { checkTags, type Tags } from "../contract/tags/tags.ts";
+import { checkTags, scrubTags, type Tags } from "../contract/tags/tags.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
@@ -187,8 +187,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
 
 /** Returns the tags of a run: those of its agent, and its own, which precede them. */
 function mergeTags({ secrets }: RunnerContext, agent: AgentDefinition, own: Tags | undefined): Tags {
-  const merged = checkTags({ ...agent.tags, ...own }, "the run");
-  return Object.fromEntries(Object.entries(merged).map(([key, value]) => [key, secrets.scrub(value)]));
+  return scrubTags(checkTags({ ...agent.tags, ...own }, "the run"), secrets);
 }
 
 /** Logs the errors of a listener, which must not end the run. */

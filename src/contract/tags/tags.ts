@@ -46,6 +46,18 @@ export function checkTags(tags: Tags, what: string): Tags {
   });
 }
 
+/** Returns tags whose values are scrubbed of secrets. */
+export function scrubTags(tags: Tags, { scrub }: { scrub(text: string): string }): Tags {
+  return Object.fromEntries(Object.entries(tags).map(([key, value]) => [key, scrub(value)]));
+}
+
+/** Returns the tags of a reported call: its own, and those of its agent that it lacks, as far as their number allows. */
+export function withAgentTags(own: Tags, ofAgent: Tags): Tags {
+  const lacking = Object.entries(ofAgent).filter(([key]) => !Object.hasOwn(own, key))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries([...Object.entries(own), ...lacking].slice(0, TAG_LIMITS.tags));
+}
+
 /** A group of cost reports by a tag. */
 export type TagGroup = `tag:${string}`;
 

@@ -1,4 +1,4 @@
-import { checkTags, type Tags } from "../../contract/tags/tags.ts";
+import { checkTags, scrubTags, type Tags } from "../../contract/tags/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";
@@ -51,7 +51,7 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
       }: no price is known for it`,
     );
   }
-  const tags = checkTags({ ...context.tags }, "the meter");
+  const tags = scrubTags(checkTags({ ...context.tags }, "the meter"), ctx.secrets);
   let steps = 0;
   let lastCostNanoUsd: bigint | null = null;
   let hasOvershot = false;

@@ -99,13 +99,38 @@ export const tagCases: RestCase[] = [
     async run(api) {
       const call = report(api, "1", { tags: { b: "2", a: "1" } });
       await api.expect(201, "POST", "/costs/events", [call]);
-      for (const tags of [{ a: "1", b: "2" }, undefined, {}]) {
+      for (const tags of [{ a: "1", b: "2" }, { a: "1" }, undefined, {}]) {
         assert.equal((await api.expect(201, "POST", "/costs/events", [{ ...call, tags }])).duplicates, 1);
       }
-      await api.refused(409, "conflict", "POST", "/costs/events", [{ ...call, tags: { a: "1" } }]);
+      for (const tags of [{ a: "2" }, { a: "1", c: "3" }]) {
+        await api.refused(409, "conflict", "POST", "/costs/events", [{ ...call, tags }]);
+      }
       const bare = report(api, "2");
       await api.expect(201, "POST", "/costs/events", [bare]);
       await api.refused(409, "conflict", "POST", "/costs/events", [{ ...bare, tags: { a: "1" } }]);
+    },
+  },
+  {
+    name: "a reported call has the tags of its agent, if that is defined here; its own precede them",
+    async run(api) {
+      const define = (tags: object, status = 200) =>
+        api.expect(status, "PUT", `/agents/${api.prefix}`, { model: "demo:echo", tags });
+      const tagsOf = async (id: string) =>
+        (await api.expect(200, "GET", `/costs/calls/${api.prefix}:${id}`)).call.tags;
+      const before = report(api, "0");
+      await api.expect(201, "POST", "/costs/events", [before]);
+      await define({ team: "search", customer: "another" }, 201);
+      const own = report(api, "1", { tags: { customer: "acme" } });
+      await api.expect(201, "POST", "/costs/events", [before, own, report(api, "2")]);
+      assert.deepEqual(await tagsOf("0") ?? {}, {}, "it was booked before");
+      assert.deepEqual(await tagsOf("1"), { team: "search", customer: "acme" });
+      assert.deepEqual(await tagsOf("2"), { team: "search", customer: "another" });
+      await define({ team: "ads", feature: "x" });
+      assert.equal((await api.expect(201, "POST", "/costs/events", [own])).duplicates, 1);
+      // A report of money that was spent is not refused because of the agent's tags.
+      const nine = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`own-${index}`, "x"]));
+      await api.expect(201, "POST", "/costs/events", [report(api, "3", { tags: nine })]);
+      assert.deepEqual(await tagsOf("3"), { ...nine, feature: "x" });
     },
   },
   {
