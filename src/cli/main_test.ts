@@ -42,7 +42,19 @@ Deno.test("every fault of a snapshot is shown, one to a line", () =>
     const shown = await books.purser(`state show ${path}`);
     const json = JSON.parse((await books.purser(`state show ${path} --json`)).err);
     const { issues } = json.details as { issues: { path: string; message: string }[] };
-    assert.ok(issues.length > 5);
+    assert.deepEqual(issues.map(({ path }) => path).sort(), [
+      "agent_id",
+      "event_log_count",
+      "exported_at",
+      "session_id",
+      "source_environment",
+      "state.messages",
+      "tags.a",
+    ]);
+    assert.ok(
+      issues.every(({ message }) => /^(?:is [^;]+; )?must be /.test(message)),
+      JSON.stringify(issues),
+    );
     assert.deepEqual(shown, {
       code: 1,
       out: "",

@@ -98,14 +98,21 @@ export function checkGroups({ groupBy, splitBy, sort, compare }: CostFilter): vo
     throw invalid("split_by", "a report has one tag; filter by the other");
   }
   const isEntity = groupBy === "session" || groupBy === "run";
-  if (splitBy !== undefined && isEntity) throw invalid("split_by", `a ${groupBy} can't be split`);
+  if (splitBy !== undefined && isEntity) {
+    throw invalid(
+      "split_by",
+      `a ${groupBy} can't be split; split agents, models, providers, hours, days or a tag, or read the calls of one ` +
+        "session at /sessions/{session_id}/costs",
+    );
+  }
   if (splitBy !== undefined && (splitBy === groupBy || (groupBy === "model" && splitBy === "provider"))) {
     throw invalid("split_by", `a group by ${groupBy} has one ${splitBy}`);
   }
   if (compare && isTimed(groupBy)) {
     throw invalid(
       "compare_from",
-      `groups by ${groupBy} are not in both spans; group by agent, model, provider or a tag`,
+      `groups by ${groupBy} can't be compared, since each has a time of its own; group by agent, model, provider or a ` +
+        "tag, or read the total",
     );
   }
   if (sort === "time" && !isTimed(groupBy)) throw invalid("sort", `groups by ${groupBy} have no time`);

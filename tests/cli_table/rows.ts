@@ -132,7 +132,17 @@ export const ROWS: readonly Row[] = [
     out: /^day,provider,model,[^]*,demo,loop,\d+,/,
   },
   { line: "cost --since 1d --compare previous", out: /^AGENT +COST +BEFORE +DIFFERENCE [^]*\nAll / },
-  { line: "cost --by day --compare previous", code: 1, err: /not in both spans/ },
+  {
+    line: "cost --by day --compare previous",
+    code: 1,
+    err: /can't be compared, since each has a time of its own; group by agent/,
+  },
+  { line: "cost --by run --compare previous", code: 1, err: /groups by run can't be compared/ },
+  {
+    line: "cost --by session --split model",
+    code: 1,
+    err: /a session can't be split; split agents, models, /,
+  },
   { line: "cost --since all --compare previous", code: 2, err: /give --since/ },
   { line: "cost --total --agent helper", out: /^Since [^]*\nModel calls +4\n/m },
   {
