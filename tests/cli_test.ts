@@ -184,3 +184,12 @@ Deno.test("the demo prints its whole story in a few lines", async () => {
   const [, line] = /\nTry next: purser (.*)\n$/.exec(out)!;
   assert.match((await purser(place, line!.split(" "))).out, /^SPENDING /);
 });
+
+Deno.test("the demo names npx purser where npx has started it, and not where npx has started Deno", async () => {
+  await using place = await newPlace();
+  for (const [script, program] of [["'purser' 'demo'", "npx purser"], ["'deno' 'task' 'demo'", "purser"]]) {
+    const npx = { npm_command: "exec", npm_lifecycle_script: script!, TMPDIR: place.folder };
+    const { out } = await purser({ ...place, env: { ...place.env, ...npx } }, ["demo"]);
+    assert.match(out, new RegExp(`\\nTry next: ${program} cost `));
+  }
+});

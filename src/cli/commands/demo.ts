@@ -68,7 +68,7 @@ async function runDemo(ctx: BareContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns the name to call this program by: npm sets `npm_command` under `npx`. */
-function programOf(env: BareContext["env"]): string {
-  return env.npm_command === "exec" ? "npx purser" : "purser";
+/** Returns the name to call this program by. Under `npx`, which may also have started Deno, npm names what it runs. */
+function programOf({ npm_command, npm_lifecycle_script = "" }: BareContext["env"]): string {
+  return npm_command === "exec" && /^\W*purser\b/.test(npm_lifecycle_script) ? "npx purser" : "purser";
 }
