@@ -213,9 +213,9 @@ Deno.test("the commands on profiles work as they are written", () =>
     const output = await runLines(lines.split("\n"), directory);
     assert.match(
       output,
-      /^prod +server +https:\/\/purser\.example\.com .*\nbooks +db +\/.*books\.db +none$/m,
+      /^staging +server +https:\/\/purser\.example\.com .*\nbooks +db +\/.*books\.db +none$/m,
     );
-    assert.match(output, /^helper +demo:echo .*\nRemoved profile prod/m);
+    assert.match(output, /^helper +demo:echo .*\nRemoved profile staging/m);
   }));
 
 Deno.test("the quick start on alerts works as it is written: a rule fires, and every test is delivered", () =>

@@ -10,13 +10,13 @@ export const completions: Command = {
   args: [arg("SHELL", { oneOf: SHELLS })],
   summary: "Print the completion script of a shell",
   detail:
-    "Completes commands, options and their values: agents, sessions, rules, channels and keys from the database or " +
+    "Completes commands, options and their values: agents, sessions, budgets, rules, alerts, channels, keys and models from the database or " +
     "server on the line, or the default one; profiles from the config file. Waits at most a second.",
   options: {},
   examples: [
     ["source <(purser completions bash)", "In ~/.bashrc"],
     ["source <(purser completions zsh)", "In ~/.zshrc, after compinit"],
-    ["purser completions fish > ~/.config/fish/completions/purser.fish", ""],
+    ["purser completions fish | source", "In ~/.config/fish/config.fish"],
   ],
   runWithoutConfig: printCompletions,
 };
