@@ -242,6 +242,14 @@ export const ROWS: readonly Row[] = [
   { line: "prices show openai:gpt-5-minni", code: 3, err: /did you mean openai:gpt-5-mini/ },
   { line: "prices show openai:gpt-5-minni --json", code: 3, err: /"nearest":\["openai:gpt-5-mini"/ },
   { line: "prices show --service-tier flex", code: 2, err: /without MODEL/ },
+  {
+    line: "prices show gpt-5-mini --service-tier flex",
+    out: /^RATE \(USD\) +FLEX +PER\ninput tokens +0\.125 /m,
+  },
+  {
+    line: "prices show gpt-5-mini --service-tier other",
+    out: /service_tier\n[^]*^RATE \(USD\) +STANDARD +PER$/m,
+  },
   { line: "prices show gpt-5-mini --at yesterday", code: 2, err: /yesterday is no date/ },
 
   // Snapshots

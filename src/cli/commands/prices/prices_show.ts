@@ -49,7 +49,8 @@ async function showPrices(ctx: CommandContext): Promise<void> {
   await printAnswer(
     ctx,
     await api.prices.$get({ query }),
-    ({ price, sources }) => price === null ? renderSources(sources, layout) : renderPrice(price, layout),
+    ({ price, sources }) =>
+      price === null ? renderSources(sources, layout) : renderPrice(price, layout, query.service_tier),
   );
 }
 
@@ -73,8 +74,11 @@ export function renderSources(sources: readonly PriceSource[], layout: Layout): 
 
 type Tiers = PriceCard["tiers"];
 
-/** Renders a rate card: one column for the standard service, and one for each that has rates of its own. */
-export function renderPrice(price: PriceCard, layout: Layout): string {
+/**
+ * Renders a rate card: one column for the given service tier, or for the standard service and for each that has rates of its
+ * own.
+ */
+export function renderPrice(price: PriceCard, layout: Layout, serviceTier?: string): string {
   const { provider, model, matched_model, source, at, tiers, variants, unpriced } = price;
   const head = renderFields({
     Model: `${provider}:${model}`,
@@ -84,7 +88,10 @@ export function renderPrice(price: PriceCard, layout: Layout): string {
     ...(unpriced.length > 0 && { "Not priced": unpriced.join(", ") }),
   }, layout);
   const services: [title: string, tiers: Tiers][] = [
-    ["STANDARD", tiers],
+    [
+      serviceTier === undefined || unpriced.includes("service_tier") ? "STANDARD" : serviceTier.toUpperCase(),
+      tiers,
+    ],
     ...variants.map((
       { served, tiers },
     ): [string, Tiers] => [served.replace(/^.*=/, "").toUpperCase(), tiers]),
