@@ -177,7 +177,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     { line: "cost --json", out: /^\[\{"agent_id":"looper".*\}\]\n$/ },
     {
       line: "cost --by session --limit 1",
-      out: /^SESSION +AGENT +COST +SHARE +CALLS +TOKENS\n.*\n$/,
+      out: /^SESSION +AGENT +COST +SHARE +CALLS +TOKENS\n.*\nTotal .*\n$/,
       err: /There are more/,
     },
     { line: "cost --by hour", out: /^HOUR \(UTC\) .*\n2026-11-21 09:00 {2}█/ },

@@ -78,7 +78,7 @@ Deno.test("purser report names each bad line by its number and what is wrong, an
   assert.deepEqual(named.map((line) => /^error: (Line \d+: \w+)/.exec(line)?.[1]), [
     "Line 2: it",
     "Line 3: input_tokens",
-    "Line 4: Invalid",
+    "Line 4: is",
     "Line 5: call_id",
     "Line 6: at",
     "Line 8: call_id",
