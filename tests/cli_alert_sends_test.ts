@@ -16,7 +16,7 @@ async function fireRules(books: Books): Promise<void> {
   await books.purser(`alerts add --name "Daily limit" ${DAILY}`);
   const over = "--threshold-usd 3 --severity critical --threshold-type";
   await books.purser(
-    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent-id elsewhere`,
+    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent elsewhere`,
   );
   await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
   const at = "2026-11-21T09:29:00.000Z";

@@ -38,10 +38,7 @@ export class LoggedRequest {
     if (!this.#isOpen) this.#write(status);
   }
 
-  /**
-   * Defers the line of a stream whose status can't say how it ends. Returns a function that logs it with the code of the
-   * error that ended the stream, if any.
-   */
+  /** Defers the line of a stream. Returns a function that logs it, with the code of the error that ended the stream. */
   open(): (errorCode: ErrorCode | undefined) => void {
     this.#isOpen = true;
     return (errorCode) => {
