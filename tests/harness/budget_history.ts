@@ -4,7 +4,13 @@ import { bookLooseCalls, bookReportedCalls } from "../../src/booking/mod.ts";
 import type { CallBounds, Grant, Refusal } from "../../src/budgets/mod.ts";
 import { toUsd } from "../../src/kernel/money.ts";
 import { usageOf, worstCaseCost } from "../../src/pricing/mod.ts";
-import { type BudgetModel, type ModelRequest, type ModelScopes, nameOf } from "./budget_model.ts";
+import {
+  type BudgetModel,
+  type ModelRequest,
+  type ModelScopes,
+  type ModelStanding,
+  nameOf,
+} from "./budget_model.ts";
 import { BudgetWorld, type Outcome } from "./budget_world.ts";
 import { modelCall } from "./model_calls.ts";
 
@@ -83,9 +89,16 @@ export class BudgetHistory extends BudgetWorld {
     });
   }
 
-  #checkStrict(scopes: ModelScopes, at: number, ceilings?: ReadonlyMap<string, bigint>): void {
+  #checkStrict(
+    scopes: ModelScopes,
+    at: number,
+    { ceilings, isUndecided }: {
+      ceilings?: ReadonlyMap<string, bigint>;
+      isUndecided?: (standing: ModelStanding) => boolean;
+    } = {},
+  ): void {
     for (const each of this.model.standings(scopes, at)) {
-      if (each.mode !== "strict" || each.action === "watch") continue;
+      if (each.mode !== "strict" || each.action === "watch" || isUndecided?.(each)) continue;
       const ceiling = ceilings?.get(`${each.budgetId} ${each.counter}`) ?? each.limit + each.extra;
       const sum = each.settled + each.worst + each.lost;
       assert.ok(sum <= ceiling, `${each.budgetId} (${each.per}, “${each.counter}”): ${sum} of ${ceiling}`);
@@ -169,7 +182,15 @@ export class BudgetHistory extends BudgetWorld {
     for (const [index, outcome] of outcomes.entries()) {
       const { scopes, request, clock } = plans[index]!;
       if (outcome.go === true) {
-        if (!request.isUnpriced) this.#checkStrict(scopes, latest, ceilings);
+        // A budget of one key or agent in a session does not decide on calls of others, which its counter has too.
+        const isUndecided = ({ budgetId, counter }: ModelStanding) =>
+          plans.some((other, index) =>
+            outcomes[index]!.go === true && this.model.isIn(counter, other.scopes) &&
+            !this.model.standings(other.scopes, latest).some((each) =>
+              each.budgetId === budgetId && each.counter === counter
+            )
+          );
+        if (!request.isUnpriced) this.#checkStrict(scopes, latest, { ceilings, isUndecided });
         continue;
       }
       const decisions = [startedAt[index]!, clock.at].map((at) =>

@@ -187,7 +187,7 @@ export class BudgetModel {
         ({ extra }) => extra,
       ),
       settled: total(
-        this.calls.filter((call) => call.at >= from && this.#isIn(counter, call)),
+        this.calls.filter((call) => call.at >= from && this.isIn(counter, call)),
         ({ cost }) => cost,
       ),
       estimated: total(running, ({ estimate }) => estimate),
@@ -196,7 +196,8 @@ export class BudgetModel {
     };
   }
 
-  #isIn(counter: string, { agentId, sessionId, keyId, runId }: ModelScopes): boolean {
+  /** Returns whether a counter adds up a call: that of a session has those of other keys and agents too. */
+  isIn(counter: string, { agentId, sessionId, keyId, runId }: ModelScopes): boolean {
     if (counter === "" || counter === agentId) return true;
     const [kind, id] = counter.split(" ");
     if (kind === "session") return id === sessionId;
