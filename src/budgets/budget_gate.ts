@@ -277,7 +277,8 @@ export function createBudgetGate(options: {
       for (;;) {
         signal?.throwIfAborted();
         const at = clock.now();
-        const bounds = request.bound(at, isStrict || known.mayBeStrict);
+        const withWorst = isStrict || known.mayBeStrict;
+        const bounds = request.bound(at, withWorst);
         const decision = decideCall({ standings, call: bounds });
         if (decision.go) {
           const call: CallToDecide = {
@@ -287,6 +288,7 @@ export function createBudgetGate(options: {
             amounts: decision.amounts,
             isUnpriced: bounds.isUnpriced,
             leaseMs: RESERVATION_MS,
+            mayLose: !withWorst,
           };
           const { grant, hasBudget } = await reserve(request, call, decision.outputLimit ?? outputOf(bounds));
           if (grant) {

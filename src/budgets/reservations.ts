@@ -105,6 +105,7 @@ export interface Reserved {
 /** Writes the reservations of all requests that wait at the same time, by two statements. */
 export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   sizeOf: () => 500,
+  mayLose: ({ mayLose }) => mayLose === true,
   toStatements(calls) {
     const rows = calls.map(toCallRow);
     return [

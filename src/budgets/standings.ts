@@ -42,6 +42,8 @@ export interface CallToDecide {
   amounts: ReservedAmounts;
   isUnpriced: boolean;
   leaseMs: number;
+  /** True where a power loss may lose the reservation: it ends this process too, and no strict budget has to remember it. */
+  mayLose?: boolean;
 }
 
 const scopeText = (text: string) => JSON.stringify(text);

@@ -1,8 +1,10 @@
 /** The gateway: passes the calls of any client on to the model providers, under the ledger and the budgets of Purser. */
 import { PurserError } from "../kernel/errors.ts";
 import { RecentMap } from "../kernel/recent_map.ts";
-import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
+import { withoutRedirects } from "../kernel/single_send.ts";
+import type { Environment } from "../config/mod.ts";
 import type { GatewayState } from "./context.ts";
+import { createPooledSend, hasProxy } from "./pooled_send.ts";
 
 export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
 export type { GatewayContext, GatewayRequest, GatewayState, LiveCall } from "./context.ts";
@@ -15,14 +17,19 @@ export { wireError, type WireProblem } from "./wire_errors.ts";
 const MAX_SESSIONS = 10_000;
 
 /** Creates the state of a process's gateway. */
-export function createGatewayState(fetch?: typeof globalThis.fetch): GatewayState {
+export function createGatewayState(
+  { env, fetch }: { env: Environment; fetch?: typeof globalThis.fetch },
+): GatewayState {
   return {
     calls: new Map(),
     lastCosts: new RecentMap(MAX_SESSIONS),
-    send: withoutRedirects<string>(fetch ?? createSingleSendFetch(), (reason) =>
-      new PurserError(
-        "provider_error",
-        `Cannot get an answer from the provider: ${reason}; set its base URL to the address that answers`,
-      )),
+    send: withoutRedirects<string>(
+      fetch ?? createPooledSend({ hasProxy: hasProxy(env) }),
+      (reason) =>
+        new PurserError(
+          "provider_error",
+          `Cannot get an answer from the provider: ${reason}; set its base URL to the address that answers`,
+        ),
+    ),
   };
 }

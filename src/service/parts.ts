@@ -17,6 +17,7 @@ import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
+import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { createGatewayState } from "../gateway/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
@@ -129,7 +130,8 @@ export async function openParts(
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       providerSources: { providers: config.providers ?? {}, env },
-      gateway: createGatewayState(options.fetch),
+      // At the edge, the clients of node:http are made of `fetch`.
+      gateway: createGatewayState({ env, fetch: options.fetch ?? (runtime && createSingleSendFetch()) }),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
       spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),

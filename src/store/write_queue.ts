@@ -39,12 +39,14 @@ export class WriteQueue {
   constructor(
     /**
      * Commits all units in one transaction and returns the results of each, or throws and commits none. After `until`
-     * no caller waits for any of them; the one that waits longest has done so since `since`.
+     * no caller waits for any of them; the one that waits longest has done so since `since`. With `mayLose`, a power
+     * loss may undo the commit: see `SetWriter.mayLose()`.
      */
     private readonly commit: (
       units: readonly WriteUnit[],
       until: number,
       since: number,
+      mayLose: boolean,
     ) => ResultSet[][] | Promise<ResultSet[][]>,
     /** Runs a task after the work that is ready now, so that callers of this turn share a commit. */
     private readonly defer: (task: () => void) => void,
@@ -110,7 +112,7 @@ export class WriteQueue {
       parts = toParts(group);
       if (this.scrub) { for (const part of parts) part.unit = scrubUnit(part.unit, this.scrub); }
       const since = Math.min(...group.map((waiting) => waiting.since));
-      results = await this.commit(parts.map((part) => part.unit), lastOf(group), since);
+      results = await this.commit(parts.map((part) => part.unit), lastOf(group), since, group.every(mayLose));
     } catch (error) {
       if (group.length === 1 || !isRefusal(error)) {
         const retried = group.filter(({ since }) => this.busyDeadline?.mayRetry(error, since));
@@ -226,6 +228,10 @@ function toSetPart(set: readonly Waiting[]): Part {
  */
 function isRefusal(error: unknown): boolean {
   return !(error instanceof PurserError && error.code === "unavailable");
+}
+
+function mayLose({ work }: Waiting): boolean {
+  return !("unit" in work) && work.writer.mayLose?.(work.item) === true;
 }
 
 function isGivenUp({ deadline }: Waiting): boolean {

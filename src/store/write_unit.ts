@@ -13,6 +13,11 @@ export interface SetWriter<Item, Result> {
   sizeOf(item: Item): number;
   /** Returns whether an item may be in a set with those before it. */
   fits?(item: Item, items: readonly Item[]): boolean;
+  /**
+   * Returns true for an item that a power loss may undo after its commit, though not a crash of this process: it is written
+   * without waiting for the disk.
+   */
+  mayLose?(item: Item): boolean;
 }
 
 /** The deadline of a caller for a unit. */

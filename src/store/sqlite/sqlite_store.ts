@@ -80,7 +80,7 @@ export class SqliteStore implements Store {
     this.instances = this.kind === "file" ? createInstanceLocks(options.path) : noInstanceLocks;
     this.#pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
     this.#queue = new WriteQueue(
-      (units, _until, since) => this.#commit(units, since),
+      (units, _until, since, mayLose) => this.#commit(units, since, mayLose),
       (task) => setImmediate(task),
       () => this.isShared ? this.#pause.between() : undefined,
       {
@@ -206,19 +206,38 @@ export class SqliteStore implements Store {
     }
   }
 
-  #commit(units: readonly WriteUnit[], since: number): ResultSet[][] | Promise<ResultSet[][]> {
+  #commit(
+    units: readonly WriteUnit[],
+    since: number,
+    mayLose: boolean,
+  ): ResultSet[][] | Promise<ResultSet[][]> {
     return this.#whenFree("write to", () => {
       this.#enableWal();
       const { statements } = this.#connected!;
-      const results = this.#inTransaction(
-        "BEGIN IMMEDIATE",
-        () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
-      );
+      const commit = () =>
+        this.#inTransaction(
+          "BEGIN IMMEDIATE",
+          () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
+        );
+      const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
+      const results = isUnflushed ? this.#unflushed(commit) : commit();
       this.#watch?.checkNow();
       this.#options.onCommit?.();
       this.#pause.commitEnded();
       return results;
     }, since);
+  }
+
+  /** Commits without a flush of the log: the next commit with one covers it. Only a power loss undoes it. */
+  #unflushed<T>(commit: () => T): T {
+    const { connection } = this.#connected!;
+    connection.exec("PRAGMA synchronous = NORMAL");
+    try {
+      return commit();
+    } finally {
+      // A failed rollback has closed the connection; the next one begins with its own setting.
+      if (this.#connected?.connection === connection) connection.exec("PRAGMA synchronous = FULL");
+    }
   }
 
   /** Returns the rest of the busy timeout of a unit that has waited since then. */

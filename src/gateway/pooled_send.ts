@@ -1,0 +1,108 @@
+import type { IncomingMessage, RequestOptions } from "node:http";
+import { createSingleSendFetch } from "../kernel/single_send.ts";
+
+/** Sends a request, at most once. */
+export type Send = (url: string, init?: RequestInit) => Promise<Response>;
+
+/** The longest time that a connection without a request is kept: shorter than servers do, so that none ends under a request. */
+const KEPT_MS = 4_000;
+
+/**
+ * Returns a function that sends each request once, over connections that are kept for the next one: to a provider, a new one
+ * takes a TLS handshake. `fetch` of Deno would send a request again where a kept connection ends without an answer; the
+ * clients of `node:http` don't. Where they are missing, as at the edge, and behind a proxy of the environment, it is
+ * `fetch` with a connection for each request.
+ */
+export function createPooledSend({ hasProxy }: { hasProxy: boolean }): Send {
+  const single = createSingleSendFetch();
+  let pooled: Promise<Send> | undefined;
+  return async (url, init) => {
+    if (hasProxy) return await single(url, init);
+    pooled ??= loadClients().catch(() => single);
+    return await (await pooled)(url, init);
+  };
+}
+
+/** Returns true if an environment names a proxy for requests to providers. */
+export function hasProxy(env: Readonly<Record<string, string | undefined>>): boolean {
+  return ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].some((name) => env[name] || env[name.toLowerCase()]);
+}
+
+async function loadClients(): Promise<Send> {
+  const [http, https] = await Promise.all([import("node:http"), import("node:https")]);
+  const options = { keepAlive: true, timeout: KEPT_MS, maxSockets: Infinity, maxFreeSockets: 256 };
+  const agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
+  return (url, { method = "GET", headers, body, signal } = {}) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const address = new URL(url);
+      const isSecure = address.protocol === "https:";
+      const given: RequestOptions = {
+        method,
+        agent: agents[isSecure ? "https:" : "http:"],
+        headers: {
+          ...Object.fromEntries(headers as Headers),
+          ...(body instanceof Uint8Array && { "content-length": body.length }),
+        },
+      };
+      const request = (isSecure ? https : http).request(address, given);
+      const onAbort = () => request.destroy(signal!.reason);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      request.once("close", () => signal?.removeEventListener("abort", onAbort));
+      request.on("error", reject);
+      request.once("response", (incoming) => resolve(toResponse(incoming, signal ?? undefined)));
+      request.end(body instanceof Uint8Array ? body : undefined);
+    });
+}
+
+/** Statuses without a body. */
+const EMPTY = new Set([204, 205, 304]);
+
+function toResponse(incoming: IncomingMessage, signal: AbortSignal | undefined): Response {
+  const headers = new Headers();
+  for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
+    headers.append(incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!);
+  }
+  const status = incoming.statusCode!;
+  if (EMPTY.has(status)) {
+    incoming.resume();
+    return new Response(null, { status, headers });
+  }
+  return new Response(bodyOf(incoming, signal), { status, headers });
+}
+
+/** Returns the body of a response as a stream, which is read only as fast as its reader does. */
+function bodyOf(
+  incoming: IncomingMessage,
+  signal: AbortSignal | undefined,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    start(controller) {
+      let isOver = false;
+      const fail = (error: unknown) => {
+        if (isOver) return;
+        isOver = true;
+        controller.error(error);
+      };
+      incoming.on("data", (chunk: Uint8Array<ArrayBuffer>) => {
+        if (isOver) return;
+        controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
+        if ((controller.desiredSize ?? 0) <= 0) incoming.pause();
+      });
+      incoming.once("end", () => {
+        if (isOver) return;
+        isOver = true;
+        controller.close();
+      });
+      incoming.once("error", (error) => fail(signal?.aborted ? signal.reason : error));
+      incoming.once("close", () => fail(signal?.aborted ? signal.reason : new TypeError("terminated")));
+      incoming.pause();
+    },
+    pull() {
+      incoming.resume();
+    },
+    cancel() {
+      incoming.destroy();
+    },
+  }, { highWaterMark: 1 });
+}
