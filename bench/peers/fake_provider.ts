@@ -18,19 +18,23 @@ const chunk = (delta: unknown, finish_reason: string | null = null) =>
   }\n\n`;
 const last = `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [], usage })}\n\n`;
 const DELTAS = 40;
-/** The pause between the events of a stream, in milliseconds, as `?pause=`. */
 const encode = (text: string) => new TextEncoder().encode(text);
 
 Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: ({ port }) => console.log(port) }, async (request) => {
   const body = await request.json();
   if (body.stream !== true) return new Response(whole, { headers: { "content-type": "application/json" } });
+  // Of a client that asks for it: the pause between events in milliseconds, and their number.
   const pauseMs = Number(request.headers.get("x-bench-pause") ?? 0);
   const deltas = Number(request.headers.get("x-bench-deltas") ?? DELTAS);
   let sent = 0;
   const stream = new ReadableStream({
     async pull(controller) {
       if (sent > 0 && pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      if (sent++ < deltas) return controller.enqueue(encode(chunk({ content: `${performance.now()} ` })));
+      if (sent++ < deltas) {
+        return controller.enqueue(
+          encode(chunk({ content: `sent at ${performance.timeOrigin + performance.now()} ` })),
+        );
+      }
       controller.enqueue(encode(chunk({}, "stop") + last + "data: [DONE]\n\n"));
       controller.close();
     },

@@ -1,0 +1,47 @@
+import { PERMISSIONS } from "../versions.ts";
+import { type Peer, startProcess } from "./start_peer.ts";
+
+const CLI = new URL("../../cli.ts", import.meta.url).pathname;
+
+/** Starts `purser serve` in front of a provider, with an API key and two budgets that no call reaches. */
+export async function startGateway(
+  { provider, durability }: { provider: string; durability: "full" | "normal" | "memory" },
+): Promise<Peer & { key: string }> {
+  const folder = await Deno.makeTempDir({ prefix: "purser-gateway-" });
+  const isMemory = durability === "memory";
+  const config = `${folder}/purser.json`;
+  await Deno.writeTextFile(config, JSON.stringify(isMemory ? {} : { durability }));
+  const env = {
+    ...{ XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, NO_COLOR: "1" },
+    ...{ OPENAI_API_KEY: "sk-bench", OPENAI_BASE_URL: `${provider}/v1` },
+  };
+  const options = ["--db", isMemory ? ":memory:" : `${folder}/purser.db`, "--config", config];
+  const run = ["run", ...PERMISSIONS, "--quiet", CLI];
+  const served = await startProcess(
+    [...run, "serve", "--port", "0", "--log-level", "warn", ...options],
+    env,
+    /http:\/\/[\d.]+:\d+/,
+  );
+  const url = served.text;
+  // A database in memory is the server's alone.
+  const remote = async (method: string, path: string, body: unknown, key?: string) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(await response.text());
+    return await response.json();
+  };
+  const { key } = await remote("POST", "/keys", { name: "bench", scopes: ["admin"] });
+  for (const per of ["day", "month"]) {
+    await remote("POST", "/budgets", { name: per, per, limit_usd: 1_000_000 }, key);
+  }
+  return {
+    ...{ url, key, pid: served.pid },
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
