@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { checkLoopbackRequest, isLoopback, serve } from "../src/http/mod.ts";
+import { checkLoopbackRequest, serve } from "../src/http/mod.ts";
+import { isLoopback } from "../src/kernel/loopback_host.ts";
 import { makeKey } from "./harness/http_client.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 

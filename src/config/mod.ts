@@ -14,6 +14,8 @@ export {
 export { type Environment, findDefaultDatabase, readEnvironment } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
 export {
+  findOwnAddress,
+  type ListenAddress,
   type ProviderAccess,
   type ProviderSources,
   providersWithKeys,

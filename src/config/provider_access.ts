@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import { isLoopback } from "../kernel/loopback_host.ts";
 import type { ProviderSettings } from "./config.ts";
 import type { Environment } from "./environment.ts";
 
@@ -64,6 +65,54 @@ export function readProviderAccess(
 /** Returns the built-in providers that have a key in an environment. */
 export function providersWithKeys(env: Environment): string[] {
   return Object.keys(BUILT_IN).filter((name) => env[BUILT_IN[name]!.key]?.trim());
+}
+
+/** The address that a server listens on. */
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+/**
+ * Returns the setting that makes a server its own provider: `OPENAI_BASE_URL`, or `providers.local.base_url`. Such variables
+ * are for the clients of the gateway, and are easily set for the server too. Undefined if there is none.
+ */
+export function findOwnAddress(
+  address: ListenAddress,
+  { providers, env }: ProviderSources,
+): { provider: string; setting: string; remedy: string } | undefined {
+  const isOwn = (text: string | undefined) => text !== undefined && isSameServer(text.trim(), address);
+  const builtIn = Object.entries(BUILT_IN).find(([, { url }]) => isOwn(env[url]));
+  if (builtIn) {
+    const [provider, { url }] = builtIn;
+    return {
+      provider,
+      setting: url,
+      remedy: "unset it in the environment of the server: it is for its clients",
+    };
+  }
+  const configured = Object.entries(providers).find(([, { baseUrl }]) => isOwn(baseUrl));
+  return configured && {
+    provider: configured[0],
+    setting: `providers.${configured[0]}.base_url`,
+    remedy: "set it to the provider's own address",
+  };
+}
+
+/** The addresses that a server binds to for all of its machine's. */
+const ANY_ADDRESS = ["0.0.0.0", "::"];
+
+function isSameServer(text: string, { host, port }: ListenAddress): boolean {
+  const url = URL.parse(text);
+  if (url === null) return false;
+  const defaultPort = url.protocol === "https:" ? 443 : 80;
+  if (Number(url.port || defaultPort) !== port) return false;
+  const [theirs, own] = [url.hostname, host].map((name) =>
+    name.toLowerCase().replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
+  ) as [string, string];
+  // A connection to the address of all is one to this machine.
+  const isHere = isLoopback(theirs) || ANY_ADDRESS.includes(theirs);
+  return theirs === own || (isHere && (isLoopback(own) || ANY_ADDRESS.includes(own)));
 }
 
 function readKey(env: Environment, variable: string, what: string): string {

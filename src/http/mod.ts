@@ -1,7 +1,7 @@
 /** The HTTP API: the app, whole or loaded per resource, and the servers that listen for it. */
 export { type App, createApp, createLazyApp, type FetchHandler } from "./app.ts";
 export { withAccessCheck } from "./middleware/access_check.ts";
-export { checkLoopbackRequest, isLoopback } from "./middleware/loopback.ts";
+export { checkLoopbackRequest } from "./middleware/loopback.ts";
 export { type Permission, permissionsOf } from "./middleware/authorize.ts";
 export { pathOf, type Problem, problemResponse, toProblem } from "./middleware/problem.ts";
 export { type Handler, listen, type Listening, listenOptionsOf, serve } from "./server/listen.ts";

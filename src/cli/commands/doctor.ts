@@ -1,4 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
+import { isLoopback } from "../../kernel/loopback_host.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { EXIT, exitCodeOf } from "../exit_code.ts";
 import type { Connection } from "../../client/mod.ts";
@@ -39,7 +40,7 @@ async function runDoctor(ctx: CommandContext): Promise<number> {
     if (ctx.isJson) ctx.print(text);
     else {
       const exchange = { before, after, date: answer.headers.get("date") };
-      checks.unshift(await checkConnection(ctx, connection, exchange));
+      checks.unshift(checkConnection(ctx, connection, exchange));
     }
   } catch (error) {
     // A failure to connect is a result of the check, a refusal of access is not. With --json there is no body to print.
@@ -84,14 +85,14 @@ interface Exchange {
  * Checks what only the client knows: the server that it uses and the profile that named it, whether the API key is sent
  * unencrypted, and whether the clocks of the two machines agree.
  */
-export async function checkConnection(
+export function checkConnection(
   { config, env }: {
     config: Pick<Config, "profile" | "configPath" | "server" | "apiKey" | "apiKeyFile">;
     env: Environment;
   },
   { kind, where }: Pick<Connection, "kind" | "where">,
   exchange: Exchange,
-): Promise<DoctorCheck> {
+): DoctorCheck {
   const by = config.profile === undefined ? "" : `, from the profile ${config.profile}`;
   const own = config.configPath ?? "missing";
   const check = (status: DoctorCheck["status"], detail: string, advice: string | null = null) => ({
@@ -113,7 +114,6 @@ export async function checkConnection(
   }
   const server = `the server at ${where}${by}; its settings apply, this command's own config is ${own}`;
   const url = new URL(config.server!);
-  const { isLoopback } = await import("../../http/mod.ts");
   const hasKey = config.apiKey !== undefined || config.apiKeyFile !== undefined;
   if (hasKey && url.protocol === "http:" && !isLoopback(url.hostname)) {
     return check(

@@ -1,5 +1,7 @@
 import type { OpenDatabase } from "../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../command.ts";
+import { findOwnAddress } from "../../config/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
@@ -42,6 +44,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
       ctx.options.command,
     );
   }
+  checkProviders(ctx);
   const shutdownMs = config.limits.shutdownSeconds * 1_000;
   const stopped = Promise.withResolvers<void>();
   interrupted.addEventListener("abort", () => stopped.resolve(), { once: true });
@@ -75,6 +78,17 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
   } finally {
     await database.close({ graceMs: shutdownMs * 0.05 });
   }
+}
+
+/** Refuses to serve where a provider's address is that of the server: each call would call itself. */
+function checkProviders({ config, env }: CommandContext): void {
+  const own = findOwnAddress(config, { providers: config.providers, env });
+  if (own === undefined) return;
+  throw new PurserError(
+    "invalid",
+    `Cannot serve: ${own.setting} is the address of this server, so that each call to ${own.provider} would call itself; ` +
+      own.remedy,
+  );
 }
 
 /** Warns where keys exist and none is valid: every request is refused, which may be intended. */

@@ -1,12 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
-
-/** The names under which a loopback server may be addressed. */
-const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
-/** Returns whether an address to bind to can be reached from this machine only. */
-export function isLoopback(host: string): boolean {
-  return LOOPBACK_HOSTS.has(host) || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
+import { isLoopback } from "../../kernel/loopback_host.ts";
 
 /**
  * Returns the part of a client's address that is counted as one client: an IPv4 address, or the /64 of an IPv6 address, since

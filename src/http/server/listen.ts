@@ -2,11 +2,11 @@ import type { Core } from "../../service/mod.ts";
 import type { Config } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { readTextFile } from "../../kernel/files/files.ts";
+import { isLoopback } from "../../kernel/loopback_host.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import { withAccessCheck } from "../middleware/access_check.ts";
-import { isLoopback } from "../middleware/loopback.ts";
 import { type ConnectionLimits, DEFAULT_LIMITS, maxConnections } from "./connection_limits.ts";
 
 /** A listening server. */
