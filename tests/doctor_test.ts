@@ -229,6 +229,7 @@ Deno.test("budgets are counted; one that is reached, and one of an unknown agent
 Deno.test("providers with a key are named, and no key is shown", async () => {
   await using purser = await openTestPurser({
     env: { OPENAI_API_KEY: "sk-hunter2", GOOGLE_GENERATIVE_AI_API_KEY: "hunter2" },
+    fetch: () => Promise.resolve(Response.json({})),
     config: { providers: { local: { baseUrl: "http://127.0.0.1:1/v1", apiKey: "hunter2" } } },
   });
   await purser.api("PUT", "/agents/bot", { model: "openai:gpt-5-mini" });

@@ -9,6 +9,7 @@ import { createPooledSend, hasProxy } from "./pooled_send.ts";
 export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
 export type { GatewayContext, GatewayRequest, GatewayState, LiveCall } from "./context.ts";
 export { authorizationOf } from "./headers.ts";
+export { listModels } from "./list_models.ts";
 export { type PassedAnswer, passRequest } from "./pass_request.ts";
 export { type Family, findTarget, mayBeGateway, type Target } from "./targets.ts";
 export { wireError, type WireProblem } from "./wire_errors.ts";

@@ -29,6 +29,11 @@ const PREFIXES: Readonly<Record<string, { provider: string; family: Family }>> =
   google: { provider: "google", family: "google" },
 };
 
+/** Returns the family of a provider; one of the config is OpenAI-compatible. */
+export function familyOf(provider: string): Family {
+  return Object.values(PREFIXES).find((each) => each.provider === provider)?.family ?? "openai";
+}
+
 const VERSION = /^v1(alpha|beta)?$/;
 
 /**

@@ -7,6 +7,7 @@ export interface Upstream {
   url: string;
   /** The provider's key and the headers of the config. */
   headers: Record<string, string>;
+  hasKey: boolean;
   /** The treatment of a stream whose client has left: `abort` stops the provider's meter, `drain` reads it to its end. */
   onDisconnect: "abort" | "drain";
 }
@@ -33,6 +34,7 @@ export function findUpstream(
   return {
     url: `${root}/${path}`,
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
+    hasKey: apiKey !== undefined,
     onDisconnect: sources.providers[provider]?.onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
   };
 }

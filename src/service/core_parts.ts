@@ -4,7 +4,7 @@ import type { AlertEvaluator } from "../alerts/mod.ts";
 import type { RollUps } from "../booking/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import type { Config, Environment, ProviderSources } from "../config/mod.ts";
+import type { Config, Environment, ListenAddress, ProviderSources } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
@@ -45,6 +45,8 @@ export interface CoreOptions {
         | "allowPrivateNetworks"
         | "notifyAnomaliesFrom"
         | "configPath"
+        | "host"
+        | "port"
       >
     >;
   /** Rules and channels of a program; its channels come after those of the config. */
@@ -146,6 +148,8 @@ export interface CoreParts {
   requestLimits: RequestLimitSettings;
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;
+  /** The address that a server of these settings listens on; null where the settings have none. */
+  listenAddress: ListenAddress | null;
 
   // Lifetime
   /** Aborts when the core is about to close; streams without an end of their own end then. */

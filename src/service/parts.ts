@@ -139,6 +139,9 @@ export async function openParts(
       maxBodyBytes: config.maxBodyBytes,
       requestLimits: config.requestLimits ?? {},
       configPath: config.configPath,
+      listenAddress: config.host === undefined || config.port === undefined
+        ? null
+        : { host: config.host, port: config.port },
       stopping: stopping.signal,
       stop: () => stopping.abort(),
       keepAlive: runtime?.keepAlive,

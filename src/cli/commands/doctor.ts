@@ -16,9 +16,9 @@ export const doctor: Command = {
   args: [],
   summary: "Check the setup, and suggest fixes",
   detail:
-    "Checks the config file, the database, the settings of each channel, the alert rules, keys, prices and deliveries. It " +
-    "sends no test notification and tries no key. Without a server, it also delivers pending notifications. Exit code " +
-    "1 if a check fails; 0 with warnings.",
+    "Checks the config file, the database, the settings of each channel, the alert rules, keys, prices and deliveries, and " +
+    "asks each model provider for its list of models. It sends no test notification and calls no model. Without a " +
+    "server, it also delivers pending notifications. Exit code 1 if a check fails; 0 with warnings.",
   options: {},
   examples: [
     ["purser doctor", ""],

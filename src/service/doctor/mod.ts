@@ -10,17 +10,23 @@ import { toIso } from "../../kernel/clock.ts";
 import { listAgents } from "../../agents/mod.ts";
 import { checkBudgetStates } from "./check_budgets.ts";
 import { checkModelPrices, checkPriceAge } from "./check_prices.ts";
+import { checkProvider, providersToCheck } from "./check_providers.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
 
 /**
- * Checks the config, the database and its clock, the channels, the budgets, the alert rules, the keys of models and of the API,
- * the prices, and the outbox. Sends nothing and calls no model. Never rejects: a check that throws is a failed one.
+ * Checks the config, the database and its clock, the channels, the budgets, the alert rules, the models, their providers, the
+ * prices, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of each provider.
+ * Never rejects: a check that throws is a failed one.
  */
 export async function examineService(core: Core): Promise<DoctorCheck[]> {
   const database = await run(core, "database", () => checkDatabase(core));
   const channels = await Promise.all(
     core.channels.list.map((channel) => run(core, `channel ${channel.name}`, () => checkChannel(channel))),
+  );
+  // All at once, since each may take seconds.
+  const providers = Promise.all(
+    providersToCheck(core).map((name) => run(core, `provider ${name}`, () => checkProvider(core, name))),
   );
   const inDatabase = async (name: string, check: () => Promise<Finding>) =>
     database.status === "failed" ? { name, ...NOT_CHECKED } : await run(core, name, check);
@@ -34,6 +40,7 @@ export async function examineService(core: Core): Promise<DoctorCheck[]> {
     await inDatabase("budgets", () => checkBudgetStates(core)),
     await inDatabase("alert rules", () => checkRules(core)),
     await inDatabase("models", () => checkModels(core)),
+    ...await providers,
     await run(core, "prices", () => checkPriceAge(core)),
     await inDatabase("prices of models", () => checkModelPrices(core)),
     await inDatabase("API keys", () => checkApiKeys(core)),
