@@ -25,6 +25,7 @@ import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
+import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
 import { keysCreate } from "./commands/keys/keys_create.ts";
 import { keysList } from "./commands/keys/keys_list.ts";
 import { keysRevoke } from "./commands/keys/keys_revoke.ts";
@@ -107,6 +108,7 @@ export const COMMANDS: readonly Command[] = [
   profilesList,
   profilesAdd,
   profilesRemove,
+  gatewayEnv,
   doctor,
   completions,
   serve,

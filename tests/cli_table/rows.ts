@@ -55,6 +55,13 @@ export const ROWS: readonly Row[] = [
   { line: "cost --profile nope", code: 2, err: /^error: Cannot use --profile: /, isOffline: true },
   { line: "completions zsh", out: /^#compdef purser\n/, isOffline: true },
   { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
+  {
+    line: "gateway env openai --server https://purser.example.com",
+    out:
+      /^export OPENAI_BASE_URL=https:\/\/purser\.example\.com\/openai\/v1\nexport OPENAI_API_KEY="\$PURSER_API_KEY"\n$/,
+    isOffline: true,
+  },
+  { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
 
   {
