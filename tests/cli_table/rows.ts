@@ -441,7 +441,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     line: "keys create ci --scope run --agent helper --expires 90d --json --api-key $KEY",
-    out: /"scopes":\["run"\],"agent_id":"helper","status":"active"/,
+    out: /"scopes":\["run"\],"agent_id":"helper","models":null,"status":"active"/,
     keep: ["ID", /"key_id":"(key_\w+)"/],
   },
   {

@@ -110,9 +110,9 @@ Deno.test("keys create refuses invalid input before it sends a request", async (
   await using books = await openTestBooks();
   const cases: [string, RegExp][] = [
     ["keys create", /without NAME/],
-    ["keys create ci", /Cannot create a key without --scope: read, run, admin\n/],
+    ["keys create ci", /Cannot create a key without --scope: read, run, call, admin\n/],
     ['keys create " " --scope run', /with a blank name/],
-    ["keys create ci --scope write", /--scope: write is not one of read, run, admin/],
+    ["keys create ci --scope write", /--scope: write is not one of read, run, call, admin/],
     ["keys create ci --scope read,run", /--scope: read,run is not one of/],
     ["keys create ci --scope run --expires yesterday", /--expires: yesterday is not a time; write 90d/],
     ["keys create ci --scope run --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],
