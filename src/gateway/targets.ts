@@ -92,7 +92,7 @@ const GEMINI_METERED: Readonly<Record<string, Wire>> = {
 };
 
 /** The requests that providers charge nothing for, by method and path. */
-const FREE: Readonly<Record<Family, readonly RegExp[]>> = {
+export const FREE: Readonly<Record<Family, readonly RegExp[]>> = {
   openai: [
     /^GET models(\/.+)?$/,
     /^POST responses\/input_tokens$/,
@@ -125,7 +125,7 @@ export function findEndpoint(method: string, { family, path }: Target, headers: 
       return {
         kind: "metered",
         wire: wires[name]!,
-        ...(gemini && { model: decodeURIComponent(gemini[1]!) }),
+        ...(gemini && { model: decodeModel(gemini[1]!) }),
       };
     }
   }
@@ -139,6 +139,14 @@ export function findEndpoint(method: string, { family, path }: Target, headers: 
     `Cannot pass on ${method} /${path}: its cost could not be booked; the gateway takes ${known}, lists of models and counts of ` +
       "tokens. Call the provider directly for the rest, and report what it costs (POST /costs/events)",
   );
+}
+
+function decodeModel(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw cannotPass("the model in its path is not valid percent-encoding");
+  }
 }
 
 /** Returns the model of a path of Gemini's, checked as one of a body is. */

@@ -51,11 +51,12 @@ const HELD_SECONDS = 2;
  */
 export function wireError(
   family: Family,
-  { code, detail, details }: WireProblem,
+  { code, detail, details: all = {} }: WireProblem,
   requestId: string,
 ): { status: number; headers: Record<string, string>; body: Record<string, unknown> } {
+  const { gateway_status: given, ...shown } = all;
+  const details = Object.keys(shown).length > 0 ? shown : undefined;
   const isHeld = code === "budget_exceeded" && isOnlyHeld(details);
-  const given = details?.gateway_status;
   const status = typeof given === "number" ? given : STATUS[code];
   const isPassing = isHeld || code === "rate_limited" || code === "unavailable";
   const retryAfter = isHeld

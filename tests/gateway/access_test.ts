@@ -185,6 +185,7 @@ Deno.test("what can't be booked is refused with what to do instead", () =>
       ["/v1/chat/completions", "{", 400, /its body has to be a JSON object/],
       ["/v1/chat/completions", { messages: [] }, 400, /"model" must be/],
       ["/v1/chat/completions", '{"model":"gpt-4o-mini","model":"gpt-4o"}', 400, /has "model" twice/],
+      ["/v1beta/models/%ff:generateContent", CONTENTS, 400, /not valid percent-encoding/],
       ["/nowhere/v1/chat/completions", CHAT, 404, /there is no provider nowhere/],
     ];
     for (const [path, body, status, message] of wrong) {
@@ -198,6 +199,7 @@ Deno.test("what can't be booked is refused with what to do instead", () =>
     }
     const upgrade = await purser.app.request("/v1/responses", { headers: { upgrade: "websocket" } });
     assert.equal(upgrade.status, 426);
+    assert.equal((await upgrade.json()).error.details, undefined);
     assert.equal(fake.calls, 0);
   }));
 
