@@ -23,7 +23,7 @@ const ENV = {
   GOOGLE_GENERATIVE_AI_API_KEY: "secret3",
 };
 
-Deno.test("each provider with a key, and each of the config, is asked for its models with its own key", async () => {
+Deno.test("the models of each provider with a key, and of each in the config, are requested with its own key", async () => {
   const { requests, fetch } = fakeModels(() => Response.json({ data: [] }));
   const providers = {
     local: { baseUrl: "http://10.1.2.3:11434/v1" },
