@@ -24,7 +24,7 @@ export interface Attribution {
 }
 
 /** The headers that name a session, in the order in which they count: Purser's, Claude Code's, Codex's, and others'. */
-const SESSION_HEADERS = [
+export const SESSION_HEADERS = [
   "x-purser-session",
   "x-claude-code-session-id",
   "session-id",

@@ -16,7 +16,7 @@ export interface Upstream {
  * The providers that stop generating, and charging, when a stream is aborted. Others are read to the end, so that their
  * usage is known.
  */
-const ABORTING = new Set(["openai", "anthropic", "azure", "xai", "deepseek", "openrouter"]);
+export const ABORTING = new Set(["openai", "anthropic", "azure", "xai", "deepseek", "openrouter"]);
 
 /**
  * Returns the provider of a target.
