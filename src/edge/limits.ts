@@ -105,6 +105,14 @@ export const EDGE_LIMITS = {
     effect: "differs",
     advice: "its calls are booked; once its lease has expired, the run is marked `interrupted`",
   },
+  gateway_streams: {
+    what: "Reading a stream of the gateway to its end after its client has left",
+    reason: "the platform ends it, on some 30 s after the client has disconnected",
+    effect: "differs",
+    advice:
+      "a longer one is not booked: for a provider of the config, set `on_disconnect` to `abort`, or send such calls " +
+      "through a server",
+  },
   prompt_cancel: {
     what: "Cancelling a run at once",
     reason: "requests share only the database",
