@@ -79,8 +79,9 @@ export async function bookAnswer(
       cost_event: toCostEvent(call),
       reason: messageOf(error),
     });
-    if (error instanceof PurserError) throw error;
-    throw new PurserError("internal", "Cannot book a model call that was made", { cause: error });
+    // Not `unavailable`, which clients send again: each repetition is charged, too.
+    const reason = error instanceof PurserError ? `: ${error.message}` : "";
+    throw new PurserError("internal", `Cannot book a model call that was made${reason}`, { cause: error });
   }
   if (sessionId !== null && call.costNanoUsd !== null) ctx.gateway.lastCosts.set(sessionId, call.costNanoUsd);
   return call;

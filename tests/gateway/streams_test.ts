@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { answerTo } from "../harness/answers.ts";
+import { PurserError } from "../../src/kernel/errors.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { allEnded, readCalls, sendTo } from "./requests.ts";
@@ -162,4 +163,20 @@ Deno.test("a list that Gemini streams without alt=sse passes byte for byte, its 
   assert.equal(await response.text(), text);
   const [call] = await readCalls(purser);
   assert.deepEqual([call!.input, call!.output, call!.isEstimated], [100, 20, false]);
+});
+
+Deno.test("a whole answer that can't be booked is withheld, and its client is not asked to call again", async () => {
+  await using fake = await startFakeProvider();
+  await using purser = await openTestPurser({ fake });
+  fake.enqueue({ answer });
+  purser.core.store.writeInSet = () =>
+    Promise.reject(new PurserError("unavailable", "Cannot write: no disk"));
+  const { body } = STREAMED;
+  const response = await sendTo(purser, { ...STREAMED, body: { ...body, stream: false } });
+  assert.deepEqual([response.status, response.headers.get("x-should-retry")], [500, "false"]);
+  assert.doesNotMatch(await response.text(), /choices/);
+  const { fields } = purser.logs.find(({ message }) =>
+    message === "A model call was made and could not be booked"
+  )!;
+  assert.equal((fields.cost_event as { output_tokens: number }).output_tokens > 0, true);
 });
