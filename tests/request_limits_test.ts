@@ -311,9 +311,10 @@ Deno.test("without settings only what protects the process is limited, far above
     "body_bytes_per_minute_per_key",
     "body_bytes_per_minute_per_address",
     "runs_per_address",
+    "calls_per_address",
     "streams_per_address",
   ]);
-  for (const kind of ["runs", "streams", "body_bytes"] as const) {
+  for (const kind of ["runs", "calls", "streams", "body_bytes"] as const) {
     assert.ok(
       REQUEST_LIMITS[kind] >= 2 * REQUEST_LIMITS[`${kind}_per_key`],
       `one key can't use up all ${kind}`,
