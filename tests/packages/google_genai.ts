@@ -1,0 +1,1 @@
+export { GoogleGenAI } from "npm:@google/genai@3.1.0";

@@ -1,0 +1,1 @@
+export { ChatAnthropic } from "npm:@langchain/anthropic@1.5.11";

@@ -1,0 +1,1 @@
+export { ChatOpenAI } from "npm:@langchain/openai@1.6.0";
