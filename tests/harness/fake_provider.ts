@@ -11,6 +11,8 @@ export interface ProviderRequest {
   /** Derived from the path; an OpenAI-compatible server's is `openai-chat`. */
   api: Exclude<UsageApi, "openai-compatible">;
   path: string;
+  /** The query, with its `?`; empty without one. */
+  search: string;
   headers: Record<string, string>;
   // deno-lint-ignore no-explicit-any -- the body of any of four APIs, for a test to look into
   body: any;
@@ -30,6 +32,8 @@ export interface FakeProvider extends AsyncDisposable {
   requests: readonly ProviderRequest[];
   /** The number of requests. */
   readonly calls: number;
+  /** Is called with every request as it has come. */
+  onRequest?: ((request: ProviderRequest) => void) | undefined;
   /** Appends replies; each serves one request. Once they are used up, the script answers. */
   enqueue(...replies: Reply[]): void;
   close(): Promise<void>;
@@ -51,6 +55,7 @@ export async function startFakeProvider(
     const request = await readRequest(incoming, response);
     if (request === undefined) return response.writeHead(404).end("Not found");
     const count = requests.push(request);
+    fake.onRequest?.(request);
     const reply = queue.shift() ?? await script?.(request) ??
       { status: 400, message: `The fake provider has no reply for request ${count}` };
     await sendReply(request, reply, response);
@@ -67,7 +72,7 @@ export async function startFakeProvider(
     });
     await closed;
   };
-  return {
+  const fake: FakeProvider = {
     url,
     baseUrls: {
       openai: `${url}/v1`,
@@ -83,6 +88,7 @@ export async function startFakeProvider(
     close,
     [Symbol.asyncDispose]: close,
   };
+  return fake;
 }
 
 const API_BY_PATH: Record<string, ProviderRequest["api"]> = {
@@ -91,7 +97,7 @@ const API_BY_PATH: Record<string, ProviderRequest["api"]> = {
   "/v1/messages": "anthropic",
 };
 
-const GEMINI_PATH = /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent)$/;
+const GEMINI_PATH = /^\/v1(?:beta|alpha)?\/models\/(.+):(generateContent|streamGenerateContent)$/;
 
 async function readRequest(
   incoming: IncomingMessage,
@@ -107,7 +113,7 @@ async function readRequest(
   } catch {
     return undefined; // its client was killed while it sent
   }
-  const path = incoming.url!.split("?")[0]!;
+  const { pathname: path, search } = new URL(incoming.url!, "http://fake.example");
   const gemini = GEMINI_PATH.exec(path);
   const api = gemini ? "google" : API_BY_PATH[path];
   if (api === undefined || incoming.method !== "POST") return undefined;
@@ -115,6 +121,7 @@ async function readRequest(
   return {
     api,
     path,
+    search,
     headers: incoming.headers as Record<string, string>,
     body,
     model: gemini?.[1] ?? body.model,

@@ -4,14 +4,14 @@ import type { WireAnswer } from "../fixtures/providers/mod.ts";
 import type { ProviderRequest } from "./fake_provider.ts";
 import { errorBody } from "./provider_errors.ts";
 
-/** The reply of the fake provider to one request. `after` delays it until a promise settles. */
+/** The reply of the fake provider to one request. `after` delays it until a promise settles; `headers` are added to it. */
 export type Reply =
-  & { after?: Promise<unknown> }
+  & { after?: Promise<unknown>; headers?: Record<string, string> }
   & (
     /** A successful response, streamed if the request asks for it. */
     | { answer: WireAnswer }
     /** An HTTP error with the body that the provider would send. */
-    | { status: number; message?: string; headers?: Record<string, string> }
+    | { status: number; message?: string }
     /** Any text with status 200: not JSON, or JSON of another shape. */
     | { text: string; contentType?: string }
     /** A stream of only these frames, all of them sent; then the socket is closed. */
@@ -31,8 +31,9 @@ export async function sendReply(
   const gone = untilAborted(request.signal);
   if (reply.after) await Promise.race([reply.after, gone]);
   if ("hang" in reply) return await gone;
+  for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value);
   if ("answer" in reply && !request.isStreamed) return sendJson(response, 200, reply.answer.body);
-  if ("answer" in reply) return await sendFrames(response, reply.answer.frames, gone);
+  if ("answer" in reply) return await sendFrames(response, framesFor(request, reply.answer), gone);
   if ("paced" in reply) return await sendFrames(response, reply.paced, gone);
   if ("brokenAfter" in reply) {
     await sendFrames(response, reply.brokenAfter, gone, false);
@@ -43,16 +44,18 @@ export async function sendReply(
     response.writeHead(200, { "content-type": reply.contentType ?? "application/json" }).end(reply.text);
     return;
   }
-  sendJson(response, reply.status, errorBody(request.api, reply.status, reply.message), reply.headers);
+  sendJson(response, reply.status, errorBody(request.api, reply.status, reply.message));
 }
 
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers?: Record<string, string>,
-): void {
-  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+/** Returns the frames of a stream; those of OpenAI's chat have usage only where the request asks for it. */
+function framesFor({ api, body }: ProviderRequest, { frames }: WireAnswer): readonly string[] {
+  if (api !== "openai-chat" || body.stream_options?.include_usage === true) return frames;
+  return frames.filter((frame) => !/"choices":\[\],.*"usage":\{/.test(frame))
+    .map((frame) => frame.replace(/,"usage":null\}\n\n$/, "}\n\n"));
 }
 
 /** Writes each frame as a chunk of its own and waits until the socket has accepted it. */
