@@ -22,6 +22,8 @@ export interface ApiEnv {
     isAuthorized?: true;
     /** The answer is that of an earlier request with the same `Idempotency-Key`. */
     isReplayed?: true;
+    /** The answer is a provider's, passed on by the gateway. */
+    isOfProvider?: true;
   };
 }
 

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from "hono";
+import type { ApiEnv } from "./principal.ts";
 
 /** Headers of every response: browsers guess no other type than the declared one, and pass no address on. */
 export const UNIVERSAL_HEADERS = {
@@ -43,13 +44,17 @@ export const markJson: MiddlewareHandler = (c, next) => {
   return next();
 };
 
-/** Adds the headers of every response. What has no ETag is not stored; what has one is revalidated before each use. */
-export const addUniversalHeaders: MiddlewareHandler = async (c, next) => {
+/**
+ * Adds the headers of every response. What has no ETag is not stored; what has one is revalidated before each use. For an
+ * answer that a provider has given, that is the provider's to say.
+ */
+export const addUniversalHeaders: MiddlewareHandler<ApiEnv> = async (c, next) => {
   await next();
   const { headers } = c.res;
   for (const name in UNIVERSAL_HEADERS) {
     headers.set(name, UNIVERSAL_HEADERS[name as keyof typeof UNIVERSAL_HEADERS]);
   }
+  if (c.get("isOfProvider") && headers.has("cache-control")) return;
   if (!headers.has("etag")) headers.set("cache-control", "no-store");
   else if (!headers.has("cache-control")) headers.set("cache-control", "private, no-cache");
 };

@@ -51,6 +51,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   });
   const { status, headers, body, ended } = answer;
   if (lease && ended) void ended.then(lease.keep());
+  c.set("isOfProvider", true);
   const response = new Response(body, { status, headers });
   return body instanceof Uint8Array ? withWhole(response, body) : response;
 }
