@@ -67,6 +67,8 @@ export function wireError(
     "x-should-retry": String(isPassing),
     ...(typeof retryAfter === "number" && isPassing && { "retry-after": String(retryAfter) }),
     ...(status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
+    // Anthropic's SDKs read the id of an error here, and nowhere else.
+    ...(family === "anthropic" && { "request-id": requestId }),
   };
   return { status, headers, body: bodyOf(family, { code, detail, details, status, isHeld }, requestId) };
 }
