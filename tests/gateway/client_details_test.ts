@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import Anthropic from "#dev/anthropic_sdk.ts";
 import { OpenAI } from "#dev/openai.ts";
 import { type Fixture, providerFixtures } from "../fixtures/providers/mod.ts";
+import { answerTo } from "../harness/answers.ts";
 import { rejection } from "../harness/test_purser.ts";
 import { realClients } from "./clients/mod.ts";
 import { openSetting } from "./clients/setting.ts";
+import { usageOf } from "../../src/pricing/mod.ts";
 import { readCalls } from "./requests.ts";
 
 /** The facts about published clients that the gateway is made for: they fail when a new version behaves differently. */
@@ -142,3 +144,37 @@ Deno.test("openai: a loop that is left early ends the provider's stream", async 
   assert.deepEqual(more, []);
   assert.ok(call!.isEstimated && call!.cost! > 0n);
 });
+
+Deno.test("openai: a call that is given up while it waits for room in a budget never reaches the provider", async () => {
+  await using setting = await openSetting();
+  const { fake, purser, asked, through } = setting;
+  const { model } = fixtureOf("openai-chat");
+  // The call that is with the provider holds all that the budget has, and costs less.
+  await purser.api("POST", "/budgets", { name: "Day", per: "day", limit_usd: 0.00003 });
+  const { promise: held, resolve } = Promise.withResolvers<void>();
+  const usage = usageOf({ inputTokens: 10, outputTokens: 1 });
+  const { answer } = answerTo({ api: "openai-chat", model }, { text: "4", usage });
+  fake.enqueue({ answer, after: held }, { answer });
+  const { url, key } = through();
+  const { chat } = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
+  const first = chat.completions.create({ ...ASK, model });
+  await until(() => fake.calls === 1);
+  const leaving = new AbortController();
+  const second = rejection(chat.completions.create({ ...ASK, model }, { signal: leaving.signal }));
+  await until(() => asked.length === 2);
+  leaving.abort();
+  assert.ok(await second instanceof OpenAI.APIUserAbortError);
+  resolve();
+  await first;
+  const answered = () => purser.logs.filter(({ message }) => message === "Answered a request").length;
+  await until(() => {
+    purser.clock.advance(100);
+    return answered() === 2;
+  });
+  assert.equal(fake.calls, 1);
+  assert.equal((await readCalls(purser)).length, 1);
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
