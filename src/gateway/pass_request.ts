@@ -100,9 +100,10 @@ async function passCall(
   const headers = answerHeaders(response.headers, callId);
   const isEvents = /^text\/event-stream/i.test(type);
   const isList = model.isStreamed && request.target.family === "google" && /json/i.test(type);
-  if (response.ok && response.body && (isEvents || isList)) {
+  const stream = response.ok && (isEvents || isList) ? decoded(response) : undefined;
+  if (stream) {
     const answer = {
-      provider: response.body,
+      provider: stream,
       splitter: isEvents ? splitEvents() : splitList(),
       ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
       async book(brokenBy?: unknown) {
@@ -210,19 +211,25 @@ function send(
 /** The largest answer that is read as a whole. */
 const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
-/** Reads an answer as a whole. Compressed ones are decoded, though the request takes none. */
+/** Returns the body of an answer. Compressed ones are decoded, though the request takes none; undefined if it can't be. */
+function decoded({ headers, body }: Response): Response["body"] | undefined {
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (!body || encoding === "identity") return body;
+  if (encoding !== "gzip" && encoding !== "deflate") return undefined;
+  return body.pipeThrough(new DecompressionStream(encoding));
+}
+
+/** Reads an answer as a whole. */
 async function readWhole(
   { clock }: Pick<GatewayContext, "clock">,
   response: Response,
   live: LiveCall,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const encoding = response.headers.get("content-encoding") ?? "identity";
-  const body = response.body && encoding !== "identity"
-    ? response.body.pipeThrough(new DecompressionStream(encoding as CompressionFormat))
-    : response.body;
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   live.quietSince = clock.monotonic();
+  const body = decoded(response);
+  if (body === undefined) throw new Error("its answer is compressed, though the request takes none");
   for await (const part of body ?? []) {
     live.quietSince = clock.monotonic();
     parts.push(part as Uint8Array<ArrayBuffer>);
