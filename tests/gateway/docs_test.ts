@@ -204,6 +204,77 @@ Deno.test("the curl commands are answered and booked, with the key that the quic
   );
 });
 
+/** The modules of tests that have the packages of the document's programs; the others are the service's own. */
+const PACKAGES: Record<string, string> = {
+  "openai": "openai",
+  "@anthropic-ai/sdk": "anthropic_sdk",
+  "@google/genai": "google_genai",
+  "@langchain/anthropic": "langchain_anthropic",
+  "@langchain/openai": "langchain_openai",
+};
+
+/** Runs a program of the document; returns what it prints. */
+async function runProgram(code: string, folder: string, env: Record<string, string>): Promise<string> {
+  const program = code.replaceAll(/ from "([^"]+)";/g, (line, name) => {
+    if (!Object.hasOwn(PACKAGES, name)) return line;
+    return ` from ${JSON.stringify(import.meta.resolve(`../packages/${PACKAGES[name]}.ts`))};`;
+  });
+  await Deno.writeTextFile(`${folder}/program.mjs`, program);
+  const path = (name: string) => new URL(`../../${name}`, import.meta.url).pathname;
+  const { code: exitCode, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...[
+        "run",
+        "--quiet",
+        "--no-check",
+        "--cached-only",
+        "--allow-env",
+        "--allow-net=127.0.0.1",
+        "--allow-read",
+      ],
+      ...["--allow-sys", "--config", path("deno.json"), "--lock", path("tests/deno.lock"), "--frozen"],
+      `${folder}/program.mjs`,
+    ],
+    clearEnv: true,
+    env,
+  }).output();
+  const text = new TextDecoder();
+  assert.equal(exitCode, 0, text.decode(stderr));
+  return text.decode(stdout);
+}
+
+Deno.test("the JavaScript of each client prints the answers, and its calls are booked in its session", async () => {
+  await using fake = await startFakeProvider(replyTo);
+  await using place = await placeWithProvider(fake);
+  const key = (await purser(place, ["keys", "create", "laptop", "--scope", "call"])).out.trim();
+  const programs = [...document.matchAll(/```js\n([^]*?)```/g)].map(([, code]) => code!);
+  const imported = programs.flatMap((code) =>
+    [...code.matchAll(/ from "([^"]+)";/g)].map(([, name]) => name!)
+  );
+  assert.deepEqual(
+    imported.sort(),
+    [...Object.keys(PACKAGES), "@ai-sdk/anthropic", "@ai-sdk/openai", "ai"].sort(),
+  );
+  {
+    await using server = await startServer(place);
+    const { PATH = "", HOME = "", DENO_DIR } = place.env;
+    const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), PURSER_API_KEY: key };
+    for (const code of programs) {
+      const before = fake.calls;
+      const out = await runProgram(code.replaceAll(URL_IN_DOCUMENT, server.url), place.folder, env);
+      const lines = out.trim().split("\n");
+      assert.equal(lines.length, fake.calls - before, out);
+      fake.requests.slice(before).forEach((request, index) => {
+        const { body } = replyTo(request).answer;
+        assert.ok(JSON.stringify(body).includes(JSON.stringify(lines[index]).slice(1, -1)), lines[index]);
+      });
+    }
+  }
+  assert.equal(fake.calls, 7);
+  const [row] = JSON.parse((await purser(place, ["cost", "--by", "session", "--json"])).out);
+  assert.deepEqual([row.session_id, row.model_calls, row.unpriced_calls], ["chat-42", 7, 0]);
+});
+
 Deno.test("the commands on keys of docs/gateway.md work as they are written", async () => {
   await using place = await newPlace();
   let listed = "";
