@@ -73,6 +73,7 @@ export async function bookAnswer(
     trace.booked(call, { responseId, ...(report.brokenBy !== undefined && { errorType: "broken" }) });
   } catch (error) {
     trace.failed(error);
+    ctx.gateway.isLedgerDown = true;
     if (grant) await ctx.gate.release(grant).catch(() => {});
     // The money is spent: a call that is not in the ledger must at least be in the log.
     ctx.log.error("A model call was made and could not be booked", {

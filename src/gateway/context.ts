@@ -12,6 +12,8 @@ export interface GatewayState {
   calls: Map<string, LiveCall>;
   /** The cost of the last call of each session, as the estimate of its next. */
   lastCosts: RecentMap<bigint>;
+  /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
+  isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */
   send(url: string, init: RequestInit): Promise<Response>;
   /** Ends the search for calls whose provider sends nothing, while it is on. */

@@ -2,6 +2,7 @@ import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
+import { checkWritable } from "../store/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
 import { admit } from "./admit.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
@@ -61,6 +62,10 @@ async function passCall(
   const { target: { provider }, signal } = request;
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
+  if (ctx.gateway.isLedgerDown) {
+    await checkWritable(ctx.store);
+    ctx.gateway.isLedgerDown = false;
+  }
   const admitted = await admit(ctx, request, model, bytes.length);
   if (signal?.aborted) {
     if (admitted.grant) await ctx.gate.release(admitted.grant);
@@ -270,6 +275,7 @@ function checkStatus(provider: string, { status }: Response): void {
   throw new PurserError(
     "provider_error",
     `Cannot get an answer from ${provider}: it refused the key that Purser has for it; see purser doctor`,
+    { details: { gateway_resend: false } },
   );
 }
 

@@ -54,7 +54,7 @@ export function wireError(
   { code, detail, details: all = {} }: WireProblem,
   requestId: string,
 ): { status: number; headers: Record<string, string>; body: Record<string, unknown> } {
-  const { gateway_status: given, ...shown } = all;
+  const { gateway_status: given, gateway_resend: resend, ...shown } = all;
   const details = Object.keys(shown).length > 0 ? shown : undefined;
   const isHeld = code === "budget_exceeded" && isOnlyHeld(details);
   const status = typeof given === "number" ? given : STATUS[code];
@@ -64,7 +64,8 @@ export function wireError(
     : details?.retry_after_seconds ?? (isPassing ? HELD_SECONDS : undefined);
   const headers = {
     "content-type": "application/json",
-    "x-should-retry": String(isPassing),
+    // Where a provider gave no answer, clients decide by the status, as they would without the gateway.
+    ...((code !== "provider_error" || resend === false) && { "x-should-retry": String(isPassing) }),
     ...(typeof retryAfter === "number" && isPassing && { "retry-after": String(retryAfter) }),
     ...(status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
     // Anthropic's SDKs read the id of an error here, and nowhere else.

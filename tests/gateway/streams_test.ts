@@ -55,6 +55,34 @@ Deno.test("a stream that can't be booked has no end", async () => {
   assert.ok(purser.logs.some(({ message }) => message === "A model call was made and could not be booked"));
 });
 
+Deno.test("once a call could not be booked, no other is made until the ledger takes writes again", async () => {
+  await using fake = await startFakeProvider((request) => answerTo(request, { text: "Hello" }));
+  await using purser = await openTestPurser({ fake });
+  const { store } = purser.core;
+  const { write, writeInSet } = store;
+  const isDown = () => Promise.reject(new PurserError("unavailable", "Cannot write: no space is left"));
+  Object.assign(store, { write: isDown, writeInSet: isDown });
+  const whole = { ...STREAMED, body: { ...STREAMED.body, stream: false } };
+  const lost = await sendTo(purser, whole);
+  assert.deepEqual([lost.status, lost.headers.get("x-should-retry")], [500, "false"]);
+  assert.equal(fake.calls, 1);
+  const refused = await sendTo(purser, whole);
+  assert.deepEqual([refused.status, refused.headers.get("x-should-retry")], [503, "true"]);
+  assert.equal(fake.calls, 1);
+  Object.assign(store, { write, writeInSet });
+  assert.equal((await sendTo(purser, whole)).status, 200);
+  assert.equal((await readCalls(purser)).length, 1);
+});
+
+Deno.test("clients decide themselves whether to send a request again that got no answer", async () => {
+  await using fake = await startFakeProvider();
+  await using purser = await openTestPurser({ fake });
+  await fake.close();
+  const response = await sendTo(purser, { ...STREAMED, body: { ...STREAMED.body, stream: false } });
+  assert.deepEqual([response.status, response.headers.get("x-should-retry")], [502, null]);
+  assert.deepEqual(await readCalls(purser), []);
+});
+
 Deno.test("a stream of a provider that charges for aborted answers is read to its end without its client", async () => {
   await using fake = await startFakeProvider();
   await using purser = await openTestPurser({ fake });
