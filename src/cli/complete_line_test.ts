@@ -1,6 +1,6 @@
 import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../contract/values.ts";
 import assert from "node:assert/strict";
-import { nearestName } from "../kernel/text.ts";
+import { nearestName } from "../kernel/nearest_name.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { openTestBooks } from "./_test_books.ts";
 import { COMMANDS } from "./command_table.ts";

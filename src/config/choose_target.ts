@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import { nearestName } from "../kernel/text.ts";
+import { nearestName } from "../kernel/nearest_name.ts";
 import { pickSetting, RANK, type Rank, type Setting } from "./pick_setting.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";

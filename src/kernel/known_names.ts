@@ -1,5 +1,5 @@
 import { PurserError } from "./errors.ts";
-import { nearestName } from "./text.ts";
+import { nearestName } from "./nearest_name.ts";
 
 /**
  * Refuses an object with names that are not known: a mistyped option would otherwise pass silently. `action` begins the

@@ -50,36 +50,6 @@ export function formatPath(path: readonly PropertyKey[]): string {
   ).join("");
 }
 
-/**
- * Returns the known name closest to a mistyped one: it begins with it, or at most half of its letters differ.
- */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
-  const allowed = Math.floor(name.length / 2);
-  const ranked = known
-    .map((candidate) => ({ candidate, distance: distanceOf(name.toLowerCase(), candidate) }))
-    .filter(({ distance }) => distance <= allowed)
-    .sort((a, b) => a.distance - b.distance);
-  return ranked[0]?.candidate;
-}
-
-function distanceOf(typed: string, candidate: string): number {
-  return typed.length > 2 && candidate.startsWith(typed) ? 1 : editDistance(typed, candidate);
-}
-
-/** Computes the Levenshtein distance, row by row. */
-export function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
-}
-
 /** Returns the length of a text in bytes of UTF-8. */
 export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;

@@ -1,4 +1,4 @@
-import { editDistance } from "../kernel/text.ts";
+import { editDistance } from "../kernel/nearest_name.ts";
 import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";

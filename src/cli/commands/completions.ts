@@ -1,4 +1,4 @@
-import { nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
 import { arg, type BareContext, type Command } from "../command.ts";
 import { UsageError } from "../parse/usage_error.ts";
 

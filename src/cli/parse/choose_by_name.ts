@@ -1,5 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
-import { nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { UsageError } from "./usage_error.ts";
 

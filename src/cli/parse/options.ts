@@ -1,4 +1,4 @@
-import { nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { UsageError } from "./usage_error.ts";
 

@@ -1,4 +1,4 @@
-import { nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
 import type { Command, OptionSpec } from "../command.ts";
 import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
 import { Options } from "./options.ts";

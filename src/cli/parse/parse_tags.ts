@@ -1,5 +1,5 @@
 import { tagIssues, tagKeyOf } from "../../contract/tags/tags.ts";
-import { nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
 import type { Options } from "./options.ts";
 
 /** Returns the tags of `--tag key=value`, repeated for more; undefined without any. Throws a `UsageError`. */

@@ -1,6 +1,7 @@
 import type { ZodError } from "zod";
 import { plainMessage } from "../../contract/issue_message.ts";
-import { formatPath, nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
+import { formatPath } from "../../kernel/text.ts";
 
 type Path = readonly PropertyKey[];
 

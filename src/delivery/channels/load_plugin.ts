@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { nearestName } from "../../kernel/text.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { importFile } from "../../kernel/files/import_file.ts";
 import { toPlainJsonText } from "../../kernel/json/portable_json.ts";
