@@ -5,7 +5,8 @@ import { PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
 import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";
 import { z } from "./create_route.ts";
-import { type ApiEnv, narrowToAgent } from "./middleware/principal.ts";
+import { narrowToAgent } from "./middleware/agent_reach.ts";
+import type { ApiEnv } from "./middleware/principal.ts";
 
 /** The parameters of cost reports that select calls. */
 export const scopeQuery = {

@@ -3,7 +3,7 @@ import type { Core } from "../../service/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
 import { etagOf, IF_MATCH, IF_NONE_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import {
   BODY_CODES,
   createRoute,

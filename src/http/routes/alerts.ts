@@ -14,7 +14,7 @@ import type { Core } from "../../service/mod.ts";
 import { settleClaim } from "../../idempotency/mod.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import {
   BODY_CODES,
   createRoute,

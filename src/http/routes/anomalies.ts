@@ -1,7 +1,7 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
-import { narrowToAgent } from "../middleware/principal.ts";
+import { narrowToAgent } from "../middleware/agent_reach.ts";
 import { createRoute, problems, z } from "../create_route.ts";
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";

@@ -23,7 +23,8 @@ import {
   z,
 } from "../create_route.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, principalOf } from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
+import { principalOf } from "../middleware/principal.ts";
 import { createRouter } from "../router.ts";
 
 /* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */

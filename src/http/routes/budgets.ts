@@ -39,7 +39,8 @@ import {
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { type ApiEnv, narrowToAgent, onlyAgentOf, principalOf } from "../middleware/principal.ts";
+import { narrowToAgent, onlyAgentOf } from "../middleware/agent_reach.ts";
+import { type ApiEnv, principalOf } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget_reservations.ts";

@@ -9,7 +9,7 @@ import {
   listCosts,
   readCostTotal,
 } from "../../ledger/mod.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";

@@ -14,14 +14,8 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import {
-  type ApiEnv,
-  isNamedAfter,
-  leaseOf,
-  notOwn,
-  onlyAgentOf,
-  principalOf,
-} from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf } from "../middleware/agent_reach.ts";
+import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import {
   BODY_CODES,

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
-import { onlyAgentOf } from "../middleware/principal.ts";
+import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
