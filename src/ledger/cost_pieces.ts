@@ -1,7 +1,8 @@
 import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
-import { conditionsOf, type CostScope, hasTags, MAX_TIME, tagValue } from "./cost_filter.ts";
+import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
+import type { CostScope } from "./cost_filter.ts";
 import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, TOTALS_POSITION } from "./usage_sql.ts";
 
 /** A column that groups calls. */

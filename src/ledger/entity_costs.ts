@@ -1,5 +1,6 @@
 import type { SqlValue, Statement } from "../store/mod.ts";
-import { conditionsOf, type CostFilter, dearestFirst, hasTags, MAX_TIME, sortOf } from "./cost_filter.ts";
+import { conditionsOf, dearestFirst, hasTags, MAX_TIME } from "./cost_conditions.ts";
+import { type CostFilter, sortOf } from "./cost_filter.ts";
 import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt, TOTALS_POSITION } from "./usage_sql.ts";
 
 /**

@@ -4,14 +4,8 @@ import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
-import {
-  type CostFilter,
-  type CostScope,
-  dearestFirst,
-  isTimed,
-  sortOf,
-  type TimeSpan,
-} from "./cost_filter.ts";
+import { dearestFirst } from "./cost_conditions.ts";
+import { type CostFilter, type CostScope, isTimed, sortOf, type TimeSpan } from "./cost_filter.ts";
 import { type Key, type KeyColumn, piecesOf } from "./cost_pieces.ts";
 import { entityStatement } from "./entity_costs.ts";
 import { costUsd } from "./token_usage.ts";

@@ -1,0 +1,43 @@
+import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
+import { NANO_PER_USD } from "../kernel/money.ts";
+import type { SqlValue } from "../store/mod.ts";
+import type { CostScope } from "./cost_filter.ts";
+
+/** SQL for the value of a tag of a call; null without it. */
+export function tagValue(group: TagGroup): string {
+  const key = tagKeyOf(group);
+  if (key === undefined) throw new TypeError(`${group} is no group by a tag`); // it is part of the SQL
+  return `json_extract(tags, '$."${key}"')`;
+}
+
+/** Returns whether a scope has a condition on tags, which no rollup has. */
+export function hasTags({ tags }: CostScope): boolean {
+  return tags !== undefined && Object.keys(tags).length > 0;
+}
+
+/** SQL conditions on the calls of a scope, or on rollup rows if it has no tags; their arguments are appended. */
+export function conditionsOf(scope: CostScope, args: SqlValue[]): string[] {
+  const all: string[] = [];
+  const add = (condition: string, ...values: SqlValue[]) => {
+    all.push(condition);
+    args.push(...values);
+  };
+  if (scope.agentId !== undefined) add("agent_id = ?", scope.agentId);
+  if (scope.provider !== undefined) add("provider = ?", scope.provider);
+  if (scope.model !== undefined) add("(model = ? OR provider || ':' || model = ?)", scope.model, scope.model);
+  if (hasTags(scope)) add("tags IS NOT NULL");
+  for (const [key, value] of Object.entries(scope.tags ?? {})) add(`${tagValue(`tag:${key}`)} = ?`, value);
+  return all;
+}
+
+/** The largest time of a `Date`. */
+export const MAX_TIME = 8_640_000_000_000_000;
+
+/**
+ * SQL for an order by cost, highest first. The rest may be any sum of nano-USD, also a negative one, so that it is first
+ * carried over to the whole USD.
+ */
+export function dearestFirst(whole: string, rest: string): string {
+  const own = `((${rest}) % ${NANO_PER_USD} + ${NANO_PER_USD}) % ${NANO_PER_USD}`;
+  return `${whole} + ((${rest}) - ${own}) / ${NANO_PER_USD} DESC, ${own} DESC`;
+}
