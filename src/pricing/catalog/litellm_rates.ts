@@ -1,5 +1,6 @@
 import type { Dimension } from "./dimensions.ts";
-import type { LitellmModel, ModelPrices, PriceTable, PriceVariant, TieredPrice } from "./price_data.ts";
+import type { LitellmModel } from "./litellm_data.ts";
+import type { ModelPrices, PriceTable, PriceVariant, TieredPrice } from "./price_data.ts";
 
 /** LiteLLM's names of rates in USD per token. */
 const RATES: Readonly<Record<string, Dimension>> = {

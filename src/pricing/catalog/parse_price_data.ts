@@ -1,9 +1,8 @@
 import { type Fields, isFields } from "../usage/fields.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import type { LitellmModel, LitellmTier } from "./litellm_data.ts";
 import type {
   ConditionalPrices,
-  LitellmModel,
-  LitellmTier,
   MatchClause,
   ModelPrices,
   PriceConstraint,

@@ -1,3 +1,5 @@
+import type { LitellmModel } from "./litellm_data.ts";
+
 /** The origin of a file of prices. Bundled and downloaded copies have it; the published files don't. */
 export interface PriceDataHead {
   /** The day of the prices, in UTC. */
@@ -72,18 +74,4 @@ export type PriceConstraint =
 /** Prices that replace those of the model for calls that were served so; of several, the first counts. */
 export interface PriceVariant extends ConditionalPrices {
   when: Readonly<Record<string, string>>;
-}
-
-/** One model of LiteLLM: its provider, and rates in USD per token. */
-export interface LitellmModel {
-  litellm_provider: string;
-  search_context_cost_per_query?: Readonly<Record<string, number>>;
-  tiered_pricing?: readonly LitellmTier[];
-  readonly [rate: string]: unknown;
-}
-
-/** One range of input tokens: from above the first to the second. */
-export interface LitellmTier {
-  range: readonly [number, number];
-  readonly [rate: string]: unknown;
 }

@@ -1,0 +1,13 @@
+/** One model of LiteLLM: its provider, and rates in USD per token. */
+export interface LitellmModel {
+  litellm_provider: string;
+  search_context_cost_per_query?: Readonly<Record<string, number>>;
+  tiered_pricing?: readonly LitellmTier[];
+  readonly [rate: string]: unknown;
+}
+
+/** One range of input tokens: from above the first to the second. */
+export interface LitellmTier {
+  range: readonly [number, number];
+  readonly [rate: string]: unknown;
+}
