@@ -5,15 +5,10 @@ import { PurserError } from "../../kernel/errors.ts";
 import { type ApiEnv, leaseOf } from "./principal.ts";
 import { bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 import type { RequestLease } from "./request_limits.ts";
+import { isJsonBody, notJson } from "./json_type.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
-const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i;
-
-/** Returns whether a request's content type is JSON. */
-export function isJsonBody(request: Request): boolean {
-  return JSON_TYPE.test(request.headers.get("content-type") ?? "");
-}
 
 /** The parts of a core that limit bodies. */
 type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
@@ -74,14 +69,6 @@ async function readUpTo(
     size = end;
   }
   return bytes.subarray(0, size);
-}
-
-/** Returns the error for a body of another type. */
-export function notJson(): PurserError {
-  return new PurserError(
-    "unsupported_media_type",
-    "Cannot read the body: send it as Content-Type: application/json",
-  );
 }
 
 function tooLarge(maxBytes: number): PurserError {

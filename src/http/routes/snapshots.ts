@@ -18,7 +18,7 @@ import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middl
 import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/response_headers.ts";
 import { bodyChunks, lengthOf } from "../middleware/body_chunks.ts";
-import { isJsonBody, notJson } from "../middleware/request_body.ts";
+import { isJsonBody, notJson } from "../middleware/json_type.ts";
 import { BODY_CODES, createRoute, headers, json, problems, z } from "../create_route.ts";
 import { afterQuery, limitQuery } from "../pagination.ts";
 import { createRouter, type Router } from "../router.ts";
