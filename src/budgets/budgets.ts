@@ -4,6 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Turns } from "../kernel/turns.ts";
+import { withoutUndefined } from "../kernel/without_undefined.ts";
 import { keyScope } from "../ledger/mod.ts";
 import {
   type Query,
@@ -200,8 +201,7 @@ export async function updateBudget(
   await replaceState(`budget ${budgetId}`, async () => {
     const before = await readBudget(ctx.query, budgetId);
     await check?.(toDefinition(before));
-    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-    const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...given }));
+    const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(changes) }));
     const values = valuesOf(after);
     const changed = AUTHORED_COLUMNS.filter((_, index) => values[index] !== valuesOf(before)[index]);
     if (changed.length === 0) return;

@@ -2,6 +2,7 @@ import { getTableColumns } from "drizzle-orm";
 import type { RuleInput } from "../../contract/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
+import { withoutUndefined } from "../../kernel/without_undefined.ts";
 import { ALL_AGENTS } from "../../ledger/mod.ts";
 import { type SqlValue, tables } from "../../store/mod.ts";
 
@@ -105,12 +106,8 @@ export function fieldsOf(row: RuleRow): Required<RuleInput> & { agent_id: string
 
 /** Returns all fields; those that are not given have their defaults. */
 export function withDefaults(input: RuleInput): RuleInput {
-  const given: Partial<RuleInput> = { ...DEFAULTS, ...definedOf(input) };
+  const given: Partial<RuleInput> = { ...DEFAULTS, ...withoutUndefined(input) };
   return Object.fromEntries(FIELDS.map(({ name }) => [name, given[name] ?? null])) as never;
-}
-
-function definedOf(input: Partial<RuleInput>): Partial<RuleInput> {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
 }
 
 /** A field with the value that its column gets. */
