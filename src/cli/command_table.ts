@@ -1,23 +1,20 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
-import { agentsList } from "./commands/agents/agents_list.ts";
-import { agentsRemove } from "./commands/agents/agents_remove.ts";
-import { agentsSet } from "./commands/agents/agents_set.ts";
+import { agentsList, agentsRemove, agentsSet } from "./commands/agents/agents.ts";
 import { agentsShow } from "./commands/agents/agents_show.ts";
+import {
+  alertsDisable,
+  alertsEnable,
+  alertsList,
+  alertsRemove,
+  alertsTry,
+} from "./commands/alerts/alert_rules.ts";
 import { alertsAdd } from "./commands/alerts/alerts_add.ts";
-import { alertsDisable, alertsEnable } from "./commands/alerts/alerts_enable.ts";
-import { alertsHistory } from "./commands/alerts/alerts_history.ts";
-import { alertsList } from "./commands/alerts/alerts_list.ts";
-import { alertsRemove } from "./commands/alerts/alerts_remove.ts";
-import { alertsResend } from "./commands/alerts/alerts_resend.ts";
+import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
 import { alertsSet } from "./commands/alerts/alerts_set.ts";
-import { alertsTry } from "./commands/alerts/alerts_try.ts";
+import { budgetsCheck, budgetsList, budgetsRemove, budgetsShow } from "./commands/budgets/budgets.ts";
 import { budgetsAdd } from "./commands/budgets/budgets_add.ts";
-import { budgetsCheck } from "./commands/budgets/budgets_check.ts";
-import { budgetsList } from "./commands/budgets/budgets_list.ts";
 import { budgetsRaise } from "./commands/budgets/budgets_raise.ts";
-import { budgetsRemove } from "./commands/budgets/budgets_remove.ts";
 import { budgetsSet } from "./commands/budgets/budgets_set.ts";
-import { budgetsShow } from "./commands/budgets/budgets_show.ts";
 import { channelsList } from "./commands/channels/channels_list.ts";
 import { channelsTry } from "./commands/channels/channels_try.ts";
 import { completions } from "./commands/completions.ts";
@@ -26,26 +23,20 @@ import { costExplain } from "./commands/cost/cost_explain.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
-import { keysCreate } from "./commands/keys/keys_create.ts";
-import { keysList } from "./commands/keys/keys_list.ts";
-import { keysRevoke } from "./commands/keys/keys_revoke.ts";
+import { keysCreate, keysList, keysRevoke } from "./commands/keys/keys.ts";
 import { pricesShow } from "./commands/prices/prices_show.ts";
 import { pricesUpdate } from "./commands/prices/prices_update.ts";
+import { profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { profilesAdd } from "./commands/profiles/profiles_add.ts";
-import { profilesList } from "./commands/profiles/profiles_list.ts";
-import { profilesRemove } from "./commands/profiles/profiles_remove.ts";
 import { report } from "./commands/report/report.ts";
 import { reprice } from "./commands/reprice/reprice.ts";
-import { repriceApply, repriceUndo } from "./commands/reprice/reprice_continue.ts";
-import { repriceList } from "./commands/reprice/reprice_list.ts";
+import { repriceApply, repriceList, repriceUndo } from "./commands/reprice/repricings.ts";
 import { run } from "./commands/run.ts";
 import { serve } from "./commands/serve.ts";
-import { sessionsList } from "./commands/sessions/sessions_list.ts";
-import { sessionsShow } from "./commands/sessions/sessions_show.ts";
+import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
 import { stateExport } from "./commands/state/state_export.ts";
 import { stateImport } from "./commands/state/state_import.ts";
-import { stateReplay } from "./commands/state/state_replay.ts";
-import { stateShow } from "./commands/state/state_show.ts";
+import { stateReplay, stateShow } from "./commands/state/state_show.ts";
 
 /** The options that every command takes. */
 export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {

@@ -1,6 +1,7 @@
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { formatCost } from "../../render/format_cost.ts";
+import { formatTags } from "../../render/format_tags.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
@@ -52,9 +53,4 @@ export function describeBudget(agent: Budgeted): string {
   if (agent.cost_budget_usd === null) return "no budget";
   const unpriced = agent.allow_unpriced ? ", unpriced models allowed" : "";
   return `${formatCost(agent.cost_budget_usd)} a run, ${agent.budget_mode}${unpriced}`;
-}
-
-/** Describes tags: `team=search, customer=acme`; empty without any. */
-export function formatTags(tags: Record<string, string> = {}): string {
-  return Object.entries(tags).map(([key, value]) => `${key}=${value}`).join(", ");
 }

@@ -1,12 +1,14 @@
-import type { Alert, AlertDelivery } from "../../../contract/alerts.ts";
-import { escapeText } from "../../terminal/escape_text.ts";
-import { countOf, formatTime } from "../../render/format_values.ts";
-import type { Paint, Style } from "../../terminal/style.ts";
-import { textWidth } from "../../terminal/text_width.ts";
-import { type Command, type CommandContext, option } from "../../command.ts";
+import type { Alert, AlertDelivery, AlertResend } from "../../../contract/alerts.ts";
+import { arg, type Command, type CommandContext, option } from "../../command.ts";
+import { idInPath, readId } from "../../parse/command_id.ts";
 import { formatSpent, paintSeverity } from "../../render/format_spent.ts";
+import { countOf, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
+import { textWidth } from "../../terminal/text_width.ts";
+import { postTest } from "../channels/channels_try.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;
@@ -161,4 +163,27 @@ export function failureWarnings(
   return [...failures].map(([channel, { count, reason }]) =>
     `Channel ${channel} failed to deliver ${countOf(count, "alert")}${reason === null ? "" : `: ${reason}`}`
   );
+}
+
+/** `purser alerts resend ALERT_ID` */
+export const alertsResend: Command = {
+  name: "alerts resend",
+  args: [arg("ALERT_ID", { live: "alert" })],
+  summary: "Send an alert of the history once more",
+  detail:
+    "Sent once to every channel whose min_severity it reaches today. Exit code 1 if any channel fails. The id is in " +
+    "the notification, and in purser alerts history.",
+  options: {},
+  examples: [["purser alerts resend alert_42", ""]],
+  needsDatabase: true,
+  run: resendAlert,
+};
+
+async function resendAlert(ctx: CommandContext): Promise<number> {
+  const alertId = readId(ctx);
+  const connection = await ctx.connect();
+  const url = connection.api.alerts.history[":alert_id"].resend.$url({
+    param: { alert_id: idInPath(alertId) },
+  });
+  return await postTest<AlertResend>(ctx, connection, url, ({ results }) => results);
 }

@@ -1,5 +1,6 @@
 import { type Command, type CommandContext, flag } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
+import { checkExclusive } from "../../parse/given_fields.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { describeRule } from "../../render/describe_rule.ts";
 import { printAnswer } from "../../render/print_answer.ts";
@@ -43,11 +44,7 @@ async function setRule(ctx: CommandContext): Promise<void> {
 }
 
 function readChanges({ options }: CommandContext) {
-  for (const [one, other] of [["agent", "all-agents"], ["enabled", "disabled"]] as const) {
-    if (options.has(one) && options.has(other)) {
-      throw new UsageError(`Cannot use --${one} together with --${other}: give one of them`, options.command);
-    }
-  }
+  checkExclusive(options, ["agent", "all-agents"], ["enabled", "disabled"]);
   const changes = {
     ...readRuleFields(options),
     ...(options.has("all-agents") && { agent_id: null }),

@@ -3,6 +3,7 @@ import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.t
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { flag, option } from "../../command.ts";
 import { checkId } from "../../parse/command_id.ts";
+import { checkName } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 
 /** The options for the fields of a rule. */
@@ -22,7 +23,7 @@ export const RULE_OPTIONS = {
 /** Returns the fields that are given, and undefined for the others. Throws a `UsageError`. */
 export function readRuleFields(options: Options) {
   return {
-    name: options.read("name", readName),
+    name: options.read("name", checkName),
     threshold_usd: options.read("threshold-usd", readThreshold),
     threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES),
     severity: options.oneOf("severity", SEVERITIES),
@@ -31,11 +32,6 @@ export function readRuleFields(options: Options) {
     repeat: options.oneOf("repeat", REPEATS),
     enabled: options.has("disabled") ? false : undefined,
   };
-}
-
-function readName(text: string): string {
-  if (text.trim() === "") throw new Error("the name is blank");
-  return text;
 }
 
 function readThreshold(text: string): number {

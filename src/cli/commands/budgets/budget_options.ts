@@ -1,11 +1,12 @@
 import { BUDGET_DEFAULTS } from "../../../contract/limits.ts";
 import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
-import { parseUsd, toUsd } from "../../../kernel/money.ts";
+import { withoutUndefined } from "../../../kernel/without_undefined.ts";
 import { flag, option, type OptionSpec } from "../../command.ts";
 import { checkId } from "../../parse/command_id.ts";
+import { checkExclusive, checkName } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
+import { parseAmount } from "../../parse/parse_amount.ts";
 import { parseSince } from "../../parse/parse_time.ts";
-import { UsageError } from "../../parse/usage_error.ts";
 
 /** The options of a budget's fields, for `budgets add` and `budgets set`. */
 export const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
@@ -36,17 +37,13 @@ export const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 
 /** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
 export function readBudgetFields(options: Options, now: number) {
-  for (const [one, other] of [["allow-unpriced", "no-allow-unpriced"], ["enabled", "disabled"]] as const) {
-    if (options.has(one) && options.has(other)) {
-      throw new UsageError(`Cannot use --${one} together with --${other}: give one of them`, options.command);
-    }
-  }
+  checkExclusive(options, ["allow-unpriced", "no-allow-unpriced"], ["enabled", "disabled"]);
   const either = (one: string, other: string) =>
     options.has(one) ? true : options.has(other) ? false : undefined;
   const each = options.oneOf("each", [...BUDGET_EACH, "none"]);
   return withoutUndefined({
-    name: options.read("name", readName),
-    limit_usd: options.read("limit", readAmount),
+    name: options.read("name", checkName),
+    limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
     agent_id: options.read("agent", readIdOrNone),
     session_id: options.read("session", readIdOrNone),
@@ -59,18 +56,6 @@ export function readBudgetFields(options: Options, now: number) {
     allow_unpriced: either("allow-unpriced", "no-allow-unpriced"),
     enabled: either("enabled", "disabled"),
   });
-}
-
-function readName(text: string): string {
-  if (text.trim() === "") throw new Error("the name is blank");
-  return text;
-}
-
-/** Parses an amount of USD, with or without its sign. Throws an error that says why. */
-export function readAmount(text: string): number {
-  const amount = parseUsd(text.replace(/^\$/, ""));
-  if (amount < 0n) throw new Error(`${text} is negative`);
-  return toUsd(amount);
 }
 
 const readIdOrNone = (text: string) => text === "none" ? null : checkId(text);
@@ -97,8 +82,4 @@ function readStart(text: string, now: number): string | null {
     throw new Error(`${text} is not a midnight in UTC; write a date, such as 2026-11-01, or none`);
   }
   return time;
-}
-
-function withoutUndefined<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
 }

@@ -1,13 +1,13 @@
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
+import { parseAmount } from "../../parse/parse_amount.ts";
 import { parseExpiry } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatAmount } from "../../render/describe_budget.ts";
 import { formatThreshold } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import { readAmount } from "./budget_options.ts";
 import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
 
 /** `purser budgets raise BUDGET --usd USD` */
@@ -58,7 +58,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
 }
 
 function readRaise(text: string): number {
-  const amount = readAmount(text);
+  const amount = parseAmount(text);
   if (amount === 0) throw new Error(`${text} is not greater than 0`);
   return amount;
 }

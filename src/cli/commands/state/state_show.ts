@@ -1,8 +1,9 @@
 import type { ReadSnapshot } from "../../../snapshots/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
-import { escapeJson } from "../../terminal/escape_text.ts";
+import { formatTags } from "../../render/format_tags.ts";
 import { formatCount, paintStatus } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
+import { escapeJson } from "../../terminal/escape_text.ts";
 
 /** `purser state show FILE [--format table|json]` */
 export const stateShow: Command = {
@@ -40,7 +41,7 @@ function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapsho
     ["event_log_count", formatCount(head.event_log_count)],
     ["source_environment", head.source_environment],
     ["exported_at", head.exported_at],
-    ["tags", Object.entries(head.tags).map(([key, value]) => `${key}=${value}`).join(", ")],
+    ["tags", formatTags(head.tags)],
   ];
   const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
   return renderTable(rows, [
@@ -86,3 +87,27 @@ async function* writeIndented({ head, messages, events }: ReadSnapshot): AsyncGe
   }
   yield "\n";
 }
+
+/** `purser state replay SESSION|FILE [--from SEQ] [--until SEQ]` */
+export const stateReplay: Command = {
+  name: "state replay",
+  args: [arg("SESSION|FILE", { live: "session", isFile: true })],
+  summary: "Step through a session's event log",
+  detail:
+    "On a terminal, use the keys → next, ← back, ↑↓ scroll, g first, G last, q quit. Piped, or with --json, prints " +
+    "every step. A FILE is a snapshot: - for standard input, a path, or a name that ends with .json or .gz.",
+  options: {
+    from: option("SEQ", "First event to show; totals include the events before it"),
+    until: option("SEQ", "Last event to show"),
+  },
+  examples: [
+    ["purser state replay ses_42", ""],
+    ["purser state replay ses_42 --from 10 --until 20 --json", "For another program"],
+    ["purser state replay ./ses_42.json", "From a snapshot"],
+  ],
+  isReadOnly: true,
+  run: async (ctx) => {
+    const { replaySession } = await import("../../replay/replay_session.ts");
+    return await replaySession(ctx);
+  },
+};

@@ -2,15 +2,50 @@ import type { Connection } from "../../../client/mod.ts";
 import { AGENT_LIMITS } from "../../../contract/limits.ts";
 import { BUDGET_MODES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
-import { parseUsd, toUsd } from "../../../kernel/money.ts";
+import { withoutUndefined } from "../../../kernel/without_undefined.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { describeBudget, formatTags } from "./agents_show.ts";
-import { escapeText } from "../../terminal/escape_text.ts";
+import { checkExclusive } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
+import { parseAmount } from "../../parse/parse_amount.ts";
 import { readTags } from "../../parse/parse_tags.ts";
-import { printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
+import { formatCost } from "../../render/format_cost.ts";
+import { formatTags } from "../../render/format_tags.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { renderTable } from "../../render/render_table.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { describeBudget } from "./agents_show.ts";
+
+/** `purser agents list` */
+export const agentsList: Command = {
+  name: "agents list",
+  args: [],
+  summary: "List agents",
+  options: {},
+  examples: [["purser agents list", ""]],
+  isReadOnly: true,
+  run: listAgents,
+};
+
+async function listAgents(ctx: CommandContext): Promise<void> {
+  const { api } = await ctx.connect();
+  await printAnswer(ctx, await api.agents.$get({ query: {} }), (agents) => {
+    if (agents.length === 0) return "No agents yet. Define one: purser agents set helper --model demo:echo";
+    return renderTable(agents, [
+      { title: "AGENT", cell: (agent) => agent.name, paint: (_, style) => style.bold },
+      { title: "MODEL", cell: (agent) => agent.model, cutTo: 12 },
+      {
+        title: "BUDGET",
+        align: "right",
+        cell: (agent) => agent.cost_budget_usd === null ? "none" : formatCost(agent.cost_budget_usd),
+      },
+      { title: "MODE", cell: (agent) => agent.cost_budget_usd === null ? "" : agent.budget_mode, drop: 2 },
+      { title: "STEPS", align: "right", cell: (agent) => String(agent.max_steps), drop: 3 },
+      { title: "TOOLS", cell: (agent) => agent.tools.join(", "), cutTo: 8, drop: 1 },
+    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+  });
+}
 
 /** `purser agents set NAME …` */
 export const agentsSet: Command = {
@@ -127,17 +162,7 @@ function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>[
 }
 
 function readChanges(options: Options) {
-  for (
-    const [one, other] of [
-      ["tool", "no-tools"],
-      ["tag", "no-tags"],
-      ["allow-unpriced", "no-allow-unpriced"],
-    ] as const
-  ) {
-    if (options.has(one) && options.has(other)) {
-      throw new UsageError(`Cannot use --${one} together with --${other}: give one of them`, options.command);
-    }
-  }
+  checkExclusive(options, ["tool", "no-tools"], ["tag", "no-tags"], ["allow-unpriced", "no-allow-unpriced"]);
   return withoutUndefined({
     model: options.text("model"),
     system_prompt: options.text("system"),
@@ -157,13 +182,22 @@ function readChanges(options: Options) {
   });
 }
 
-function readBudget(text: string): number | null {
-  if (text === "none") return null;
-  const budget = parseUsd(text.replace(/^\$/, ""));
-  if (budget < 0n) throw new Error(`${text} is negative`);
-  return toUsd(budget);
-}
+const readBudget = (text: string) => text === "none" ? null : parseAmount(text);
 
-function withoutUndefined<T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never;
+/** `purser agents remove NAME`. The API's response has no body, so `--json` prints nothing. */
+export const agentsRemove: Command = {
+  name: "agents remove",
+  args: [arg("NAME", { live: "agent" })],
+  summary: "Remove an agent; its sessions and costs stay",
+  options: {},
+  examples: [["purser agents remove researcher", ""]],
+  needsDatabase: true,
+  run: removeAgent,
+};
+
+async function removeAgent(ctx: CommandContext): Promise<void> {
+  const name = readId(ctx);
+  const { api } = await ctx.connect();
+  await api.agents[":agent_id"].$delete({ param: { agent_id: idInPath(name) } });
+  if (!ctx.isJson) ctx.print(`Removed agent ${name}; its sessions and costs stay`);
 }

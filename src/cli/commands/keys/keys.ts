@@ -1,15 +1,19 @@
-import type { ApiKey } from "../../../keys/mod.ts";
+import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { KEY_STATUSES, SCOPES } from "../../../contract/values.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
 import { systemReason } from "../../../kernel/system_errors.ts";
-import { SCOPES } from "../../../contract/values.ts";
+import type { ApiKey } from "../../../keys/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
-import { checkId } from "../../parse/command_id.ts";
-import { formatTime } from "../../render/format_values.ts";
-import { escapeText } from "../../terminal/escape_text.ts";
+import { checkId, idInPath } from "../../parse/command_id.ts";
 import { Options } from "../../parse/options.ts";
 import { parseExpiry } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
+import { formatTime } from "../../render/format_values.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import type { Paint, Style } from "../../terminal/style.ts";
 
 /** `purser keys create NAME --scope SCOPE…`. Standard output is the key alone, for a file or a variable. */
 export const keysCreate: Command = {
@@ -133,4 +137,94 @@ function describeKey(
     ...(models === null ? [] : [`${models.join(" and ")} only`]),
     expires_at === null ? "until it is revoked" : `until ${formatTime(expires_at)} UTC`,
   ].join(", ");
+}
+
+const NONE =
+  "No keys yet: servers answer this machine only. Create one: purser keys create ops --scope admin";
+
+/** The width of the narrowest name, the status and all scopes beside an id. */
+const ROOM_BESIDE_ID = 37;
+
+/** `purser keys list [--status STATUS] [--limit N]` */
+export const keysList: Command = {
+  name: "keys list",
+  args: [],
+  summary: "List API keys, newest first",
+  detail: "Includes expired and revoked keys, unless --status is given. The keys themselves are never shown.",
+  options: {
+    status: option("STATUS", "Only keys of this status", { oneOf: KEY_STATUSES }),
+    limit: option("N", "Maximum number of keys, 1 to 1000 (default 100)"),
+  },
+  examples: [["purser keys list --status active", ""]],
+  isReadOnly: true,
+  run: listKeys,
+};
+
+async function listKeys(ctx: CommandContext): Promise<void> {
+  const status = ctx.options.oneOf("status", KEY_STATUSES);
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.keys.max }) ?? 100;
+  const { api } = await ctx.connect();
+  const answer = await api.keys.$get({ query: { status, limit: String(limit) } });
+  await printAnswer(ctx, answer, (keys) => {
+    if (keys.length === 0) return status === undefined ? NONE : `No ${status} keys`;
+    const minute = (time: string | null, none: string) =>
+      time === null ? none : formatTime(time).slice(0, 16);
+    const { columns } = ctx.terminal.stdout;
+    const widestId = Math.max(...keys.map(({ key_id }) => key_id.length));
+    // Revoking a key needs the whole id, so it is never cut.
+    const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
+    const table = renderTable(keys, [
+      { title: "NAME", cell: (key) => key.name, paint: (_, style) => style.bold, cutTo: 8 },
+      ...isBeside ? [{ title: "ID", cell: (key: typeof keys[number]) => key.key_id }] : [],
+      { title: "STATUS", cell: (key) => key.status, paint: paintKeyStatus },
+      { title: "SCOPES", cell: (key) => key.scopes.join(", ") },
+      { title: "AGENT", cell: (key) => key.agent_id ?? "all", cutTo: 8, drop: 3 },
+      { title: "EXPIRES (UTC)", cell: (key) => minute(key.expires_at, "never"), drop: 2 },
+      { title: "LAST USED (UTC)", cell: (key) => minute(key.last_used_at, "never"), drop: 1 },
+    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(escapeText(key_id))));
+  });
+  if (!ctx.isJson && hasMore(answer)) ctx.say("There are more keys; --limit shows up to 1000");
+}
+
+/** The colour of a key's status. */
+function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint {
+  return { active: style.green, expired: style.yellow, revoked: style.dim }[status];
+}
+
+/** `purser keys revoke KEY_ID`. The API's response has no body, so `--json` prints nothing. */
+export const keysRevoke: Command = {
+  name: "keys revoke",
+  args: [arg("KEY_ID", { live: "key" })],
+  summary: "Revoke an API key permanently",
+  detail: "purser keys list shows the ids. Servers on the same database refuse the key within 5 seconds.",
+  options: {},
+  examples: [["purser keys revoke key_42", ""]],
+  needsDatabase: true,
+  run: revokeKey,
+};
+
+async function revokeKey(ctx: CommandContext): Promise<void> {
+  const keyId = readKeyId(ctx);
+  const { api } = await ctx.connect();
+  // Read before the key is revoked: it may be the key that this command uses.
+  const active = await (await api.keys.$get({ query: { status: "active", limit: "2" } })).json();
+  await api.keys[":key_id"].$delete({ param: { key_id: idInPath(keyId) } });
+  if (ctx.isJson) return;
+  ctx.print(`Revoked key ${keyId}; this can't be undone`);
+  if (active.some((key) => key.key_id !== keyId)) return;
+  ctx.warn(
+    "There is no active key left: servers on this database refuse all requests until there is one. On the database " +
+      "itself: purser keys create NAME --scope admin",
+  );
+}
+
+/** Returns a key's id. An error doesn't quote the argument: it may be a key, typed by mistake. */
+function readKeyId({ args: [text = ""], options }: CommandContext): string {
+  if (/^key_[0-9a-z]{1,64}$/.test(text)) return text;
+  const what = text.startsWith("psr_") ? "the key itself" : "that text";
+  throw new UsageError(
+    `Cannot revoke by ${what}: give its id, key_…; see purser keys list`,
+    options.command,
+  );
 }

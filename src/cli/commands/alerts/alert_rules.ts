@@ -1,14 +1,17 @@
+import type { RuleTest } from "../../../alerts/mod.ts";
 import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { Command, CommandContext } from "../../command.ts";
+import { idInPath } from "../../parse/command_id.ts";
 import { describeWatch, formatCooldown } from "../../render/describe_rule.ts";
 import { formatSpent, paintSeverity, paintSpent } from "../../render/format_spent.ts";
-import { escapeText } from "../../terminal/escape_text.ts";
 import { formatTime } from "../../render/format_values.ts";
-import { putIdsBelow } from "../../render/render_table.ts";
-import { type Column, renderTable } from "../../render/render_table.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
 import type { Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import type { Command, CommandContext } from "../../command.ts";
-import { printAnswer } from "../../render/print_answer.ts";
+import { postTest } from "../channels/channels_try.ts";
+import { findRuleId, RULE_ARG } from "./find_rule.ts";
 
 const NONE = "No alert rules yet. Add one: " +
   'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning';
@@ -96,4 +99,79 @@ function renderRules(
   const idLine = (rule: AlertRule) =>
     `${style.dim(escapeText(rule.rule_id))}${rule.enabled ? "" : `  ${style.yellow("disabled")}`}`;
   return putIdsBelow(table, rules.map(idLine));
+}
+
+/** `purser alerts enable RULE` */
+export const alertsEnable: Command = {
+  name: "alerts enable",
+  args: [RULE_ARG],
+  summary: "Enable an alert rule",
+  detail: "If the threshold is already reached, the rule fires when the next model call is booked.",
+  options: {},
+  examples: [['purser alerts enable "Daily limit"', ""]],
+  needsDatabase: true,
+  run: (ctx) => setRuleEnabled(ctx, true),
+};
+
+/** Enables or disables the rule that a command has as its argument. */
+async function setRuleEnabled(ctx: CommandContext, enabled: boolean): Promise<void> {
+  const ruleId = await findRuleId(ctx);
+  const { api } = await ctx.connect();
+  const answer = await api.alerts.rules[":rule_id"].$patch({
+    param: { rule_id: idInPath(ruleId) },
+    json: { enabled },
+  });
+  await printAnswer(
+    ctx,
+    answer,
+    (rule) => escapeText(`${rule.enabled ? "Enabled" : "Disabled"} rule ${rule.rule_id} ${rule.name}`),
+  );
+}
+
+/** `purser alerts disable RULE` */
+export const alertsDisable: Command = {
+  name: "alerts disable",
+  args: [RULE_ARG],
+  summary: "Disable an alert rule",
+  options: {},
+  examples: [["purser alerts disable rule_42", ""]],
+  needsDatabase: true,
+  run: (ctx) => setRuleEnabled(ctx, false),
+};
+
+/** `purser alerts remove RULE`. The API's response has no body, so `--json` prints nothing. */
+export const alertsRemove: Command = {
+  name: "alerts remove",
+  args: [RULE_ARG],
+  summary: "Remove an alert rule; its history stays",
+  options: {},
+  examples: [['purser alerts remove "Daily limit"', ""]],
+  needsDatabase: true,
+  run: removeRule,
+};
+
+async function removeRule(ctx: CommandContext): Promise<void> {
+  const ruleId = await findRuleId(ctx);
+  const { api } = await ctx.connect();
+  await api.alerts.rules[":rule_id"].$delete({ param: { rule_id: idInPath(ruleId) } });
+  if (!ctx.isJson) ctx.print(`Removed rule ${ruleId}; its history stays`);
+}
+
+/** `purser alerts test RULE` */
+export const alertsTry: Command = {
+  name: "alerts test",
+  args: [RULE_ARG],
+  summary: "Send a test alert of a rule through every channel",
+  detail: "Sent once to every channel, whatever its min_severity. Exit code 1 if any channel fails.",
+  options: {},
+  examples: [['purser alerts test "Daily limit"', ""]],
+  needsDatabase: true,
+  run: tryRule,
+};
+
+async function tryRule(ctx: CommandContext): Promise<number> {
+  const ruleId = await findRuleId(ctx);
+  const connection = await ctx.connect();
+  const url = connection.api.alerts.rules[":rule_id"].test.$url({ param: { rule_id: idInPath(ruleId) } });
+  return await postTest<RuleTest>(ctx, connection, url, ({ results }) => results);
 }

@@ -1,0 +1,232 @@
+import type { Budget, BudgetCheck, BudgetRaise } from "../../../contract/budgets.ts";
+import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { type Command, type CommandContext, option } from "../../command.ts";
+import { EXIT } from "../../exit_code.ts";
+import { checkId, idInPath } from "../../parse/command_id.ts";
+import {
+  describeBudget,
+  describeCounted,
+  formatAmount,
+  formatBudgetSpent,
+  formatState,
+  paintState,
+} from "../../render/describe_budget.ts";
+import { countOf, formatTime } from "../../render/format_values.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { renderFields } from "../../render/render_fields.ts";
+import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { createStyle, type Style } from "../../terminal/style.ts";
+import { textWidth } from "../../terminal/text_width.ts";
+import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
+
+const NONE = "No budgets yet. Add one: purser budgets add --name Day --limit 50 --per day";
+
+/** `purser budgets list` */
+export const budgetsList: Command = {
+  name: "budgets list",
+  args: [],
+  summary: "List budgets, and what is spent and left in each",
+  detail:
+    "SPENT is the spending in the present window, beside the limit with its raises. Where each agent, session, key or run " +
+    "has a counter of its own, it is that of the counter with the most spending.",
+  options: {},
+  examples: [["purser budgets list", ""]],
+  isReadOnly: true,
+  run: listBudgets,
+};
+
+async function listBudgets(ctx: CommandContext): Promise<void> {
+  const { api } = await ctx.connect();
+  const answer = await api.budgets.$get({ query: { limit: String(PAGE_SIZES.budgets.max) } });
+  const { columns } = ctx.terminal.stdout;
+  await printAnswer(
+    ctx,
+    answer,
+    (budgets) =>
+      budgets.length === 0
+        ? NONE
+        : renderBudgets(budgets, { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode }),
+  );
+  if (hasMore(answer)) ctx.say(`Only the first ${PAGE_SIZES.budgets.max} budgets are shown`);
+}
+
+const MIN_NAME_WIDTH = 12;
+const MIN_COUNTED_WIDTH = 7;
+
+function renderBudgets(
+  budgets: readonly Budget[],
+  options: { columns: number | undefined; style: Style; hasUnicode: boolean },
+): string {
+  const { style, columns = Infinity } = options;
+  const name: Column<Budget> = {
+    title: "NAME",
+    cell: ({ name }) => name,
+    paint: (_, style) => style.bold,
+    cutTo: MIN_NAME_WIDTH,
+  };
+  const id: Column<Budget> = { title: "ID", cell: ({ budget_id }) => budget_id };
+  const rest: Column<Budget>[] = [
+    { title: "COUNTS", cell: describeCounted, cutTo: MIN_COUNTED_WIDTH, drop: 0 },
+    { title: "SPENT", cell: formatBudgetSpent, paint: paintState },
+  ];
+  const state: Column<Budget> = { title: "STATE", cell: formatState, paint: paintState, drop: 1 };
+  // Other commands need the whole id: where there is no room for it, it goes to a line of its own, and says what is disabled.
+  const needed = [name, id, ...rest, ...budgets.every(({ enabled }) => enabled) ? [] : [state]];
+  const plain = renderTable(budgets, needed, { columns: undefined, style: createStyle(false) });
+  const isBeside = Math.max(...plain.split("\n").map(textWidth)) <= columns;
+  const table = renderTable(budgets, [
+    name,
+    ...(isBeside ? [id] : []),
+    ...rest,
+    { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 3 },
+    { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
+    { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
+    state,
+    { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 5 },
+  ], options);
+  if (isBeside) return table;
+  // The state may have been dropped from the table.
+  const hasState = table.split("\n")[0]!.includes("STATE");
+  const idLine = ({ budget_id, enabled }: Budget) =>
+    style.dim(escapeText(budget_id)) + (enabled || hasState ? "" : `  ${style.yellow("disabled")}`);
+  return putIdsBelow(table, budgets.map(idLine));
+}
+
+/** `purser budgets show BUDGET` */
+export const budgetsShow: Command = {
+  name: "budgets show",
+  args: [BUDGET_ARG],
+  summary: "Show a budget, its state and its raises",
+  options: {},
+  examples: [["purser budgets show Day", ""]],
+  isReadOnly: true,
+  run: showBudget,
+};
+
+/** The number of newest raises that are shown. */
+const RAISES = "20";
+
+async function showBudget(ctx: CommandContext): Promise<void> {
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  const param = { budget_id: idInPath(budgetId) };
+  const answer = await api.budgets[":budget_id"].$get({ param });
+  if (ctx.isJson) return ctx.print(await answer.text());
+  const budget = await answer.json();
+  const raises = await api.budgets[":budget_id"].raises.$get({ param, query: { limit: RAISES } });
+  ctx.print([describe(ctx, budget), ...listRaises(ctx, await raises.json())].join("\n\n"));
+}
+
+function describe({ style, terminal }: CommandContext, budget: Budget): string {
+  const { counter, unpriced_calls, refused_calls, last_refused_at, extra_usd } = budget;
+  const refused = budget.action === "watch" ? "would have been refused" : "refused";
+  return renderFields({
+    "Budget": budget.name,
+    "Id": budget.budget_id,
+    "Limit": describeBudget(budget),
+    "Counts from": budget.counts_from === null ? undefined : `${formatTime(budget.counts_from)} UTC`,
+    "State": formatState(budget),
+    "Counter": counter ? `${counter.kind} ${counter.id}, with the most spending` : undefined,
+    "Spent": formatBudgetSpent(budget),
+    "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,
+    "Raised by": extra_usd === 0 ? undefined : formatAmount(extra_usd),
+    "Reserved": formatAmount(budget.reserved_usd),
+    "Left": formatAmount(budget.left_usd),
+    "Since": budget.window_start === null ? undefined : `${formatTime(budget.window_start)} UTC`,
+    "Resets": budget.resets_at === null ? undefined : `${formatTime(budget.resets_at)} UTC`,
+    "Refused": refused_calls === 0
+      ? "no calls"
+      : `${countOf(refused_calls, "call")} ${refused}, the last at ${formatTime(last_refused_at)} UTC`,
+    "Created": `${formatTime(budget.created_at)} UTC`,
+    "Updated": `${formatTime(budget.updated_at)} UTC`,
+  }, { style, columns: terminal.stdout.columns });
+}
+
+function listRaises({ style, terminal }: CommandContext, raises: readonly BudgetRaise[]): string[] {
+  if (raises.length === 0) return [];
+  const table = renderTable(raises, [
+    { title: "RAISE", cell: ({ extra_usd }) => formatAmount(extra_usd), align: "right" },
+    { title: "UNTIL (UTC)", cell: ({ until }) => until === null ? "no end" : formatTime(until).slice(0, 16) },
+    { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
+    { title: "KEY", cell: ({ key_id }) => key_id ?? "-", drop: 2 },
+    { title: "REASON", cell: ({ reason }) => reason ?? "-", cutTo: 6 },
+  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+  return [table];
+}
+
+/** `purser budgets check` */
+export const budgetsCheck: Command = {
+  name: "budgets check",
+  args: [],
+  summary: "List the budgets of a call, the tightest first",
+  detail:
+    "Exits with 5 if one of them is reached and refuses calls. Reserves nothing: another call may take what is left.",
+  options: {
+    agent: option("NAME", "Agent that makes the call", { live: "agent" }),
+    session: option("ID", "Session of the call", { live: "session" }),
+  },
+  examples: [
+    ["purser budgets check --agent researcher", ""],
+    ["purser budgets check --agent researcher --session ses_42", "The session's budgets too"],
+  ],
+  isReadOnly: true,
+  run: checkBudgets,
+};
+
+async function checkBudgets(ctx: CommandContext): Promise<number> {
+  const { options, style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+  const query = { agent_id: options.read("agent", checkId), session_id: options.read("session", checkId) };
+  const { api } = await ctx.connect();
+  const text = await (await api.budgets.check.$get({ query })).text();
+  const checks: BudgetCheck[] = JSON.parse(text);
+  const refusing = checks.filter(({ state, action }) => state === "reached" && action === "refuse");
+  if (ctx.isJson) ctx.print(text);
+  else if (checks.length === 0) ctx.print("No budget applies");
+  else {
+    ctx.print(renderTable(checks, [
+      {
+        title: "BUDGET",
+        cell: ({ name }) => name ?? "cost_budget_usd",
+        paint: (_, style) => style.bold,
+        cutTo: 12,
+      },
+      {
+        title: "LEFT",
+        cell: ({ left_usd }) => left_usd === undefined ? "hidden" : formatAmount(left_usd),
+        align: "right",
+      },
+      { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
+      {
+        title: "COUNTS",
+        cell: ({ per, scope }) => `${per} of ${scope === "all" ? "all agents" : scope}`,
+        cutTo: 7,
+        drop: 2,
+      },
+      { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
+      { title: "STATE", cell: formatState, paint: paintState },
+      { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 3 },
+    ], { columns, style, hasUnicode }));
+  }
+  return refusing.length > 0 ? EXIT.budgetExceeded : EXIT.done;
+}
+
+/** `purser budgets remove BUDGET`. The API's response has no body, so `--json` prints nothing. */
+export const budgetsRemove: Command = {
+  name: "budgets remove",
+  args: [BUDGET_ARG],
+  summary: "Remove a budget and its raises",
+  options: {},
+  examples: [["purser budgets remove Day", ""]],
+  needsDatabase: true,
+  run: removeBudget,
+};
+
+async function removeBudget(ctx: CommandContext): Promise<void> {
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  await api.budgets[":budget_id"].$delete({ param: { budget_id: idInPath(budgetId) } });
+  if (!ctx.isJson) {
+    ctx.print(`Removed budget ${budgetId}; nothing is refused for it any more`);
+  }
+}
