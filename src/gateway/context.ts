@@ -2,8 +2,9 @@ import type { BookingContext } from "../booking/mod.ts";
 import type { ProviderSources } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
-import type { LiveRun } from "../sessions/mod.ts";
 import type { Attribution, Caller } from "./attribution.ts";
+import type { LiveCall } from "./live_calls.ts";
+import type { Send } from "./pooled_send.ts";
 import type { Target } from "./targets.ts";
 
 /** The state of the gateway of a process. */
@@ -15,21 +16,9 @@ export interface GatewayState {
   /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
   isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */
-  send(url: string, init: RequestInit): Promise<Response>;
+  send: Send;
   /** Ends the search for calls whose provider sends nothing, while it is on. */
   stopLooking?: (() => void) | undefined;
-}
-
-/** A call that is with its provider. The end of the process cancels it: its stream is then booked as an estimate. */
-export interface LiveCall extends LiveRun {
-  /** Aborts the request to the provider. */
-  signal: AbortSignal;
-  /** The reason for which it was cancelled. */
-  cancelledBy: string | undefined;
-  /** Ends its registration. */
-  end(): void;
-  /** Since when the provider has sent nothing, on the monotonic clock; undefined while the client is slower. */
-  quietSince: number | undefined;
 }
 
 /** The parts of a process that the gateway uses. */

@@ -1,4 +1,17 @@
-import type { GatewayContext, LiveCall } from "./context.ts";
+import type { LiveRun } from "../sessions/mod.ts";
+import type { GatewayContext } from "./context.ts";
+
+/** A call that is with its provider. The end of the process cancels it: its stream is then booked as an estimate. */
+export interface LiveCall extends LiveRun {
+  /** Aborts the request to the provider. */
+  signal: AbortSignal;
+  /** The reason for which it was cancelled. */
+  cancelledBy: string | undefined;
+  /** Ends its registration. */
+  end(): void;
+  /** Since when the provider has sent nothing, on the monotonic clock; undefined while the client is slower. */
+  quietSince: number | undefined;
+}
 
 /**
  * The longest time for which a provider may send nothing. Clients give up before: their SDKs after ten minutes, command line

@@ -1,7 +1,7 @@
 import { type Fields, isFields } from "../pricing/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
-import type { LiveCall } from "./context.ts";
+import type { LiveCall } from "./live_calls.ts";
 import type { Splitter } from "./events.ts";
 import type { Wire } from "./wires/wire.ts";
 
