@@ -1,4 +1,4 @@
-import { nearestName } from "../../../kernel/text.ts";
+import { nearestName } from "../../../kernel/nearest_name.ts";
 import { arg, type Command, type CommandContext } from "../../command.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { UsageError } from "../../parse/usage_error.ts";
