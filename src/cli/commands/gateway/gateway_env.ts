@@ -8,7 +8,7 @@ import { CLIENT_NAMES, GATEWAY_CLIENTS, type GatewayClient, KEY, KEY_VARIABLE } 
 export const gatewayEnv: Command = {
   name: "gateway env",
   args: [arg("CLIENT", { oneOf: CLIENT_NAMES })],
-  summary: "Print the variables that point a client at the gateway",
+  summary: "Print a client's variables for the gateway",
   detail:
     `Prints lines for a POSIX shell. The key is the value of ${KEY_VARIABLE} where they are run: a key with the scope call. ` +
     "The server is that of --server or a profile, or the one that purser serve starts with these settings. Nothing is " +
@@ -18,7 +18,6 @@ export const gatewayEnv: Command = {
     ['eval "$(purser gateway env openai)"', "In the shell that starts the client"],
     ["purser gateway env claude-code --server https://purser.example.com", "For another machine's server"],
   ],
-  isReadOnly: true,
   run: (ctx) => Promise.resolve(printEnv(ctx)),
 };
 
