@@ -110,7 +110,7 @@ async function passCall(
     const answer = {
       provider: stream,
       splitter: isEvents ? splitEvents() : splitList(),
-      ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
+      ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect, signal },
       async book(brokenBy?: unknown) {
         try {
           await bookAnswer(ctx, passed, reader.report(brokenBy), reader.outputBytes);

@@ -15,6 +15,8 @@ export interface StreamedAnswer {
   hidesUsage: boolean;
   live: LiveCall;
   onDisconnect: "abort" | "drain";
+  /** Aborts when the client has left, where the platform says so. */
+  signal?: AbortSignal | undefined;
   /** Books the call by what has been read, once; resolves when it is durable. `brokenBy`: the error that has ended the answer. */
   book(brokenBy?: unknown): Promise<void>;
 }
@@ -36,6 +38,7 @@ export function passStream(
   let held: Uint8Array | undefined;
   let booking: Promise<void> | undefined;
   let isOver = false;
+  let hasLeft = false;
   let reading: Promise<void> | undefined;
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
 
@@ -89,6 +92,18 @@ export function passStream(
     while (!isOver) await step(() => {});
   }
 
+  /** Ends the stream of a client that has left. */
+  function leave(): void {
+    if (hasLeft || isOver) return;
+    hasLeft = true;
+    if (answer.onDisconnect === "abort") live.cancel(CLIENT_LEFT);
+    const finished = finish().catch(() => {}); // what could not be booked is logged
+    keepAlive?.(finished);
+  }
+
+  // Not every platform cancels the stream of a request that is gone. Some abort each request that has ended.
+  answer.signal?.addEventListener("abort", leave, { once: true });
+
   return new ReadableStream({
     async pull(controller) {
       let hasEmitted = false;
@@ -97,14 +112,10 @@ export function passStream(
         controller.enqueue(bytes);
       };
       // A chunk may hold no complete event.
-      while (!hasEmitted && !isOver) await (reading = step(emit));
+      while (!hasEmitted && !isOver && !hasLeft) await (reading = step(emit));
       if (isOver) controller.close();
     },
-    cancel() {
-      if (answer.onDisconnect === "abort") live.cancel(CLIENT_LEFT);
-      const finished = finish().catch(() => {}); // what could not be booked is logged
-      keepAlive?.(finished);
-    },
+    cancel: leave,
   }, { highWaterMark: 0 });
 }
 
