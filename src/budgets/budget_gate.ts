@@ -30,8 +30,8 @@ import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings
 export interface CallRequest extends CallScopes {
   /** Bounds the call as of a time; only `withWorst` for strict budgets too. */
   bound(at: number, withWorst: boolean): CallBounds;
-  /** Ends the wait. */
-  signal?: AbortSignal;
+  /** Ends the wait; it is read only by a call that waits, since to make one takes time. */
+  readonly signal?: AbortSignal | undefined;
   /**
    * True if the caller will probably make another call once this one is booked, and calls `endRun()` at last: then the commit
    * that books this call may keep its reservation for the next. Only for a call of a run.
@@ -260,8 +260,7 @@ export function createBudgetGate(options: {
 
   return {
     async admit(request) {
-      const { signal, budget, above = [] } = request;
-      signal?.throwIfAborted();
+      const { budget, above = [] } = request;
       await known.refresh();
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
@@ -275,7 +274,6 @@ export function createBudgetGate(options: {
       let attempts = 0;
       let readAt = wakes;
       for (;;) {
-        signal?.throwIfAborted();
         const at = clock.now();
         const withWorst = isStrict || known.mayBeStrict;
         const bounds = request.bound(at, withWorst);
@@ -299,7 +297,8 @@ export function createBudgetGate(options: {
           readAt = wakes;
           standings = await readStandingsOf({ store }, call);
           known.mayBeStrict ||= standings.some(({ mode }) => mode === "strict");
-          if (++attempts % ATTEMPTS === 0) await pause(FIRST_POLL_MS, readAt, signal);
+          if (++attempts % ATTEMPTS === 0) await pause(FIRST_POLL_MS, readAt, request.signal);
+          request.signal?.throwIfAborted();
           continue;
         }
         if (!decision.wait) return await refuse(decision.refusals);
@@ -307,6 +306,7 @@ export function createBudgetGate(options: {
         const shared = decision.held.filter(({ standing }) => standing.budgetId !== null);
         since = shared.length === 0 ? undefined : since ?? clock.monotonic();
         if (since !== undefined && clock.monotonic() - since >= LONGEST_WAIT_MS) return await refuse(shared);
+        const { signal } = request;
         await pause(delayMs, readAt, signal);
         delayMs = Math.min(delayMs * 1.5, LONGEST_POLL_MS);
         signal?.throwIfAborted();

@@ -27,17 +27,19 @@ export interface Admitted {
  */
 export async function admit(
   ctx: GatewayContext,
-  { target, caller, attribution, signal }: GatewayRequest,
+  gatewayRequest: GatewayRequest,
   request: ModelRequest,
   bytes: number,
 ): Promise<Admitted> {
   const prices = ctx.prices.current?.() ?? ctx.prices;
-  const { agentId, sessionId, runId } = attribution;
+  const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
   const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget: null };
   const because = unboundedBecause(request);
   const admission = await ctx.gate.admit({
     ...scopes,
-    signal,
+    get signal() {
+      return gatewayRequest.signal;
+    },
     bound(at, withWorst): CallBounds {
       const query = { provider: target.provider, model: request.model, at };
       const isUnpriced = prices.rates(query) === null;

@@ -40,5 +40,5 @@ export interface GatewayRequest {
   /** Reads the body. */
   body(): Promise<Uint8Array<ArrayBuffer>>;
   /** Aborts when the client leaves before it was answered. */
-  signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
 }

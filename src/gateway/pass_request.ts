@@ -59,7 +59,7 @@ async function passCall(
   ctx: GatewayContext,
   { request, upstream, wire, model, body, bytes }: CallToPass,
 ): Promise<PassedAnswer> {
-  const { target: { provider }, signal } = request;
+  const { target: { provider } } = request;
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
   if (ctx.gateway.isLedgerDown) {
@@ -67,10 +67,6 @@ async function passCall(
     ctx.gateway.isLedgerDown = false;
   }
   const admitted = await admit(ctx, request, model, bytes.length);
-  if (signal?.aborted) {
-    if (admitted.grant) await ctx.gate.release(admitted.grant);
-    throw signal.reason;
-  }
   const callId = ctx.ids.next("call");
   const { agentId, sessionId, runId } = request.attribution;
   const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
@@ -110,7 +106,8 @@ async function passCall(
     const answer = {
       provider: stream,
       splitter: isEvents ? splitEvents() : splitList(),
-      ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect, signal },
+      ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
+      signal: request.signal,
       async book(brokenBy?: unknown) {
         try {
           await bookAnswer(ctx, passed, reader.report(brokenBy), reader.outputBytes);

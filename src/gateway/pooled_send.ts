@@ -55,6 +55,9 @@ async function loadClients(): Promise<Send> {
     });
 }
 
+/** The bytes of an answer that are read ahead of its reader. */
+const UNREAD_BYTES = 64 * 1024;
+
 /** Statuses without a body. */
 const EMPTY = new Set([204, 205, 304]);
 
@@ -87,7 +90,7 @@ function bodyOf(
       incoming.on("data", (chunk: Uint8Array<ArrayBuffer>) => {
         if (isOver) return;
         controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
-        if ((controller.desiredSize ?? 0) <= 0) incoming.pause();
+        if (controller.desiredSize! <= 0) incoming.pause();
       });
       incoming.once("end", () => {
         if (isOver) return;
@@ -96,7 +99,6 @@ function bodyOf(
       });
       incoming.once("error", (error) => fail(signal?.aborted ? signal.reason : error));
       incoming.once("close", () => fail(signal?.aborted ? signal.reason : new TypeError("terminated")));
-      incoming.pause();
     },
     pull() {
       incoming.resume();
@@ -104,5 +106,5 @@ function bodyOf(
     cancel() {
       incoming.destroy();
     },
-  }, { highWaterMark: 1 });
+  }, { highWaterMark: UNREAD_BYTES, size: ({ length }) => length });
 }

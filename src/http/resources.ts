@@ -57,6 +57,11 @@ export const RESOURCES = [
 /** The gateway's routes; its paths begin with any provider's name, and so come after all others. */
 const GATEWAY: Resource = { prefixes: [], load: () => import("./routes/gateway.ts") };
 
+/** The first segments of the resources' paths. */
+const FIRST_SEGMENTS: ReadonlySet<string | undefined> = new Set(
+  RESOURCES.flatMap(({ prefixes }) => prefixes.map((prefix) => prefix.split("/")[1])),
+);
+
 /** Every resource, the gateway last. */
 export const ALL_RESOURCES: readonly Resource[] = [...RESOURCES, GATEWAY];
 
@@ -71,8 +76,9 @@ export function findResource(path: string): Resource | undefined {
 }
 
 function findOwnResource(path: string): Resource | undefined {
-  let found: { resource: Resource; length: number } | undefined;
   const segments = path.split("/");
+  if (!FIRST_SEGMENTS.has(segments[1])) return undefined;
+  let found: { resource: Resource; length: number } | undefined;
   for (const resource of RESOURCES) {
     for (const prefix of resource.prefixes) {
       const wanted = prefix.split("/");

@@ -47,7 +47,9 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
     ...{ method: raw.method, target, search, headers: raw.headers, caller },
     attribution: readAttribution(raw.headers, caller),
     body: () => readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES }),
-    signal: raw.signal,
+    get signal() {
+      return raw.signal;
+    },
   });
   const { status, headers, body, ended } = answer;
   if (lease && ended) void ended.then(lease.keep());
