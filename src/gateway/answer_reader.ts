@@ -8,8 +8,8 @@ import type { Wire } from "./wires/wire.ts";
 export interface AnswerReader {
   /** Reads an event of a stream. */
   takeEvent(event: Fields): void;
-  /** Reads a whole body. */
-  takeBody(body: unknown): void;
+  /** Reads a whole body; undefined for one that is no JSON, of so many bytes. */
+  takeBody(body: unknown, bytes: number): void;
   /** Returns what the call is booked by. `brokenBy`: the error that has ended it. */
   report(brokenBy?: unknown): UsageReport;
   /** The bytes of text that have passed. */
@@ -38,10 +38,11 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
       take(event);
       outputBytes += utf8Length(wire.textOf(event));
     },
-    takeBody(body) {
+    takeBody(body, bytes) {
       const parts = Array.isArray(body) ? body.filter(isFields) : isFields(body) ? [body] : [];
       for (const part of parts) take(part);
-      if (usage.usage() === undefined) outputBytes = utf8Length(contentOf(body));
+      if (usage.usage() !== undefined) return;
+      outputBytes = body === undefined ? bytes : utf8Length(contentOf(body));
     },
     report: (brokenBy) => ({
       counted: usage.isFinal() ? usage.usage() : undefined,

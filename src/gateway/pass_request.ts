@@ -148,7 +148,7 @@ async function passWhole(
     else await release(error);
     throw noAnswer(provider, error, live);
   }
-  reader.takeBody(tryParse(bytes));
+  reader.takeBody(tryParse(bytes), bytes.length);
   if (response.ok || reader.hasUsage()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers.set("x-purser-cost-usd", formatUsd(call.costNanoUsd));

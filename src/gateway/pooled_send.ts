@@ -9,9 +9,8 @@ const KEPT_MS = 4_000;
 
 /**
  * Returns a function that sends each request once, over connections that are kept for the next one: to a provider, a new one
- * takes a TLS handshake. `fetch` of Deno would send a request again where a kept connection ends without an answer; the
- * clients of `node:http` don't. Where they are missing, as at the edge, and behind a proxy of the environment, it is
- * `fetch` with a connection for each request.
+ * takes a TLS handshake. `fetch` of Deno would send a request again where a kept connection ends without an answer; a client of
+ * `node:http` can be kept from that. Behind a proxy of the environment it is `fetch`, with a connection for each request.
  */
 export function createPooledSend({ hasProxy }: { hasProxy: boolean }): Send {
   const single = createSingleSendFetch();
@@ -46,6 +45,8 @@ async function loadClients(): Promise<Send> {
         },
       };
       const request = (isSecure ? https : http).request(address, given);
+      // Deno (2.9.6) sends a request on a connection of this mark again where that ends without an answer; Node never does.
+      request.once("socket", () => request.reusedSocket = false);
       const onAbort = () => request.destroy(signal!.reason);
       signal?.addEventListener("abort", onAbort, { once: true });
       request.once("close", () => signal?.removeEventListener("abort", onAbort));
