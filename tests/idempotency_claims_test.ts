@@ -7,7 +7,7 @@ import {
   releaseClaim,
   settleClaim,
   sweepIdempotencyKeys,
-} from "../src/idempotency/mod.ts";
+} from "../src/keys/idempotency/mod.ts";
 import { createRule } from "../src/alerts/mod.ts";
 import { DAY_MS, fixedClock } from "../src/kernel/clock.ts";
 import { PurserError } from "../src/kernel/errors.ts";

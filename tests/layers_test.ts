@@ -11,7 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
   ["contract"],
   ["config", "store", "pricing", "bus", "telemetry", "redaction"],
-  ["ledger", "agents", "keys", "idempotency"],
+  ["ledger", "agents", "keys"],
   ["sessions", "budgets", "delivery"],
   ["alerts", "monitor"],
   ["booking", "snapshots"],

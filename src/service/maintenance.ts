@@ -1,6 +1,6 @@
 import { RENEW_MS, SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
-import { selectClaimingInstances, sweepIdempotencyKeys } from "../idempotency/mod.ts";
+import { selectClaimingInstances, sweepIdempotencyKeys } from "../keys/idempotency/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { sweepWindows } from "../ledger/mod.ts";

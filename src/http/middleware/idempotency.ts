@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Context } from "hono";
 import { createHash } from "node:crypto";
-import { type Claim, type Claimed, claimKey, inProgress, releaseClaim } from "../../idempotency/mod.ts";
+import { type Claim, type Claimed, claimKey, inProgress, releaseClaim } from "../../keys/idempotency/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import { ConstraintError } from "../../store/mod.ts";

@@ -11,7 +11,7 @@ import {
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { settleClaim } from "../../idempotency/mod.ts";
+import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../budgets/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
-import { type Claim, settleClaim } from "../../idempotency/mod.ts";
+import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";

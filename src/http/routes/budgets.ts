@@ -23,7 +23,7 @@ import {
 } from "../../contract/budgets.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { Label, name } from "../../contract/parts.ts";
-import { settleClaim } from "../../idempotency/mod.ts";
+import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
 import {

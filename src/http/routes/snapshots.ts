@@ -13,7 +13,7 @@ import {
   type SessionExport,
   snapshotTooLarge,
 } from "../../snapshots/mod.ts";
-import { settleClaim } from "../../idempotency/mod.ts";
+import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/response_headers.ts";

@@ -7,9 +7,9 @@
  * changes nothing. A run is its own answer: its id is chosen with the claim, and no two runs can have it.
  */
 
-import { type Clock, DAY_MS } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
-import type { Ids } from "../kernel/ids.ts";
+import { type Clock, DAY_MS } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
 import {
   leaseNow,
   leaseTime,
@@ -18,7 +18,7 @@ import {
   type Statement,
   type Store,
   toObjects,
-} from "../store/mod.ts";
+} from "../../store/mod.ts";
 
 /** The parts of a process that idempotency uses. */
 export interface IdempotencyContext {
