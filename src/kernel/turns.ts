@@ -15,15 +15,23 @@ export const SLICE_UNITS = 256 * 1024;
 
 /** Creates the turns of a process. `nextTurn` resolves after the event loop has served what waits. */
 export function createTurns(nextTurn: () => Promise<void>, sliceUnits = SLICE_UNITS): Turns {
-  const waiting: (() => void)[] = [];
+  const waiting: { units: number; resolve: () => void }[] = [];
   let spent = 0;
 
-  /** One caller per turn of the event loop, so that many callers hold it no longer than one. */
+  /**
+   * In each turn of the event loop as many callers continue as share one slice, going by the work that each has done last: many
+   * callers hold it no longer than one, and those with little to do don't wait for a turn each.
+   */
   async function release(): Promise<void> {
     while (waiting.length > 0) {
       await nextTurn();
       spent = 0;
-      waiting.shift()!();
+      let planned = 0;
+      do {
+        const { units, resolve } = waiting.shift()!;
+        planned += units;
+        resolve();
+      } while (waiting.length > 0 && planned + waiting[0]!.units <= sliceUnits);
     }
   }
 
@@ -32,7 +40,7 @@ export function createTurns(nextTurn: () => Promise<void>, sliceUnits = SLICE_UN
       spent += units;
       if (spent < sliceUnits && waiting.length === 0) return undefined;
       return new Promise((resolve) => {
-        if (waiting.push(resolve) === 1) release();
+        if (waiting.push({ units, resolve }) === 1) release();
       });
     },
   };
