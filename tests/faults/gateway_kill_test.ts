@@ -3,7 +3,7 @@ import { openCore } from "../../src/service/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { newPlace, type Place, start } from "../harness/cli_process.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
-import { sqldMissing, startSqld } from "../harness/sqld.ts";
+import { skipSqld, startSqld } from "../harness/sqld.ts";
 
 /** The kills on each kind of database; the gate has time for few. */
 const KILLS = Number(Deno.env.get("PURSER_GATEWAY_KILLS") ?? 2);
@@ -119,7 +119,7 @@ Deno.test(`after ${KILLS} kills -9 of a gateway under load on a file, every answ
 Deno.test({
   name:
     `after ${KILLS} kills -9 of a gateway under load on sqld, every answer that a client saw is booked once`,
-  ignore: sqldMissing !== undefined,
+  ignore: skipSqld,
   async fn() {
     await using place = await newPlace();
     await using sqld = await startSqld({ durability: "strong" });
