@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { bookCall, bookReportedCalls, type ReportedCall } from "../src/booking/mod.ts";
-import { PurserError } from "../src/kernel/errors.ts";
+import { bookCall, bookReportedCalls } from "../src/booking/mod.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
-import { usageOf } from "../src/pricing/mod.ts";
 import {
   getSession,
   listAllEvents,
@@ -12,74 +10,18 @@ import {
   listSessionEvents,
   newMessage,
 } from "../src/sessions/mod.ts";
-import type { Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, dump, type TestBooking } from "./harness/booking.ts";
-import { checkBooks, checkTotals } from "./harness/check_books.ts";
+import { checkBooks } from "./harness/check_books.ts";
+import { bookingTests, checkLog, hasCode, NOW, report } from "./harness/booking_tests.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { cases } from "./harness/thorough.ts";
 
-const NOW = Date.parse("2026-11-21T09:30:00.000Z");
-
-function report(callId: string, fields: Partial<ReportedCall> = {}): ReportedCall {
-  return {
-    callId,
-    at: NOW,
-    agentId: "agent",
-    sessionId: null,
-    runId: null,
-    step: null,
-    tools: [],
-    provider: "local",
-    model: "priced",
-    usage: usageOf({ inputTokens: 10, outputTokens: 2 }),
-    durationMs: null,
-    ...fields,
-  };
-}
-
-const hasCode = (code: string, pattern = /./) => (error: unknown) =>
-  error instanceof PurserError && error.code === code && pattern.test(error.message);
-
-/** Every session's log counts from 1 without a gap, as its row says, and every booked call is published once. */
-async function checkLog({ store }: { store: Store }): Promise<void> {
-  const gaps = await store.read({
-    sql: `SELECT s.session_id, s.event_count, count(e.seq), coalesce(max(e.seq), 0) FROM sessions s
-      LEFT JOIN events e ON e.session_id = s.session_id GROUP BY s.session_id
-      HAVING s.event_count <> count(e.seq) OR s.event_count <> coalesce(max(e.seq), 0)`,
-  });
-  assert.deepEqual(gaps.rows, []);
-  const untold = await store.read({
-    sql:
-      `SELECT c.call_id FROM calls c LEFT JOIN events e ON e.call_id = c.call_id AND e.type = 'cost.recorded'
-      GROUP BY c.call_id HAVING count(e.event_id) <> 1`,
-  });
-  assert.deepEqual(untold.rows, []);
-  const orphans = await store.read({
-    sql:
-      "SELECT call_id FROM events WHERE type = 'cost.recorded' AND call_id NOT IN (SELECT call_id FROM calls)",
-  });
-  assert.deepEqual(orphans.rows, []);
-}
-
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
 
-  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {
-    Deno.test({
-      name: `${name}: ${sentence}`,
-      ignore,
-      async fn() {
-        await using database = await kind.create();
-        const clock = eagerClock(NOW);
-        const ctx = await createBooking(await database.open({ clock }), { clock });
-        await body(ctx);
-        await checkLog(ctx);
-        await checkTotals(ctx.store);
-      },
-    });
-  };
+  const test = bookingTests(kind);
 
   test("calls of a known session are in its log, others in no log, and all are in the ledger", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses_known" });

@@ -1,40 +1,19 @@
 import assert from "node:assert/strict";
 import { getAgent } from "../src/agents/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
-import { PurserError } from "../src/kernel/errors.ts";
-import { endRun, getRun, getSession, listMessages, listSessionEvents } from "../src/sessions/mod.ts";
+import { getRun, getSession, listMessages, listSessionEvents } from "../src/sessions/mod.ts";
 import { GenerationsInUse, sweepGenerations } from "../src/snapshots/generations/mod.ts";
 import type { Store } from "../src/store/mod.ts";
-import { beginRun, createBooking, dump } from "./harness/booking.ts";
+import { beginRun, dump } from "./harness/booking.ts";
+import { endAs, event, isError, makeSession, snapshotTests } from "./harness/snapshot_tests.ts";
 import { databaseKinds } from "./harness/databases.ts";
-import { eagerClock } from "./harness/eager_clock.ts";
 import { readRunCost } from "./harness/run_cost.ts";
-import { restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
+import { restore, snapshotOf } from "./harness/snapshots.ts";
 import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
 
 /** Restores: the state that they replace and keep, and the rows that they stage. */
 
-const isError = (code: string, pattern: RegExp) => (error: unknown) => {
-  assert.ok(error instanceof PurserError, String(error));
-  assert.equal(error.code, code);
-  assert.match(error.message, pattern);
-  return true;
-};
-
-const NOTHING = { events: [], messages: [] };
-
 const USAGE = { input_tokens: 900, output_tokens: 100, total_tokens: 1_000, cost_usd: 0.42, model: "gpt-x" };
-
-const event = (seq: number): Record<string, unknown> & { seq: number } => ({
-  seq,
-  type: "tool.returned",
-  at: "2026-11-20T08:00:00.500Z",
-  agent_id: "agent",
-  session_id: "ses",
-  run_id: "run_there",
-  call_id: null,
-  payload: { output: { ok: true, note: "ü" } },
-});
 
 /** A store whose methods can be spread. */
 const bind = (store: Store): Store => ({
@@ -50,38 +29,8 @@ const bind = (store: Store): Store => ({
   close: () => store.close(),
 });
 
-function endAs(ctx: TestSnapshots, place: { sessionId: string; runId: string; agentId: string }) {
-  return endRun(ctx, place, {
-    status: "completed",
-    output: "an answer",
-    error: null,
-    steps: 1,
-    endedAt: ctx.clock.now(),
-    event: { type: "run.completed", payload: {} },
-  }, NOTHING);
-}
-
-/** A session with one completed run of one call. */
-async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
-  const place = await beginRun(ctx, { sessionId });
-  await bookAnswer(ctx, place, "an answer");
-  await endAs(ctx, place);
-  return place;
-}
-
 for (const kind of databaseKinds()) {
-  const { name, ignore } = kind;
-  const test = (sentence: string, body: (ctx: TestSnapshots) => Promise<void>): void => {
-    Deno.test({
-      name: `${name}: ${sentence}`,
-      ignore,
-      async fn() {
-        await using database = await kind.create();
-        const clock = eagerClock();
-        await body(withSnapshots(await createBooking(await database.open({ clock }), { clock })));
-      },
-    });
-  };
+  const test = snapshotTests(kind);
 
   test("a restored session is as in the file, and shows its origin", async (ctx) => {
     const snapshot = snapshotOf({ events: [event(1), event(2)] }, { status: "running", token_usage: USAGE });

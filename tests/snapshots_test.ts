@@ -3,76 +3,19 @@ import { createHash } from "node:crypto";
 import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import { bookCall } from "../src/booking/mod.ts";
-import { PurserError } from "../src/kernel/errors.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
-import { endRun, listMessages, listSessionEvents } from "../src/sessions/mod.ts";
+import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";
 import { exportSession, listImportedEvents } from "../src/snapshots/mod.ts";
-import { beginRun, createBooking, dump } from "./harness/booking.ts";
+import { beginRun, dump } from "./harness/booking.ts";
+import { endAs, event, isError, makeSession, snapshotTests } from "./harness/snapshot_tests.ts";
 import { databaseKinds } from "./harness/databases.ts";
-import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
-import {
-  exportText,
-  restore,
-  snapshotOf,
-  type TestSnapshots,
-  textOf,
-  withSnapshots,
-} from "./harness/snapshots.ts";
+import { exportText, restore, snapshotOf, textOf } from "./harness/snapshots.ts";
 import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
 
-const isError = (code: string, pattern: RegExp) => (error: unknown) => {
-  assert.ok(error instanceof PurserError, String(error));
-  assert.equal(error.code, code);
-  assert.match(error.message, pattern);
-  return true;
-};
-
-const NOTHING = { events: [], messages: [] };
-
-const event = (seq: number): Record<string, unknown> & { seq: number } => ({
-  seq,
-  type: "tool.returned",
-  at: "2026-11-20T08:00:00.500Z",
-  agent_id: "agent",
-  session_id: "ses",
-  run_id: "run_there",
-  call_id: null,
-  payload: { output: { ok: true, note: "ü" } },
-});
-
-function endAs(ctx: TestSnapshots, place: { sessionId: string; runId: string; agentId: string }) {
-  return endRun(ctx, place, {
-    status: "completed",
-    output: "an answer",
-    error: null,
-    steps: 1,
-    endedAt: ctx.clock.now(),
-    event: { type: "run.completed", payload: {} },
-  }, NOTHING);
-}
-
-/** A session with one completed run of one call. */
-async function makeSession(ctx: TestSnapshots, sessionId = "ses") {
-  const place = await beginRun(ctx, { sessionId });
-  await bookAnswer(ctx, place, "an answer");
-  await endAs(ctx, place);
-  return place;
-}
-
 for (const kind of databaseKinds()) {
-  const { name, ignore } = kind;
-  const test = (sentence: string, body: (ctx: TestSnapshots) => Promise<void>): void => {
-    Deno.test({
-      name: `${name}: ${sentence}`,
-      ignore,
-      async fn() {
-        await using database = await kind.create();
-        const clock = eagerClock();
-        await body(withSnapshots(await createBooking(await database.open({ clock }), { clock })));
-      },
-    });
-  };
+  const { name } = kind;
+  const test = snapshotTests(kind);
 
   test("an export has the format's fields in canonical order, and changes nothing", async (ctx) => {
     await makeSession(ctx);
