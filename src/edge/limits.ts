@@ -106,12 +106,13 @@ export const EDGE_LIMITS = {
     advice: "its calls are booked; once its lease has expired, the run is marked `interrupted`",
   },
   gateway_streams: {
-    what: "Reading a stream of the gateway to its end after its client has left",
-    reason: "the platform ends it, on some 30 s after the client has disconnected",
+    what: "Booking a stream of the gateway whose client has left",
+    reason:
+      "the platform may end the request with its client, without a word, and does so some 30 s later at the latest",
     effect: "differs",
     advice:
-      "a longer one is not booked: for a provider of the config, set `on_disconnect` to `abort`, or send such calls " +
-      "through a server",
+      "such a call may be missing in the ledger; what is reserved for it ends with its lease: send streams that " +
+      "must be booked through a server",
   },
   prompt_cancel: {
     what: "Cancelling a run at once",

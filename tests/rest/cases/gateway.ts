@@ -76,6 +76,7 @@ export const gatewayCases: RestCase[] = [
   },
   {
     name: "a stream whose client leaves is booked once",
+    needs: "gateway_streams",
     async run(api) {
       const { answer } = answerTo({ api: "openai-chat", model: "gpt-4o-mini" }, { text: "Hello" });
       api.fake.enqueue({ paced: [answer.frames[0]!, answer.frames[1]!, new Promise(() => {})] });
