@@ -17,8 +17,6 @@ export interface GatewayState {
   isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */
   send: Send;
-  /** Ends the search for calls whose provider sends nothing, while it is on. */
-  stopLooking?: (() => void) | undefined;
 }
 
 /** The parts of a process that the gateway uses. */

@@ -23,8 +23,7 @@ export const QUIET_MS = 15 * 60_000;
 const LOOK_MS = 30_000;
 
 /** Registers a call that is about to be sent, until `end()`. */
-export function beginCall(ctx: Pick<GatewayContext, "gateway" | "clock">, callId: string): LiveCall {
-  const { calls } = ctx.gateway;
+export function beginCall({ gateway: { calls } }: Pick<GatewayContext, "gateway">, callId: string): LiveCall {
   const controller = new AbortController();
   const ended = Promise.withResolvers<void>();
   const live: LiveCall = {
@@ -38,27 +37,24 @@ export function beginCall(ctx: Pick<GatewayContext, "gateway" | "clock">, callId
     },
     end() {
       calls.delete(callId);
-      if (calls.size === 0) ctx.gateway.stopLooking?.();
       ended.resolve();
     },
   };
   calls.set(callId, live);
-  if (!ctx.gateway.stopLooking) void endQuietCalls(ctx);
   return live;
 }
 
-/** Cancels calls whose providers send nothing, as long as there are calls. */
-async function endQuietCalls({ gateway, clock }: Pick<GatewayContext, "gateway" | "clock">): Promise<void> {
-  const over = new AbortController();
-  gateway.stopLooking = () => over.abort();
-  while (!over.signal.aborted) {
-    await clock.sleep(LOOK_MS, over.signal);
+/** Cancels calls whose providers send nothing, until the signal aborts. */
+export async function endQuietCalls(
+  { gateway: { calls }, clock }: Pick<GatewayContext, "gateway" | "clock">,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(LOOK_MS, signal);
     const now = clock.monotonic();
-    for (const call of gateway.calls.values()) {
+    for (const call of calls.values()) {
       if (call.quietSince === undefined || now - call.quietSince < QUIET_MS) continue;
       call.cancel(`it has sent nothing for ${QUIET_MS / 60_000} minutes`);
     }
   }
-  gateway.stopLooking = undefined;
-  if (gateway.calls.size > 0) void endQuietCalls({ gateway, clock });
 }

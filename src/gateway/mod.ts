@@ -8,7 +8,7 @@ import { createPooledSend, hasProxy } from "./pooled_send.ts";
 
 export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
 export type { GatewayContext, GatewayRequest, GatewayState } from "./context.ts";
-export type { LiveCall } from "./live_calls.ts";
+export { endQuietCalls, type LiveCall } from "./live_calls.ts";
 export { authorizationOf } from "./headers.ts";
 export { listModels } from "./list_models.ts";
 export { type PassedAnswer, passRequest } from "./pass_request.ts";

@@ -1,6 +1,7 @@
 import { ensureRules } from "../alerts/mod.ts";
 import { ensureBudgets } from "../budgets/mod.ts";
 import { deliverDue, type DeliveryBounds, startDispatcher } from "../delivery/mod.ts";
+import { endQuietCalls } from "../gateway/mod.ts";
 import { type Monitor, startMonitor } from "../monitor/mod.ts";
 import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
 import { recover, startRecovery, startRenewals, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
@@ -48,6 +49,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       if (parts.store.isShared) maintenance.push(startRecovery(parts, parts.stopping));
       maintenance.push(startRetentionSweeps(parts, parts.stopping));
       maintenance.push(startPriceReloads(parts, parts.stopping));
+      maintenance.push(endQuietCalls(parts, parts.stopping));
     }
 
     return {
@@ -113,6 +115,8 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
   const outboxSignal = new OutboxSignal();
   const parts = await openParts({ ...options, runtime: { ...options.runtime, keepAlive } }, outboxSignal);
   const monitor = startMonitor({ ...parts, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
+  const over = new AbortController();
+  void endQuietCalls(parts, over.signal);
 
   const settle = async () => {
     while (pending.size > 0) await Promise.all(pending);
@@ -138,6 +142,7 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
     /** Leaves the database open: a response may still be streamed, and there is no connection to close. */
     async close({ graceMs } = {}) {
       await endCalls(parts, graceMs);
+      over.abort();
       await monitor.stop();
       await parts.channels.close();
     },
