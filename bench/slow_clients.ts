@@ -1,7 +1,8 @@
 /**
  * Attacks a server with clients that hold connections: `deno task slow_clients [--seconds N] [--connections N]`. Prints the
  * number that the server closed, the times of normal requests and the memory before and with them; then takes all
- * descriptors of a second server, and prints the time after their end until it answers.
+ * descriptors of a second server, and prints the time after their end until it answers. A process of its own (the same
+ * file with `--hold PORT`) holds the slow connections, so that their work doesn't delay the clock of the normal requests.
  */
 import { parseArgs } from "node:util";
 import { SNAPSHOT_SCHEMA_PATH } from "../src/contract/snapshot/json_schema.ts";
@@ -12,6 +13,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "150" },
     connections: { type: "string", default: "1000" },
+    hold: { type: "string" },
   },
 });
 const seconds = Number(values.seconds);
@@ -34,25 +36,42 @@ const KINDS: Record<string, string> = {
 };
 
 /** Keeps one slow connection open until the end, again and again; returns how often the server closed it. */
-async function holdConnection(port: number, kind: string, isOver: () => boolean): Promise<number> {
+async function holdConnection(port: number, kind: string, endsAt: number): Promise<number> {
   let closed = 0;
-  while (!isOver()) {
+  for (;;) {
     try {
       using connection = await Deno.connect({ hostname: "127.0.0.1", port });
       await connection.write(encode(KINDS[kind]!));
-      while (!isOver()) {
-        for (let ms = 0; ms < 5_000 && !isOver(); ms += 500) await pause(500);
-        if (kind === "silent") {
-          const ended = connection.read(new Uint8Array(1)).then((size) => size === null);
-          if (await Promise.race([ended, pause(500).then(() => false)])) throw new Error("closed");
-        } else await connection.write(encode(kind === "chunks" ? "1\nx\n" : "x"));
+      const ended = kind === "silent" ? connection.read(new Uint8Array(1)) : new Promise<never>(() => {});
+      for (;;) {
+        const left = endsAt - Date.now();
+        if (left <= 0) return closed;
+        const answer = await Promise.race([ended, pause(Math.min(left, 5_000)).then(() => 0)]);
+        if (answer === null) break;
+        if (kind !== "silent") await connection.write(encode(kind === "chunks" ? "1\nx\n" : "x"));
       }
     } catch {
-      closed++;
-      await pause(100);
+      // The server has closed it.
     }
+    closed++;
+    await pause(100);
   }
-  return closed;
+}
+
+/** Holds all slow connections; prints how often the server closed those of each kind. */
+async function holdConnections(port: number): Promise<void> {
+  const endsAt = Date.now() + seconds * 1_000;
+  // Few that don't read: what makes up their responses takes more of the processor than of the connections.
+  const kinds = [...["silent", "headers", "body", "chunks"].flatMap((kind) => Array(5).fill(kind)), "unread"];
+  const closed = await Promise.all(Array.from({ length: count }, async (_, index) => {
+    await pause(index * 5_000 / count);
+    return await holdConnection(port, kinds[index % kinds.length]!, endsAt);
+  }));
+  const byKind = Object.keys(KINDS).map((kind) => {
+    const ofKind = closed.filter((_, number) => kinds[number % kinds.length] === kind);
+    return `${kind} ${ofKind.reduce((sum, times) => sum + times, 0)}`;
+  });
+  console.log(`connections that the server closed: ${byKind.join(", ")}`);
 }
 
 /** Sends 20 normal requests a second; returns their times in milliseconds. */
@@ -91,30 +110,29 @@ const shown = (name: string, { p50, p99, failed }: Awaited<ReturnType<typeof mea
       `${megabytesOf(pid).toFixed(0)} MB, ${descriptorsOf(pid)} descriptors`,
   );
 
+if (values.hold !== undefined) {
+  await holdConnections(Number(values.hold));
+  Deno.exit();
+}
 const folder = await Deno.makeTempDir({ prefix: "purser-slow-" });
 {
   await using server = await startServer(version!, `${folder}/books.db`);
   const { url, pid } = server;
   await measure(url, 2_000);
-  shown("without slow clients", await measure(url, Math.min(20_000, seconds * 500)), pid);
-  let isOver = false;
-  // Few that don't read: what makes up their responses takes more of the processor than of the connections.
-  const kinds = ["silent", "headers", "body", "chunks"].flatMap((kind) => Array(5).fill(kind)).concat(
-    "unread",
-  );
-  const held = Array.from({ length: count }, async (_, index) => {
-    await pause(index * 5_000 / count);
-    return await holdConnection(portOf(url), kinds[index % kinds.length]!, () => isOver);
-  });
+  shown("without slow clients", await measure(url, Math.min(60_000, seconds * 500)), pid);
+  const holder = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "-A",
+      import.meta.filename!,
+      `--hold=${portOf(url)}`,
+      `--seconds=${seconds}`,
+      `--connections=${count}`,
+    ],
+  }).spawn();
   shown(`with ${count} slow clients for ${seconds} s`, await measure(url, seconds * 1_000), pid);
-  isOver = true;
-  const closed = await Promise.all(held);
-  const byKind = Object.keys(KINDS).map((kind) => {
-    const ofKind = closed.filter((_, number) => kinds[number % kinds.length] === kind);
-    return `${kind} ${ofKind.reduce((sum, times) => sum + times, 0)}`;
-  });
-  console.log(`connections that the server closed: ${byKind.join(", ")}`);
-  shown("after them", await measure(url, 5_000), pid);
+  await holder.status;
+  shown("after them", await measure(url, Math.min(60_000, seconds * 500)), pid);
 }
 {
   const config = `${folder}/config.json`;
