@@ -1,10 +1,12 @@
 /**
  * The cost of a call through the gateway, beside the same call sent directly and through a relay that books nothing: alone, 64
- * at once, and the time to the first event of a stream. Each is booked and under two budgets.
+ * at once, and the time to the first event of a stream. Each is booked and under two budgets. With `--portkey DIR`, also through
+ * Portkey's gateway, which books nothing: DIR is where `npm install @portkey-ai/gateway` was run.
  */
+import { parseArgs } from "node:util";
 import { median, ms, report } from "./measure.ts";
 import { startGateway } from "./peers/start_gateway.ts";
-import { startPeer } from "./peers/start_peer.ts";
+import { startPeer, startPortkey } from "./peers/start_peer.ts";
 
 const ROUNDS = 5;
 const ALONE = { atOnce: 1, calls: 300 };
@@ -21,9 +23,17 @@ interface Times {
 
 const here = (path: string) => new URL(path, import.meta.url).pathname;
 
-async function load(url: string, key: string, { atOnce, calls }: typeof ALONE, kind: string): Promise<Times> {
+interface Target {
+  url: string;
+  key: string;
+  headers?: Record<string, string>;
+}
+
+async function load(target: Target, { atOnce, calls }: typeof ALONE, kind: string): Promise<Times> {
+  const { url, key, headers = {} } = target;
+  const args = [url, key, `${atOnce}`, `${calls}`, kind, JSON.stringify(headers)];
   const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-N", "--quiet", here("./peers/load.ts"), url, key, `${atOnce}`, `${calls}`, kind],
+    args: ["run", "-N", "--quiet", here("./peers/load.ts"), ...args],
   }).output();
   return JSON.parse(new TextDecoder().decode(stdout));
 }
@@ -31,10 +41,16 @@ async function load(url: string, key: string, { atOnce, calls }: typeof ALONE, k
 await using stack = new AsyncDisposableStack();
 const provider = stack.use(await startPeer("fake_provider.ts"));
 const relay = stack.use(await startPeer("relay.ts", provider.url));
-const targets: Record<string, { url: string; key: string }> = {
+const targets: Record<string, Target> = {
   "directly": { url: `${provider.url}/v1/chat/completions`, key: "none" },
   "through a relay": { url: `${relay.url}/v1/chat/completions`, key: "none" },
 };
+const { values: { portkey: portkeyFolder } } = parseArgs({ options: { portkey: { type: "string" } } });
+if (portkeyFolder !== undefined) {
+  const { url } = stack.use(await startPortkey(portkeyFolder));
+  const headers = { "x-portkey-provider": "openai", "x-portkey-custom-host": `${provider.url}/v1` };
+  targets["through Portkey's gateway"] = { url: `${url}/v1/chat/completions`, key: "none", headers };
+}
 for (const durability of ["full", "normal", "memory"] as const) {
   const { url, key } = stack.use(await startGateway({ provider: provider.url, durability }));
   const name = durability === "memory" ? "in memory" : durability.toUpperCase();
@@ -47,11 +63,11 @@ const all = new Map(
   ) => [name, { alone: [], busy: [], streamed: [] } as Record<string, Times[]>]),
 );
 for (let round = -1; round < ROUNDS; round++) {
-  for (const [name, { url, key }] of Object.entries(targets)) {
+  for (const [name, target] of Object.entries(targets)) {
     const times = {
-      alone: await load(url, key, ALONE, "whole"),
-      busy: await load(url, key, BUSY, "whole"),
-      streamed: await load(url, key, ALONE, "streamed"),
+      alone: await load(target, ALONE, "whole"),
+      busy: await load(target, BUSY, "whole"),
+      streamed: await load(target, ALONE, "streamed"),
     };
     for (const [kind, one] of Object.entries(times)) {
       if (one.failed > 0) throw new Error(`${name}: ${one.failed} calls failed`);

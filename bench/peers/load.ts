@@ -1,8 +1,16 @@
 /**
- * Sends calls to an address and prints one JSON line of times: `deno run -N bench/peers/load.ts URL KEY AT_ONCE CALLS STREAMED`.
+ * Sends calls to an address and prints one JSON line of times:
+ * `deno run -N bench/peers/load.ts URL KEY AT_ONCE CALLS whole|streamed [HEADERS_AS_JSON]`.
  * A process of its own, so that its work is not that of the measuring one.
  */
-const [url, key, atOnceText, callsText, kind] = Deno.args as [string, string, string, string, string];
+const [url, key, atOnceText, callsText, kind, more] = Deno.args as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string?,
+];
 const [atOnce, calls] = [Number(atOnceText), Number(callsText)];
 const isStreamed = kind === "streamed";
 const body = JSON.stringify({
@@ -11,7 +19,11 @@ const body = JSON.stringify({
   ...(isStreamed && { stream: true, stream_options: { include_usage: true } }),
   messages: [{ role: "user", content: "What is 2+2? ".repeat(300) }],
 });
-const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
+const headers = {
+  "content-type": "application/json",
+  authorization: `Bearer ${key}`,
+  ...JSON.parse(more ?? "{}") as Record<string, string>,
+};
 const times: number[] = [];
 const firsts: number[] = [];
 let failed = 0;

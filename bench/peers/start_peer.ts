@@ -9,8 +9,9 @@ export async function startProcess(
   args: readonly string[],
   env: Record<string, string>,
   found: RegExp,
+  program: string = Deno.execPath(),
 ): Promise<AsyncDisposable & { text: string; pid: number }> {
-  const child = new Deno.Command(Deno.execPath(), { args: [...args], env, stdout: "piped", stderr: "piped" })
+  const child = new Deno.Command(program, { args: [...args], env, stdout: "piped", stderr: "piped" })
     .spawn();
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   for (const stream of [child.stdout, child.stderr]) {
@@ -43,4 +44,17 @@ export async function startPeer(name: string, ...args: string[]): Promise<Peer> 
   const path = new URL(name, import.meta.url).pathname;
   const started = await startProcess(["run", "-N", "--quiet", path, ...args], {}, /^\d+$/m);
   return Object.assign(started, { url: `http://127.0.0.1:${started.text}` });
+}
+
+/** Starts Portkey's gateway as it was installed into a folder. */
+export async function startPortkey(folder: string): Promise<Peer> {
+  const port = 20_000 + Deno.pid % 20_000;
+  const program = `${folder}/node_modules/@portkey-ai/gateway/build/start-server.js`;
+  const started = await startProcess(
+    [program, `--port=${port}`, "--headless"],
+    {},
+    /Ready for connections/,
+    "node",
+  );
+  return Object.assign(started, { url: `http://127.0.0.1:${port}` });
 }
