@@ -31,6 +31,31 @@ export function replaceUnsafe(text: string, replace: (character: string) => stri
 /** The common case, for which no property of a character is looked up. */
 const PRINTABLE = /^[\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff]*$/;
 
+const SHORT: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** Escapes an untrusted text to one line: control characters are written as `\x1b`. */
+export function escapeText(text: string): string {
+  return replaceUnsafe(text, escapeCharacter);
+}
+
+/** Escapes an untrusted text of several lines: line ends and tabs stay. */
+export function escapeLines(text: string): string {
+  return replaceUnsafe(
+    text.replaceAll("\r\n", "\n"),
+    (character) => (character === "\n" || character === "\t" ? character : escapeCharacter(character)),
+  );
+}
+
+function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0)!;
+  return SHORT[character] ??
+    (code < 256
+      ? `\\x${code.toString(16).padStart(2, "0")}`
+      : code > 0xffff
+      ? `\\u{${code.toString(16)}}`
+      : `\\u${code.toString(16).padStart(4, "0")}`);
+}
+
 /** Escapes JSON text: its value is the same, and it has no unsafe characters. */
 export function escapeJson(json: string): string {
   return replaceUnsafe(
