@@ -10,7 +10,7 @@ const ROOT = normalize(new URL("..", import.meta.url).pathname);
 const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
   ["contract"],
-  ["config", "store", "pricing", "bus", "telemetry", "redaction"],
+  ["config", "store", "pricing", "bus", "telemetry", "redaction", "ui"],
   ["ledger", "agents", "keys"],
   ["sessions", "budgets", "delivery"],
   ["alerts", "monitor"],
@@ -46,15 +46,15 @@ interface Source {
 async function readSources(...places: string[]): Promise<Source[]> {
   const sources: Source[] = [];
   for (const place of places) {
-    if (place.endsWith(".ts")) {
+    if (/\.tsx?$/.test(place)) {
       sources.push({ path: place, text: await Deno.readTextFile(ROOT + place) });
       continue;
     }
     const entries = await Array.fromAsync(Deno.readDir(ROOT + place)).catch(() => []);
     for (const entry of entries) {
       const path = `${place}/${entry.name}`;
-      const isTest = /_test\.ts$|\/_\w+\.ts$|conformance\.ts$/.test(path);
-      if (entry.isDirectory || (entry.name.endsWith(".ts") && !isTest)) {
+      const isTest = /_test\.tsx?$|\/_\w+\.ts$|conformance\.ts$/.test(path);
+      if (entry.isDirectory || (/\.tsx?$/.test(entry.name) && !isTest)) {
         sources.push(...await readSources(path));
       }
     }
@@ -210,7 +210,7 @@ const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
     // A deadline on the network is measured by the machine's clock, also where a test's clock stands still.
-    by: /^src\/(kernel\/clock|store\/libsql\/libsql_client|client\/connect)\.ts$/,
+    by: /^src\/(kernel\/clock|store\/libsql\/libsql_client|client\/connect|ui\/hooks\/clock)\.ts$/,
     rule: "the clock is read in clock.ts",
   },
   {

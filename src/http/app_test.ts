@@ -14,7 +14,7 @@ Deno.test("each resource has routes at each of its prefixes, and no route of ano
       module.createRoutes(purser.core, () => Promise.reject()),
       module.createStreamedRoutes?.(purser.core) ?? [],
     ].flat();
-    const permissions = permissionsOf(...routers);
+    const permissions = new Map([...permissionsOf(...routers), ...module.permissions ?? []]);
     const routes = routers.flatMap((router) => router.routes)
       .filter(({ method }) => method !== "ALL").map(({ method, path }) => `${method} ${path}`);
     const documented = [...permissions.keys()].map((route) => route.replaceAll(/\{(\w+)\}/g, ":$1"));

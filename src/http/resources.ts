@@ -17,8 +17,8 @@ export interface RouteModule {
 export interface Resource {
   /** The prefixes of its paths, where `:` is any one segment. Of all resources' prefixes, the longest match counts. */
   prefixes: readonly string[];
-  /** Its routes need no API key; the prefixes are its complete paths. */
-  isOpen?: true;
+  /** Its routes need no API key: `true` at exactly the prefixes, `below` at the paths below them too. */
+  isOpen?: true | "below";
   load(): Promise<RouteModule>;
 }
 
@@ -47,6 +47,8 @@ export const RESOURCES = [
   { prefixes: ["/keys"], load: () => import("./routes/keys.ts") },
   { prefixes: ["/metrics", "/doctor"], load: () => import("./routes/service.ts") },
   { prefixes: ["/healthz", "/readyz"], isOpen: true, load: () => import("./routes/health.ts") },
+  { prefixes: ["/ui/session"], isOpen: true, load: () => import("./routes/web_sessions.ts") },
+  { prefixes: ["/ui"], isOpen: "below", load: () => import("./routes/ui.ts") },
   {
     prefixes: ["/", "/docs", "/docs/page.css", "/docs/page.js", "/openapi.json", "/schemas/snapshot/v1.json"],
     isOpen: true,
@@ -95,5 +97,6 @@ function findOwnResource(path: string): Resource | undefined {
 
 /** Returns whether the routes at exactly this path need no API key. */
 export function isOpenPath(path: string): boolean {
-  return RESOURCES.some((resource: Resource) => resource.isOpen && resource.prefixes.includes(path));
+  const resource = findOwnResource(path);
+  return resource?.isOpen === "below" || (resource?.isOpen === true && resource.prefixes.includes(path));
 }

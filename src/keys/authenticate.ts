@@ -5,6 +5,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hasHash, parseKeyText } from "./key_text.ts";
+import { readSessionKey } from "./session_rows.ts";
 import type { Store } from "../store/mod.ts";
 
 /** The authenticated caller of a request, and its permissions. */
@@ -18,6 +19,8 @@ export interface Principal {
   readonly name?: string;
   /** The models that it may call through the gateway; null or undefined for all. */
   readonly models?: readonly string[] | null;
+  /** The hash of the session of the dashboard that the request belongs to; undefined for a key. */
+  readonly webSession?: string;
 }
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
@@ -46,12 +49,18 @@ export async function authenticate(
   const row = ctx.keyCache.wasValid(digest)
     ? await findKey(ctx, text, digest)
     : await attempt(ctx, text, digest, beginAttempt?.(digest));
+  const principal = usePrincipal(ctx, row);
+  ctx.secrets?.add([text]);
+  return principal;
+}
+
+/** Returns the principal of a key whose secret was right, and records its use. Throws `unauthorized` unless it is active. */
+export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: KeyRow): Principal {
   const status = statusOf(row, ctx.clock.now());
   if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
   if (status === "expired") {
     throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
   }
-  ctx.secrets?.add([text]);
   recordUse(ctx, row);
   const { keyId, scopes, agentId, name, models } = row;
   return { keyId, scopes, agentId, name, models };
@@ -101,21 +110,24 @@ async function verify(
 }
 
 /**
- * Creates a function that returns whether a key is still active, for long-lived streams. All streams of a key share one
- * reading of its row, which is repeated every `KEY_CHECK_MS`.
+ * Creates a function that returns whether a key, or a session of the dashboard, is still active, for long-lived streams. All
+ * streams of a key or a session share one reading of its row, which is repeated every `KEY_CHECK_MS`.
  */
 export function createKeyCheck(
-  { store, clock, keyCache }: Pick<KeyContext, "store" | "clock" | "keyCache">,
-  { keyId }: Principal,
+  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  { keyId, webSession }: Principal,
 ): () => Promise<boolean> {
+  const { store, clock, keyCache } = ctx;
   return async () => {
     if (keyId === null) return false;
-    const row = await keyCache.getById(keyId, () => readKey(store, keyId));
+    const row = webSession === undefined
+      ? await keyCache.getById(keyId, () => readKey(store, keyId))
+      : await keyCache.getById(webSession, () => readSessionKey(ctx, webSession));
     return row !== undefined && statusOf(row, clock.now()) === "active";
   };
 }
 
-function unauthorized(message: string): PurserError {
+export function unauthorized(message: string): PurserError {
   return new PurserError("unauthorized", message);
 }
 

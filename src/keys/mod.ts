@@ -25,3 +25,12 @@ export {
   type SharedKeys,
 } from "./authenticate.ts";
 export type { KeyContext } from "./context.ts";
+export {
+  authenticateSession,
+  createSignInCode,
+  createWebSession,
+  endWebSession,
+  type NewWebSession,
+  readSessionEnd,
+  redeemSignInCode,
+} from "./web_sessions.ts";

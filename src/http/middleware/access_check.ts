@@ -1,7 +1,7 @@
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { authorizationOf } from "../../gateway/mod.ts";
-import { authenticate, isAuthRequired, type Principal } from "../../keys/mod.ts";
+import { authenticate, authenticateSession, isAuthRequired, type Principal } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import type { Handler } from "../server/listen.ts";
 import { isOpenPath } from "../resources.ts";
@@ -11,6 +11,7 @@ import { ANONYMOUS } from "./principal.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
 import { pathOf } from "./problem.ts";
 import { refusalOf } from "./loopback.ts";
+import { checkOwnPage, sessionTokenOf } from "./web_session.ts";
 
 /**
  * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
@@ -43,24 +44,51 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
   return (request, from) => core.telemetry.traceRequest(request, () => answer(request, from));
 }
 
-/** Returns a request's principal; undefined for this machine, while there are no keys. */
+/** The path at which a browser learns whether it is signed in, signs in and out: it is answered without a key too. */
+const SIGN_IN_PATH = "/ui/session";
+
+/**
+ * Returns a request's principal; undefined for this machine, while there are no keys. A key counts before the cookie of a
+ * session, which the gateway doesn't know.
+ */
 async function authenticateRequest(
   core: Core,
   request: Request,
   { from, lease }: { from: string | undefined; lease: RequestLease },
 ): Promise<Principal | undefined> {
-  const isGateway = isGatewayPath(pathOf(request.url));
+  const path = pathOf(request.url);
+  const isGateway = isGatewayPath(path);
   const authorization = isGateway
     ? authorizationOf(request.headers, new URL(request.url).searchParams)
     : request.headers.get("authorization");
-  if (isOpenRequest(request)) {
+  if (path !== SIGN_IN_PATH && isOpenRequest(request)) {
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
-  } else if (await isAuthRequired(core, { isKeyPresented: authorization !== null })) {
-    return await authenticate(core, authorization, (digest) => lease.beginAttempt(digest));
+  } else {
+    const token = isGateway || authorization !== null ? undefined : sessionTokenOf(request);
+    if (await isAuthRequired(core, { isKeyPresented: authorization !== null || token !== undefined })) {
+      if (token !== undefined) return await authenticateCookie(core, request, { token, path });
+      if (authorization === null && path === SIGN_IN_PATH) return ANONYMOUS;
+      return await authenticate(core, authorization, (digest) => lease.beginAttempt(digest));
+    }
   }
   const refusal = refusalOf(request, from);
   if (refusal) throw refusal;
+}
+
+async function authenticateCookie(
+  core: Core,
+  request: Request,
+  { token, path }: { token: string; path: string },
+): Promise<Principal> {
+  checkOwnPage(request);
+  try {
+    return await authenticateSession(core, token);
+  } catch (error) {
+    const hasEnded = error instanceof PurserError && error.code === "unauthorized";
+    if (hasEnded && path === SIGN_IN_PATH) return ANONYMOUS;
+    throw error;
+  }
 }
 
 /** Returns whether a request needs no key. Other spellings of an open path do, to be safe. */

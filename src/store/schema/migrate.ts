@@ -14,6 +14,7 @@ import { statements as claims } from "../migrations/m0010_claims.ts";
 import { statements as budgets } from "../migrations/m0011_budgets.ts";
 import { statements as gateway } from "../migrations/m0013_gateway.ts";
 import { statements as tags } from "../migrations/m0012_tags.ts";
+import { statements as webSessions } from "../migrations/m0014_web_sessions.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
@@ -45,6 +46,7 @@ export const migrations: readonly Migration[] = [
   { version: 11, name: "budgets", statements: budgets },
   { version: 12, name: "tags", statements: tags },
   { version: 13, name: "gateway", statements: gateway },
+  { version: 14, name: "web_sessions", statements: webSessions },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (

@@ -4,7 +4,6 @@ import type {
   BudgetThreshold,
   CallSource,
   RepricingStatus,
-  Scope,
   Severity,
   ThresholdType,
 } from "../../contract/values.ts";
@@ -12,7 +11,9 @@ import type { RepricingFilter } from "../../contract/repricings.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { budgetRaises, budgets, reservations } from "./budget_tables.ts";
 import { counters, flag, int, nanoUsd } from "./columns.ts";
+import { apiKeys, webCodes, webSessions } from "./key_tables.ts";
 
+export { apiKeys, webCodes, webSessions };
 export { budgetRaises, budgets, reservations };
 
 export const agents = sqliteTable("agents", {
@@ -334,22 +335,6 @@ export const tallies = sqliteTable("tallies", {
   count: int("count").notNull(),
 });
 
-export const apiKeys = sqliteTable("api_keys", {
-  keyId: text("key_id").primaryKey(),
-  name: text("name").notNull(),
-  /** SHA-256 of the secret part, in hex. */
-  hash: text("hash").notNull(),
-  scopes: text("scopes", { mode: "json" }).$type<Scope[]>().notNull(),
-  /** The only agent that it reaches; null for all. */
-  agentId: text("agent_id"),
-  createdAt: int("created_at").notNull(),
-  expiresAt: int("expires_at"),
-  lastUsedAt: int("last_used_at"),
-  revokedAt: int("revoked_at"),
-  /** The models that it may call through the gateway; null for all. */
-  models: text("models", { mode: "json" }).$type<string[]>(),
-});
-
 export const idempotencyKeys = sqliteTable("idempotency_keys", {
   /** An API key's id, '' without one. */
   owner: text("owner").notNull(),
@@ -395,5 +380,7 @@ export const tables = {
   deliveries,
   tallies,
   apiKeys,
+  webSessions,
+  webCodes,
   idempotencyKeys,
 };

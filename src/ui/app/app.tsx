@@ -1,0 +1,89 @@
+import { useEffect, useState } from "preact/hooks";
+import type { WebSession } from "../../contract/web_sessions.ts";
+import { escapeText } from "../../kernel/text.ts";
+import { forgetAnswers } from "../hooks/data.ts";
+import { request, type RequestError } from "../hooks/request.ts";
+import { AccessContext, allowsScope, listenForSignOut } from "../hooks/session.ts";
+import { Banner } from "../parts/card.tsx";
+import { Toasts } from "../parts/toast.tsx";
+import { Frame } from "./frame.tsx";
+import { SignIn, signIn } from "./sign_in.tsx";
+
+const EXPIRED = "The session has ended: it expired, or its API key was revoked. Sign in again to continue.";
+const USED =
+  "The link can't be used any more: it works once, within a minute. Make a new one with purser dashboard.";
+
+/** The dashboard: reads the session first, then shows the sign-in or the pages. */
+export function App() {
+  const [session, setSession] = useState<WebSession>();
+  const [reason, setReason] = useState<string>();
+  const [error, setError] = useState<string>();
+
+  useEffect(() => {
+    listenForSignOut(() => {
+      setReason(EXPIRED);
+      setSession((session) => session && signedOut(session));
+    });
+    open().then(({ session, reason }) => {
+      setReason(reason);
+      setSession(session);
+    }, (error: RequestError) => setError(error.message));
+  }, []);
+
+  if (error) {
+    const retry = <button type="button" class="small" onClick={() => location.reload()}>Try again</button>;
+    return (
+      <main class="sign-in">
+        <Banner tone="bad" action={retry}>{escapeText(error)}</Banner>
+      </main>
+    );
+  }
+  if (!session) return null;
+  if (session.access === "signed_out") {
+    return <SignIn reason={reason} onSignedIn={(session) => (forgetAnswers(), setSession(session))} />;
+  }
+  const access = {
+    session,
+    may: (scope: Parameters<typeof allowsScope>[1]) => allowsScope(session, scope),
+    async signOut() {
+      await request("/ui/session", { method: "DELETE" }).catch(() => {});
+      setReason("You have signed out.");
+      setSession(signedOut(session));
+    },
+  };
+  return (
+    <AccessContext.Provider value={access}>
+      <Toasts>
+        <Frame />
+      </Toasts>
+    </AccessContext.Provider>
+  );
+}
+
+/** Reads the session, after the exchange of a one-time code in the fragment, which no server and no log gets. */
+async function open(): Promise<{ session: WebSession; reason?: string }> {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  let reason: string | undefined;
+  if (code !== undefined) {
+    history.replaceState(null, "", location.pathname + location.search);
+    try {
+      return { session: await signIn({ code }) };
+    } catch (error) {
+      if ((error as RequestError).status !== 401) throw error;
+      reason = USED;
+    }
+  }
+  return { session: (await request<WebSession>("/ui/session")).value, reason };
+}
+
+function signedOut(session: WebSession): WebSession {
+  return {
+    ...session,
+    access: "signed_out",
+    key_id: null,
+    name: null,
+    scopes: [],
+    agent_id: null,
+    expires_at: null,
+  };
+}

@@ -1,0 +1,36 @@
+import type { ComponentType } from "preact";
+import { NowView } from "../views/now/now_view.tsx";
+import { CostsView } from "../views/costs/costs_view.tsx";
+import { BudgetsView } from "../views/budgets/budgets_view.tsx";
+import { SessionsView } from "../views/sessions/sessions_view.tsx";
+import { KeysView } from "../views/keys/keys_view.tsx";
+
+/** A section of the dashboard. */
+export interface Section {
+  /** The first segment of its pages below `/ui/`; '' is the home page. */
+  path: string;
+  title: string;
+  /** The icon, as the path of a picture of 20 by 20. */
+  icon: string;
+  /** Shows all pages of the section; `useRoute().parts` has the segments after the first. */
+  View: ComponentType;
+}
+
+/** The sections, in the order of the navigation. */
+export const SECTIONS: readonly Section[] = [
+  { path: "", title: "Now", icon: "M3 11h3l2.5-6 3.5 11 2.5-7 1 2H18", View: NowView },
+  { path: "costs", title: "Costs", icon: "M3 17h14M5 14v-4M9 14V6M13 14V9M17 14V4", View: CostsView },
+  {
+    path: "budgets",
+    title: "Budgets & alerts",
+    icon: "M3.5 14a6.5 6.5 0 1 1 13 0M10 14l3.5-4.5M10 14h.01",
+    View: BudgetsView,
+  },
+  { path: "sessions", title: "Sessions", icon: "M4 5h12M4 10h12M4 15h8", View: SessionsView },
+  {
+    path: "keys",
+    title: "Keys & channels",
+    icon: "M12.5 4a3.5 3.5 0 1 1-3 5.3L4 15v2h2.5v-2h2v-2l1.6-1.6M13 7.5h.01",
+    View: KeysView,
+  },
+];

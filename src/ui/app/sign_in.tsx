@@ -1,0 +1,60 @@
+import { useState } from "preact/hooks";
+import type { WebSession } from "../../contract/web_sessions.ts";
+import { escapeText } from "../../kernel/text.ts";
+import { request, type RequestError } from "../hooks/request.ts";
+import { Mark } from "./frame.tsx";
+
+/** Signs in with an API key or a one-time code. Throws a `RequestError`. */
+export async function signIn(body: { api_key: string } | { code: string }): Promise<WebSession> {
+  return (await request<WebSession>("/ui/session", { method: "POST", body })).value;
+}
+
+/** The page that asks for an API key. `reason` says why it is shown again. */
+export function SignIn({ reason, onSignedIn }: { reason?: string; onSignedIn(session: WebSession): void }) {
+  const [error, setError] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.target as HTMLFormElement;
+    const key = String(new FormData(form).get("api_key")).trim();
+    if (key === "" || isBusy) return;
+    setBusy(true);
+    try {
+      onSignedIn(await signIn({ api_key: key }));
+    } catch (error) {
+      setError((error as RequestError).message);
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="sign-in">
+      <div class="sign-in-box">
+        <Mark />
+        <h1>Sign in to Purser</h1>
+        <p class="muted">
+          {reason ?? "This server requires an API key. It stays on the server: the browser gets a session."}
+        </p>
+        <form onSubmit={submit}>
+          <label for="api-key">API key</label>
+          <input
+            id="api-key"
+            name="api_key"
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="psr_…"
+            required
+            autofocus
+            aria-invalid={error ? true : undefined}
+            aria-describedby={error ? "sign-in-error" : undefined}
+          />
+          {error && <p id="sign-in-error" class="field-error" role="alert">{escapeText(error)}</p>}
+          <button type="submit" class="primary" disabled={isBusy}>Sign in</button>
+        </form>
+        <p class="sign-in-help">
+          Or open a one-time link from a terminal: <code>purser dashboard</code>
+        </p>
+      </div>
+    </main>
+  );
+}

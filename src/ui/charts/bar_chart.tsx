@@ -1,0 +1,62 @@
+import { areaOf, Axes, MARGIN, yOf } from "./axes.tsx";
+import { ChartFrame, type ChartProps } from "./frame.tsx";
+import { scaleTo } from "./scale.ts";
+import { classOf } from "./series.ts";
+
+/** Bars over points in time, stacked where there are several series. */
+export function BarChart(props: ChartProps) {
+  const { points, series, format } = props;
+  const largest = Math.max(
+    0,
+    ...points.map(({ values }) => series.reduce((sum, { key }) => sum + (values[key] ?? 0), 0)),
+  );
+  const scale = scaleTo(largest);
+  return (
+    <ChartFrame
+      {...props}
+      margin={MARGIN.left}
+      draw={({ width, height, active }) => {
+        const area = areaOf(width, height);
+        const step = area.width / Math.max(1, points.length);
+        const bar = Math.max(1, Math.min(40, step * 0.72));
+        return (
+          <>
+            <Axes area={area} scale={scale} points={points} format={format} />
+            {active !== undefined && (
+              <rect
+                class="active-band"
+                x={area.left + active * step}
+                y={area.top}
+                width={step}
+                height={area.height}
+              />
+            )}
+            {points.map(({ label, values }, index) => {
+              let below = 0;
+              return (
+                <g key={label} class={active !== undefined && active !== index ? "dimmed" : undefined}>
+                  {series.map((one, order) => {
+                    const value = values[one.key] ?? 0;
+                    if (!(value > 0)) return null;
+                    const bottom = yOf(below, scale, area);
+                    const top = yOf(below += value, scale, area);
+                    return (
+                      <rect
+                        key={one.key}
+                        class={classOf(one, order)}
+                        x={area.left + index * step + (step - bar) / 2}
+                        y={top}
+                        width={bar}
+                        height={Math.max(1, bottom - top)}
+                      />
+                    );
+                  })}
+                </g>
+              );
+            })}
+          </>
+        );
+      }}
+    />
+  );
+}

@@ -1,0 +1,169 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { escapeText } from "../../kernel/text.ts";
+import { navigate } from "../hooks/route.ts";
+import { classOf, type Point, type Series } from "./series.ts";
+
+/** The properties that every chart has. */
+export interface ChartProps {
+  title: string;
+  /** The content of the chart as a sentence: "$4.10 today, 62% researcher". It is the picture's name for screen readers. */
+  finding: string;
+  points: readonly Point[];
+  series: readonly Series[];
+  /** Formats a value, for the axis, the readout and the table. */
+  format(value: number): string;
+  /** The heading of the first column: "Day (UTC)". */
+  pointTitle: string;
+  height?: number;
+}
+
+/** The size of a picture, and the point that is active. */
+export interface Drawing {
+  width: number;
+  height: number;
+  active: number | undefined;
+}
+
+/**
+ * The frame of a chart: finding, legend with the values of the active point, picture, and the data as a table. The picture
+ * is one tab stop: arrow keys, Home and End choose a point, Enter opens it, Escape leaves it.
+ */
+export function ChartFrame({ title, finding, points, series, format, pointTitle, height = 200, margin, draw }:
+  & ChartProps
+  & {
+    /** The space at the left of the first point. */
+    margin: number;
+    draw(drawing: Drawing): ComponentChildren;
+  }) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const [active, setActive] = useState<number>();
+  const shown = active === undefined ? undefined : points[active];
+  const pick = (event: MouseEvent) => {
+    const { left } = (event.currentTarget as Element).getBoundingClientRect();
+    const index = Math.floor((event.clientX - left - margin) / ((width - margin) / points.length));
+    setActive(index >= 0 && index < points.length ? index : undefined);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const last = points.length - 1;
+    const at = active ?? (event.key === "ArrowLeft" ? last + 1 : -1);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last }[event.key];
+    if (next !== undefined) setActive(Math.max(0, Math.min(last, next)));
+    else if (event.key === "Escape") setActive(undefined);
+    else if (event.key === "Enter" && shown?.href) return navigate(shown.href);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <figure class="chart" aria-label={title}>
+      <figcaption class="finding">{escapeText(finding)}</figcaption>
+      <Legend series={series} shown={shown} format={format} />
+      <div ref={box} class={`chart-box height-${height <= 120 ? "low" : "full"}`}>
+        {width > 0 && (
+          <svg
+            role="img"
+            aria-label={escapeText(`${title}: ${finding}`)}
+            tabIndex={points.length > 0 ? 0 : undefined}
+            width={width}
+            height={height}
+            viewBox={`0 0 ${width} ${height}`}
+            class={shown?.href ? "linked" : undefined}
+            onMouseMove={pick}
+            onMouseLeave={() => setActive(undefined)}
+            onBlur={() => setActive(undefined)}
+            onClick={() => shown?.href && navigate(shown.href)}
+            onKeyDown={onKeyDown}
+          >
+            {draw({ width, height, active })}
+          </svg>
+        )}
+      </div>
+      <DataTable title={title} points={points} series={series} format={format} pointTitle={pointTitle} />
+    </figure>
+  );
+}
+
+function Legend({ series, shown, format }: {
+  series: readonly Series[];
+  shown: Point | undefined;
+  format(value: number): string;
+}) {
+  const total = shown?.total;
+  return (
+    <div class="legend">
+      <ul>
+        {series.map((one, index) => {
+          const value = shown?.values[one.key];
+          return (
+            <li key={one.key}>
+              <svg class={`key ${classOf(one, index)}`} width="10" height="10" aria-hidden="true">
+                <rect width="10" height="10" rx="2" />
+              </svg>
+              <span class="legend-name">{escapeText(one.label)}</span>
+              <span class="legend-value">{shown ? (value == null ? "–" : format(value)) : one.note}</span>
+            </li>
+          );
+        })}
+      </ul>
+      <output class="readout" aria-live="polite">
+        {shown && (
+          <>
+            {escapeText(shown.label)}
+            {total != null && <strong>{format(total)}</strong>}
+          </>
+        )}
+      </output>
+    </div>
+  );
+}
+
+function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProps, "finding" | "height">) {
+  const [isOpen, setOpen] = useState(false);
+  const hasTotal = series.length > 1 && points.some(({ total }) => total !== undefined);
+  return (
+    <details class="chart-data" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Data as a table</summary>
+      {isOpen && (
+        <div class="table-scroll" tabIndex={0} role="region" aria-label={`${title}: data`}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{pointTitle}</th>
+                {series.map(({ key, label }) => (
+                  <th key={key} scope="col" class="number">{escapeText(label)}</th>
+                ))}
+                {hasTotal && <th scope="col" class="number">Total</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {points.map(({ label, values, total }) => (
+                <tr key={label}>
+                  <th scope="row">{escapeText(label)}</th>
+                  {series.map(({ key }) => (
+                    <td key={key} class="number">{values[key] == null ? "–" : format(values[key]!)}</td>
+                  ))}
+                  {hasTotal && <td class="number">{total == null ? "–" : format(total)}</td>}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </details>
+  );
+}
+
+/** Returns the width of an element, and renders again when it changes. */
+export function useWidth(ref: { current: Element | null }): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const element = ref.current;
+    if (!element) return;
+    setWidth(Math.floor(element.getBoundingClientRect().width));
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}

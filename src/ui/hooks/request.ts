@@ -1,0 +1,97 @@
+import { signalSignedOut } from "./session.ts";
+
+/** An error of the API: its problem document, or a fault of the connection. */
+export class RequestError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Record<string, unknown> = {},
+  ) {
+    super(message);
+    this.name = "RequestError";
+  }
+}
+
+/** An answer of the API. */
+export interface Answer<Value> {
+  value: Value;
+  /** The address of the next page of a list. */
+  next: string | undefined;
+  etag: string | undefined;
+}
+
+/**
+ * A header that a page of another origin can't send. Browsers leave out `Sec-Fetch-Site` over plain HTTP to another
+ * machine, where this header shows that a request comes from the dashboard itself.
+ */
+export const DASHBOARD_HEADER = { "purser-dashboard": "1" } as const;
+
+/** Sends a request to the API. Throws a `RequestError`. */
+export async function request<Value>(
+  path: string,
+  { method = "GET", body, headers, signal }: {
+    method?: string;
+    body?: unknown;
+    headers?: Record<string, string>;
+    signal?: AbortSignal;
+  } = {},
+): Promise<Answer<Value>> {
+  const response = await send(path, {
+    method,
+    signal,
+    headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const value = response.status === 204 ? undefined : await response.json();
+  return {
+    value,
+    next: nextOf(response.headers.get("link")),
+    etag: response.headers.get("etag") ?? undefined,
+  };
+}
+
+/** Sends any request to the API, and returns its successful response. Throws a `RequestError`. */
+export async function send(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      credentials: "same-origin",
+      redirect: "error",
+      ...init,
+      headers: { ...DASHBOARD_HEADER, ...init.headers as Record<string, string> },
+    });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new RequestError(0, "unreachable", "Cannot reach the server; is purser serve running?");
+  }
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => undefined) as
+    | { code?: string; detail?: string; details?: Record<string, unknown> }
+    | undefined;
+  const error = new RequestError(
+    response.status,
+    problem?.code ?? "unavailable",
+    problem?.detail ?? `Cannot use the server: it answered ${response.status}`,
+    problem?.details,
+  );
+  if (response.status === 401 && !path.startsWith("/ui/session")) signalSignedOut();
+  throw error;
+}
+
+/** Returns the address of the next page in a `Link` header. */
+export function nextOf(link: string | null): string | undefined {
+  return link === null ? undefined : /<([^>]+)>;\s*rel="?next"?/.exec(link)?.[1];
+}
+
+/** Downloads a list as CSV or JSON: the same address with another `Accept`. */
+export async function download(path: string, type: "csv" | "json", name: string): Promise<void> {
+  const accept = type === "csv" ? "text/csv" : "application/json";
+  const response = await send(path, { headers: { accept } });
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `${name}.${type}`;
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,80 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** The location of the page: its path below `/ui/`, and the filters of the view as the URL's query. */
+export interface Route {
+  /** The segments below `/ui/`: `["sessions", "ses_1"]`. */
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+const HOME = "/ui/";
+const listeners = new Set<() => void>();
+
+function readRoute(): Route {
+  const { pathname, search } = location;
+  const parts = pathname.slice(HOME.length).split("/").filter(Boolean).map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  return { parts, query: new URLSearchParams(search) };
+}
+
+function announce(): void {
+  for (const listener of listeners) listener();
+}
+
+if (typeof addEventListener === "function") addEventListener("popstate", announce);
+
+/** Returns the current route, and renders again when it changes. */
+export function useRoute(): Route {
+  const [route, setRoute] = useState(readRoute);
+  useEffect(() => {
+    const update = () => setRoute(readRoute());
+    listeners.add(update);
+    return () => void listeners.delete(update);
+  }, []);
+  return route;
+}
+
+/** Opens another page of the dashboard without loading it anew. */
+export function navigate(href: string, { replace = false } = {}): void {
+  history[replace ? "replaceState" : "pushState"](null, "", href);
+  announce();
+  if (!replace) scrollTo(0, 0);
+}
+
+/** A part of the URL's query; undefined and '' remove a parameter. */
+export type QueryChange = Readonly<Record<string, string | undefined>>;
+
+/** Returns the address of this page with some parameters changed. Another filter begins at the first page. */
+export function hrefWith(change: QueryChange, { pathname, search } = location): string {
+  const query = new URLSearchParams(search);
+  if (!("cursor" in change)) query.delete("cursor");
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined || value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString();
+  return text ? `${pathname}?${text}` : pathname;
+}
+
+/** Changes filters in the URL. They replace the entry in the history, so that Back leaves the view. */
+export function setQuery(change: QueryChange): void {
+  navigate(hrefWith(change), { replace: true });
+}
+
+/** Returns the address of a page: `uiPath("sessions", id)` is `/ui/sessions/ses_1`. */
+export function uiPath(...parts: string[]): string {
+  return HOME + parts.map(encodeURIComponent).join("/");
+}
+
+/** Returns an address of the API with the parameters that have a value. */
+export function apiPath(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  return given.length === 0
+    ? path
+    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+}

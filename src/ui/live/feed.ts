@@ -1,0 +1,158 @@
+import { after, now } from "../hooks/clock.ts";
+import { request, RequestError } from "../hooks/request.ts";
+import { mergeLive } from "./merge.ts";
+import { readStream } from "./read_stream.ts";
+import type { LiveState } from "./types.ts";
+
+/** `stale`: nothing has arrived for longer than the server would be silent. */
+export type LiveStatus = "connecting" | "live" | "polling" | "stale" | "paused";
+
+/** The newest state of the server, and how fresh it is. */
+export interface Live {
+  readonly state: LiveState | undefined;
+  readonly status: LiveStatus;
+}
+
+type Shared = { is: "hello" } | ({ is: "live" } & Live);
+
+const PATH = "/live";
+const NAME = "purser-live";
+/** The server writes a comment every 15 s. */
+const SILENT_MS = 40_000;
+const POLL_MS = 5_000;
+const SHORT_MS = 10_000;
+const MAX_WAIT_MS = 30_000;
+
+/**
+ * Follows `GET /live` while the page is visible. All pages of a browser share one stream: the one with the lock reads it and
+ * passes it on. After two streams that ended within 10 s it polls instead, as platforms end streams with their request.
+ */
+export class LiveFeed {
+  #live: Live = { state: undefined, status: "connecting" };
+  #controller: AbortController | undefined;
+  #isReader = false;
+  #isPaused = false;
+  #ends: number[] = [];
+  #cancelSilence = () => {};
+  #channel: BroadcastChannel | undefined;
+
+  constructor(private readonly onChange: (live: Live) => void) {}
+
+  /** Follows until `stop()`. */
+  start(): void {
+    document.addEventListener("visibilitychange", this.#check);
+    this.#check();
+  }
+
+  stop(): void {
+    document.removeEventListener("visibilitychange", this.#check);
+    this.#disconnect();
+  }
+
+  /** Stops to follow, or follows again. */
+  pause(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.#check();
+    if (isPaused) this.#set({ status: "paused" });
+  }
+
+  #check = () => {
+    const isWanted = document.visibilityState === "visible" && !this.#isPaused;
+    if (isWanted && !this.#controller) this.#connect();
+    else if (!isWanted) this.#disconnect();
+  };
+
+  #connect(): void {
+    const { signal } = this.#controller = new AbortController();
+    this.#set({ status: "connecting" });
+    this.#watchSilence();
+    if (!navigator.locks) return void this.#read(signal);
+    this.#channel = new BroadcastChannel(NAME);
+    this.#channel.onmessage = ({ data }: MessageEvent<Shared>) => {
+      if (data.is === "hello") {
+        if (this.#isReader) this.#share();
+      } else if (!this.#isReader) {
+        this.#watchSilence();
+        this.#set(data);
+      }
+    };
+    this.#channel.postMessage({ is: "hello" } satisfies Shared);
+    navigator.locks.request(NAME, { signal }, async () => {
+      this.#isReader = true;
+      await this.#read(signal).finally(() => this.#isReader = false);
+    }).catch(() => {}); // the lock was not needed any more
+  }
+
+  #disconnect(): void {
+    this.#controller?.abort();
+    this.#controller = undefined;
+    this.#channel?.close();
+    this.#channel = undefined;
+    this.#cancelSilence();
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      const startedAt = now();
+      try {
+        if (this.#isCutShort()) await this.#poll(signal);
+        else await this.#stream(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || (error as RequestError).status === 401) return;
+        failures++;
+      }
+      if (now() - startedAt < SHORT_MS) this.#ends = [...this.#ends, now()].slice(-2);
+      else this.#ends = [];
+      const wait = this.#isCutShort() && failures === 0
+        ? POLL_MS
+        : Math.min(MAX_WAIT_MS, 1_000 * 2 ** failures);
+      await new Promise<void>((resolve) => {
+        const cancel = after(wait, resolve);
+        signal.addEventListener("abort", () => (cancel(), resolve()), { once: true });
+      });
+    }
+  }
+
+  #isCutShort(): boolean {
+    return this.#ends.length === 2;
+  }
+
+  async #stream(signal: AbortSignal): Promise<void> {
+    await readStream(PATH, signal, (message) => {
+      this.#watchSilence();
+      if (message === "comment") return this.#set({ status: "live" });
+      const data = JSON.parse(message.data);
+      const { state } = this.#live;
+      if (message.event === "state") this.#set({ state: data, status: "live" });
+      else if (message.event === "delta" && state) {
+        this.#set({ state: mergeLive(state, data), status: "live" });
+      }
+    });
+  }
+
+  async #poll(signal: AbortSignal): Promise<void> {
+    const { value } = await request<LiveState>(`${PATH}?once=true`, { signal });
+    this.#watchSilence();
+    this.#set({ state: value, status: "polling" });
+  }
+
+  #watchSilence(): void {
+    this.#cancelSilence();
+    this.#cancelSilence = after(SILENT_MS, () => this.#set({ status: "stale" }));
+  }
+
+  #set(change: Partial<Live>): void {
+    const { state = this.#live.state, status = this.#live.status } = change;
+    if (state === this.#live.state && status === this.#live.status) return;
+    this.#live = { state, status };
+    this.onChange(this.#live);
+    if (this.#isReader) this.#share();
+  }
+
+  #share(): void {
+    if (this.#live.status !== "paused") {
+      this.#channel?.postMessage({ is: "live", ...this.#live } satisfies Shared);
+    }
+  }
+}

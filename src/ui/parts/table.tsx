@@ -1,0 +1,152 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { hrefWith, useRoute } from "../hooks/route.ts";
+import { download, type RequestError } from "../hooks/request.ts";
+import { escapeText } from "../../kernel/text.ts";
+import { Link } from "./link.tsx";
+import { useToast } from "./toast.tsx";
+
+/** A column of a table. */
+export interface Column<Row> {
+  /** The name in the URL's `sort`, and the column's key. */
+  id: string;
+  title: string;
+  cell(row: Row): ComponentChildren;
+  /** Numbers stand at the right, in tabular figures. */
+  isNumber?: boolean;
+  /** The value that rows are sorted by; a column without it doesn't sort. Amounts of the API may be used as they are. */
+  sortBy?(row: Row): number | string | null | undefined;
+}
+
+/** The address and the file name of a table's downloads. */
+export interface Source {
+  path: string;
+  name: string;
+}
+
+/**
+ * A table: it sorts by the URL's `sort` (`cost_usd`, descending `-cost_usd`), which is the same for all tables of a view
+ * unless `sortParam` names another one, shows more rows by `more`, and downloads `source` as CSV and JSON.
+ */
+export function Table<Row>(
+  { caption, columns, rows, keyOf, source, more, defaultSort, sortParam = "sort", foot }: {
+    /** The content of the table in a few words; read to screen readers, and the name of its region. */
+    caption: string;
+    columns: readonly Column<Row>[];
+    rows: readonly Row[];
+    keyOf(row: Row): string;
+    source?: Source;
+    /** Reads the next page; undefined on the last one. */
+    more?: () => void;
+    /** The order without `sort` in the URL; undefined: as the API has it. */
+    defaultSort?: string;
+    sortParam?: string;
+    /** A note below, such as "Top 10 of 240". */
+    foot?: ComponentChildren;
+  },
+) {
+  const { query } = useRoute();
+  const sort = query.get(sortParam) ?? defaultSort;
+  return (
+    <div class="table-box">
+      <div class="table-scroll" tabIndex={0} role="region" aria-label={caption}>
+        <table>
+          <caption class="hidden">{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <Head key={column.id} column={column} sort={sort} sortParam={sortParam} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {sortRows(rows, columns, sort).map((row) => (
+              <tr key={keyOf(row)}>
+                {columns.map((column) => (
+                  <td key={column.id} class={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {(more || source || foot) && (
+        <div class="table-foot">
+          {more && <button type="button" class="small" onClick={more}>Show more</button>}
+          {foot && <span class="muted">{foot}</span>}
+          {source && <Downloads {...source} caption={caption} />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Head<Row>(
+  { column, sort, sortParam }: { column: Column<Row>; sort: string | undefined; sortParam: string },
+) {
+  const { id, title, isNumber, sortBy } = column;
+  const isSorted = sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
+  const next = isSorted === "descending" || (isSorted === undefined && !isNumber) ? id : `-${id}`;
+  return (
+    <th scope="col" class={isNumber ? "number" : undefined} aria-sort={isSorted}>
+      {sortBy
+        ? (
+          <Link href={hrefWith({ [sortParam]: next })} class="sort">
+            {title}
+            <span class="sort-mark" aria-hidden="true">
+              {isSorted ? (isSorted === "ascending" ? "↑" : "↓") : "↕"}
+            </span>
+          </Link>
+        )
+        : title}
+    </th>
+  );
+}
+
+/** Sorts rows by the column of a `sort`; rows without a value are last. */
+function sortRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: string | undefined,
+): readonly Row[] {
+  const direction = sort?.startsWith("-") ? -1 : 1;
+  const valueOf = columns.find(({ id }) => id === sort?.replace(/^-/, ""))?.sortBy;
+  if (!valueOf) return rows;
+  return rows.toSorted((a, b) => {
+    const [x, y] = [valueOf(a) ?? null, valueOf(b) ?? null];
+    if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
+    return direction * (x < y ? -1 : x > y ? 1 : 0);
+  });
+}
+
+function Downloads({ path, name, caption }: Source & { caption: string }) {
+  const toast = useToast();
+  const [isBusy, setBusy] = useState(false);
+  const start = (type: "csv" | "json") => (event: Event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    download(path, type, name).catch((error: RequestError) => toast(escapeText(error.message), "bad"))
+      .finally(() => setBusy(false));
+  };
+  return (
+    <span class="downloads">
+      <a
+        href={path}
+        download={`${name}.csv`}
+        aria-label={`Download as CSV: ${caption}`}
+        onClick={start("csv")}
+      >
+        CSV
+      </a>
+      <a
+        href={path}
+        download={`${name}.json`}
+        aria-label={`Download as JSON: ${caption}`}
+        onClick={start("json")}
+      >
+        JSON
+      </a>
+    </span>
+  );
+}

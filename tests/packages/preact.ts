@@ -1,0 +1,1 @@
+export * from "npm:preact@11.2.0";
