@@ -36,13 +36,13 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
   return {
     takeEvent(event) {
       take(event);
-      outputBytes += utf8Length(wire.textOf(event));
+      outputBytes += lengthOf(() => wire.textOf(event)) ?? 0;
     },
     takeBody(body, bytes) {
       const parts = Array.isArray(body) ? body.filter(isFields) : isFields(body) ? [body] : [];
       for (const part of parts) take(part);
       if (usage.usage() !== undefined) return;
-      outputBytes = body === undefined ? bytes : utf8Length(contentOf(body));
+      outputBytes = (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
     },
     report: (brokenBy) => ({
       counted: usage.isFinal() ? usage.usage() : undefined,
@@ -58,4 +58,13 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
     isFinal: () => usage.isFinal(),
     hasUsage: () => usage.usage() !== undefined,
   };
+}
+
+/** Returns the bytes of a text; undefined where an answer is nested too deeply to be read. */
+function lengthOf(read: () => string): number | undefined {
+  try {
+    return utf8Length(read());
+  } catch {
+    return undefined;
+  }
 }

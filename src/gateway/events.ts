@@ -1,5 +1,3 @@
-import { concat } from "./wires/splice_json.ts";
-
 /* Splits the bytes of a stream into pieces that stand by themselves, and changes none of them. */
 
 /** One piece of a stream: its bytes, with the separator at its end, and its text, if it has any. */
@@ -22,13 +20,46 @@ const [LF, CR] = [0x0a, 0x0d];
 /** The largest event that is held back until it is complete. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
+/** The bytes of a piece that is not complete. A large one comes in many chunks, so each is copied a few times only. */
+class HeldBytes {
+  bytes: Uint8Array = new Uint8Array(0);
+  /** True if the buffer behind them is this one's, with room at its end. */
+  #isOwn = false;
+
+  /** Adds a chunk, and returns all bytes. */
+  join(chunk: Uint8Array): Uint8Array {
+    const size = this.bytes.length;
+    if (size === 0) {
+      this.#isOwn = false;
+      return this.bytes = chunk;
+    }
+    const end = size + chunk.length;
+    if (!this.#isOwn || this.bytes.buffer.byteLength < end) {
+      const larger = new Uint8Array(Math.max(end, 2 * size));
+      larger.set(this.bytes);
+      this.bytes = larger;
+      this.#isOwn = true;
+    }
+    this.bytes = new Uint8Array(this.bytes.buffer, 0, end);
+    this.bytes.set(chunk, size);
+    return this.bytes;
+  }
+
+  /** Removes bytes from the beginning; those stay what they are. */
+  drop(count: number): void {
+    if (count === 0) return;
+    this.bytes = this.bytes.slice(count);
+    this.#isOwn = true;
+  }
+}
+
 /** Splits server-sent events, which end at a blank line: by LF, CR LF or CR. */
 export function splitEvents(): Splitter {
-  let held: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
+  const held = new HeldBytes();
   let searched = 0;
   return {
     push(chunk) {
-      const bytes = held.length === 0 ? chunk : concat(held, chunk);
+      const bytes = held.join(chunk);
       const pieces: Piece[] = [];
       let start = 0;
       for (let at = searched;;) {
@@ -38,13 +69,15 @@ export function splitEvents(): Splitter {
         pieces.push({ bytes: event, data: dataOf(event) });
         start = at = end;
       }
-      held = start === 0 ? bytes : bytes.slice(start);
+      held.drop(start);
       // A line break at the end may be the first of the two.
-      searched = Math.max(0, held.length - 3);
-      if (held.length > MAX_EVENT_BYTES) throw new Error("an event of the stream is larger than 64 MiB");
+      searched = Math.max(0, held.bytes.length - 3);
+      if (held.bytes.length > MAX_EVENT_BYTES) {
+        throw new Error("an event of the stream is larger than 64 MiB");
+      }
       return pieces;
     },
-    rest: () => held,
+    rest: () => held.bytes,
   };
 }
 
@@ -76,7 +109,7 @@ function afterBreak(bytes: Uint8Array, at: number): number | undefined {
 const decoder = new TextDecoder();
 
 /** Returns the data of an event; undefined for a comment and for an event without any. */
-function dataOf(event: Uint8Array): string | undefined {
+export function dataOf(event: Uint8Array): string | undefined {
   let data: string | undefined;
   for (const line of decoder.decode(event).split(/\r\n|\n|\r/)) {
     if (!line.startsWith("data:")) continue;
@@ -90,18 +123,18 @@ const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
 
 /** Splits a list of JSON objects, as Gemini streams them without `alt=sse`: each piece ends with its object. */
 export function splitList(): Splitter {
-  let held: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
+  const held = new HeldBytes();
   let at = 0;
   let depth = 0;
   let begin = 0;
   let isInString = false;
   return {
     push(chunk) {
-      held = held.length === 0 ? chunk : concat(held, chunk);
+      const bytes = held.join(chunk);
       const pieces: Piece[] = [];
       let start = 0;
-      for (; at < held.length; at++) {
-        const byte = held[at];
+      for (; at < bytes.length; at++) {
+        const byte = bytes[at];
         if (isInString) {
           if (byte === BACKSLASH) at++;
           else if (byte === QUOTE) isInString = false;
@@ -110,18 +143,18 @@ export function splitList(): Splitter {
           if (depth++ === 0) begin = at;
         } else if (byte === CLOSE && --depth === 0) {
           pieces.push({
-            bytes: held.subarray(start, at + 1),
-            data: decoder.decode(held.subarray(begin, at + 1)),
+            bytes: bytes.subarray(start, at + 1),
+            data: decoder.decode(bytes.subarray(begin, at + 1)),
           });
           start = at + 1;
         }
       }
-      held = start === 0 ? held : held.slice(start);
+      held.drop(start);
       at -= start;
       begin -= start;
-      if (held.length > MAX_EVENT_BYTES) throw new Error("a part of the list is larger than 64 MiB");
+      if (held.bytes.length > MAX_EVENT_BYTES) throw new Error("a part of the list is larger than 64 MiB");
       return pieces;
     },
-    rest: () => held,
+    rest: () => held.bytes,
   };
 }

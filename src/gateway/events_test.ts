@@ -56,3 +56,21 @@ Deno.test("splitList() finds each object of a list, wherever it is cut, and lose
     ),
   );
 });
+
+Deno.test("a large event that comes in many chunks is copied a few times only", () => {
+  const bytes = encode(`data: ${"x".repeat(1024 * 1024)}\n\n`);
+  for (const splitter of [splitEvents(), splitList()]) {
+    let copied = 0;
+    const { set } = Uint8Array.prototype;
+    Uint8Array.prototype.set = function (source, at) {
+      copied += source.length;
+      set.call(this, source, at);
+    };
+    try {
+      for (let at = 0; at < bytes.length; at += 1024) splitter.push(bytes.slice(at, at + 1024));
+    } finally {
+      Uint8Array.prototype.set = set;
+    }
+    assert.ok(copied < 5 * bytes.length, `${copied} bytes`);
+  }
+});

@@ -18,7 +18,10 @@ const OF_THE_CONNECTION = new Set([
   "expect",
 ]);
 
-/** The headers of a client that no provider gets: its key, its cookies, and the way that it came. */
+/**
+ * The headers of a client that no provider gets: its key, its cookies, the way that it came, and those by which some servers
+ * take a request for another one than it is, or leave the usage out of its answer.
+ */
 const OF_THE_CLIENT = new Set([
   "authorization",
   "x-api-key",
@@ -30,6 +33,12 @@ const OF_THE_CLIENT = new Set([
   "accept-encoding",
   "origin",
   "referer",
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
+  "x-original-url",
+  "x-rewrite-url",
+  "x-goog-fieldmask",
 ]);
 
 /** The headers of a provider's front that mean nothing, or harm, beyond it. */
@@ -42,6 +51,7 @@ const OF_THE_PROVIDER = new Set([
   "server",
   "nel",
   "report-to",
+  "clear-site-data",
 ]);
 
 /** Returns the headers of a request for its provider: the client's, with the provider's key and settings. */
@@ -65,8 +75,11 @@ export function answerHeaders(provider: Headers, callId: string | undefined): He
   const named = namedByConnection(provider);
   for (const [name, value] of provider) {
     if (OF_THE_CONNECTION.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) continue;
+    if (name.startsWith("x-purser-")) continue; // those of a Purser behind this one are not this one's
     headers.set(name, value);
   }
+  // A page of a provider, such as an error of its front, must not run in this server's origin.
+  if (/html|xml/i.test(headers.get("content-type") ?? "")) headers.set("content-security-policy", "sandbox");
   if (callId !== undefined) headers.set("x-purser-call-id", callId);
   return headers;
 }
@@ -90,7 +103,7 @@ export function authorizationOf(headers: Headers, search: URLSearchParams): stri
   const bearer = headers.get("authorization");
   const keys = new Set([
     ...(bearer === null ? [] : [bearer.replace(/^bearer +/i, "").trim()]),
-    ...["x-api-key", "x-goog-api-key"].flatMap((name) => headers.get(name)?.trim() ?? []),
+    ...["x-api-key", "x-goog-api-key"].flatMap((name) => headers.get(name)?.trim() || []),
   ]);
   if (keys.size > 1) {
     throw new PurserError(

@@ -99,8 +99,10 @@ async function passCall(
   const reader = readAnswer(wire, provider);
   const type = response.headers.get("content-type") ?? "";
   const headers = answerHeaders(response.headers, callId);
-  const isEvents = /^text\/event-stream/i.test(type);
-  const isList = model.isStreamed && request.target.family === "google" && /json/i.test(type);
+  const isJson = /json/i.test(type);
+  // Some servers name another type for the events that they were asked for, or none.
+  const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
+  const isList = model.isStreamed && request.target.family === "google" && isJson;
   const stream = response.ok && (isEvents || isList) ? decoded(response) : undefined;
   if (stream) {
     const answer = {
@@ -141,9 +143,11 @@ async function passWhole(
   const { provider } = passed.gatewayRequest.target;
   const book = (report: UsageReport) => bookAnswer(ctx, passed, report, reader.outputBytes);
   let bytes: Uint8Array<ArrayBuffer>;
+  let size = 0;
   try {
-    bytes = await readWhole(ctx, response, live);
+    bytes = await readWhole(ctx, response, live, (length) => size += length);
   } catch (error) {
+    reader.takeBody(undefined, size);
     if (response.ok) await book(reader.report(error));
     else await release(error);
     throw noAnswer(provider, error, live);
@@ -157,14 +161,15 @@ async function passWhole(
   return { status: response.status, headers, body: bytes };
 }
 
-/** Passes on what costs nothing, and shows a key only the models that it may call. */
+/** Passes on what costs nothing. A key is shown the models only that it may call. */
 async function passFree(
   ctx: GatewayContext,
   request: GatewayRequest,
   upstream: Upstream,
   isModels: boolean,
 ): Promise<PassedAnswer> {
-  const { method, target: { provider }, caller: { models } } = request;
+  const { method, target: { provider }, caller } = request;
+  const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
   const live = beginCall(ctx, ctx.ids.next("call"));
   try {
@@ -213,29 +218,45 @@ function send(
 /** The largest answer that is read as a whole. */
 const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
+/** The names of encodings, and of the platform's for them. */
+const ENCODINGS: Readonly<Record<string, string>> = {
+  "gzip": "gzip",
+  "x-gzip": "gzip",
+  "deflate": "deflate",
+  "br": "brotli",
+};
+
 /** Returns the body of an answer. Compressed ones are decoded, though the request takes none; undefined if it can't be. */
 function decoded({ headers, body }: Response): Response["body"] | undefined {
-  const encoding = headers.get("content-encoding") ?? "identity";
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() || "identity";
   if (!body || encoding === "identity") return body;
-  if (encoding !== "gzip" && encoding !== "deflate") return undefined;
-  return body.pipeThrough(new DecompressionStream(encoding));
+  try {
+    return body.pipeThrough(new DecompressionStream(ENCODINGS[encoding] as CompressionFormat));
+  } catch {
+    return undefined; // unknown, here or everywhere
+  }
 }
 
-/** Reads an answer as a whole. */
+/** Reads an answer as a whole; `onPart` gets the length of each part. */
 async function readWhole(
   { clock }: Pick<GatewayContext, "clock">,
   response: Response,
   live: LiveCall,
+  onPart?: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   live.quietSince = clock.monotonic();
   const body = decoded(response);
-  if (body === undefined) throw new Error("its answer is compressed, though the request takes none");
+  if (body === undefined) {
+    await response.body?.cancel();
+    throw new Error("its answer is compressed, though the request takes none");
+  }
   for await (const part of body ?? []) {
     live.quietSince = clock.monotonic();
     parts.push(part as Uint8Array<ArrayBuffer>);
     size += part.length;
+    onPart?.(part.length);
     if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
   }
   if (parts.length === 1) return parts[0]!;

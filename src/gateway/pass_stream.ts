@@ -2,7 +2,7 @@ import { type Fields, isFields } from "../pricing/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { LiveCall } from "./live_calls.ts";
-import type { Splitter } from "./events.ts";
+import { dataOf, type Splitter } from "./events.ts";
 import type { Wire } from "./wires/wire.ts";
 
 /** A streamed answer on its way from the provider to the client. */
@@ -42,23 +42,31 @@ export function passStream(
   let reading: Promise<void> | undefined;
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
 
-  /** Reads the next chunk, and emits the complete events. */
+  /** Reads the next chunk, and emits the complete events. Whatever ends the stream, the call is booked. */
   async function step(emit: (bytes: Uint8Array) => void): Promise<void> {
-    live.quietSince = clock.monotonic();
-    const { done, value } = await source.read().catch(async (error) => {
+    try {
+      await advance(emit);
+    } catch (error) {
       isOver = true;
+      void source.cancel(error).catch(() => {});
       await book(error);
       throw error;
-    });
+    }
+  }
+
+  async function advance(emit: (bytes: Uint8Array) => void): Promise<void> {
+    live.quietSince = clock.monotonic();
+    const { done, value } = await source.read();
     live.quietSince = undefined;
     const run = new Run(emit);
     if (done) {
       isOver = true;
       const rest = splitter.rest();
-      take(parse(dataIn(rest)));
+      const event = parse(dataOf(rest)); // of an event that has no blank line at its end
+      take(event);
       await book();
       if (held) run.add(held);
-      run.add(rest);
+      if (!isHidden(event)) run.add(rest);
       run.flush();
       return;
     }
@@ -67,7 +75,7 @@ export function passStream(
       take(event);
       if (held) run.add(held);
       held = undefined;
-      if (answer.hidesUsage && event && wire.isUsageOnly?.(event)) continue;
+      if (isHidden(event)) continue;
       const place = data === undefined ? "other" : wire.placeOf(event, data);
       if (place === "maybe_last") {
         held = bytes;
@@ -80,6 +88,10 @@ export function passStream(
       run.add(bytes);
     }
     run.flush();
+  }
+
+  function isHidden(event: Fields | undefined): boolean {
+    return answer.hidesUsage && event !== undefined && wire.isUsageOnly?.(event) === true;
   }
 
   function take(event: Fields | undefined): void {
@@ -108,12 +120,13 @@ export function passStream(
     async pull(controller) {
       let hasEmitted = false;
       const emit = (bytes: Uint8Array) => {
+        if (hasLeft) return; // a chunk that was on its way is read to its end all the same
         hasEmitted = true;
         controller.enqueue(bytes);
       };
       // A chunk may hold no complete event.
       while (!hasEmitted && !isOver && !hasLeft) await (reading = step(emit));
-      if (isOver) controller.close();
+      if (isOver && !hasLeft) controller.close();
     },
     cancel: leave,
   }, { highWaterMark: 0 });
@@ -151,9 +164,4 @@ function parse(data: string | undefined): Fields | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Returns the data of an event that the end of the stream has cut off before its blank line. */
-function dataIn(rest: Uint8Array): string | undefined {
-  return rest.length === 0 ? undefined : /^data: ?(.*)/m.exec(new TextDecoder().decode(rest))?.[1];
 }

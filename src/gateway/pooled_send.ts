@@ -51,9 +51,27 @@ async function loadClients(): Promise<Send> {
       signal?.addEventListener("abort", onAbort, { once: true });
       request.once("close", () => signal?.removeEventListener("abort", onAbort));
       request.on("error", reject);
-      request.once("response", (incoming) => resolve(toResponse(incoming, signal ?? undefined)));
+      request.once("response", (incoming) => {
+        try {
+          resolve(toResponse(incoming, signal ?? undefined));
+        } catch (error) {
+          request.destroy(unreadable("status", { cause: error })); // thrown here, it would end the process
+        }
+      });
+      // Without a listener, a connection that was switched would stay open and silent.
+      request.once("upgrade", (_incoming, socket) => {
+        socket.destroy();
+        reject(unreadable("change of protocol"));
+      });
       request.end(body instanceof Uint8Array ? body : undefined);
     });
+}
+
+/** Returns the error for an answer that is not one of HTTP; its code is of those that may have been charged. */
+function unreadable(part: string, options?: ErrorOptions): Error {
+  return Object.assign(new Error(`its answer has a ${part} that can't be read`, options), {
+    code: "HPE_INVALID_STATUS",
+  });
 }
 
 /** The bytes of an answer that are read ahead of its reader. */
@@ -80,9 +98,9 @@ function bodyOf(
   incoming: IncomingMessage,
   signal: AbortSignal | undefined,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let isOver = false;
   return new ReadableStream({
     start(controller) {
-      let isOver = false;
       const fail = (error: unknown) => {
         if (isOver) return;
         isOver = true;
@@ -105,6 +123,7 @@ function bodyOf(
       incoming.resume();
     },
     cancel() {
+      isOver = true; // what was read before comes all the same
       incoming.destroy();
     },
   }, { highWaterMark: UNREAD_BYTES, size: ({ length }) => length });

@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { brotliCompressSync } from "node:zlib";
+import { answerTo } from "../harness/answers.ts";
+import { startFakeProvider } from "../harness/fake_provider.ts";
+import { startRawProvider } from "../harness/raw_provider.ts";
+import { openTestPurser } from "../harness/test_purser.ts";
+import { startPlainProvider } from "./plain_provider.ts";
+import { allEnded, readCalls, sendTo } from "./requests.ts";
+
+/** Answers as no provider should send them: each is booked, and none ends the process. */
+
+const WHOLE = {
+  path: "/openai/v1/chat/completions",
+  body: { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hi" }] },
+};
+const STREAMED = { ...WHOLE, body: { ...WHOLE.body, stream: true } };
+const TEXT = '{"choices":[{"index":0,"delta":{"content":"Hello"}}]}';
+const USAGE = '{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":30}}';
+const END = `data: ${TEXT}\n\ndata: [DONE]\n\n`;
+
+/** Returns what a client gets of an answer, and what is booked. */
+async function pass(answer: () => Response, request: { path: string; body: unknown } = STREAMED) {
+  await using provider = startPlainProvider(answer);
+  await using purser = await openTestPurser({ fake: provider });
+  const response = await sendTo(purser, request);
+  const text = await response.text().catch(() => "broken off");
+  await allEnded(purser);
+  const booked = (await readCalls(purser)).map(({ input, output, isEstimated }) => ({
+    input,
+    output,
+    isEstimated,
+  }));
+  return { status: response.status, headers: response.headers, text, booked };
+}
+
+const EXACT = [{ input: 10, output: 20, isEstimated: false }];
+
+for (const status of [600, 999, 101]) {
+  Deno.test(`an answer with the status ${status} is the provider's fault, and booked as an estimate`, async () => {
+    const contentType = "application/json" +
+      (status === 101 ? "\r\nconnection: upgrade\r\nupgrade: h2c" : "");
+    await using provider = await startRawProvider(() => ({ status, contentType, body: "{}" }));
+    await using purser = await openTestPurser({ fake: provider });
+    const response = await sendTo(purser, WHOLE);
+    assert.equal(response.status, 502);
+    assert.match((await response.json()).error.message, /can't be read/);
+    assert.deepEqual((await readCalls(purser)).map(({ isEstimated }) => isEstimated), [true]);
+    assert.equal(purser.core.gateway.calls.size, 0);
+  });
+}
+
+for (const type of ["text/plain; charset=utf-8", "application/octet-stream"]) {
+  Deno.test(`events that come as ${type} are passed on as those of any stream`, async () => {
+    const headers = { "content-type": type };
+    const { text, booked } = await pass(() =>
+      new Response(`data: ${TEXT}\n\ndata: ${USAGE}\n\ndata: [DONE]\n\n`, { headers })
+    );
+    assert.equal(text, END, "without the usage that this client did not ask for");
+    assert.deepEqual(booked, EXACT);
+  });
+}
+
+const EVENTS = { "content-type": "text/event-stream" };
+
+Deno.test("a last event without a blank line is read: several lines of data, and the usage that nobody asked for", async () => {
+  const begun = `data: ${TEXT}\n\n`;
+  const hidden = await pass(() => new Response(`${begun}data: ${USAGE}`, { headers: EVENTS }));
+  assert.deepEqual([hidden.text, hidden.booked], [begun, EXACT]);
+  const lines = `${begun}data: {"choices":[],\ndata: ${USAGE.slice('{"choices":[],'.length)}`;
+  const asking = { ...STREAMED, body: { ...STREAMED.body, stream_options: { include_usage: true } } };
+  const asked = await pass(() => new Response(lines, { headers: EVENTS }), asking);
+  assert.deepEqual([asked.text, asked.booked], [lines, EXACT]);
+});
+
+for (const encoding of ["br", "BR"]) {
+  Deno.test(`an answer that is compressed without being asked for is decoded: ${encoding}`, async () => {
+    const { text, booked } = await pass(() =>
+      new Response(brotliCompressSync(`data: ${TEXT}\n\ndata: ${USAGE}\n\ndata: [DONE]\n\n`), {
+        headers: { ...EVENTS, "content-encoding": encoding },
+      })
+    );
+    assert.deepEqual([text, booked], [END, EXACT]);
+  });
+}
+
+Deno.test("the answer that can't be decoded is not read on, and its rest harms nothing", async () => {
+  const answer = new Uint8Array(1024 * 1024);
+  const { status, booked } = await pass(
+    () => new Response(answer, { headers: { "content-encoding": "zstd" } }),
+    WHOLE,
+  );
+  assert.equal(status, 502);
+  assert.deepEqual(booked.map(({ isEstimated }) => isEstimated), [true]);
+});
+
+Deno.test("a whole answer that breaks off is booked as an estimate that covers what had come", async () => {
+  const text = "x".repeat(40_000);
+  await using provider = await startRawProvider(() => ({
+    status: 200,
+    body: `{"text":"${text}`,
+    then: "break",
+  }));
+  await using purser = await openTestPurser({ fake: provider });
+  assert.equal((await sendTo(purser, WHOLE)).status, 502);
+  const [call] = await readCalls(purser);
+  assert.equal(call!.isEstimated, true);
+  assert.ok(call!.output >= 10_000, String(call!.output));
+});
+
+Deno.test("an answer that is nested too deeply to be read is booked by its usage, or its size", async () => {
+  const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+  const json = { "content-type": "application/json" };
+  const whole = await pass(() => new Response(`{"choices":[{"message":${deep}}]}`, { headers: json }), WHOLE);
+  assert.equal(whole.status, 200);
+  assert.ok(whole.booked[0]!.output >= 25_000);
+  const event = `data: {"choices":[{"delta":${deep}}]}\n\n`;
+  const streamed = await pass(() =>
+    new Response(`${event}data: ${USAGE}\n\ndata: [DONE]\n\n`, { headers: EVENTS })
+  );
+  assert.deepEqual([streamed.text, streamed.booked], [`${event}data: [DONE]\n\n`, EXACT]);
+});
+
+Deno.test("what fails while a stream is passed on ends the call: it is booked, and the provider's connection closed", async () => {
+  const { answer } = answerTo({ api: "openai-chat", model: "gpt-4o-mini" }, { text: "Hello" });
+  await using fake = await startFakeProvider();
+  await using purser = await openTestPurser({ fake });
+  fake.enqueue({
+    paced: [answer.frames[0]!, "data: {}" + " ".repeat(65 * 1024 * 1024), new Promise(() => {})],
+  });
+  const response = await sendTo(purser, STREAMED);
+  await assert.rejects(response.text(), /larger than 64 MiB/);
+  await allEnded(purser);
+  assert.deepEqual((await readCalls(purser)).map(({ isEstimated }) => isEstimated), [true]);
+});
+
+Deno.test("a chunk that was on its way when its client left is read whole", async () => {
+  await using fake = await startFakeProvider();
+  await using purser = await openTestPurser({ fake });
+  const [last, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const chunk = (fields: object) => `data: ${JSON.stringify(fields)}\n\n`;
+  const parts = (finishReason?: string) => [{ content: { parts: [{ text: "Hi" }] }, finishReason }];
+  const counted = (candidatesTokenCount: number) => ({ promptTokenCount: 100, candidatesTokenCount });
+  fake.enqueue({
+    paced: [
+      chunk({ candidates: parts() }),
+      last.promise,
+      chunk({ candidates: parts("STOP") }), // held back: it may be the last
+      rest.promise,
+      chunk({ candidates: parts(), usageMetadata: counted(1) }) +
+      chunk({ candidates: parts("STOP"), usageMetadata: counted(20) }),
+    ],
+  });
+  const response = await sendTo(purser, {
+    path: "/gemini/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+    body: { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+  });
+  const reader = response.body!.getReader();
+  await reader.read();
+  const next = reader.read();
+  last.resolve();
+  await new Promise((resolve) => setTimeout(resolve, 10)); // the held event has come
+  await reader.cancel();
+  await next;
+  rest.resolve();
+  await allEnded(purser);
+  const [call] = await readCalls(purser);
+  assert.deepEqual([call!.input, call!.output, call!.isEstimated], [100, 20, false]);
+});
+
+Deno.test("headers of a provider can't speak for Purser, and its pages don't run in Purser's origin", async () => {
+  const { headers, booked } = await pass(() =>
+    new Response(`data: ${TEXT}\n\ndata: ${USAGE}\n\ndata: [DONE]\n\n`, {
+      headers: {
+        ...EVENTS,
+        "x-purser-cost-usd": "0",
+        "x-purser-call-id": "theirs",
+        "clear-site-data": '"*"',
+      },
+    })
+  );
+  assert.deepEqual(booked, EXACT);
+  assert.match(headers.get("x-purser-call-id")!, /^call_/);
+  assert.deepEqual([headers.get("x-purser-cost-usd"), headers.get("clear-site-data")], [null, null]);
+  assert.equal(headers.get("content-security-policy"), null);
+  const page = await pass(
+    () => new Response("<script>", { status: 404, headers: { "content-type": "text/html" } }),
+    WHOLE,
+  );
+  assert.deepEqual([page.status, page.text], [404, "<script>"]);
+  assert.equal(page.headers.get("content-security-policy"), "sandbox");
+});
