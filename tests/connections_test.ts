@@ -45,6 +45,22 @@ Deno.test("an idle connection is closed by the server, after its requests were a
   assert.match(await client.end(), /^HTTP\/1\.1 200 /);
 });
 
+Deno.test("requests that are pipelined on one connection don't keep those of others waiting", async () => {
+  await using server = await startServer();
+  const order: string[] = [];
+  const request = "GET /healthz HTTP/1.1\nHost: localhost\n\n";
+  using busy = await RawClient.connect(server);
+  using other = await RawClient.connect(server);
+  await busy.write(request.repeat(28) + request.replace("healthz", "nowhere"));
+  await busy.until(/"ok"/);
+  await other.write(request);
+  await Promise.all([
+    other.until(/"ok"/).then(() => order.push("other")),
+    busy.until(/404/).then(() => order.push("the last of many")),
+  ]);
+  assert.deepEqual(order, ["other", "the last of many"]);
+});
+
 Deno.test("at the limit on connections, a new one is answered in place of one that is idle", async () => {
   await using server = await startServer({ connections: 2, perAddress: 2 });
   using first = await RawClient.connect(server);

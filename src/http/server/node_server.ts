@@ -112,7 +112,7 @@ function onRefusal(connection: Connection, reason: Refusal): void {
 
 /** Returns a function that creates servers of `node:http`, over the same connections. */
 function createHttp(
-  { log }: ServerContext,
+  { clock, log }: ServerContext,
   connections: Connections,
   handle: (request: Request, exchange: Exchange) => Response | Promise<Response>,
 ): () => Server {
@@ -180,7 +180,8 @@ function createHttp(
     // The context of a later request would be that of the first one on its connection, with its span.
     const start = () => void inContextOfServer(() => listener(incoming, outgoing));
     // One at a time: the responses of a client that pipelines and doesn't read would pile up.
-    if (previous) previous.outgoing.once("close", start);
+    // Each in a turn of its own, so that other connections are answered between them.
+    if (previous) previous.outgoing.once("close", () => void clock.sleep(0).then(start));
     else start();
   };
   return () => {
