@@ -29,9 +29,13 @@ const home = createRoute({
   path: "/",
   scopes: "open",
   operationId: "redirectToDocs",
-  summary: "Redirect to the docs page",
+  summary: "Redirect to the dashboard, or to the docs page where a client doesn't accept HTML",
   tags: ["service"],
-  responses: { 302: { description: "Redirects to /docs", headers: headers("Location") }, ...problems() },
+  responses: {
+    302: { description: "Redirects to /docs", headers: headers("Location") },
+    303: { description: "Redirects to /ui/, where `Accept` has `text/html`", headers: headers("Location") },
+    ...problems(),
+  },
 });
 
 const openapi = createRoute({
@@ -161,7 +165,11 @@ export function createRoutes(_core: unknown, wholeApp: () => Promise<Router>, pr
   const asScript = { type: "text/javascript; charset=UTF-8", make: () => SCRIPT, more: PAGE_HEADERS };
   const asSchema = { type: "application/schema+json", make: () => JSON.stringify(SNAPSHOT_JSON_SCHEMA) };
   return createRouter()
-    .openapi(home, (c) => c.redirect("/docs"))
+    .openapi(
+      home,
+      (c) =>
+        c.req.header("accept")?.includes("text/html") ? c.redirect("/ui/", 303) : c.redirect("/docs", 302),
+    )
     .openapi(openapi, (c) => serve(c, asJson))
     .openapi(docs, (c) => serve(c, asPage))
     .openapi(style, (c) => serve(c, asStyle))

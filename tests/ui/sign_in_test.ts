@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { createKey, createSignInCode, revokeKey } from "../../src/keys/mod.ts";
+import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
+import { expectAccessible } from "../harness/browser.ts";
+import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+
+/** Signing in to the dashboard in a real browser. */
+
+async function makeKey({ purser }: TestDashboard, { scopes = ["admin"], expiresAt = null }: {
+  scopes?: ("admin" | "read")[];
+  expiresAt?: number | null;
+} = {}) {
+  return await createKey(purser.core, { name: "Ada", scopes, agentId: null, expiresAt });
+}
+
+async function signIn(dashboard: TestDashboard, key: string, path = "/ui/costs") {
+  const opened = await dashboard.browser.open(dashboard.url + path);
+  await opened.page.getByLabel("API key").fill(key);
+  await opened.page.getByRole("button", { name: "Sign in" }).click();
+  await opened.page.getByRole("button", { name: "Sign out" }).waitFor();
+  return opened;
+}
+
+const SIGN_IN = { name: "Sign in to Purser" };
+
+testDashboard("the dashboard signs in", {}, {
+  async "without a key, this machine needs none"({ browser, url }) {
+    await using opened = await browser.open(`${url}/ui/`);
+    await opened.page.getByRole("heading", { name: "Now" }).waitFor();
+    assert.equal(await opened.page.getByRole("button", { name: "Sign out" }).count(), 0);
+    await expectAccessible(opened.page);
+  },
+
+  async "with a key, which the browser does not keep, and stays at the page that was requested"(dashboard) {
+    const { key } = await makeKey(dashboard);
+    await using opened = await signIn(dashboard, key);
+    const { page } = opened;
+    await page.getByRole("heading", { name: "Costs" }).waitFor();
+    assert.equal(await page.locator(".key-name").textContent(), "Ada");
+    const [cookie, ...others] = await page.context().cookies();
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [cookie!.name, cookie!.httpOnly, cookie!.sameSite, cookie!.secure],
+      ["purser", true, "Strict", false],
+    );
+    assert.ok(!key.includes(cookie!.value) && !cookie!.value.includes(key));
+    const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
+    assert.ok(!stored.includes(key));
+    await page.reload();
+    await page.getByRole("heading", { name: "Costs" }).waitFor();
+    await expectAccessible(page);
+  },
+
+  async "not with a wrong key, and says why"(dashboard) {
+    await using opened = await dashboard.browser.open(`${dashboard.url}/ui/`);
+    const { page } = opened;
+    await page.getByRole("heading", SIGN_IN).waitFor();
+    await page.getByLabel("API key").fill("psr_wrong");
+    await page.getByLabel("API key").press("Enter");
+    assert.match((await page.getByRole("alert").textContent())!, /cut off or mistyped/);
+    assert.deepEqual(await page.context().cookies(), []);
+    await expectAccessible(page);
+  },
+
+  async "until the person signs out, also for a copy of the cookie"(dashboard) {
+    const { key } = await makeKey(dashboard);
+    await using opened = await signIn(dashboard, key);
+    const [cookie] = await opened.page.context().cookies();
+    await opened.page.getByRole("button", { name: "Sign out" }).click();
+    await opened.page.getByRole("heading", SIGN_IN).waitFor();
+    assert.deepEqual(await opened.page.context().cookies(), []);
+    const headers = { cookie: `purser=${cookie!.value}`, "sec-fetch-site": "same-origin" };
+    const response = await fetch(`${dashboard.url}/costs/total`, { headers });
+    assert.equal(response.status, 401);
+    await response.body?.cancel();
+  },
+
+  async "until its key is revoked, while the page is open"(dashboard) {
+    const { key, key_id } = await makeKey(dashboard);
+    await using opened = await signIn(dashboard, key);
+    await revokeKey(dashboard.purser.core, key_id);
+    await opened.page.reload();
+    await opened.page.getByRole("heading", SIGN_IN).waitFor();
+  },
+
+  async "for 12 hours without use"(dashboard) {
+    const { key } = await makeKey(dashboard);
+    await using opened = await signIn(dashboard, key);
+    dashboard.purser.clock.advance(12 * HOUR_MS - 1);
+    await opened.page.reload();
+    await opened.page.getByRole("button", { name: "Sign out" }).waitFor();
+    dashboard.purser.clock.advance(12 * HOUR_MS);
+    await opened.page.reload();
+    await opened.page.getByRole("heading", SIGN_IN).waitFor();
+  },
+
+  async "no longer than its key is valid"(dashboard) {
+    const { clock } = dashboard.purser;
+    const { key } = await makeKey(dashboard, { expiresAt: clock.now() + DAY_MS / 24 });
+    await using opened = await signIn(dashboard, key);
+    clock.advance(HOUR_MS);
+    await opened.page.reload();
+    await opened.page.getByRole("heading", SIGN_IN).waitFor();
+  },
+
+  async "by a one-time code of the fragment, which works once"(dashboard) {
+    const { key_id } = await makeKey(dashboard);
+    const { code } = await createSignInCode(dashboard.purser.core, key_id);
+    const link = `${dashboard.url}/ui/sessions#code=${code}`;
+    await using first = await dashboard.browser.open(link);
+    await first.page.getByRole("button", { name: "Sign out" }).waitFor();
+    assert.equal(first.page.url(), `${dashboard.url}/ui/sessions`);
+    assert.ok(!first.requests.some((request) => request.includes(code)));
+    await using second = await dashboard.browser.open(link);
+    await second.page.getByText("it works once, within a minute").waitFor();
+    assert.deepEqual(await second.page.context().cookies(), []);
+  },
+});
