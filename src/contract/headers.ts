@@ -11,11 +11,6 @@ export const RESPONSE_HEADERS = {
     schema: { type: "string" },
     example: "Bearer",
   },
-  "Set-Cookie": {
-    description: "The session of the dashboard: `HttpOnly`, `SameSite=Strict`, and over TLS `Secure`",
-    required: true,
-    schema: { type: "string" },
-  },
   Link: {
     description: 'The next page, as `<path>; rel="next"` (RFC 8288); absent on the last page',
     schema: { type: "string" },

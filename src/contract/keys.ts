@@ -13,7 +13,7 @@ const ScopeName = z.string().regex(
   `must be ${SCOPES.slice(0, -1).join(", ")} or ${SCOPES.at(-1)}`,
 ) as unknown as z.ZodType<Scope, Scope>;
 
-export const Scopes = z.array(ScopeName).openapi({ example: ["run"] });
+const Scopes = z.array(ScopeName).openapi({ example: ["run"] });
 
 /** Names of models, or patterns of them. */
 const Models = z.array(

@@ -31,10 +31,10 @@ const REMOVE_EXCESS = `DELETE FROM web_sessions WHERE hash IN (
 const INSERT = `INSERT INTO web_sessions (hash, key_id, created_at, last_used_at, expires_at)
 VALUES (?1, ?2, ?3, ?3, ?4)`;
 
-/** Creates a session of a key that is active. */
+/** Creates a session of an authenticated key. */
 export async function createWebSession(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
-  principal: Principal & { keyId: string },
+  principal: Principal,
   token: string = newToken(),
 ): Promise<NewWebSession> {
   const now = clock.now();

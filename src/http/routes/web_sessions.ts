@@ -1,6 +1,7 @@
 import type { Context } from "hono";
-import { BODY_CODES, createRoute, headers, json, jsonBody, problems } from "../create_route.ts";
-import { SignIn, SignInCode, WebSession } from "../../contract/web_sessions.ts";
+import type { z } from "../create_route.ts";
+import { SignIn, type SignInCode, type WebSession } from "../../contract/web_sessions.ts";
+import { invalidInput } from "../../contract/schema_issues.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import {
@@ -9,67 +10,27 @@ import {
   createWebSession,
   endWebSession,
   isAuthRequired,
+  type NewWebSession,
   type Principal,
   readSessionEnd,
   redeemSignInCode,
 } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
+import type { Permission } from "../middleware/authorize.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { checkOwnPage, sessionCookies, sessionTokenOf } from "../middleware/web_session.ts";
-import { createRouter } from "../router.ts";
+import { createRouter, type Router } from "../router.ts";
 
-const get = createRoute({
-  method: "get",
-  path: "/ui/session",
-  scopes: "open",
-  operationId: "getWebSession",
-  summary: "Get the access of this client: its key's name and scopes, or that it has to sign in",
-  tags: ["keys"],
-  responses: { 200: json(WebSession, "The access"), ...problems() },
-});
+const PATH = "/ui/session";
+const CODES_PATH = "/ui/session/codes";
 
-const signIn = createRoute({
-  method: "post",
-  path: "/ui/session",
-  scopes: "open",
-  operationId: "createWebSession",
-  summary: "Sign in to the dashboard with an API key or a one-time code",
-  description:
-    "Sets a cookie that the page's script can't read. The session has the permissions of the key and ends with it, after 12 " +
-    "hours without use, and after 7 days.",
-  tags: ["keys"],
-  request: { body: jsonBody(SignIn, { api_key: "psr_…" }) },
-  responses: {
-    200: { ...json(WebSession, "The access"), headers: headers("Set-Cookie") },
-    ...problems("invalid", "conflict", "unauthorized", ...BODY_CODES),
-  },
-});
-
-const signOut = createRoute({
-  method: "delete",
-  path: "/ui/session",
-  scopes: "open",
-  operationId: "endWebSession",
-  summary: "Sign out of the dashboard",
-  tags: ["keys"],
-  responses: {
-    204: { description: "Signed out", headers: headers("Set-Cookie") },
-    ...problems(...BODY_CODES),
-  },
-});
-
-const createCode = createRoute({
-  method: "post",
-  path: "/ui/session/codes",
-  scopes: ["read", "run", "call"],
-  agentCheck: "handler",
-  operationId: "createSignInCode",
-  summary: "Create a one-time code that signs a browser in with this API key",
-  description:
-    "The browser opens `/ui/#code=…`: a fragment is sent to no server. A new code replaces the one before it.",
-  tags: ["keys"],
-  responses: { 201: json(SignInCode, "The code"), ...problems("conflict", ...BODY_CODES) },
-});
+/** The sign-in is no operation of the API: a client sends its key, and a cookie is for the dashboard alone. */
+export const permissions: ReadonlyMap<string, Permission> = new Map<string, Permission>([
+  [`GET ${PATH}`, { scopes: "open" }],
+  [`POST ${PATH}`, { scopes: "open" }],
+  [`DELETE ${PATH}`, { scopes: "open" }],
+  [`POST ${CODES_PATH}`, { scopes: ["read", "run", "call"], agentCheck: "handler" }],
+]);
 
 type Answered = Pick<Context<ApiEnv>, "env">;
 
@@ -86,7 +47,7 @@ function signedIn({ keyId, name, scopes, agentId }: Principal, expiresAt: number
   };
 }
 
-export function createRoutes(core: Core) {
+export function createRoutes(core: Core): Router {
   /** Returns the access of a request; within this process, that is of this machine. */
   async function accessOf(c: Answered): Promise<WebSession> {
     const principal = principalOf(c);
@@ -96,45 +57,47 @@ export function createRoutes(core: Core) {
     return signedIn(principal, webSession === undefined ? undefined : await readSessionEnd(core, webSession));
   }
 
-  return createRouter()
-    .openapi(get, async (c) => c.json(await accessOf(c), 200))
-    .openapi(signIn, async (c) => {
-      if (c.req.raw.headers.has("sec-fetch-site")) checkOwnPage(c.req.raw);
-      const body = c.req.valid("json");
-      if (!await isAuthRequired(core, { isKeyPresented: true })) throw noKeyYet();
-      const { token, expiresAt, principal } = "code" in body
-        ? await redeemSignInCode(core, body.code)
-        : await createWebSession(
-          core,
-          await authenticate(
-            core,
-            `Bearer ${body.api_key}`,
-            (digest) => leaseOf(c)?.beginAttempt(digest) ?? (() => {}),
-          ) as Principal & { keyId: string },
-        );
-      const seconds = Math.ceil((expiresAt - core.clock.now()) / 1000);
-      for (const cookie of sessionCookies(c.req.raw, token, seconds)) {
-        c.header("set-cookie", cookie, { append: true });
-      }
-      return c.json(signedIn(principal, expiresAt), 200);
-    })
-    .openapi(signOut, async (c) => {
-      const token = sessionTokenOf(c.req.raw);
-      if (token !== undefined) {
-        checkOwnPage(c.req.raw);
-        await endWebSession(core, token);
-      }
-      for (const cookie of sessionCookies(c.req.raw, undefined)) {
-        c.header("set-cookie", cookie, { append: true });
-      }
-      return c.body(null, 204);
-    })
-    .openapi(createCode, async (c) => {
-      const keyId = principalOf(c)?.keyId ?? null;
-      if (keyId === null) throw noKeyYet();
-      const { code, expiresAt } = await createSignInCode(core, keyId);
-      return c.json({ code, expires_at: toIso(expiresAt) }, 201);
-    });
+  const router = createRouter();
+  router.get(PATH, async (c) => c.json(await accessOf(c), 200));
+  router.post(PATH, async (c) => {
+    const request = c.req.raw;
+    if (request.headers.has("sec-fetch-site")) checkOwnPage(request);
+    const parsed = SignIn.safeParse(await c.req.json());
+    if (!parsed.success) throw invalidInput(parsed.error, "the request");
+    if (!await isAuthRequired(core, { isKeyPresented: true })) throw noKeyYet();
+    const { token, expiresAt, principal } = await begin(c, parsed.data);
+    const seconds = Math.ceil((expiresAt - core.clock.now()) / 1000);
+    setCookies(c, sessionCookies(request, token, seconds));
+    return c.json(signedIn(principal, expiresAt), 200);
+  });
+  router.delete(PATH, async (c) => {
+    const token = sessionTokenOf(c.req.raw);
+    if (token !== undefined) {
+      checkOwnPage(c.req.raw);
+      await endWebSession(core, token);
+    }
+    setCookies(c, sessionCookies(c.req.raw, undefined));
+    return c.body(null, 204);
+  });
+
+  async function begin(c: Answered, body: z.infer<typeof SignIn>): Promise<NewWebSession> {
+    if ("code" in body) return await redeemSignInCode(core, body.code);
+    const beginAttempt = (digest: string) => leaseOf(c)?.beginAttempt(digest) ?? (() => {});
+    const principal = await authenticate(core, `Bearer ${body.api_key}`, beginAttempt);
+    return await createWebSession(core, principal);
+  }
+
+  router.post(CODES_PATH, async (c) => {
+    const keyId = principalOf(c)?.keyId ?? null;
+    if (keyId === null) throw noKeyYet();
+    const { code, expiresAt } = await createSignInCode(core, keyId);
+    return c.json({ code, expires_at: toIso(expiresAt) } satisfies SignInCode, 201);
+  });
+  return router;
+}
+
+function setCookies(c: Context, cookies: readonly string[]): void {
+  for (const cookie of cookies) c.header("set-cookie", cookie, { append: true });
 }
 
 function noKeyYet(): PurserError {
